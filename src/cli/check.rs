@@ -17,7 +17,7 @@ use narrows_verdict::{self as verdict, Subject, Verdict};
 /// # Errors
 /// [`Failure`] when the target does not exist, or cannot be measured as asked.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    if args.measure.is_some() && args.target.is_none() && !args.all {
+    if args.measure.is_some() && args.target.is_none() && args.all.is_none() {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
     }
@@ -28,7 +28,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if args.fleet.fleet {
         return fleet::run(args, style(args));
     }
-    if let Some(extent) = args.measure.filter(|_| args.all || !args.others.is_empty()) {
+    if let Some(extent) = args.measure.filter(|_| args.all.is_some() || !args.others.is_empty()) {
         return together::run(args, extent);
     }
     if args.find_shared || args.rate.is_some() {

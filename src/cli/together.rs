@@ -9,6 +9,7 @@ use super::bar::Bar;
 use super::check::check_node;
 use super::measure::failure;
 use super::signals::stop_on_signals;
+use super::values::Choices;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::measurement::{Pattern, RateLimit, Workload};
@@ -117,7 +118,10 @@ fn choose(
     let options = build::Options { reader_node: args.cpu_node };
     let mut chosen = Chosen::default();
     let named = args.target.iter().chain(&args.others);
-    let all = if args.all { every_drive(machine) } else { Vec::new() };
+    let all = match &args.all {
+        Some(choices) => chosen_drives(machine, choices)?,
+        None => Vec::new(),
+    };
     for typed in named.chain(&all) {
         let asked = target::resolve(root, machine, typed)?;
         target::awake(root, machine, &asked)?;
@@ -147,8 +151,33 @@ fn choose(
     Ok(chosen)
 }
 
-/// The drives of a machine, as somebody would name them. What is in memory, or a file, is none.
-fn every_drive(machine: &Machine) -> Vec<String> {
+/// The drives of a machine of which all choices hold, as somebody would name them. Says which ones these leave out.
+fn chosen_drives(machine: &Machine, Choices(choices): &Choices) -> Result<Vec<String>, Failure> {
+    for choice in choices {
+        if let Some(there) = choice.unknown(machine) {
+            return Err(Failure::new(format!("nothing of this machine is `{choice}`")).hint(there));
+        }
+    }
+    let (mut chosen, mut others) = (Vec::new(), BTreeMap::<String, Vec<String>>::new());
+    for (name, typed) in every_drive(machine) {
+        match choices.iter().find_map(|choice| choice.objection(machine, &name)) {
+            None => chosen.push(typed),
+            Some(why) => others.entry(why).or_default().push(typed),
+        }
+    }
+    for (why, names) in others {
+        output::note(&format!("narrows: {} left out: {why}", are(&names)));
+    }
+    Ok(chosen)
+}
+
+/// `sda, sdb are`, `sda is`.
+fn are(names: &[String]) -> String {
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// The drives of a machine by kernel name, and as somebody would name them. What is in memory, or a file, is none.
+fn every_drive(machine: &Machine) -> Vec<(String, String)> {
     let is_own =
         |path: &&Path| matches!(&path.asked, Target::Block(name) if scene::drives(path) == [name.as_str()]);
     let is_drive = |path: &&Path| {
@@ -161,7 +190,11 @@ fn every_drive(machine: &Machine) -> Vec<String> {
             !matches!(kind, BlockKind::Loop(_) | BlockKind::Zram | BlockKind::RamDisk | BlockKind::NullBlk)
         })
     };
-    build::all(machine).iter().filter(is_own).filter(is_drive).map(|path| path.target.clone()).collect()
+    let named = |path: &Path| match &path.asked {
+        Target::Block(name) => Some((name.clone(), path.target.clone())),
+        _ => None,
+    };
+    build::all(machine).iter().filter(is_own).filter(is_drive).filter_map(named).collect()
 }
 
 /// The runs that are made once the plan is through.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use narrows_base::units::Bytes;
+use narrows_model::path::choice::Choice;
 
 /// The longest time that can be asked for.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
@@ -45,6 +46,21 @@ pub(super) fn size(text: &str) -> Result<Bytes, String> {
     Ok(Bytes::new(bytes))
 }
 
+/// Which drives of a machine are meant: those of which all of this holds.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Choices(pub(super) Vec<Choice>);
+
+/// What [`Choices`] without a condition is called.
+pub(super) const EVERY: &str = "every";
+
+/// Reads `every`, or choices such as `nvme,node0`.
+pub(super) fn choices(text: &str) -> Result<Choices, String> {
+    if text == EVERY {
+        return Ok(Choices::default());
+    }
+    text.split(',').map(str::parse).collect::<Result<_, _>>().map(Choices)
+}
+
 /// Reads `2%` or `2`.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
     let refused = || format!("`{text}` is not a percentage between 0.1 and 50, such as 2%");
@@ -80,10 +96,19 @@ mod tests {
         }
     }
 
+    #[test]
+    fn choices_are_conditions_that_hold_together() {
+        assert_eq!(choices("every"), Ok(Choices::default()));
+        assert_eq!(choices("nvme,node1").map(|choices| choices.0.len()), Ok(2));
+        for text in ["", "nvme,", "every,nvme", "disks"] {
+            assert!(choices(text).is_err(), "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn nothing_typed_panics(text in "\\PC{0,30}") {
-            let _ = (duration(&text), size(&text), percent(&text));
+            let _ = (duration(&text), size(&text), percent(&text), choices(&text));
         }
     }
 }

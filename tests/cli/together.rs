@@ -69,3 +69,19 @@ fn what_cannot_be_read_together_is_refused() {
     assert_eq!(unmeasured.status, Some(2));
     assert!(unmeasured.err.contains("--measure"), "{}", unmeasured.err);
 }
+
+#[test]
+fn what_all_is_to_name_is_there_or_refused_with_what_is() {
+    let no_kind = run(&["--measure", "--all=floppy"]);
+    assert_eq!(no_kind.status, Some(2));
+    assert!(no_kind.err.contains("`floppy` is none of nvme, sata, "), "{}", no_kind.err);
+    let no_node = run(&["--measure", "--all=node4000"]);
+    assert_eq!(no_node.status, Some(2));
+    assert!(no_node.err.contains("nothing of this machine is `node4000`"), "{}", no_node.err);
+    assert!(no_node.err.contains("hint: "), "{}", no_node.err);
+    let no_switch = run(&["--measure", "--all=switch:ffff:ff:1f.7"]);
+    assert!(no_switch.err.contains("PCIe switches"), "{}", no_switch.err);
+    let both = run(&["/dev/null", "--measure", "--all=nvme"]);
+    assert_eq!(both.status, Some(2));
+    assert!(both.out.is_empty());
+}

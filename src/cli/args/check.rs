@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::export::Export;
 use crate::cli::fleet::args::FleetArgs;
 use crate::cli::output_args::OutputArgs;
-use crate::cli::values::duration;
+use crate::cli::values::{Choices, EVERY, choices, duration};
 
 /// What `check` is asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -23,10 +23,15 @@ pub struct CheckArgs {
         conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
 
-    /// With --measure and in place of targets: every drive of this machine, alone and together
-    #[arg(long, hide_short_help = true, requires = "measure",
+    /// With --measure and in place of targets: every drive of this machine, alone and together, or those that are named
+    ///
+    /// WHICH is a kind (nvme, sata, sas, usb, virtio, ssd, hdd), a NUMA node (node0), or a PCIe switch that they are behind, by
+    /// the address of one of its ports or the name of its slot (switch:0000:02:00.0, switch:SLOT). With several, all have to hold:
+    /// --all=nvme,node0.
+    #[arg(long, hide_short_help = true, value_name = "WHICH", num_args = 0..=1, require_equals = true,
+        default_missing_value = EVERY, hide_possible_values = true, value_parser = choices, requires = "measure",
         conflicts_with_all = ["target", "why", "export", "to_path", "fleet", "scratch"])]
-    pub all: bool,
+    pub(in crate::cli) all: Option<Choices>,
 
     /// With several targets: find out by more runs which of them share a limit, also one that the topology hides
     #[arg(long, hide_short_help = true, requires = "measure")]

@@ -18,6 +18,7 @@
 pub mod build;
 mod builder;
 mod chipset;
+pub mod choice;
 mod climb;
 mod disk;
 mod endpoint;
