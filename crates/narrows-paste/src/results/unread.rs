@@ -71,6 +71,7 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Nvbandwidth, &[&["memcpy"], &["SUM", "_ce", "_sm"]]),
     (Tool::Hdtune, &[&["Transfer Rate Average", "Transfer rate average"]]),
     (Tool::Yabs, &[&["Block Size | "], &["4k", "512k"]]),
+    (Tool::Nench, &[&["1st run:", "2nd run:", "3rd run:"], &["iB/s"]]),
     (Tool::Mdtest, &[&["File creation", "File stat", "File removal"], &["."]]),
 ];
 
@@ -90,6 +91,8 @@ const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Fsmark, &[&["FSUse%"], &["Files/sec"]]),
     (Tool::Zpooliostat, &[&["capacity"], &["operations"], &["bandwidth"]]),
     (Tool::Iostat, &[&["Device"], &["r/s"], &["%util", "rkB/s", "rMB/s", "rsec/s"]]),
+    (Tool::Iostat, &[&["Device"], &["rrqm/s", "rkB/s", "rMB/s"]]),
+    (Tool::Iostat, &[&["await", "aqu-sz", "avgqu-sz"], &["%util"]]),
     (Tool::Fio, &[&[": (groupid="], &["err="]]),
     (Tool::Yabs, &[&["fio Disk Speed Tests"]]),
 ];
@@ -235,6 +238,13 @@ impl Known {
         self.of_tools.iter().any(|(at, of)| *of == tool && (number..next).contains(at))
     }
 
+    /// Whether a measurement of a tool stands close above: the sums of a group stand below the last of its jobs.
+    fn has_above(&self, number: usize, tool: Tool) -> bool {
+        /// What fio prints of one job has fewer lines, broken ones among them.
+        const FAR: usize = 80;
+        self.of_tools.iter().any(|(at, of)| *of == tool && *at < number && number - at <= FAR)
+    }
+
     fn has(&self, number: usize, line: &str, tool: Tool) -> bool {
         let is_here = |line: usize| self.lines.binary_search(&line).is_ok();
         // Of jobs that are known a group has the sums, and a progress display what led to the end.
@@ -243,8 +253,10 @@ impl Known {
             // Threads and directions have tables of their own, and JSON has all numbers many times.
             Tool::Diskspd | Tool::Yabs => true,
             Tool::Fio => {
+                let is_group = ["READ:", "WRITE:", "TRIM:"].iter().any(|word| line.contains(word));
                 line.trim_start().starts_with('"')
-                    || ["READ:", "WRITE:", "TRIM:", "eta "].iter().any(|word| line.contains(word))
+                    || line.contains("eta ")
+                    || is_group && self.has_above(number, tool)
             }
             _ => false,
         };
@@ -390,6 +402,22 @@ mod tests {
             .iter()
             .any(|note| note.starts_with("2 more lines look like fio, from line 4: not read"));
         assert!(said, "{:?}", found[0].notes);
+    }
+
+    #[test]
+    fn halves_of_headings_and_runs_without_their_heading_are_said() {
+        let halves = "x: Device:         rrqm/s   wrqm/s     r/s\nw/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  %util\n";
+        assert_eq!(said(halves), [(Tool::Iostat, vec![1, 2])]);
+        assert_eq!(said("    1st run:    613.21 MiB/s\n"), [(Tool::Nench, vec![1])]);
+    }
+
+    #[test]
+    fn sums_of_a_group_whose_jobs_were_not_read_are_said() {
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n";
+        let cut = "   READ: io=8192.0MB, aggrb=7454.5MB/s, minb=7454.\n";
+        let far = "words\n".repeat(90);
+        assert_eq!(said(&format!("{job}{far}{cut}")), [(Tool::Fio, vec![93])]);
+        assert_eq!(said(&format!("{cut}\n{job}")), [(Tool::Fio, vec![1])]);
     }
 
     #[test]

@@ -17,6 +17,9 @@ const USUAL: usize = 66;
 /// Longer lines than this are in no text that was broken.
 const WIDEST: usize = 100;
 
+/// No more blanks are lost where a line of a table was broken.
+const LOST: usize = 14;
+
 /// So many pieces are made of a line.
 const MOST_PIECES: usize = 3;
 
@@ -38,7 +41,7 @@ impl Whole {
     pub(super) fn all(body: &str) -> impl Iterator<Item = Self> {
         /// Texts of this length are logs that were not mailed as text.
         const LARGEST: usize = 128 << 10;
-        const SLACK: [usize; 3] = [0, 6, 14];
+        const SLACK: [usize; 3] = [0, 6, LOST];
         SLACK.into_iter().filter(|_| body.len() <= LARGEST).filter_map(|slack| Self::of(body, slack))
     }
 
@@ -93,14 +96,16 @@ impl Whole {
         if MOST_PIECES * stamped.iter().filter(|is| **is).count() < filled {
             return None;
         }
+        let goes_on = last_line_goes_on(&lines, &stamped, width);
         let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_sure: true };
-        let (mut above, mut length) = ("", 0);
+        let (mut above, mut length, mut is_over) = ("", 0, false);
         for ((at, line), is_stamped) in lines.iter().enumerate().zip(stamped) {
             let is_empty = line.trim().is_empty();
-            if is_empty && at > first && at < last && !is_stamped {
+            if is_empty && at > first && at < last.max(goes_on) && !is_stamped {
                 continue;
             }
-            let may_go_on = at > first && !is_stamped && !is_empty && length < LONGEST;
+            // What stands behind the end of its last line is no log.
+            let may_go_on = at > first && !is_stamped && !is_empty && length < LONGEST && !is_over;
             if may_go_on && had_no_room(above, line) {
                 whole.body.push(' ');
                 whole.body.push_str(line.trim_start());
@@ -114,6 +119,7 @@ impl Whole {
                 whole.numbers.push(at + 1);
                 whole.body.push_str(line);
                 length = line.len();
+                is_over = at > last;
             }
             above = line;
         }
@@ -133,6 +139,21 @@ impl Whole {
         }
         found
     }
+}
+
+/// The place of what the last line of a log goes on with behind the empty lines that a mail program's encoding left, as it
+/// did within the log; the first line if it does not.
+fn last_line_goes_on(lines: &[&str], stamped: &[bool], width: usize) -> usize {
+    let is_empty = |at: usize| lines.get(at).is_some_and(|line| line.trim().is_empty());
+    let is_rest = |at: usize| !is_empty(at) && stamped.get(at) == Some(&false);
+    let is_left = |at: usize| is_empty(at) && stamped.get(at) == Some(&false) && is_rest(at + 1);
+    let ends = || (0..lines.len()).filter(|at| stamped.get(*at) == Some(&true));
+    let (Some(first), Some(last)) = (ends().next(), ends().next_back()) else { return 0 };
+    let Some(rest) = (last + 1..lines.len()).find(|at| !is_empty(*at)) else { return 0 };
+    let has_left = (first..last).any(is_left);
+    let had_no_room =
+        |above: &&str| had_no_room(above, lines.get(rest).unwrap_or(&""), width.saturating_sub(LOST));
+    if has_left && lines.get(last).is_some_and(had_no_room) { rest } else { 0 }
 }
 
 /// The width of the widest line that could have been broken.
@@ -308,6 +329,35 @@ mod tests {
         assert_eq!((rate, found[0].measurements[0].line), (Some(13.0e9 / 8.0), 6));
         // What had room was no part of the line above: it is no log, or not only.
         assert!(Whole::of_log(&body.replace("...\n", "...\nshort\n")).is_none());
+    }
+
+    #[test]
+    fn what_stands_behind_a_log_is_not_joined() {
+        let log: String = (0..4).map(|at| format!("Nov 23 09:00:0{at} host1 bench[99]: a\n")).collect();
+        let rest = "\nconsole:/ # echo 3 > /proc/sys/vm/drop_caches\nconsole:/ # dd if=/mnt/super.img of=/dev/null\n";
+        assert!(Whole::of_log(&format!("{log}{rest}")).is_none());
+        let broken =
+            format!("{log}Nov 23 09:00:09 host1 bench[99]: a line of a log that was\nbroken\n{rest}");
+        let whole = Whole::of_log(&broken).expect("a log");
+        assert_eq!(whole.body.lines().skip(4).map(str::len).collect::<Vec<_>>(), [64, 0, 45, 45]);
+    }
+
+    #[test]
+    fn the_last_line_of_a_log_goes_on_behind_what_an_encoding_left_empty() {
+        let row = |at: usize, rate: &str| {
+            format!(
+                "[    0.79993{at}] Random 4 KiB (Q= 8, T= 1):   {rate} MB/s [    529.8\n\nIOPS] < 14415.61 us>\n"
+            )
+        };
+        let body = format!(
+            "[    0.599940] KDiskMark (1.6.0): x\n[    0.599946] [Read]\n{}[    0.699946] [Write]\n{}\nWhat limits it?\n",
+            row(1, "542.516"),
+            row(2, "452.596")
+        );
+        let found = read(&Page { name: "x", body: &body });
+        let sides: Vec<_> = found[0].measurements.iter().flat_map(Measured::sides).collect();
+        assert_eq!(sides.len(), 2, "{found:?}");
+        assert!(sides.iter().all(|(_, side)| side.latency_ns.is_some()), "{found:?}");
     }
 
     #[test]

@@ -90,7 +90,9 @@ fn before(line: &str) -> Option<(Before<'_>, &str)> {
         let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
         return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
-    counted(bare).or_else(|| named(line))
+    // What was counted may have been set off by a tab; a table that begins with one counts its own rows.
+    let set_off = || counted(line.trim_start()).filter(|(before, _)| matches!(before, Before::Counted(_)));
+    counted(bare).or_else(set_off).or_else(|| named(line))
 }
 
 fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
@@ -225,6 +227,7 @@ mod tests {
         };
         let want = found(LOG);
         assert_eq!(stripped(&with(|at, line| format!("{at:6}\t{line}"))), LOG);
+        assert_eq!(stripped(&with(|at, line| format!("\t{at:6}\t{line}"))), LOG);
         assert_eq!(stripped(&with(|at, line| format!("{at:4}  {line}"))), LOG);
         assert_eq!(stripped(&with(|at, line| format!("{at:4} │ {line}"))), LOG);
         assert_eq!(found(&with(|at, line| format!("{}:{line}", 100 + 7 * at))), want);

@@ -106,7 +106,8 @@ fn without_entities(line: &str) -> String {
     bare + rest
 }
 
-/// Empties lines that only fence: of Markdown (```` ``` ````, `~~~`), of forums (`[code]`) and of trackers (`{code}`).
+/// Empties lines that only fence: of Markdown (```` ``` ````, `~~~`), of forums (`[code]`), of trackers (`{code}`) and of mail
+/// (`--8<---cut here---8<--`).
 /// A fence before or behind text on its line is cut off.
 pub(super) fn strip_fences(lines: &mut [Cow<'_, str>]) {
     for line in lines {
@@ -133,7 +134,11 @@ fn is_fence(line: &str) -> bool {
         name.len() <= 20 && name.chars().all(|c| c.is_ascii_alphanumeric())
     };
     let is_markdown = behind("```").or_else(|| behind("~~~")).is_some_and(is_language);
-    is_markdown || line == "{code}" || (line.starts_with("{code:") && line.ends_with('}'))
+    // Emacs, and the scissors of git.
+    let is_cut = ["--8<--", "-- >8 --", "-- 8< --", "--->8---"].iter().any(|mark| line.contains(mark))
+        && line.starts_with('-')
+        && line.ends_with('-');
+    is_markdown || is_cut || line == "{code}" || (line.starts_with("{code:") && line.ends_with('}'))
 }
 
 /// Takes away the indent of a block in which the lines of `lspci` would otherwise not begin at the margin: at the least
@@ -185,6 +190,10 @@ mod tests {
     #[test]
     fn fences_become_empty_lines() {
         assert_eq!(with(strip_fences, "```\na\n``` text\n~~~~\n{code:bash}"), "\na\n\n\n");
+        assert_eq!(
+            with(strip_fences, "--8<-----cut here-----start---->8---\na\n------ >8 ------\n--8 b --\n-8<-"),
+            "\na\n\n--8 b --\n-8<-"
+        );
         assert_eq!(with(strip_fences, "[code]01:00.0 x\ny[/code]\n[CODE]"), "01:00.0 x\ny\n");
     }
 

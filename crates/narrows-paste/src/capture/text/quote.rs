@@ -8,6 +8,9 @@ const DEEPEST: usize = 10;
 /// Fewer lines than this that begin with `>` here and there are no quotation.
 const FEWEST: usize = 3;
 
+/// A mail program's encoding breaks a line at most so often, and leaves an empty one for each.
+const MOST_EMPTY: usize = 6;
+
 /// Takes quotation marks away, of as many levels as there are. Lines that only happen to begin with such a character
 /// (a table, a tree) stay as they are.
 pub(super) fn strip(lines: &mut [Cow<'_, str>]) {
@@ -29,12 +32,42 @@ fn move_to_margin(lines: &mut [Cow<'_, str>]) {
         let bare = line.trim_start_matches(' ');
         bare.starts_with('>').then(|| line.len() - bare.len()).filter(|blanks| *blanks >= LEAST)
     };
-    for block in lines.chunk_by_mut(|a, b| blanks(a) == blanks(b)) {
-        let Some(blanks) = block.first().and_then(blanks).filter(|_| block.len() >= FEWEST) else { continue };
+    let marked: Vec<bool> = lines.iter().map(|line| blanks(line).is_some()).collect();
+    let inside = with_gaps(lines, &marked);
+    let mut begin = 0;
+    while begin < lines.len() {
+        let first = lines.get(begin).and_then(blanks);
+        let goes_on = |(at, line): &(usize, &Cow<'_, str>)| {
+            inside.get(*at) == Some(&true) && (line.is_empty() || blanks(line) == first)
+        };
+        let run = lines.iter().enumerate().skip(begin).take_while(goes_on).count();
+        let block = lines.get_mut(begin..begin + run).unwrap_or_default();
+        begin += run.max(1);
+        let filled = block.iter().filter(|line| !line.is_empty()).count();
+        let Some(blanks) = first.filter(|_| filled >= FEWEST) else { continue };
         for line in block {
             *line = Cow::Owned(line.get(blanks..).unwrap_or_default().to_owned());
         }
     }
+}
+
+/// Which lines have a mark or are the empty ones that a mail program's encoding left between two that have.
+fn with_gaps(lines: &[Cow<'_, str>], marked: &[bool]) -> Vec<bool> {
+    let mut inside = marked.to_vec();
+    let mut last: Option<usize> = None;
+    for (at, line) in lines.iter().enumerate() {
+        if marked.get(at) == Some(&true) {
+            if let Some(gap) =
+                last.and_then(|last| inside.get_mut(last + 1..at)).filter(|gap| gap.len() <= MOST_EMPTY)
+            {
+                gap.fill(true);
+            }
+            last = Some(at);
+        } else if !line.is_empty() {
+            last = None;
+        }
+    }
+    inside
 }
 
 /// Takes one `>` away. Two such lines in a row are a quotation, and so is one alone among several in a text when a
@@ -60,20 +93,15 @@ fn strip_bars(lines: &mut [Cow<'_, str>]) -> bool {
                     && !line.get(1..).is_some_and(|rest| rest.trim_end().ends_with('|'))
                     && behind(line, '|').is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
         };
-        run.len() >= FEWEST && run.iter().all(is_quoted)
+        run.iter().filter(|line| !line.is_empty()).count() >= FEWEST && run.iter().all(is_quoted)
     })
 }
 
-/// Takes `mark` away from each longest run of lines with it that is `quoted`. An empty line between two of them does not end it: a
-/// mail program's encoding leaves one where it broke a line.
+/// Takes `mark` away from each longest run of lines with it that is `quoted`. Empty lines between two of them do not end it: a
+/// mail program's encoding leaves them where it broke a line.
 fn runs(lines: &mut [Cow<'_, str>], mark: char, quoted: impl Fn(&[Cow<'_, str>]) -> bool) -> bool {
     let marked: Vec<bool> = lines.iter().map(|line| behind(line, mark).is_some()).collect();
-    let is_in = |at: usize| {
-        let is = |at: Option<usize>| at.and_then(|at| marked.get(at)).copied().unwrap_or(false);
-        is(Some(at))
-            || lines.get(at).is_some_and(|line| line.is_empty()) && is(at.checked_sub(1)) && is(Some(at + 1))
-    };
-    let inside: Vec<bool> = (0..lines.len()).map(is_in).collect();
+    let inside = with_gaps(lines, &marked);
     let (mut found, mut at) = (false, 0);
     for run in inside.chunk_by(|a, b| a == b) {
         let block = lines.get_mut(at..at + run.len()).unwrap_or_default();
@@ -113,6 +141,14 @@ mod tests {
         assert_eq!(stripped("> > a\n> > b"), "a\nb");
         assert_eq!(stripped(">a\n>\tb"), "a\n\tb");
         assert_eq!(stripped("| a\n\n| b\n| c\n\nx"), "a\n\nb\nc\n\nx");
+    }
+
+    #[test]
+    fn lines_that_an_encoding_left_empty_do_not_end_a_quotation() {
+        assert_eq!(stripped("    > a\n\n\n    >  b\n\n\n    > c\n"), "a\n\n\n b\n\n\nc");
+        assert_eq!(stripped(">a\n\n\n>b\nx"), "a\n\n\nb\nx");
+        let apart = format!(">= 3{}>= 4", "\n".repeat(MOST_EMPTY + 2));
+        assert_eq!(stripped(&apart), apart);
     }
 
     #[test]

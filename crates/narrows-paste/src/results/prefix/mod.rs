@@ -60,8 +60,8 @@ pub(super) fn strip(body: &str) -> Cow<'_, str> {
 /// The text as it is, without what stands before its lines, without what stood behind that, and so on: lines may have been
 /// broken between any two of these.
 pub(super) fn levels(body: &str) -> Vec<Cow<'_, str>> {
-    /// A comment, a quotation in it, and one in that.
-    const DEEPEST: usize = 4;
+    /// A comment, a quotation in it, a log in that, and a comment and a quotation in the log.
+    const DEEPEST: usize = 5;
     let mut all = vec![Cow::Borrowed(body)];
     while all.len() <= DEEPEST {
         let bare = all.last().and_then(|last| match once(last) {
@@ -82,12 +82,11 @@ fn once(body: &str) -> Cow<'_, str> {
     }
     let mut bare = String::with_capacity(body.len());
     for (line, cut) in body.lines().zip(cuts) {
-        let rest = line.get(cut..).unwrap_or(line);
-        let rest = shapes
-            .iter()
-            .find_map(|shape| behind(line, shape))
-            .filter(|one| one.len() < rest.len())
-            .unwrap_or(rest);
+        // One thing after another: behind the mark of a comment the stamps of a log tell which lines were broken.
+        let rest = match cut {
+            0 => shapes.iter().find_map(|shape| behind(line, shape)).unwrap_or(line),
+            cut => line.get(cut..).unwrap_or(line),
+        };
         bare.push_str(rest);
         bare.push('\n');
     }
@@ -177,6 +176,24 @@ mod tests {
         );
         let body = "%   ## dd if=a\n%   1 bytes (1 B) copied\n%\n%   22 bytes (1 B) copied\nx\n";
         assert_eq!(strip(body), "   ## dd if=a\n   1 bytes (1 B) copied\n\n   22 bytes (1 B) copied\nx\n");
+    }
+
+    #[test]
+    fn a_log_that_was_commented_out_is_a_log_before_it_is_bare() {
+        let line = |at: usize, text: &str| format!("## Nov 23 09:00:1{at} host1 bench[9{at}]: {text}\n");
+        let body: String = ["  write: IOPS=1", "  write: IOPS=2", "> > a", "  > b"]
+            .iter()
+            .zip(0..)
+            .map(|(text, at)| line(at, text))
+            .collect();
+        let all = levels(&body);
+        assert!(
+            all.iter().any(|one| one
+                .trim_start()
+                .starts_with("Nov 23 09:00:10 host1 bench[90]:   write: IOPS=1\n")),
+            "{all:?}"
+        );
+        assert_eq!(all.last().map(|one| one.lines().next()), Some(Some("   write: IOPS=1")));
     }
 
     #[test]
