@@ -237,6 +237,33 @@ impl Device {
         Ok(())
     }
 
+    /// Waits until nobody claims a partition of it any more: rings of a killed process are taken down after it has ended, and a
+    /// file system lives on in the kernel, and writes, as long as they hold a file of it.
+    pub(crate) fn wait_until_unclaimed(&self) -> Result<()> {
+        for _ in 0..3000 {
+            if !self.is_claimed()? {
+                break;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        Ok(())
+    }
+
+    fn is_claimed(&self) -> io::Result<bool> {
+        let Some(directory) = self.node.parent() else { return Ok(false) };
+        for entry in fs::read_dir(directory)? {
+            let name = entry?.file_name();
+            let rest = name.to_str().and_then(|name| name.strip_prefix(self.name()));
+            let open =
+                || OpenOptions::new().read(true).custom_flags(nix::libc::O_EXCL).open(directory.join(&name));
+            let is_busy = |error: io::Error| error.raw_os_error() == Some(nix::libc::EBUSY);
+            if rest.is_some_and(|rest| rest.starts_with('p')) && open().is_err_and(is_busy) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
     /// A counter of the device: 6 is sectors written, 8 what is in flight.
     pub(crate) fn counter(&self, index: usize) -> u64 {
         let text = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap_or_default();

@@ -1,18 +1,19 @@
 //! narrows is killed, at moments that the seed decides; in half of the rounds somebody then writes to the device. What they
 //! wrote must stay, and all else must be as it was found.
 
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::attack::{Attack, Class, Judge, Result};
+use super::attack::{Attack, Class, Judge, Result, Stop};
 use super::device::{Device, MIB, Sum};
-use super::ground::{Ground, kill_group};
+use super::ground::{Ground, kill_group, signal};
 use super::lab;
 use super::lanes::{Lane, Rounds, side_by_side};
 use super::narrows::{Answer, Run};
 use super::random::Random;
-use super::tool::succeeds;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -27,6 +28,9 @@ pub(crate) fn attacks() -> Vec<Attack> {
         let attack = Attack::new(Class::Kill, &format!("a lab with {file_system}, then --undo"), body);
         all.push(if file_system == "ext4" { attack.quick() } else { attack });
     }
+    all.push(
+        Attack::new(Class::Kill, "a tool that makes a file system ends with its lab", tool_ends).quick(),
+    );
     all
 }
 
@@ -194,15 +198,18 @@ fn lab_once(lane: &mut Lane<'_>, file_system: &str, round: u64, random: &mut Ran
     while !reached() && !running.wait(Duration::from_millis(2)) {}
     running.wait(Duration::from_millis(random.below(300)));
     let with_tools = random.coin();
+    // It starts no other tool while those are told that it has.
+    running.signal(Signal::SIGSTOP);
+    let tools = children(running.id());
     if with_tools {
-        kill_group(running.id());
+        tools.iter().for_each(|tool| kill_group(*tool));
     }
     running.signal(Signal::SIGKILL);
-    let group = running.id();
     running.answer()?;
     let with = if with_tools { " with its tools" } else { "" };
     let when = format!("round {round}, killed after line {lines}{with}");
-    wait_for_group(group);
+    wait_for_all(&tools);
+    device.wait_until_unclaimed()?;
     device.wait_until_quiet()?;
     if !journal.exists() {
         // It had ended.
@@ -215,12 +222,85 @@ fn lab_once(lane: &mut Lane<'_>, file_system: &str, round: u64, random: &mut Ran
     after(judge, &device, &theirs, &answer, &when, statuses)
 }
 
+/// A tool is halted in its work, so that it would go on for ever, and its lab is killed.
+fn tool_ends(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    const TRIES: u32 = 40;
+    for _ in 0..TRIES {
+        let device = Device::blank(ground, lab::SIZE)?;
+        let journal = lab::closed_directory(ground)?.join("lab.jsonl");
+        let words = lab::words(&[&device], "btrfs", &journal)?;
+        let mut running = lab::run(ground, &[&device], &words).start()?;
+        let mut halted = None;
+        while halted.is_none() && !running.wait(Duration::from_millis(1)) {
+            halted = children(running.id()).into_iter().find(|tool| is_halted(*tool, "mkfs.btrfs"));
+        }
+        let company = halted.and_then(company);
+        running.signal(Signal::SIGKILL);
+        running.answer()?;
+        if let (Some(tool), Some(mut company)) = (halted, company) {
+            let ended = succeeds_soon(|| !runs(&tool));
+            kill_group(tool);
+            company.wait()?;
+            judge.that(ended, || "mkfs.btrfs goes on when its lab was killed".to_owned());
+            wait_for_all(&[tool]);
+            device.wait_until_unclaimed()?;
+            let answer = lab::with_journal(ground, "--undo", &journal)?;
+            return after(judge, &device, &Sum::default(), &answer, "killed within a tool", &[0]);
+        }
+    }
+    Err(Stop::Skip(format!("set-up: the tool was too quick, {TRIES} times")))
+}
+
+/// Another process in the group of a tool, whose parent lives on: the kernel ends what is halted in a group that lost all others.
+fn company(tool: u32) -> Option<Child> {
+    let group = i32::try_from(tool).ok()?;
+    Command::new("sleep").arg("100").process_group(group).spawn().ok()
+}
+
+/// Halts a process, if it is this program and has not ended before.
+fn is_halted(process: u32, program: &str) -> bool {
+    let comm = || std::fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
+    if comm().trim() != program {
+        return false;
+    }
+    signal(process, Signal::SIGSTOP);
+    succeeds_soon(|| state(process).is_none_or(|state| matches!(state, 'T' | 'Z')))
+        && state(process) == Some('T')
+}
+
+/// Whether something comes true within some seconds.
+fn succeeds_soon(is_true: impl Fn() -> bool) -> bool {
+    (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        is_true()
+    })
+}
+
+/// The processes that a process has started, which lead groups of their own.
+fn children(process: u32) -> Vec<u32> {
+    let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    let texts = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("children")).ok());
+    texts
+        .flat_map(|text| text.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<_>>())
+        .collect()
+}
+
 /// Waits until the tools that a killed lab started have ended.
-fn wait_for_group(group: u32) {
-    for _ in 0..1000 {
-        if !succeeds("kill -0 -- \"-$1\" 2>/dev/null", &[&group.to_string()]) {
+fn wait_for_all(tools: &[u32]) {
+    for _ in 0..3000 {
+        if !tools.iter().any(runs) {
             break;
         }
         std::thread::sleep(Duration::from_millis(10));
     }
+}
+
+/// The letter of its state; `None` of a process that is not there.
+fn state(process: u32) -> Option<char> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    text.rsplit_once(") ")?.1.chars().next()
+}
+
+fn runs(process: &u32) -> bool {
+    state(*process).is_some_and(|state| state != 'Z')
 }

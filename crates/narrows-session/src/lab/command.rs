@@ -184,16 +184,19 @@ pub(super) fn true_crypt_mapping(on: On, names: &Names) -> Call {
     call.and([on.node(names), names.mapping()]).with(Input::Passphrase)
 }
 
+/// None of them discards: the slice is zero, and what somebody else wrote to it meanwhile would go without a trace.
 pub(super) fn file_system(on: On, kind: FileSystem, names: &Names) -> Call {
     let (node, uuid) = (on.node(names), names.id.uuid());
     match kind {
         // Tables and journal are written at once: otherwise the kernel does it while we measure.
         FileSystem::None | FileSystem::Ext4 => {
-            let lazy = "lazy_itable_init=0,lazy_journal_init=0";
-            Call::new("mkfs.ext4", ["-q", "-F", "-E", lazy, "-U", &uuid, "--", &node])
+            let now = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
+            Call::new("mkfs.ext4", ["-q", "-F", "-E", now, "-U", &uuid, "--", &node])
         }
-        FileSystem::Xfs => Call::new("mkfs.xfs", ["-q", "-f", "-m", &format!("uuid={uuid}"), "--", &node]),
-        FileSystem::Btrfs => Call::new("mkfs.btrfs", ["-q", "-f", "-U", &uuid, "--", &node]),
+        FileSystem::Xfs => {
+            Call::new("mkfs.xfs", ["-q", "-f", "-K", "-m", &format!("uuid={uuid}"), "--", &node])
+        }
+        FileSystem::Btrfs => Call::new("mkfs.btrfs", ["-q", "-f", "-K", "-U", &uuid, "--", &node]),
     }
 }
 

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -21,6 +21,8 @@ use narrows_machine::root::Root;
 pub struct Tools {
     found: BTreeMap<&'static str, PathBuf>,
     has_udev: bool,
+    /// How a program is started that ends with us, as soon as that was asked for.
+    leash: Option<Option<PathBuf>>,
 }
 
 /// Why a tool did not do what it was told.
@@ -78,7 +80,7 @@ fn package(program: &str) -> &'static str {
 impl Tools {
     /// Looks for programs as they are asked for. `root` tells whether udev makes the nodes of devices.
     pub fn new(root: &Root) -> Self {
-        Self { found: BTreeMap::new(), has_udev: root.exists("/run/udev/control") }
+        Self { found: BTreeMap::new(), has_udev: root.exists("/run/udev/control"), leash: None }
     }
 
     /// Whether a program is installed.
@@ -105,6 +107,20 @@ impl Tools {
         Some(place)
     }
 
+    /// A tool that writes to a slice of its own accord ends when we are killed, before somebody else takes the device for free.
+    /// Tools that leave a mapping suspended when they are killed do not. Where `setpriv` cannot do that, none does.
+    fn started_with_us(&mut self, root: &Root, program: &str, path: PathBuf) -> Command {
+        if !program.starts_with("mkfs.") {
+            return program::cleared(path);
+        }
+        let Some(leash) = self.leash.get_or_insert_with(|| leash(root)) else {
+            return program::cleared(path);
+        };
+        let mut command = program::cleared(leash.clone());
+        command.args(LEASH).arg(path);
+        command
+    }
+
     /// Runs one command line to its end. It inherits the lock of the journal, and a group of its own, so that Ctrl-C ends
     /// us and not what it is doing.
     ///
@@ -121,7 +137,7 @@ impl Tools {
     pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
         let program = call.program;
         let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
-        let mut command = program::cleared(path);
+        let mut command = self.started_with_us(root, program, path);
         command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
         if !self.has_udev {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
@@ -144,6 +160,18 @@ impl Tools {
             said: last_lines(&String::from_utf8_lossy(&said)),
         })
     }
+}
+
+/// The options of `setpriv` (util-linux 2.33 and later) that have the kernel kill what it starts when its parent ends.
+const LEASH: [&str; 3] = ["--pdeathsig", "KILL", "--"];
+
+/// `setpriv`, where it is one that knows [`LEASH`]: that of busybox does not.
+fn leash(root: &Root) -> Option<PathBuf> {
+    let path = program::find(root, "setpriv")?;
+    let mut command = program::cleared(path.clone());
+    command.args(LEASH).arg(&path).arg("--version");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success()).then_some(path)
 }
 
 /// The standard input of a tool, already filled: all that any gets fits into a pipe, so nothing waits.
