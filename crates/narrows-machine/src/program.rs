@@ -6,7 +6,7 @@
 #![expect(clippy::disallowed_types, reason = "the only place that says how another program is started")]
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use nix::unistd::geteuid;
 
@@ -26,6 +26,26 @@ pub fn find(root: &Root, name: &str) -> Option<PathBuf> {
 pub fn cleared(path: PathBuf) -> Command {
     let mut command = Command::new(path);
     command.env_clear().env("LC_ALL", "C").env("PATH", DIRECTORIES.join(":"));
+    command
+}
+
+/// The options of `setpriv` (util-linux 2.33 and later) that have the kernel kill what it starts when its parent ends.
+const LEASH: [&str; 3] = ["--pdeathsig", "KILL", "--"];
+
+/// `setpriv`, where it is installed and can start programs that end with the one that started them: that of busybox cannot.
+pub fn leash(root: &Root) -> Option<PathBuf> {
+    let path = find(root, "setpriv")?;
+    let mut command = cleared(path.clone());
+    command.args(LEASH).arg(&path).arg("--version");
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success()).then_some(path)
+}
+
+/// As [`cleared`]; it ends with us, even if we are killed, where there is a [`leash`].
+pub fn on_leash(path: PathBuf, leash: Option<PathBuf>) -> Command {
+    let Some(leash) = leash else { return cleared(path) };
+    let mut command = cleared(leash);
+    command.args(LEASH).arg(path);
     command
 }
 

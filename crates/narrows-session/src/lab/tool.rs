@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use nix::fcntl::OFlag;
 use nix::unistd::pipe2;
@@ -107,18 +107,11 @@ impl Tools {
         Some(place)
     }
 
-    /// A tool that writes to a slice of its own accord ends when we are killed, before somebody else takes the device for free.
-    /// Tools that leave a mapping suspended when they are killed do not. Where `setpriv` cannot do that, none does.
-    fn started_with_us(&mut self, root: &Root, program: &str, path: PathBuf) -> Command {
-        if !program.starts_with("mkfs.") {
-            return program::cleared(path);
-        }
-        let Some(leash) = self.leash.get_or_insert_with(|| leash(root)) else {
-            return program::cleared(path);
-        };
-        let mut command = program::cleared(leash.clone());
-        command.args(LEASH).arg(path);
-        command
+    /// How a tool is started: one that writes to a slice of its own accord ends when we are killed, before somebody else takes the
+    /// device for free. Tools that leave a mapping suspended when they are killed do not.
+    fn leash(&mut self, root: &Root, program: &str) -> Option<PathBuf> {
+        let writes = program.starts_with("mkfs.");
+        writes.then(|| self.leash.get_or_insert_with(|| program::leash(root)).clone()).flatten()
     }
 
     /// Runs one command line to its end. It inherits the lock of the journal, and a group of its own, so that Ctrl-C ends
@@ -137,7 +130,7 @@ impl Tools {
     pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
         let program = call.program;
         let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
-        let mut command = self.started_with_us(root, program, path);
+        let mut command = program::on_leash(path, self.leash(root, program));
         command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
         if !self.has_udev {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
@@ -160,18 +153,6 @@ impl Tools {
             said: last_lines(&String::from_utf8_lossy(&said)),
         })
     }
-}
-
-/// The options of `setpriv` (util-linux 2.33 and later) that have the kernel kill what it starts when its parent ends.
-const LEASH: [&str; 3] = ["--pdeathsig", "KILL", "--"];
-
-/// `setpriv`, where it is one that knows [`LEASH`]: that of busybox does not.
-fn leash(root: &Root) -> Option<PathBuf> {
-    let path = program::find(root, "setpriv")?;
-    let mut command = program::cleared(path.clone());
-    command.args(LEASH).arg(&path).arg("--version");
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.status().is_ok_and(|status| status.success()).then_some(path)
 }
 
 /// The standard input of a tool, already filled: all that any gets fits into a pipe, so nothing waits.
