@@ -144,8 +144,12 @@ fn clean_killed(ground: &Ground, judge: &mut Judge) -> Result<()> {
             for _ in 0..3 {
                 let mut running = clean_run(&lane.ground, &device).start()?;
                 running.wait(Duration::from_millis(random.below(120)));
+                // Its part that reads the device dies with it, but not in the same moment.
+                running.signal(Signal::SIGSTOP);
+                let parts = children(running.id());
                 running.signal(Signal::SIGKILL);
                 running.answer()?;
+                wait_for_all(&parts);
             }
             device.wait_until_quiet()?;
             let answer = clean_run(&lane.ground, &device).answer()?;
