@@ -1,7 +1,7 @@
 //! AS SSD Benchmark, as its menu copies a result: rates, or I/Os per second of the same run.
 //!
 //! Its MB is 1024²: a run of which both are printed has 60.63 MB/s and 15,521 I/Os of 4 KiB each second. The file of 1 GiB is read
-//! and written past the system's cache; `4K-64Threads` has 64 threads.
+//! and written past the system's cache, by 64 threads in `4K-64Threads` (techspot.com, downloads/6014; ssd-tester.com, text_score.php).
 
 use super::number::{leading, span};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};

@@ -196,6 +196,14 @@ pub(super) fn option<'c>(command: &'c str, name: &str) -> Option<&'c str> {
     found
 }
 
+/// The value of an option of one letter: `-x 0` or `-x0`. The last one counts.
+pub(super) fn letter<'c>(command: &'c str, name: &str) -> Option<&'c str> {
+    let words: Vec<&str> = simple(command).split_whitespace().collect();
+    let at = words.iter().rposition(|word| word.starts_with(name) && !word.starts_with("--"))?;
+    let joined = words.get(at)?.strip_prefix(name).filter(|value| !value.is_empty());
+    joined.or_else(|| words.get(at + 1).copied())
+}
+
 /// Whether a word stands in a command.
 pub(super) fn has_word(command: &str, word: &str) -> bool {
     command.split_whitespace().any(|one| one == word)
@@ -260,6 +268,13 @@ mod tests {
         );
         assert_eq!(joined("# dd if=a of=b", "rate=5", "dd").as_deref(), Some("dd if=a of=b"));
         assert_eq!(joined("fio --name=x", "bs=4k", "fio").as_deref(), Some("fio --name=x"));
+    }
+
+    #[test]
+    fn an_option_of_one_letter_stands_before_its_value_or_at_it() {
+        let command = "perf -q 64 -o4096 --io-depth 9 -q 32 | tee -q 1";
+        assert_eq!((letter(command, "-q"), letter(command, "-o")), (Some("32"), Some("4096")));
+        assert_eq!((letter(command, "-w"), letter("perf -w", "-w")), (None, None));
     }
 
     #[test]

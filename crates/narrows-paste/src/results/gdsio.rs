@@ -1,7 +1,7 @@
 //! `gdsio` of NVIDIA's GPUDirect Storage: a line for each run. Its GiB is 1024³, its rate is the data that was moved in the whole
 //! time (NVIDIA, GPUDirect Storage Benchmarking and Configuration Guide, "GDSIO utility").
 
-use super::command::Commands;
+use super::command::{Commands, letter};
 use super::number::{Base, after, leading, seconds, size, to_bytes, value, whole};
 use super::rounded::{Rounded, contradiction};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
@@ -88,7 +88,7 @@ fn result(page: &Page<'_>, line: usize, report: &str, command: Option<&str>) -> 
 fn work(report: &str, command: Option<&str>, kind: &str, way: Option<&str>, set: Option<Bytes>) -> Work {
     let count =
         |key: &str| after(report, key).and_then(whole).and_then(|(count, _)| u32::try_from(count).ok());
-    let asked = |name: &str| command.and_then(|command| option(command, name));
+    let asked = |name: &str| command.and_then(|command| letter(command, name));
     Work {
         label: format!("{} by {}", kind.to_ascii_lowercase(), way.unwrap_or("a way that is not told")),
         pattern: Some(if kind.starts_with("RAND") { Pattern::Random } else { Pattern::Sequential }),
@@ -133,14 +133,6 @@ fn kibibytes(report: &str, key: &str) -> Option<Bytes> {
 
 fn word<'r>(report: &'r str, key: &str) -> Option<&'r str> {
     after(report, key)?.split_whitespace().next()
-}
-
-/// The value of an option of one letter: `-x 0` or `-x0`. The last one counts.
-fn option<'c>(command: &'c str, name: &str) -> Option<&'c str> {
-    let words: Vec<&str> = super::command::simple(command).split_whitespace().collect();
-    let at = words.iter().rposition(|word| word.starts_with(name) && !word.starts_with("--"))?;
-    let joined = words.get(at)?.strip_prefix(name).filter(|value| !value.is_empty());
-    joined.or_else(|| words.get(at + 1).copied())
 }
 
 #[cfg(test)]

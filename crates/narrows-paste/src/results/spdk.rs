@@ -2,7 +2,7 @@
 //!
 //! The column that old versions head `MB/s` is MiB/s, as the new ones say: I/Os per second × bytes ÷ 1024² (`perf.c`).
 
-use super::command::Commands;
+use super::command::{Commands, letter, option};
 use super::number::{leading, plain, seconds, to_bytes, whole};
 use super::{Derived, Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
 use narrows_base::units::{BytesPerSec, Iops};
@@ -96,7 +96,7 @@ struct Job {
     block: Option<f64>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Table {
     line: usize,
     columns: Vec<Column>,
@@ -112,18 +112,7 @@ struct Table {
 
 impl Table {
     fn new(line: usize, columns: Vec<Column>, command: Option<String>) -> Self {
-        let (rows, percentiles) = (Vec::new(), Vec::new());
-        Self {
-            line,
-            columns,
-            command,
-            rows,
-            total: None,
-            begun: None,
-            job: Job::default(),
-            percentiles,
-            summaries: 0,
-        }
+        Self { line, columns, command, ..Self::default() }
     }
 
     fn see(&mut self, number: usize, line: &str) {
@@ -301,14 +290,8 @@ impl Table {
     }
 
     fn option(&self, short: &str, long: &str) -> Option<&str> {
-        let command = super::command::simple(self.command.as_deref()?);
-        if let Some(value) = super::command::option(command, long) {
-            return Some(value);
-        }
-        let words: Vec<&str> = command.split_whitespace().collect();
-        let at = words.iter().rposition(|word| word.starts_with(short) && !word.starts_with("--"))?;
-        let joined = words.get(at)?.strip_prefix(short).filter(|value| !value.is_empty());
-        joined.or_else(|| words.get(at + 1).copied())
+        let command = self.command.as_deref()?;
+        option(command, long).or_else(|| letter(command, short))
     }
 }
 
