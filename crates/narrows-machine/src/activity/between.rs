@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    Condition, CpuCounters, DiskCounters, Event, LinkState, NicCounters, Resync, Sample, TcpState,
-    ThreadCounters,
+    Condition, CpuCounters, DiskCounters, Event, LinkState, NicCounters, Pressure, Resync, Sample, TcpState,
+    ThreadCounters, pressure,
 };
 use crate::pci::PciAddress;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
@@ -33,6 +33,8 @@ pub struct Activity {
     pub working: f64,
     /// The fraction of time that a hypervisor took from us, over all CPUs.
     pub steal: f64,
+    /// For how much of the time somebody waited, by what for: `cpu`, `io`, `memory`; empty where the kernel does not tell.
+    pub pressure: BTreeMap<&'static str, Pressure>,
     /// Threads that used more than 1 % of a core, busiest first.
     pub threads: Vec<ThreadActivity>,
     /// Interfaces, by name.
@@ -113,6 +115,12 @@ impl Activity {
             }),
             working: working(before, after, elapsed),
             steal: steal(before, after),
+            pressure: pairs(&before.pressure, &after.pressure, |before, after| {
+                pressure::between(before, after, elapsed)
+            })
+            .into_iter()
+            .filter_map(|(resource, part)| Some((resource, part?)))
+            .collect(),
             threads: threads(before, after),
             nics: pairs(&before.nics, &after.nics, |before, after| nic(before, after, elapsed)),
             links: after.links.clone(),

@@ -9,6 +9,7 @@ mod events;
 mod movers;
 mod over;
 mod parse;
+mod pressure;
 mod serving;
 mod stacked;
 mod tcp;
@@ -22,6 +23,7 @@ pub use condition::Condition;
 pub use events::{Event, Happened, events};
 pub use movers::{Mover, Movers};
 pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
+pub use pressure::{Pressure, Stalled, parse_pressure};
 pub use serving::{Served, owners, served, sockets_on};
 pub use stacked::stacked_interfaces;
 pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
@@ -46,6 +48,8 @@ pub struct Sample {
     pub threads_at: Option<Nanos>,
     /// `/proc/net/dev`, by interface.
     pub nics: BTreeMap<String, NicCounters>,
+    /// `/proc/pressure/*`, by what is waited for: `cpu`, `io`, `memory`.
+    pub pressure: BTreeMap<&'static str, Stalled>,
     /// The state of links, by the address of the function below each.
     pub links: BTreeMap<PciAddress, LinkState>,
     /// `…/md/sync_action` and `…/md/sync_speed`, by array.
@@ -153,6 +157,7 @@ impl Sample {
             threads: threads(root),
             threads_at: None,
             nics: parse_nics(&text("/proc/net/dev")),
+            pressure: pressure::read(root),
             links: links(root),
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
             tcp: connections(root),
@@ -174,12 +179,12 @@ impl Sample {
         Self { at, threads_at: Some(at), threads: threads(root), ..Self::default() }
     }
 
-    /// Reads what is read in no time: disks, processors and interfaces.
+    /// Reads what is read in no time: disks, processors, interfaces and pressure.
     pub fn of_counters(root: &Root) -> Self {
         let text = |path: &str| root.text(path).get().unwrap_or_default();
         let disks = parse_diskstats(&text("/proc/diskstats"));
         let (cpus, nics) = (parse_cpus(&text("/proc/stat")), parse_nics(&text("/proc/net/dev")));
-        Self { at: now(), disks, cpus, nics, ..Self::default() }
+        Self { at: now(), disks, cpus, nics, pressure: pressure::read(root), ..Self::default() }
     }
 
     /// Reads what moved only: disks and interfaces, two files of the kernel for any number of them.

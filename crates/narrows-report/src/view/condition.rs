@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::{Bytes, Celsius, Nanos};
+use narrows_base::units::{Bytes, Celsius, Nanos, human};
 use narrows_machine::activity::{Activity, Condition, Happened, LinkState};
 use narrows_machine::health::DriveHealth;
 use narrows_machine::pci::PciAddress;
@@ -19,6 +19,9 @@ pub struct ConditionView {
     /// What links and arrays of the path did in the measured time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
+    /// For how much of the measured time somebody waited for a processor, memory or storage; empty where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pressure: Vec<PressureView>,
 }
 
 /// Something that happened while a load ran.
@@ -28,6 +31,18 @@ pub struct EventView {
     pub at_ns: Nanos,
     /// What happened, in words.
     pub what: String,
+}
+
+/// For how much of a run somebody waited (`/proc/pressure`).
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PressureView {
+    /// What was waited for: `cpu`, `io`, `memory`.
+    pub resource: String,
+    /// The part of the time in which at least one task waited, 0 to 1.
+    pub some: f64,
+    /// The part in which all that had something to do waited; absent for processors, of which the kernel does not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full: Option<f64>,
 }
 
 /// A link before, in and after a run.
@@ -101,12 +116,18 @@ pub struct SmartView {
     pub hot_ns: Nanos,
 }
 
+/// Programs that wait for memory so much of the time do not run as they would: a cache that was just filled takes less.
+const SHORT_OF_MEMORY: f64 = 0.05;
+/// From here on waiting for processors is worth a word.
+const BUSY: f64 = 0.05;
+
 impl ConditionView {
     /// What a run did to the links and drives of its path; `None` when none of them tells, or they were not asked.
     pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
         let is_asked = activity.before != Condition::default() || activity.after != Condition::default();
         let mut view = Self { events: events(path, activity), ..Self::default() };
-        if !is_asked && view.events.is_empty() {
+        view.pressure = pressure(activity);
+        if !is_asked && view.events.is_empty() && view.pressure.is_empty() {
             return None;
         }
         for hop in &path.hops {
@@ -148,7 +169,11 @@ impl ConditionView {
             }
             (!parts.is_empty()).then(|| format!("{}: {}", drive.name, parts.join(", ")))
         });
-        links.chain(drives).collect()
+        let waited =
+            self.pressure.iter().filter(|one| one.resource == "memory" && one.some >= SHORT_OF_MEMORY);
+        let waited =
+            waited.map(|one| format!("programs waited for memory {} of the time", human::percent(one.some)));
+        links.chain(drives).chain(waited).collect()
     }
 
     /// The rest of it, in a few words each.
@@ -164,8 +189,23 @@ impl ConditionView {
             let from = before.map(|before| format!("{before} → ")).unwrap_or_default();
             Some(format!("{} {from}{after}", drive.name))
         }));
+        let busy = self.pressure.iter().filter(|one| one.resource == "cpu" && one.some >= BUSY);
+        parts.extend(
+            busy.map(|one| format!("a task waited for a processor {} of the time", human::percent(one.some))),
+        );
         parts
     }
+}
+
+fn pressure(activity: &Activity) -> Vec<PressureView> {
+    let pressure = activity.pressure.iter();
+    pressure
+        .map(|(resource, part)| PressureView {
+            resource: (*resource).to_owned(),
+            some: part.some,
+            full: part.full,
+        })
+        .collect()
 }
 
 /// What links and arrays of the path did in the measured time.
@@ -360,6 +400,27 @@ mod tests {
         let told: Vec<(u64, &str)> =
             view.events.iter().map(|it| (it.at_ns.get(), it.what.as_str())).collect();
         assert_eq!(told, [(2_100_000_000, "link 0000:00:00.0 went from 8 GT/s x4 to 8 GT/s x1")]);
+    }
+
+    #[test]
+    fn who_waits_for_memory_is_trouble_and_for_processors_is_said() {
+        let pressure = |cpu: f64, memory: f64| {
+            let part = |some: f64| narrows_machine::activity::Pressure { some, full: None };
+            let activity = Activity {
+                before: condition(4, 38.0, 0),
+                after: condition(4, 38.0, 0),
+                links: links(GtPerSec::GEN3, 4),
+                pressure: BTreeMap::from([("cpu", part(cpu)), ("memory", part(memory))]),
+                ..Activity::default()
+            };
+            ConditionView::of(&path(), &activity).expect("was asked")
+        };
+        let calm = pressure(0.01, 0.0);
+        assert!(calm.troubles().is_empty() && calm.in_words().len() == 2, "{calm:?}");
+        assert_eq!(calm.pressure.len(), 2);
+        let short = pressure(0.34, 0.2);
+        assert_eq!(short.troubles(), ["programs waited for memory 20 % of the time"]);
+        assert!(short.in_words().contains(&"a task waited for a processor 34 % of the time".to_owned()));
     }
 
     #[test]

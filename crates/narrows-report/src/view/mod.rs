@@ -9,7 +9,7 @@ mod condition;
 
 pub use build::build;
 pub(crate) use build::{finding_view, machine_view, tool};
-pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView, SmartView};
+pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView, PressureView, SmartView};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

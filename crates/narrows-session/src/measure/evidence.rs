@@ -22,7 +22,7 @@ pub enum Price {
 /// A piece of evidence about a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Evidence {
-    /// What disks, processors and interfaces counted from the beginning to the end of the measured time.
+    /// What disks, processors, interfaces and pressure (PSI) counted from the beginning to the end of the measured time.
     Counters,
     /// What the load had moved when the first counters were taken.
     Missed,
@@ -108,7 +108,7 @@ impl Evidence {
 pub trait Witness {
     /// All counters, threads, links, resyncs and connections.
     fn everything(&self) -> Sample;
-    /// Disks, processors and interfaces.
+    /// Disks, processors, interfaces and pressure.
     fn counters(&self) -> Sample;
     /// Processors only.
     fn processors(&self) -> Sample;

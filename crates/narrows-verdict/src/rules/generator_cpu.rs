@@ -1,8 +1,10 @@
 //! `generator_cpu`: the load generator is the bottleneck, so the result is a floor and not the path's limit.
 
 use super::super::attribution::{Cause, are_io_workers_full, was_denied};
-use super::super::finding::{Advice, Code, Finding, Severity};
+use super::super::case::Case;
+use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
 use super::{Context, Judged};
+use narrows_base::units::human;
 
 /// What happened, and what to do.
 const USED_UP: (&str, &str) =
@@ -15,6 +17,16 @@ const DENIED: (&str, &str) = (
     "narrows did not get the processor time that it asked for: other programs had it, or a limit of its control group",
     "End what else keeps the processors busy, or lift the limit (`cpu.max`), and measure again.",
 );
+
+/// For how much of the time a task waited for a processor, as the kernel tells.
+fn waited(case: &Case<'_>) -> Option<Evidence> {
+    let pressure = case.run?.activity.pressure.get("cpu")?;
+    Some(Evidence::new(
+        "tasks waited for a processor",
+        human::percent(pressure.some),
+        "/proc/pressure/cpu, some",
+    ))
+}
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     judged
@@ -31,7 +43,7 @@ pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding>
             let summary = format!("{what}; the path can do more.{rate}");
             let mut finding = Finding::about(Code::GeneratorCpu, Severity::Limit, hop, summary)
                 .with_confidence(limit.confidence)
-                .with_evidence(limit.evidence.clone())
+                .with_evidence(limit.evidence.iter().cloned().chain(waited(&case)))
                 .with_advice([Advice::new(action)]);
             finding.subject = judged.subject.path.target.clone();
             Some(finding)
