@@ -41,6 +41,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
     check_node(&machine, args.cpu_node)?;
+    let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
     let mut subjects: Vec<Subject> =
         paths(&machine, asked.as_ref(), args)?.into_iter().map(Subject::of).collect();
@@ -60,6 +61,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         verdict.foretell(&machine, &subjects);
     }
     let mut report = view::build(&machine, &subjects, &verdict);
+    for (view, subject) in report.paths.iter_mut().zip(&subjects) {
+        view.peers = view::peers(&machine, &subject.path, to);
+    }
     if !root.is_live() && report.machine.inputs.is_empty() {
         report.machine.inputs.push(of_record());
     }

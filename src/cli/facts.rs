@@ -9,6 +9,7 @@ use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, DmKind};
 use narrows_machine::cipher;
 use narrows_machine::health;
+use narrows_machine::pci;
 use narrows_machine::root::Root;
 use narrows_machine::tree::Tree;
 use narrows_paste::capture::foreign::Refusal;
@@ -155,6 +156,7 @@ pub(super) fn unseen(facts: &Facts) -> Vec<Failure> {
 /// Reads the whole machine, with the cipher rate of each encrypted mapping and the health of NVMe drives.
 pub(super) fn read(root: &Root) -> Machine {
     let mut machine = Machine::read(root);
+    pci::read_acs(root, &mut machine.pci);
     for (name, device) in &machine.block {
         let BlockKind::Dm(dm) = &device.kind else { continue };
         let targets = dm.table.value().map_or(&[][..], Vec::as_slice);

@@ -5,10 +5,11 @@ use std::path::Path as FilePath;
 use super::Failure;
 use narrows_load::held::{Aim, Held};
 use narrows_machine::Machine;
+use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::target::{self, Found};
 use narrows_machine::usage;
-use narrows_model::path::Target;
+use narrows_model::path::{Target, peer};
 use narrows_paste::capture;
 
 /// Finds what was typed.
@@ -23,6 +24,9 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         None => target::find(root, typed),
         Some(_) => capture::target::find(machine, typed),
     };
+    if let Some(gpu) = found.as_ref().err().and_then(|_| numbered_gpu(machine, typed)) {
+        return Ok(Target::Pci(gpu));
+    }
     let found = found.map_err(|error| {
         let hint = error.hint().unwrap_or_else(|| what_to_type(root, typed).to_owned());
         Failure::new(error.to_string()).hint(hint)
@@ -36,6 +40,34 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
             .map(|index| Target::Mount { index, path: path.clone() })
             .ok_or_else(|| unmounted(root, &path)),
     }
+}
+
+/// The GPU that was typed.
+///
+/// # Errors
+/// [`Failure`] when the machine has none of that name.
+pub(super) fn gpu(machine: &Machine, typed: &str) -> Result<PciAddress, Failure> {
+    let there = peer::gpus(machine);
+    let typed_one = typed.parse().ok().or_else(|| numbered_gpu(machine, typed));
+    typed_one.filter(|address| there.contains(address)).ok_or_else(|| {
+        let names: Vec<String> = there.iter().map(ToString::to_string).collect();
+        Failure::new(format!("no GPU of this machine is `{typed}`")).hint(match names.is_empty() {
+            true => "no GPU is known here; `lspci -nn` lists those of a machine".to_owned(),
+            false => format!("its GPUs are: {}", names.join(", ")),
+        })
+    })
+}
+
+/// `GPU0`, as nvidia-smi numbers the GPUs of its maker: in the order of their addresses (nvidia-smi(1), `-i`).
+fn numbered_gpu(machine: &Machine, typed: &str) -> Option<PciAddress> {
+    const NVIDIA: u16 = 0x10de;
+    let number: usize = typed.strip_prefix("GPU")?.parse().ok()?;
+    let told = machine.affinities.get(typed).and_then(|affinity| affinity.address);
+    let is_nvidia = |address: &PciAddress| {
+        let id = machine.pci.get(address).and_then(|device| device.id.value());
+        id.is_none_or(|id| id.vendor == NVIDIA)
+    };
+    told.or_else(|| peer::gpus(machine).into_iter().filter(is_nvidia).nth(number))
 }
 
 /// Refuses to read a target that lies on a mapping which is suspended: the read would wait until somebody resumes it, and no

@@ -30,6 +30,7 @@ mod fleet;
 mod fleet_kinds;
 mod fleet_report;
 mod fleet_sql;
+mod gpu;
 mod guard_clean;
 mod guard_device;
 mod guard_search;

@@ -69,6 +69,8 @@ pub struct Machine {
     pub dmi: Dmi,
     /// SMBIOS type 9 records, a claim of the firmware.
     pub slots: Fact<Vec<Slot>>,
+    /// SMBIOS type 17 records of memory, a claim of the firmware.
+    pub memory_modules: Fact<Vec<dmi::MemoryModule>>,
     /// Every PCI function.
     pub pci: BTreeMap<PciAddress, PciDevice>,
     /// Every numbered interrupt and who serves it.
@@ -115,6 +117,7 @@ impl Machine {
             cpus: cpu::read(root),
             dmi: dmi::read(root),
             slots: dmi::read_slots(root),
+            memory_modules: dmi::read_modules(root),
             pci: pci::read(root),
             interrupts: irq::read(root),
             block: block::read(root),

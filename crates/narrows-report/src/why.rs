@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 
 use super::names::Names;
 use super::text::{Style, Tone};
-use super::view::{CeilingView, CheckReport, HopView};
+use super::view::{CeilingView, CheckReport, HopView, MemoryView};
 use crate::document::{Block, Blocks, Document, Pairs};
 use narrows_base::units::human;
 use narrows_model::ceiling::Basis;
+use narrows_model::path::HopKind;
 
 /// A hop that the report does not have, or that is not named clearly enough.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -42,8 +43,11 @@ pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<Strin
             out.gap();
         }
         // A hop that several targets share has the same ceiling on each of their paths.
-        if let Some(hop) = report.paths.iter().find_map(|path| path.hop(id)) {
+        if let Some((path, hop)) = report.paths.iter().find_map(|path| Some((path, path.hop(id)?))) {
             put_hop(&mut out, hop);
+            if let Some(memory) = path.memory.as_ref().filter(|_| hop.kind == HopKind::Memory) {
+                put_memory(&mut out, memory);
+            }
         }
     }
     let mut text = out.text(style);
@@ -101,6 +105,44 @@ fn put_hop(out: &mut Document, hop: &HopView) {
             share.unwrap_or_default()
         );
         put(&mut pairs, "measured", &text);
+    }
+    out.add(Block::Pairs(Pairs { margin: 2, width: 10, commands: false, pairs }));
+}
+
+/// What is claimed of main memory, and what crosses it of the first path.
+fn put_memory(out: &mut Document, memory: &MemoryView) {
+    let mut pairs = Vec::new();
+    match &memory.claim {
+        Some(claim) => {
+            let [least, most] = claim.likely_bytes_per_second;
+            put(
+                &mut pairs,
+                "claimed",
+                &format!("at most {} = {}", claim.peak_bytes_per_second, claim.formula),
+            );
+            put(
+                &mut pairs,
+                "likely",
+                &format!(
+                    "{least} to {most}, 60 to 85 % of it, if each module has a channel of its own; less if several share one"
+                ),
+            );
+            put(&mut pairs, "from", &format!("SMBIOS ({}), a claim of the firmware", claim.source));
+        }
+        None => put(&mut pairs, "claimed", memory.reason.as_deref().unwrap_or("nothing")),
+    }
+    for (word, crossings) in [("direct", &memory.direct), ("buffered", &memory.buffered)] {
+        let layers = crossings.layers.iter().map(|layer| {
+            let (read, write) = (human::count(layer.read), human::count(layer.write));
+            format!("{} {read} and {write}", layer.name)
+        });
+        let text = format!(
+            "each byte crosses it {} times when read, {} times when written ({})",
+            human::count(crossings.read),
+            human::count(crossings.write),
+            layers.collect::<Vec<_>>().join(", ")
+        );
+        put(&mut pairs, word, &text);
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: 10, commands: false, pairs }));
 }

@@ -57,6 +57,12 @@ pub struct CheckArgs {
     )]
     pub measure: Option<Measure>,
 
+    /// A GPU: where it meets the devices of TARGET, whether data may go directly, and how much at most
+    ///
+    /// GPU is a PCI address, or GPU0, GPU1… as nvidia-smi numbers them. `narrows GPU0` shows the same for all drives and network cards.
+    #[arg(long, hide_short_help = true, value_name = "GPU", conflicts_with_all = ["why", "to_path", "fleet", "others", "all"])]
+    pub to: Option<String>,
+
     /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
     #[arg(long, value_name = "HOP", conflicts_with_all = ["json", "html", "markdown"])]
     pub why: Option<String>,

@@ -2,9 +2,11 @@
 //!
 //! SMBIOS is a claim, not a fact: slot types and widths are often those of a reference board.
 
+mod memory;
 mod slot;
 mod smbios;
 
+pub use memory::{MemoryModule, parse_modules};
 pub use slot::plausible;
 pub use slot::{Slot, is_template, parse_slots};
 
@@ -63,6 +65,11 @@ pub fn read_slots(root: &Root) -> Fact<Vec<Slot>> {
         Some(_) => Fact::known(parse_slots(&table), TABLE),
         None => garbled(TABLE, format!("{} bytes without a structure", table.len())),
     })
+}
+
+/// Reads the modules of main memory; needs root.
+pub fn read_modules(root: &Root) -> Fact<Vec<MemoryModule>> {
+    root.bytes(TABLE).map(|table| parse_modules(&table))
 }
 
 /// The identity that an SMBIOS table called `name` states: BIOS, System and Base Board Information (DSP0134 3.7, sections

@@ -2,6 +2,7 @@
 //!
 //! Sources: `/sys/bus/pci/devices/*` (kernel `Documentation/ABI/testing/sysfs-bus-pci`), `/sys/bus/pci/slots/*`.
 
+mod acs;
 mod address;
 mod aer;
 mod class;
@@ -12,6 +13,7 @@ mod state;
 
 use std::collections::BTreeMap;
 
+pub use acs::{Acs, parse_acs, read_acs};
 pub use address::PciAddress;
 pub(crate) use aer::read as aer_of;
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
@@ -63,6 +65,8 @@ pub struct PciDevice {
     /// Its role, where a text tells it and not the rest of [`PciDevice::express`]: `lspci -v`, and a log of the kernel
     /// from Linux 6.7 on.
     pub port: Fact<PortType>,
+    /// What a port redirects of what is below it; asked only of ports that a graphics adapter is behind ([`read_acs`]).
+    pub acs: Fact<Acs>,
     /// The NUMA node, `…/numa_node`; absent when the firmware does not say (`-1`).
     pub numa_node: Fact<u32>,
     /// The processors next to it, `…/local_cpulist`.

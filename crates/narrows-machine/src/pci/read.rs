@@ -42,6 +42,7 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         express: if is_awake { express(root, &file("config"), &link) } else { asleep(file("config")) },
         link,
         port: Fact::default(),
+        acs: Fact::default(),
         numa_node: numa_node(root, file("numa_node")),
         local_cpus: root.parse(&file("local_cpulist"), parse_list),
         iommu_group: root.link_name(&file("iommu_group")).parse(|group| group.parse().ok()),

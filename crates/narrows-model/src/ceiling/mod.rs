@@ -25,6 +25,7 @@ pub mod narrow;
 pub mod network;
 pub mod parity;
 pub mod pcie;
+pub mod peer;
 pub mod queueing;
 pub mod raid;
 pub mod replicas;

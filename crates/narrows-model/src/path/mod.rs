@@ -31,6 +31,7 @@ mod lookup;
 mod network;
 pub mod occupancy;
 mod part;
+pub mod peer;
 mod share;
 mod slot;
 mod split;

@@ -11,6 +11,7 @@ mod ladder;
 mod latency;
 mod observed;
 mod overview;
+mod peers;
 pub(super) mod public;
 mod rate;
 pub mod reply;
@@ -48,6 +49,7 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
         [path] => single(&mut out, report, path),
         _ => overview::put(&mut out, report),
     }
+    peers::put(&mut out, report);
     out
 }
 
@@ -118,6 +120,7 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
     out.gap();
     out.figures(Place::Map, path_map(report, 0));
     ladder::put(out, path);
+    memory(out, path);
     if !path.runs.is_empty() {
         out.gap();
         runs::put(out, &path.runs);
@@ -131,6 +134,28 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
     out.figures(Place::Charts, chart::check(path));
     out.gap();
     hints(out, single_hints(&report.machine, path));
+}
+
+/// What the firmware claims of main memory, where it does.
+fn memory(out: &mut Document, path: &PathView) {
+    let Some((memory, claim)) =
+        path.memory.as_ref().and_then(|memory| Some((memory, memory.claim.as_ref()?)))
+    else {
+        return;
+    };
+    let [least, most] = claim.likely_bytes_per_second;
+    out.gap();
+    out.say(
+        2,
+        Tone::Faint,
+        format!(
+            "Main memory: the firmware claims at most {}, of which {least} to {most} are likely if each module has a channel \
+             of its own. A byte that is read crosses it {} (through the page cache {}) times.",
+            claim.peak_bytes_per_second,
+            human::count(memory.direct.read),
+            human::count(memory.buffered.read)
+        ),
+    );
 }
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {

@@ -85,6 +85,14 @@ fn texts(report: &mut CheckReport) -> Vec<&mut String> {
             texts.extend([&mut it.hop, &mut it.action]);
             texts.extend(it.at_most_by.iter_mut().chain(&mut it.reason).chain(&mut it.measure_instead));
         }
+        for peer in &mut path.peers {
+            texts.extend([&mut peer.device, &mut peer.because]);
+        }
+        if let Some(memory) = &mut path.memory {
+            let layers = memory.direct.layers.iter_mut().chain(&mut memory.buffered.layers);
+            texts.extend(layers.map(|layer| &mut layer.name));
+            texts.extend(memory.claim.iter_mut().map(|claim| &mut claim.source).chain(&mut memory.reason));
+        }
         for run in &mut path.runs {
             texts.extend(run.measurement.first_error.iter_mut().chain(&mut run.measurement.cut_short));
         }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::memory;
 use super::{
     AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, CounterfactualView, FindingView,
     HopPair, HopView, InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, ObservedView,
@@ -108,6 +109,8 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
         sentence: verdict.sentence.clone(),
         runs: subject.runs.iter().map(|run| run_view(run, subject, verdict)).collect(),
         counterfactuals: verdict.counterfactuals.iter().map(counterfactual_view).collect(),
+        peers: Vec::new(),
+        memory: memory::of(machine, &subject.path),
     }
 }
 

@@ -6,10 +6,14 @@
 mod adapter;
 mod build;
 mod condition;
+mod memory;
+mod peer;
 
 pub use build::build;
 pub(crate) use build::{finding_view, machine_view, tool};
 pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView, PressureView, SmartView};
+pub use memory::{CrossingView, CrossingsView, MemoryClaimView, MemoryView};
+pub use peer::{BothView, MeetingKind, NarrowestView, PeerView, WayKind, peers};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -176,6 +180,12 @@ pub struct PathView {
     /// What each advice with a known gain about the narrowest hop would bring; only of a path that was asked for alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub counterfactuals: Vec<CounterfactualView>,
+    /// What goes between its devices and a GPU; of a path to a GPU between that and all drives and network cards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<PeerView>,
+    /// What is claimed of main memory, and how often the path's bytes cross it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryView>,
 }
 
 /// What a workload would get if an advice were followed, by the laws of `narrows predict`. Nothing of it is measured.

@@ -89,7 +89,7 @@ impl Found {
             self.machine.slots = Fact::Known { value: self.slots, source };
         }
         self.processors.fill(&mut self.machine.cpus);
-        self.machine.cpus.memory = self.memory.fact();
+        (self.machine.cpus.memory, self.machine.memory_modules) = self.memory.facts();
         self.machine
     }
 }

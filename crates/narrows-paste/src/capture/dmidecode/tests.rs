@@ -263,3 +263,11 @@ proptest! {
         let _ = read_hex(&Text::new("x", text.as_bytes()));
     }
 }
+
+#[test]
+fn modules_have_the_speed_that_they_are_set_to() {
+    let text = "Handle 0x1100, DMI type 17, 84 bytes\nMemory Device\n\tTotal Width: 72 bits\n\tData Width: 64 bits\n\tSize: 32 GB\n\tType: DDR4\n\tSpeed: 3200 MT/s\n\tConfigured Memory Speed: 2933 MT/s\n\nHandle 0x1101, DMI type 17, 40 bytes\nMemory Device\n\tData Width: 64 bits\n\tSize: 8192 MB\n\tType: DDR3\n\tSpeed: 1600 MHz\n\tConfigured Clock Speed: Unknown\n\nHandle 0x1102, DMI type 17, 40 bytes\nMemory Device\n\tData Width: Unknown\n\tSize: No Module Installed\n\tSpeed: Unknown\n";
+    let modules = machine(text).memory_modules.get().expect("two are there");
+    assert_eq!(modules.iter().map(|module| module.megatransfers).collect::<Vec<_>>(), [2933, 1600]);
+    assert!(modules.iter().all(|module| module.width_bytes == 8));
+}

@@ -25,11 +25,12 @@ pub(super) fn take(machine: &mut Machine) {
     let is_gpu =
         |name: &&String| name.strip_prefix("GPU").is_some_and(|number| number.parse::<usize>().is_ok());
     let are_all = machine.affinities.keys().filter(is_gpu).count() == gpus.len();
-    for (name, affinity) in &machine.affinities {
+    for (name, affinity) in &mut machine.affinities {
         let number =
             name.strip_prefix("GPU").and_then(|number| number.parse::<usize>().ok()).filter(|_| are_all);
         let of_nic = machine.nics.get(name).and_then(|nic| nic.pci);
         let address = number.and_then(|number| gpus.get(number).copied()).or(of_nic);
+        affinity.address = address;
         if let Some(device) = address.and_then(|address| machine.pci.get_mut(&address)) {
             fill(&mut device.numa_node, affinity.node.clone());
             fill(&mut device.local_cpus, affinity.cpus.clone());

@@ -8,6 +8,7 @@ use crate::capture::Text;
 
 /// Lines of names that are kept. `Link` and `Device` are those of `lspci` before version 3.
 const KEYS: &[&str] = &[
+    "ACSCtl",
     "Bus",
     "CEMsk",
     "CESta",

@@ -4,7 +4,7 @@ use super::block::{Block, Head, SILENT};
 use super::head;
 use super::line::Place;
 use super::link::LinkLines;
-use super::{NEED, aer, express};
+use super::{NEED, acs, aer, express};
 use crate::capture::Text;
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice};
@@ -68,6 +68,7 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
     if let Some((aer, line)) = aer::parse(block) {
         device.aer = Fact::known(aer, text.source(line));
     }
+    device.acs = acs::parse(text, block);
     fill_words(text, block, &mut device);
     Some(Found { device, buses, detail: detail(block), dumped: block.bytes.len() })
 }

@@ -12,7 +12,7 @@ use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::pci::{
-    Aer, Express, LinkEnd, NoExpress, PciAddress, PciDevice, PciId, PortType, parse_express,
+    Aer, Express, LinkEnd, NoExpress, PciAddress, PciDevice, PciId, PortType, parse_acs, parse_express,
 };
 
 /// The header that every function has.
@@ -111,6 +111,9 @@ fn decode(address: PciAddress, above: Option<PciAddress>, config: &[u8], source:
     }
     if let Some(express) = device.express.value() {
         device.link = link(express, &source);
+    }
+    if config.len() > EXTENDED {
+        device.acs = parse_acs(config, &source);
     }
     if let Some(aer) = aer(config) {
         device.aer = Fact::known(aer, source);

@@ -3,6 +3,7 @@
 //!
 //! Sources: pciutils (`lspci.c`, `ls-caps.c`, `ls-ecaps.c`, `ls-tree.c`, `ls-kernel.c`) from version 2.2 to 3.14.
 
+mod acs;
 mod aer;
 mod block;
 mod class;

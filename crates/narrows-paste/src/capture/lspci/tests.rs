@@ -3,7 +3,7 @@
 use super::*;
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
-use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PortType};
+use narrows_machine::pci::{Acs, Express, LinkEnd, PciAddress, PciDevice, PortType};
 use proptest::prelude::*;
 
 mod forms;
@@ -328,3 +328,40 @@ const PIECES: &[&str] = &[
     "DevCtl: MaxPayload 128 bytes",
     "<",
 ];
+
+/// The control register of a PI7C9X2G608GP as <https://lore.kernel.org/linux-iommu/>, "AMD-Vi: amdgpu" has it, as it is before the last
+/// three bits were decoded, and as mail programs break it.
+#[test]
+fn ports_say_what_they_redirect() {
+    let port = |lines: &str| {
+        let text = format!(
+            "04:01.0 PCI bridge: Pericom Semiconductor PI7C9X2G608GP\n\tBus: primary=04, secondary=05, subordinate=05\n{lines}"
+        );
+        let part = read_words(&text);
+        only(&part).acs.clone()
+    };
+    let capability = "\tCapabilities: [148 v1] Access Control Services\n";
+    for (line, forbids) in [
+        (
+            "\t\tACSCtl:\tSrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n",
+            true,
+        ),
+        ("\t\tACSCtl:\tSrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- \n", false),
+        (
+            "\t\tACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+\nUpstreamFwd+ EgressCtrl- DirectTrans-\n",
+            true,
+        ),
+        (
+            "\t\tACSCtl: SrcValid- TransBlk- ReqRedir- CmpltRedir- UpstreamFwd- EgressCtrl+ DirectTrans-\n",
+            true,
+        ),
+    ] {
+        let acs = port(&format!("{capability}{line}"));
+        assert_eq!(acs.value().map(Acs::forbids_peers), Some(forbids), "{line}");
+    }
+    let garbled = port(&format!("{capability}\t\tACSCtl: SrcValid+ TransB\n"));
+    assert!(matches!(garbled, Fact::Garbled { .. }), "{garbled:?}");
+    let none = port("\tCapabilities: [100 v1] Advanced Error Reporting\n");
+    assert!(matches!(&none, Fact::Absent { source } if !source.as_str().is_empty()), "{none:?}");
+    assert_eq!(port("\tCapabilities: [40] Power Management version 3\n"), Fact::default());
+}

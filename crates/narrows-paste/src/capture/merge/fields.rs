@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::fill::{Fill, Than, fill_by_field, unite};
 use super::link;
-use narrows_base::fact::Fact;
+use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume};
-use narrows_machine::affinity::Affinity;
+use narrows_machine::affinity::{Affinity, Connection};
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
@@ -29,6 +29,7 @@ impl Fill for Machine {
             cpus,
             dmi,
             slots,
+            memory_modules,
             pci,
             interrupts,
             block,
@@ -51,6 +52,7 @@ impl Fill for Machine {
         self.cpus.fill(cpus, than);
         self.dmi.fill(dmi, than);
         fill_slots(&mut self.slots, slots, than);
+        self.memory_modules.fill(memory_modules, than);
         self.pci.fill(pci, than);
         self.interrupts.fill(interrupts, than);
         self.block.fill(block, than);
@@ -153,10 +155,12 @@ impl Fill for PciDevice {
             best_link,
             name,
             port,
+            acs,
         } = other;
         self.id.fill(id, than);
         self.name.fill(name, than);
         self.port.fill(port, than);
+        self.acs.fill(acs, than);
         self.class.fill(class, than);
         self.parent.fill(parent, than);
         self.domain_owner.fill(domain_owner, than);
@@ -254,7 +258,13 @@ fill_by_field!(Adapter fills { model, pci, drives, volumes } unites {} keeps {})
 fill_by_field!(AdapterDrive
     fills { state, group, interface, turns, model, size, link, most, predicted_failures } unites {} keeps {});
 fill_by_field!(AdapterVolume fills { level, state, size, disk } unites {} keeps {});
-fill_by_field!(Affinity fills { node, cpus } unites {} keeps {});
+fill_by_field!(Affinity fills { node, cpus, connections, address } unites {} keeps {});
+
+/// The first text that tells of a connection is believed.
+impl Fill for (Connection, Source) {
+    fn fill(&mut self, _: Self, _: Than) {}
+}
+
 fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
 fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }

@@ -2,6 +2,7 @@ use super::read;
 use crate::capture::Text;
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::Machine;
+use narrows_machine::affinity::Connection;
 use proptest::prelude::*;
 
 fn machine(text: &str) -> Machine {
@@ -112,6 +113,9 @@ fn a_topology_tells_nodes_of_gpus_and_of_cards_near_them() {
             (Some(0), Some(1), Some(0), Some(1))
         );
         assert_eq!(machine.affinities["GPU1"].cpus.value().map(Vec::len), Some(28));
+        let to = |gpu: &str, name: &str| machine.affinities[gpu].connections[name].0;
+        assert_eq!((to("GPU0", "mlx5_0"), to("GPU1", "mlx5_1")), (Connection::Phb, Connection::Pix));
+        assert_eq!(to("GPU0", "GPU1"), Connection::Sys);
     }
     // Driver 470: RDMA devices are columns by name, and there is no legend of them.
     let old = machine("\tGPU0\tmlx5_0\tCPU Affinity\nGPU0\tX\tNODE\t0-23\nmlx5_0\tNODE\tX\n");

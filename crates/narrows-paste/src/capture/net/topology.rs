@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::capture::Text;
 use crate::capture::device::learn;
-use narrows_machine::affinity::Affinity;
+use narrows_base::fact::Source;
+use narrows_machine::affinity::{Affinity, Connection};
 use narrows_machine::cpu::parse_list;
 
 /// No matrix has more rows.
@@ -13,9 +14,6 @@ const MOST: usize = 512;
 
 /// More processors than any machine has.
 const MOST_CPUS: usize = 8192;
-
-/// Connections that do not leave the NUMA node: a bridge, several, the host bridge, host bridges of one node.
-const NEAR: &[&str] = &["PIX", "PXB", "PHB", "NODE"];
 
 /// Reads every matrix; whether there was one.
 pub(super) fn read(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> bool {
@@ -36,9 +34,14 @@ pub(super) fn read(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> 
                 let gpu = affinities.entry(row.name.to_owned()).or_default();
                 learn(&mut gpu.node, row.node, &source);
                 learn(&mut gpu.cpus, row.cpus, &source);
+                let connections = row.connections.iter().map(|(name, connection)| {
+                    ((*name).to_owned(), (*connection, Source::new(source.as_str())))
+                });
+                gpu.connections.extend(connections);
                 found = true;
             } else if cards.len() < MOST {
-                let gpus = row.near.iter().filter_map(|gpu| affinities.get(*gpu));
+                let near = row.connections.iter().filter(|(_, connection)| *connection < Connection::Sys);
+                let gpus = near.filter_map(|(name, _)| affinities.get(*name));
                 let near = gpus.into_iter().find(|gpu| gpu.node.value().is_some());
                 let mut card = Affinity::default();
                 learn(&mut card.node, near.and_then(|gpu| gpu.node.get()), &source);
@@ -46,6 +49,7 @@ pub(super) fn read(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> 
             }
         }
     }
+    name_by(&legend, affinities);
     for (name, card) in cards {
         let name = legend.get(name.as_str()).map_or(name, |name| (*name).to_owned());
         if card.node.value().is_some() && affinities.len() < MOST {
@@ -53,6 +57,17 @@ pub(super) fn read(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> 
         }
     }
     found
+}
+
+/// Calls network cards by the names that the legend gives their numbers.
+fn name_by(legend: &BTreeMap<&str, &str>, affinities: &mut BTreeMap<String, Affinity>) {
+    for gpu in affinities.values_mut() {
+        for (number, name) in legend {
+            if let Some(connection) = gpu.connections.remove(*number) {
+                gpu.connections.insert((*name).to_owned(), connection);
+            }
+        }
+    }
 }
 
 /// The head of a matrix: the devices of its columns.
@@ -67,8 +82,8 @@ struct Row<'t> {
     name: &'t str,
     cpus: Option<Vec<u32>>,
     node: Option<u32>,
-    /// The GPUs that are near.
-    near: Vec<&'t str>,
+    /// How it is connected to the others.
+    connections: Vec<(&'t str, Connection)>,
 }
 
 impl<'t> Matrix<'t> {
@@ -83,18 +98,16 @@ impl<'t> Matrix<'t> {
     fn row(&mut self, line: &'t str) -> Option<Row<'t>> {
         let mut words = line.split_whitespace();
         let name = words.next().filter(|name| self.devices.contains(name))?;
-        let mut near = Vec::new();
+        let mut connections = Vec::new();
         for device in &self.devices {
-            let connection = words.next()?;
-            if NEAR.contains(&connection) && is_numbered(device, "GPU") {
-                near.push(*device);
-            }
+            let connection = Connection::from_word(words.next()?);
+            connections.extend(connection.map(|connection| (*device, connection)));
         }
         let mut after = words;
         let cpus = after.next().filter(|_| self.has_cpus).and_then(parse_list);
         let cpus = cpus.filter(|cpus| (1..=MOST_CPUS).contains(&cpus.len()));
         let node = after.next().filter(|_| self.has_nodes).and_then(|node| node.parse().ok());
-        Some(Row { name, cpus, node, near })
+        Some(Row { name, cpus, node, connections })
     }
 }
 

@@ -1,0 +1,96 @@
+//! Devices and GPUs: where they meet, and what can be brought from one to the other.
+
+use crate::document::table::Width;
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::text::Tone;
+use crate::view::{BothView, CheckReport, MeetingKind, PeerView, WayKind};
+
+/// The shortest column of names.
+const NAME: usize = 14;
+
+/// All devices beside GPUs that a report speaks of, the ways to each GPU in a table.
+pub(super) fn put(out: &mut Document, report: &CheckReport) {
+    let mut gpus: Vec<&str> = Vec::new();
+    let peers: Vec<&PeerView> = report.paths.iter().flat_map(|path| &path.peers).collect();
+    for peer in &peers {
+        if !gpus.contains(&peer.gpu.as_str()) {
+            gpus.push(&peer.gpu);
+        }
+    }
+    for gpu in gpus {
+        let of_this: Vec<&PeerView> = peers.iter().copied().filter(|peer| peer.gpu == gpu).collect();
+        out.gap();
+        out.part(Place::Data, "");
+        out.heading(format!("To and from the GPU {gpu}"));
+        out.add(Block::Table(table(gpu, &of_this)));
+        reasons(out, &of_this);
+    }
+}
+
+fn table(gpu: &str, peers: &[&PeerView]) -> Table {
+    let columns = vec![
+        Column::name("device", Width::Broad(NAME)),
+        Column::left("meets the GPU", Width::Flex(12)),
+        Column::left("peer to peer", Width::Fit(0, 14)),
+        Column::number("direct"),
+        Column::number("by memory"),
+    ];
+    let mut table = Table::new(format!("What goes to the GPU {gpu} at most"), 2, columns);
+    for peer in peers {
+        let tone = match peer.way {
+            WayKind::Direct => Tone::Good,
+            WayKind::Redirected => Tone::Warn,
+            WayKind::RootComplex | WayKind::Unknown => Tone::Normal,
+        };
+        table.row(vec![
+            Cell::toned(Tone::Normal, &peer.device),
+            Cell::toned(Tone::Normal, meets(peer)),
+            Cell::toned(tone, way(peer.way)),
+            Cell::toned(Tone::Normal, peer.direct.as_ref().map_or_else(|| "–".to_owned(), rate)),
+            Cell::toned(Tone::Normal, rate(&peer.through_memory)),
+        ]);
+    }
+    table
+}
+
+fn meets(peer: &PeerView) -> String {
+    match (peer.meets, &peer.at) {
+        (MeetingKind::Switch, Some(at)) => format!("switch {at}"),
+        (MeetingKind::Switch, None) => "a switch".to_owned(),
+        (MeetingKind::Port, Some(at)) => format!("port {at}"),
+        (MeetingKind::Port, None) => "one port".to_owned(),
+        (MeetingKind::HostBridge, _) => "host bridge".to_owned(),
+        (MeetingKind::Node, _) => "NUMA node".to_owned(),
+        (MeetingKind::Nodes, _) => "other NUMA node".to_owned(),
+        (MeetingKind::Unknown, _) => "not known".to_owned(),
+    }
+}
+
+const fn way(way: WayKind) -> &'static str {
+    match way {
+        WayKind::Direct => "direct",
+        WayKind::Redirected => "redirected",
+        WayKind::RootComplex => "not told",
+        WayKind::Unknown => "not known",
+    }
+}
+
+/// What goes to the GPU.
+fn rate(both: &BothView) -> String {
+    both.to_gpu.as_ref().map_or_else(|| "not known".to_owned(), |to| to.bytes_per_second.to_string())
+}
+
+/// Each reason once, with the devices that it is of.
+fn reasons(out: &mut Document, peers: &[&PeerView]) {
+    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
+    for peer in peers.iter().filter(|peer| peer.way != WayKind::Direct) {
+        match said.iter_mut().find(|(because, _)| *because == peer.because) {
+            Some((_, devices)) => devices.push(&peer.device),
+            None => said.push((&peer.because, vec![&peer.device])),
+        }
+    }
+    for (because, devices) in said {
+        let names: Vec<String> = devices.into_iter().map(str::to_owned).collect();
+        out.say(2, Tone::Faint, format!("{}: {because}.", super::some_of(&names, 4)));
+    }
+}
