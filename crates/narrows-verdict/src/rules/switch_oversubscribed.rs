@@ -57,11 +57,8 @@ fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shar
     let hops = judged.subject.path.hops.iter().enumerate().filter(|(_, hop)| is_uplink(hop));
     let limits = hops.flat_map(|(index, _)| judged.limited_by(index));
     let proven = limits.map(|(_, limit)| limit.severity()).min();
-    let delivered: Option<BytesPerSec> = shared
-        .rates
-        .iter()
-        .map(|(address, link)| delivers(context, *address).map(|rate| rate.min(*link)))
-        .sum();
+    let delivered: Option<BytesPerSec> =
+        shared.each.iter().map(|one| delivers(context, one.address).map(|rate| rate.min(one.rate))).sum();
     let exceeds = delivered.is_some_and(|rate| rate.get() > shared.uplink.get() * FITS);
     proven.unwrap_or(if exceeds { Severity::Limit } else { Severity::Info })
 }
@@ -98,7 +95,15 @@ pub(super) struct Shared {
     pub(super) wanted: BytesPerSec,
     /// What the uplink carries.
     pub(super) uplink: BytesPerSec,
-    rates: Vec<(PciAddress, BytesPerSec)>,
+    each: Vec<Wanted>,
+}
+
+/// What one device can ask for.
+struct Wanted {
+    address: PciAddress,
+    rate: BytesPerSec,
+    /// Where the width of its link was read.
+    source: String,
 }
 
 impl Shared {
@@ -106,28 +111,30 @@ impl Shared {
     /// before packets, so that payload sizes do not matter.
     pub(super) fn of(machine: &Machine, hop: &UplinkHop, uplink: BytesPerSec) -> Option<Self> {
         let mut cards = BTreeSet::new();
-        let rates: Vec<_> = hop
+        let each: Vec<_> = hop
             .behind
             .iter()
             .filter_map(|address| machine.pci.get(address))
             .filter(|device| device.class.value().is_none_or(|class| class >> 16 != 0x06))
             // The functions of one card share its link.
             .filter(|device| cards.insert(device.address.card()))
-            .filter_map(|device| Some((device.address, wanted(machine, device)?)))
+            .filter_map(|device| {
+                let source = machine.link_of(device).width()?.source.as_str().to_owned();
+                Some(Wanted { address: device.address, rate: wanted(machine, device)?, source })
+            })
             .collect();
-        let wanted: BytesPerSec = rates.iter().map(|(_, rate)| *rate).sum();
-        let over = rates.len() >= 2 && wanted.get() > uplink.get() * FITS;
-        over.then_some(Self { devices: rates.len(), wanted, uplink, rates })
+        let wanted: BytesPerSec = each.iter().map(|one| one.rate).sum();
+        let over = each.len() >= 2 && wanted.get() > uplink.get() * FITS;
+        over.then_some(Self { devices: each.len(), wanted, uplink, each })
     }
 
     /// The rates that were compared.
     pub(super) fn evidence(&self, hop: &UplinkHop) -> Vec<Evidence> {
         let uplink = Evidence::new("uplink", self.uplink, format!("the link of {}", hop.address));
-        let source = |address: &PciAddress| format!("/sys/bus/pci/devices/{address}/current_link_*");
         let each = self
-            .rates
+            .each
             .iter()
-            .map(|(address, rate)| Evidence::new(format!("link of {address}"), rate, source(address)));
+            .map(|one| Evidence::new(format!("link of {}", one.address), one.rate, one.source.clone()));
         std::iter::once(uplink).chain(each).collect()
     }
 }
