@@ -21,26 +21,34 @@ pub(super) use stream::read as read_long_json;
 pub(super) use terse::read as read_terse;
 pub(super) use text::read as read_text;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Imported, Measured, Op, Side, Tool};
 
-/// Of a run that was printed in several formats into one file (`--output-format=json,normal,terse`) the JSON is kept: it
-/// has more digits. Two results are one when they stand in one text and every job of one has a job of the same name in
-/// the other, with the same number of I/Os, or where that is not told, the same run times.
+/// Of a job that was printed in several formats into one text (`--output-format=json,normal,terse`) the JSON is kept, or
+/// else the normal text: they have more digits. It is dropped job by job, so that what else stands in that text stays. A job
+/// is a double of one of a better format when both stand in one text, have the same name, the same number of I/Os in each
+/// direction (where that is not told, the same run times; where nothing was moved, the same error), and the same rates as
+/// far as they are printed.
 pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
-    let mut kept: BTreeSet<Key> = BTreeSet::new();
     drop_twins_of_json(found);
+    let mut kept: BTreeMap<Key, Vec<Rates>> = BTreeMap::new();
     for is_kept in [is_json, is_text] {
         for one in found.iter().filter(|one| one.tool == Tool::Fio && is_kept(one)) {
-            kept.extend(one.measurements.iter().flat_map(|measured| keys(one, measured)));
+            for (key, measured) in
+                one.measurements.iter().flat_map(|job| keys(&one.file, job).map(move |key| (key, job)))
+            {
+                kept.entry(key).or_default().push(rates(measured));
+            }
         }
-        found.retain(|one| {
-            let is_known =
-                |measured: &Measured| keys(one, measured).next().is_some_and(|best| kept.contains(&best));
-            let all_known = !one.measurements.is_empty() && one.measurements.iter().all(is_known);
-            one.tool != Tool::Fio || is_kept(one) || is_json(one) || !all_known
-        });
+        drop_jobs(
+            found,
+            |one| is_kept(one) || is_json(one),
+            |file, measured| {
+                let same = keys(file, measured).next().and_then(|best| kept.get(&best));
+                same.is_some_and(|all| all.iter().any(|known| are_near(known, &rates(measured))))
+            },
+        );
     }
     join_failures(found);
 }
@@ -53,43 +61,101 @@ fn drop_twins_of_json(found: &mut Vec<Imported>) {
         .filter(|one| one.tool == Tool::Fio && is_json(one))
         .flat_map(|one| one.measurements.iter().map(|measured| (one.file.clone(), measured.clone())))
         .collect();
-    found.retain(|one| {
-        let has_twin =
-            |text: &Measured| of_json.iter().any(|(file, json)| *file == one.file && are_twins(json, text));
-        let all_known = !one.measurements.is_empty() && one.measurements.iter().all(has_twin);
-        one.tool != Tool::Fio || is_json(one) || !all_known
+    drop_jobs(found, is_json, |file, text| {
+        of_json.iter().any(|(known, json)| known == file && are_twins(json, text))
+    });
+}
+
+/// Drops the jobs of fio that are doubles, by the text that they stand in, and results of which no job is left. Results that
+/// `stay` are not asked.
+fn drop_jobs(
+    found: &mut Vec<Imported>,
+    stay: impl Fn(&Imported) -> bool,
+    is_double: impl Fn(&str, &Measured) -> bool,
+) {
+    found.retain_mut(|one| {
+        let before = one.measurements.len();
+        if one.tool != Tool::Fio || before == 0 || stay(one) {
+            return true;
+        }
+        let first = one.measurements.first().map(|measured| measured.line);
+        one.measurements.retain(|measured| !is_double(&one.file, measured));
+        if one.measurements.len() < before {
+            one.failures = json::failures(&one.measurements);
+        }
+        let Some(line) = one.measurements.first().map(|measured| measured.line) else { return false };
+        if first != Some(line) {
+            one.line = line;
+        }
+        true
     });
 }
 
 /// Whether two jobs have the same directions, each with the same rate and mean latency as far as normal text prints
 /// them: three digits and more of a rate, four and more of a latency.
 fn are_twins(json: &Measured, text: &Measured) -> bool {
-    let is_near = |a: f64, b: f64, part: f64| (a - b).abs() <= a.abs().max(b.abs()) * part;
     let mean = |side: &Side| side.latency_ns.as_ref().and_then(|latency| latency.mean);
     let is_same = |(op, side): (Op, &Side)| {
-        json.sides().any(|(other_op, other)| {
-            other_op == op
-                && is_near(side.bytes_per_second.get(), other.bytes_per_second.get(), 0.006)
+        json.side(op).is_some_and(|other| {
+            is_near(side.bytes_per_second.get(), other.bytes_per_second.get(), OF_RATE)
                 && mean(side).zip(mean(other)).is_some_and(|(a, b)| is_near(a, b, 0.001))
         })
     };
     text.sides().next().is_some() && text.sides().all(is_same)
 }
 
-/// What makes a job the same: the text it stands in, its name, and its counts of I/Os or its run times.
-type Key = (String, String, Vec<u64>, bool);
+/// How far two formats round the same rate apart: normal text has three digits and more.
+const OF_RATE: f64 = 0.006;
+
+fn is_near(a: f64, b: f64, part: f64) -> bool {
+    (a - b).abs() <= a.abs().max(b.abs()) * part
+}
+
+/// Rates in bytes per second, by direction.
+type Rates = Vec<(Op, f64)>;
+
+fn rates(measured: &Measured) -> Rates {
+    measured.sides().map(|(op, side)| (op, side.bytes_per_second.get())).collect()
+}
+
+/// Whether two jobs have the same directions with the same rates as far as any format prints them: terse output cuts off
+/// what is below one KiB per second.
+fn are_near(some: &Rates, others: &Rates) -> bool {
+    let is_same = |((op, a), (other, b)): (&(Op, f64), &(Op, f64))| {
+        op == other && (is_near(*a, *b, OF_RATE) || (a - b).abs() <= 1024.0)
+    };
+    some.len() == others.len() && some.iter().zip(others).all(is_same)
+}
+
+/// What makes a job the same: the text it stands in, its name, and numbers of one kind.
+type Key = (String, String, Kind, Vec<u64>);
+
+/// What the numbers of a key are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    /// I/Os in each direction.
+    Ios,
+    /// Run times in each direction.
+    Times,
+    /// The error of a job that moved nothing.
+    Error,
+}
 
 /// The keys of a job, the best first.
-fn keys(one: &Imported, measured: &Measured) -> impl Iterator<Item = Key> {
-    let counts: Vec<u64> = measured.sides().filter_map(|(_, side)| side.ios).collect();
+fn keys(file: &str, measured: &Measured) -> impl Iterator<Item = Key> {
+    let ios: Vec<u64> = measured.sides().filter_map(|(_, side)| side.ios).collect();
     let times: Vec<u64> = measured
         .sides()
         .filter_map(|(_, side)| side.elapsed_ns)
         .map(narrows_base::units::Nanos::get)
         .collect();
-    let (file, label) = (one.file.clone(), measured.work.label.clone());
-    let by_count = (!counts.is_empty()).then(|| (file.clone(), label.clone(), counts, true));
-    by_count.into_iter().chain((!times.is_empty()).then_some((file, label, times, false)))
+    let is_void = measured.sides().next().is_none();
+    let error: Vec<u64> = is_void.then(|| measured.error.unsigned_abs()).into_iter().collect();
+    let (file, label) = (file.to_owned(), measured.work.label.clone());
+    [(Kind::Ios, ios), (Kind::Times, times), (Kind::Error, error)]
+        .into_iter()
+        .filter(|(_, numbers)| !numbers.is_empty())
+        .map(move |(kind, numbers)| (file.clone(), label.clone(), kind, numbers))
 }
 
 /// Fills in the options of job files. A job has the name of its section.
@@ -131,3 +197,6 @@ fn is_text(one: &Imported) -> bool {
 fn is_json(one: &Imported) -> bool {
     one.measurements.iter().any(|measured| measured.sides().any(|(_, side)| side.second_rate.is_some()))
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,8 @@ struct Reader<'a> {
     op: Option<Op>,
     table: Table,
     in_disks: bool,
+    /// The last group whose sums were seen. They stand below the last job of a run, in the order of their numbers.
+    in_sums: Option<u64>,
     percentiles: Vec<Percentile>,
     started: Option<usize>,
     /// Whether the run is a part of an output that somebody quoted, without the heads of its jobs.
@@ -71,6 +73,7 @@ impl<'a> Reader<'a> {
             op: None,
             table: Table::None,
             in_disks: false,
+            in_sums: None,
             percentiles: Vec::new(),
             started: None,
             in_part: false,
@@ -127,11 +130,17 @@ impl<'a> Reader<'a> {
     }
 
     fn start(&mut self, number: usize, label: &str, jobs: u32, error: i64) {
-        if self.in_part {
+        if self.in_part || self.in_sums.is_some() && !self.is_of_client() {
             self.end_run();
         }
         let run_begins = self.started.unwrap_or(number);
         self.job(run_begins, number, label, Some(jobs), error);
+    }
+
+    /// Whether the last job is one of a client of a server: each of them has sums of its own.
+    fn is_of_client(&self) -> bool {
+        let last = self.run.as_ref().and_then(|run| run.measurements.last());
+        last.is_some_and(|job| job.work.label.starts_with('<'))
     }
 
     fn job(&mut self, begins: usize, number: usize, label: &str, jobs: Option<u32>, error: i64) {
@@ -145,6 +154,7 @@ impl<'a> Reader<'a> {
         run.measurements.push(measured);
         self.op = None;
         self.in_disks = false;
+        self.in_sums = None;
         self.is_ended = false;
     }
 
@@ -155,9 +165,14 @@ impl<'a> Reader<'a> {
             .any(|head| line.starts_with(head));
         if !rates.is_empty() {
             rates.into_iter().for_each(|rate| self.rate(number, rate));
-        } else if line.starts_with("Run status group") {
+        } else if let Some(text) = line.strip_prefix("Run status group") {
+            let group = value(text, "").map_or(0, |number| number as u64);
+            if self.in_sums.is_some_and(|last| group <= last) && !self.is_of_client() {
+                self.end_run();
+            }
             self.op = None;
             self.in_disks = false;
+            self.in_sums = Some(group);
         } else if line.starts_with("Disk stats") {
             self.in_disks = true;
         } else if let Some(rate) = rates::of_group(line) {
@@ -168,7 +183,7 @@ impl<'a> Reader<'a> {
             {
                 only.devices.push(device);
             }
-        } else {
+        } else if self.in_sums.is_none() {
             self.detail(line);
         }
     }
@@ -359,6 +374,7 @@ impl<'a> Reader<'a> {
         self.started = None;
         self.op = None;
         self.in_disks = false;
+        self.in_sums = None;
     }
 }
 

@@ -165,3 +165,45 @@ fn two_runs_in_one_text_are_two_results() {
     let both = format!("{NEW}\n{NEW}");
     assert_eq!(read(&Page { name: "x", body: &both }).len(), 2);
 }
+
+#[test]
+fn a_job_below_the_sums_of_a_run_is_of_another_run_and_keeps_its_own_figures() {
+    let job = |name: &str, iops: u32, ios: u32| {
+        format!(
+            "{name}: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS={iops}, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n     issued rwts: total={ios},0,0,0 short=0,0,0,0 dropped=0,0,0,0\n"
+        )
+    };
+    let sums = "\nRun status group 0 (all jobs):\n   READ: bw=92.7MiB/s (97.2MB/s), 92.7MiB/s-92.7MiB/s (97.2MB/s-97.2MB/s), io=128MiB (134MB), run=1381-1381msec\n";
+    // The tail of a job whose rate was not quoted.
+    let tail = "     issued rwts: total=7,0,0,0 short=0,0,0,0 dropped=0,0,0,0\n";
+    let body = format!("{}{}{sums}{tail}{}", job("a", 100, 256), job("b", 200, 512), job("c", 300, 768));
+    let found = read(&Page { name: "x", body: &body });
+    let ios = |run: &Imported| -> Vec<Option<u64>> {
+        run.measurements.iter().map(|one| one.read.as_ref().and_then(|side| side.ios)).collect()
+    };
+    assert_eq!(found.iter().map(ios).collect::<Vec<_>>(), [vec![Some(256), Some(512)], vec![Some(768)]]);
+    let clients = format!("{}{sums}{}{sums}", job("<a> x", 100, 256), job("<b> x", 200, 512));
+    assert_eq!(read(&Page { name: "x", body: &clients }).len(), 1);
+}
+
+#[test]
+fn sums_of_a_group_that_was_summed_before_are_of_another_run() {
+    let job =
+        "a: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
+    let sums = |group: u32, mib: u32| {
+        format!(
+            "\nRun status group {group} (all jobs):\n   READ: bw={mib}MiB/s, {mib}MiB/s-{mib}MiB/s, io={mib}MiB, run=1000-1000msec\n"
+        )
+    };
+    let rates = |body: &str| -> Vec<u64> {
+        let found = read(&Page { name: "x", body });
+        let all = found.iter().flat_map(|run| &run.measurements);
+        all.filter_map(|one| one.read.as_ref())
+            .map(|side| side.bytes_per_second.get().round() as u64)
+            .collect()
+    };
+    let tail = "  cpu          : usr=0.36%, sys=53.19%, ctx=521\n";
+    let both = format!("{job}{}and another one:\n{tail}{}", sums(0, 93), sums(0, 7454));
+    assert_eq!(rates(&both), [97_200_000, 7454 << 20]);
+    assert_eq!(rates(&format!("{job}{}{}", sums(0, 93), sums(1, 95))), [97_200_000]);
+}
