@@ -106,6 +106,8 @@ struct Reader<'a> {
     loops: bool,
     calls: Vec<String>,
     called: usize,
+    /// Empty lines since the last call. They part nothing: encoded mail whose lines are whole again has some.
+    empty: usize,
     /// Whether the page cache was emptied since the last report, and whether it is before each in a loop.
     is_cold: bool,
     always_cold: bool,
@@ -130,6 +132,7 @@ impl<'a> Reader<'a> {
             loops: false,
             calls: Vec::new(),
             called: 0,
+            empty: 0,
             is_cold: false,
             always_cold: false,
         }
@@ -143,6 +146,11 @@ impl<'a> Reader<'a> {
         let is_rest = std::mem::take(&mut self.is_rest);
         self.commands.see(number, line, "dd");
         let is_command = self.commands.ends_at(number);
+        self.empty = match line.trim() {
+            _ if is_command => 0,
+            "" => self.empty + 1,
+            _ => self.empty,
+        };
         if is_piece(line) && !is_command {
             self.end_block();
             self.broken = true;
@@ -181,6 +189,7 @@ impl<'a> Reader<'a> {
     fn report(&mut self, number: usize, seen: Seen) {
         if self.block.is_empty() {
             (self.calls, self.called) = self.commands.take();
+            self.called += self.empty;
         }
         let records = self.records.take().filter(|(line, _)| number - line <= 2);
         let report = Report {
@@ -264,7 +273,7 @@ impl<'a> Reader<'a> {
 }
 
 /// Which of the commands above them made which of the reports. Where that is not certain, none. `called` is the line of the
-/// last call, where it stands alone in it.
+/// last call, where it stands alone in it, without the empty lines below it.
 fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [Report]) {
     let count = calls.len();
     let first = reports.first().map(|report| (report.line, report.bytes));

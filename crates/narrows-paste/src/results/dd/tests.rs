@@ -216,3 +216,14 @@ fn prose_and_listings_are_no_reports() {
         assert!(rates(line).is_empty(), "{line}");
     }
 }
+
+#[test]
+fn empty_lines_between_a_command_and_its_report_part_nothing() {
+    let report = "974+1 records in\n\n974+1 records out\n\n1021592274 bytes transferred in 480.752682 secs (2124985 bytes/sec)\n";
+    let call = "dd bs=1m if=x.img of=/dev/disk2\n";
+    let of = |body: &str| read(&Page { name: "x", body }).remove(0).command;
+    let expected = Some(call.trim().to_owned());
+    assert_eq!(of(&format!("{call}and then:\n{call}\nPassword:\n\n{report}")), expected);
+    let words = "words\n".repeat(5);
+    assert_eq!(of(&format!("{call}and then:\ndd if=y of=z bs=1m\n{words}{report}")), None);
+}
