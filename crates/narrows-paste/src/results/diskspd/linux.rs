@@ -182,6 +182,10 @@ mod tests {
             "{BODY}\nInput parameters:\n\nResults for timespan 1:\nactual test time: 60.00s\n{windows}"
         );
         assert_eq!(of(&whole)[0].measurements[0].sides().count(), 1);
+        let command =
+            format!("{BODY}\nCommand Line: diskspd.exe -b4K testfile.dat\nInput parameters:\n{windows}");
+        let page = Page { name: "x", body: &command };
+        assert_eq!(super::super::text::read(&page).len(), 1);
     }
 
     #[test]

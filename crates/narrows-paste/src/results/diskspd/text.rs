@@ -73,11 +73,13 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn line(&mut self, number: usize, line: &str) {
-        if line.starts_with("Command Line:") && self.run.begins.is_some() && !self.run.totals.is_empty() {
+        let begins = line.starts_with("Input parameters:") || section(line) == Some(Section::Total);
+        let is_call = line.starts_with("Command Line:") || Commands::is_call(line, "diskspd");
+        // Each run has its parameters, where they were kept, and this table once.
+        if (begins || is_call) && !self.run.totals.is_empty() {
             self.end();
         }
-        let begins = line.starts_with("Input parameters:") || section(line) == Some(Section::Total);
-        if begins && self.run.is_linux && self.run.section.is_some() {
+        if self.run.is_linux && (is_call || begins && self.run.section.is_some()) {
             (self.run, self.commands) = (Run::default(), Commands::default());
         }
         self.commands.see(number, line, "diskspd");
@@ -398,6 +400,22 @@ total:
         assert!(of(&format!("diskspd.exe -b256K -d600 #2\n{table}")).read.is_some());
         assert!(of(&format!("diskspd.exe -b256K -w30 #2\n{table}")).both.is_some());
         assert!(read(&Page { name: "x", body: &format!("{table}Read IO\nthread | bytes\n") }).is_empty());
+    }
+
+    #[test]
+    fn a_run_ends_where_the_parameters_the_command_or_the_table_of_the_next_one_begin() {
+        let (command, rest) = RUN.split_once('\n').expect("a command");
+        let table = "|TotalIO| 175508717568 | 10712202 | 1859.76 | 119024.53 | 0.025 | 1155.77 | 0.016 |\n\
+            |Read IO| 66705752064 | 4071396 | 706.84 | 45237.76 | 0.025 | 484.72 | 0.017 |\n";
+        let markdown = format!("diskspd.exe -r -d90 -w62 -b16k -o4 -F1 c:\\test.dat\n{table}");
+        let depths = |body: &str| -> Vec<Option<u32>> {
+            let found = read(&Page { name: "x", body });
+            found.iter().flat_map(|run| &run.measurements).map(|one| one.work.queue_depth).collect()
+        };
+        assert_eq!(depths(&format!("{RUN}{rest}")), [Some(16), Some(16)]);
+        assert_eq!(depths(&format!("{RUN}{command}\n{rest}")), [Some(16), Some(16)]);
+        assert_eq!(depths(&format!("{RUN}and the other one:\n{markdown}")), [Some(16), Some(4)]);
+        assert_eq!(depths(&format!("{markdown}the same again:\n{table}")), [Some(4), None]);
     }
 
     #[test]
