@@ -2,7 +2,7 @@
 
 use super::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_paste::results::Tool;
 use narrows_paste::results::surroundings::Word;
 
@@ -16,8 +16,12 @@ const FULL: std::ops::Range<f64> = 0.88..0.985;
 /// A server that does so many times more by itself is not what holds its clients back.
 const FASTER: f64 = 1.5;
 
+/// Caches last no longer.
+const LONG: Nanos = Nanos::from_millis(30_000);
+
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    full_wire(case).or_else(|| full_clients(case)).or_else(|| slower_than_local(case)).into_iter().collect()
+    let full = full_wire(case).or_else(|| full_clients(case)).or_else(|| full_wire_of_ceph(case));
+    full.or_else(|| slower_than_local(case)).into_iter().collect()
 }
 
 /// The narrowest wire that one of the rates fills.
@@ -63,7 +67,6 @@ fn full_wire(case: &Case<'_>) -> Option<Finding> {
 fn full_clients(case: &Case<'_>) -> Option<Finding> {
     /// Nearly all of a wire: a chance of one in twenty that something else has its rate.
     const NEARLY: f64 = 0.93;
-    const LONG: Nanos = Nanos::from_millis(30_000);
     let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
     let rates = all.flat_map(|(_, one)| {
         let nodes = one.nodes.filter(|nodes| *nodes > 1);
@@ -85,6 +88,39 @@ fn full_clients(case: &Case<'_>) -> Option<Finding> {
             Evidence::new("a wire", human::rate(wire), place),
         ],
     ))
+}
+
+/// Clients of Ceph reach its servers over a network: large objects at the rate of a wire, which varies less from second to
+/// second than so few objects do by chance (Poisson), are held by something even.
+fn full_wire_of_ceph(case: &Case<'_>) -> Option<Finding> {
+    const LARGE: Bytes = Bytes::from_mib(1);
+    if case.result.tool != Tool::Radosbench {
+        return None;
+    }
+    let (measured, op, side, wire, relative) = case.sides().find_map(|(measured, op, side)| {
+        let is_large = measured.work.block_size.is_some_and(|size| size >= LARGE);
+        let is_long = side.elapsed_ns.is_some_and(|time| time > LONG);
+        let spread = side.spread.filter(|_| is_large && is_long)?;
+        let each_second = side.ios? as f64 / spread.samples? as f64;
+        let relative = spread.relative().filter(|relative| relative * each_second.sqrt() < 1.0)?;
+        let wire = wire_of(std::iter::once(side.bytes_per_second))?;
+        Some((measured, op, side, wire, relative))
+    })?;
+    let summary = format!(
+        "The {} are as much as a wire carries: {}",
+        case.name(measured, op),
+        human::rate(side.bytes_per_second)
+    );
+    let share = human::percent(side.bytes_per_second.get() / wire.get());
+    let evidence = vec![
+        case.evidence(measured, "part of a wire", format!("{share} of {}", human::rate(wire))),
+        case.evidence(
+            measured,
+            "standard deviation from second to second",
+            format!("{} of the mean", human::percent(relative)),
+        ),
+    ];
+    Some(finding(case, summary, evidence).with_confidence(Confidence::Low))
 }
 
 /// Rates over NFS that stand beside a local result.
@@ -110,4 +146,25 @@ fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
         );
         Finding { severity: Severity::Info, ..local }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, verdicts};
+    use super::*;
+
+    #[test]
+    fn large_objects_of_ceph_at_the_even_rate_of_a_wire_are_limited_by_it() {
+        let found = |size: u32, rate: f64, deviation: f64| {
+            let time = f64::from(size) * 1620.0 / 1_048_576.0 / rate;
+            let body = format!(
+                "rados bench -p test 60 write --no-cleanup\nTotal time run:         {time:.4}\nTotal writes made:      1620\nWrite size:             {size}\nObject size:            {size}\nBandwidth (MB/sec):     {rate}\nStddev Bandwidth:       {deviation}\nAverage IOPS:           26\nAverage Latency(s):     0.59499\n"
+            );
+            codes(&verdicts(&body).remove(0)).contains(&Code::NetworkLimited)
+        };
+        assert!(found(4 << 20, 107.249, 10.67));
+        assert!(!found(4 << 20, 95.0, 9.5), "no wire's rate");
+        assert!(!found(4 << 20, 107.249, 40.0), "by chance");
+        assert!(!found(4096, 0.107, 0.01), "small");
+    }
 }
