@@ -16,7 +16,11 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     if case.result.measurements.iter().all(|one| one.memory_only) {
         return Vec::new();
     }
-    told(case).or_else(|| slower_than_a_member(case)).into_iter().collect()
+    told(case)
+        .or_else(|| slower_than_a_member(case))
+        .or_else(|| slower_than_any_disk(case))
+        .into_iter()
+        .collect()
 }
 
 fn finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>, confidence: Confidence) -> Finding {
@@ -58,6 +62,22 @@ fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
             Evidence::new(format!("rate of {array}"), human::rate(rate), case.result.place()),
             Evidence::new(format!("rate of {member}"), human::rate(best), case.result.place()),
         ];
+        finding(case, summary, evidence, Confidence::Low)
+    })
+}
+
+/// An array that reads in order more slowly than any disk has done since UDMA (ATA-4 of 1998, 33 MB/s): no member is
+/// that slow by itself.
+fn slower_than_any_disk(case: &Case<'_>) -> Option<Finding> {
+    const SLOWEST: f64 = 10e6;
+    let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
+    (rate.get() < SLOWEST).then(|| {
+        let shown = human::rate(rate);
+        let summary = format!(
+            "The array {array} reads {shown}, less than any one disk: it was busy with itself or with other I/O, or a \
+             member fails"
+        );
+        let evidence = vec![Evidence::new(format!("rate of {array}"), shown, case.result.place())];
         finding(case, summary, evidence, Confidence::Low)
     })
 }
@@ -107,5 +127,13 @@ mod tests {
             codes(verdicts(&text).last().expect("two")).contains(&Code::RaidResync)
         };
         assert!(of("40.00") && !of("178.00") && !of("350.00"));
+    }
+
+    #[test]
+    fn an_array_slower_than_any_disk_is_busy_and_a_slow_card_is_none() {
+        let of = |device: &str, rate: &str| {
+            codes(&verdicts(&hdparm(device, rate)).remove(0)).contains(&Code::RaidResync)
+        };
+        assert!(of("/dev/md1", "1.25") && !of("/dev/md1", "63.26") && !of("/dev/mmcblk0", "1.25"));
     }
 }
