@@ -7,7 +7,12 @@ use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Measured, Op, Side};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    zeros(case).or_else(|| sparse(case)).or_else(|| holes(case)).into_iter().collect()
+    zeros(case)
+        .or_else(|| sparse(case))
+        .or_else(|| holes(case))
+        .or_else(|| zeros_by_name(case))
+        .into_iter()
+        .collect()
 }
 
 /// Zeros compress to nothing and dedupe to one block; where nothing compresses they are data like any other.
@@ -59,6 +64,31 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
+/// A file whose name says that it holds zeros was read.
+fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
+    let name = |measured: &Measured| {
+        let target = measured.work.target.as_deref().filter(|target| !target.starts_with("/dev/"))?;
+        let name = target.rsplit('/').next()?;
+        let is_called = name.split(|c: char| !c.is_ascii_alphabetic()).any(|word| {
+            matches!(word.to_ascii_lowercase().as_str(), "zero" | "zeros" | "zeroes" | "zerofile" | "zeroed")
+        });
+        is_called.then(|| name.to_owned())
+    };
+    let (measured, name) = case
+        .sides()
+        .filter(|(_, op, _)| *op == Op::Read)
+        .find_map(|(measured, _, _)| Some((measured, name(measured)?)))?;
+    let summary =
+        format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
+    Some(
+        case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
+            .with_evidence([case.evidence(measured, "file", name)])
+            .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
+            .with_advice([Advice::new("read a file of data that does not compress")])
+            .with_confidence(Confidence::Low),
+    )
+}
+
 /// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
 /// NAND, has no data at most addresses: they were trimmed or never written.
 fn sparse(case: &Case<'_>) -> Option<Finding> {
@@ -95,4 +125,21 @@ fn two_speeds(measured: &Measured, op: Op, side: &Side) -> Option<(f64, f64)> {
     let p95 = latency.percentiles.iter().find(|one| (one.percent - 95.0).abs() < 1e-9)?.latency_ns;
     let fast = latency.p50.filter(|fast| CONTROLLER.contains(fast))?;
     (NAND.contains(&p95) && p95 > 2.5 * fast).then_some((fast, p95))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{codes, verdicts};
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_called_zeros_may_hold_them() {
+        let of = |name: &str| {
+            let text = format!(
+                "dd if={name} iflag=direct of=/dev/null bs=1M\n2048+0 records in\n2048+0 records out\n2147483648 bytes (2.1 GB, 2.0 GiB) copied, 3.68213 s, 583 MB/s\n"
+            );
+            codes(&verdicts(&text).remove(0)).contains(&Code::ZeroOrSparseData)
+        };
+        assert!(of("zerofile") && of("/mnt/zeros.bin") && !of("/mnt/subzerox") && !of("/dev/sda"));
+    }
 }
