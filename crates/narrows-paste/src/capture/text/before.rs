@@ -16,6 +16,8 @@ enum Before<'l> {
     Found(u64),
     /// The name of a file and a colon.
     Name(&'l str),
+    /// The name of a file and a count, each with a colon, as `grep -Hn` prints them.
+    Listed(&'l str, u64),
     /// The mark of a comment.
     Comment,
 }
@@ -34,7 +36,9 @@ fn once(lines: &mut [Cow<'_, str>]) -> bool {
     let mut cuts = vec![0; lines.len()];
     let mut at = 0;
     while at < lines.len() {
-        let run = run(lines.get(at..).unwrap_or_default());
+        let left = lines.get(at..).unwrap_or_default();
+        let listed = Some(run(left, listed)).filter(|run| is_added(run, lines.len()));
+        let run = listed.unwrap_or_else(|| run(left, before));
         if is_added(&run, lines.len()) {
             let blank = usize::from(is_apart(&run));
             for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(&run) {
@@ -52,8 +56,11 @@ fn once(lines: &mut [Cow<'_, str>]) -> bool {
 
 type Row<'l> = (Before<'l>, &'l str, &'l str);
 
+/// What stands before a line, and what follows.
+type Split = fn(&str) -> Option<(Before<'_>, &str)>;
+
 /// The lines from the first on that begin alike.
-fn run<'l>(lines: &'l [Cow<'_, str>]) -> Vec<Row<'l>> {
+fn run<'l>(lines: &'l [Cow<'_, str>], split: Split) -> Vec<Row<'l>> {
     let mut rows: Vec<Row<'l>> = Vec::new();
     for line in lines {
         // Where a mail program's encoding broke a line, an empty one was put behind it.
@@ -61,7 +68,7 @@ fn run<'l>(lines: &'l [Cow<'_, str>]) -> Vec<Row<'l>> {
             rows.push((*last, line, line));
             continue;
         }
-        let Some((before, rest)) = before(line) else { break };
+        let Some((before, rest)) = split(line) else { break };
         if rows.last().is_some_and(|(last, _, _)| !goes_on(*last, before)) {
             break;
         }
@@ -78,6 +85,7 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
         }
         (Before::Found(a), Before::Found(b)) => a < b,
         (Before::Name(a), Before::Name(b)) => a == b,
+        (Before::Listed(name, a), Before::Listed(other, b)) => name == other && a < b,
         (Before::Comment, Before::Comment) => true,
         _ => false,
     }
@@ -107,7 +115,8 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
     if let Some(rest) = rest.strip_prefix(':') {
         // A bus of PCI.
         let is_function = rest.as_bytes().get(2) == Some(&b'.');
-        return (!is_function).then_some((Before::Found(count), rest));
+        let is_hour = count < 24 && is_rest_of_time(rest);
+        return (!is_function && !is_hour).then_some((Before::Found(count), rest));
     }
     let text = rest.trim_start_matches(' ');
     if let Some(text) = text.strip_prefix('│').or_else(|| text.strip_prefix("| ")) {
@@ -115,6 +124,14 @@ fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
     }
     let is_set = rest.is_empty() || rest.starts_with(' ');
     is_set.then(|| (Before::Set(count), rest.strip_prefix("  ").unwrap_or(text)))
+}
+
+/// Whether minutes and seconds stand here, and no function of PCI (`01:00.0`), so that the number before may be an hour.
+fn is_rest_of_time(rest: &str) -> bool {
+    let [a, b, b':', c, d, behind @ ..] = rest.as_bytes() else { return false };
+    let is_function =
+        matches!(behind, [b'.', number, ..] if number.is_ascii_digit()) && behind.get(2) == Some(&b' ');
+    [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()) && !is_function && behind.first() != Some(&b':')
 }
 
 /// `dmesg.txt:`. Paths below `/sys` and `/proc` say what their value is, and servers have a directory behind their name.
@@ -134,6 +151,13 @@ fn named(line: &str) -> Option<(Before<'_>, &str)> {
     (is_name && !is_own && !rest.starts_with('/')).then_some((Before::Name(name), rest))
 }
 
+/// `results.log:12:`. The time of a log may stand behind the name, too.
+fn listed(line: &str) -> Option<(Before<'_>, &str)> {
+    let (Before::Name(name), rest) = named(line)? else { return None };
+    let (Before::Found(count), rest) = counted(rest)? else { return None };
+    Some((Before::Listed(name, count), rest))
+}
+
 /// Whether somebody put that before a run, and it is no table, address or message.
 fn is_added(run: &[Row<'_>], lines: usize) -> bool {
     let Some((first, _, _)) = run.first() else { return false };
@@ -149,11 +173,13 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
         Before::Counted(1) if is_whole => 3,
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
-        Before::Found(_) | Before::Name(_) => 3,
+        Before::Found(_) | Before::Name(_) | Before::Listed(..) => 3,
         Before::Comment => 5,
     };
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
+        // Nothing else prints a name with counts that rise, whatever follows.
+        Before::Listed(..) => true,
         // What counts things itself has a blank behind each count.
         Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run),
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
@@ -235,6 +261,12 @@ mod tests {
         assert_eq!(found(&with(|at, line| format!("logs/dmesg.txt:{at}:{line}"))), want);
         assert_eq!(stripped(&with(|_, line| format!("# {line}"))), LOG);
         assert_eq!(found(&with(|at, line| format!("{at}: {line}"))), want);
+        let table = "sec Cur ops\n  0  0\n  1  4.61\n\n  2  3.42";
+        let listed: Vec<String> =
+            (9..).zip(table.lines()).map(|(at, line)| format!("a.log:{at}:{line}")).collect();
+        assert_eq!(stripped(&listed.join("\n")), table);
+        let log = "10:00:01 host x\n11:00:02 host y\n12:00:02 host z";
+        assert_eq!(stripped(&log.lines().map(|line| format!("a.log:{line}\n")).collect::<String>()), log);
         let list = "00:1f.2 SATA controller: Intel\n01:00.0 Non-Volatile memory controller: Samsung\n02:00.0 Ethernet controller: Intel";
         let numbered: Vec<String> =
             (1..).zip(list.lines()).map(|(at, line)| format!("{at}: {line}")).collect();
