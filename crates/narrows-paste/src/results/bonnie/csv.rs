@@ -31,16 +31,30 @@ const V1_9: Fields =
 const V2_0: Fields =
     Fields { version: Some(1), size: 5, write: 11, rewrite: 13, read: 17, seeks: 19, latencies: Some(38) };
 
+/// `1.96`, `1.03e`, `2.00a`.
+fn is_version(word: &str) -> bool {
+    let is_known = word.starts_with("1.") || word.starts_with("2.0");
+    is_known && word.len() <= 6 && plain(&word.replace(['a', 'b', 'c', 'd', 'e'], "")).is_some()
+}
+
+/// The version of the format, which was 1.98 for 2.00.
+fn is_format(word: &str) -> bool {
+    word.starts_with("1.") && is_version(word)
+}
+
 fn csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
-    let cells: Vec<&str> = line.split(',').collect();
-    let is_version = |word: &str| {
-        word.starts_with("1.")
-            && word.len() <= 6
-            && plain(&word.replace(['a', 'b', 'c', 'd', 'e'], "")).is_some()
-    };
+    let mut cells: Vec<&str> = line.split(',').collect();
+    if let [first, second, ..] = cells.as_mut_slice()
+        && let Some(version) = first.rsplit(|c: char| !c.is_ascii_alphanumeric() && c != '.').next()
+        && is_format(version)
+        && is_version(second)
+    {
+        // A mark, a stamp or the name of a file may stand before it.
+        *first = version;
+    }
     let layout = match cells.as_slice() {
         [first, ..] if *first == "1.98" && cells.len() >= 21 => V2_0,
-        [first, ..] if is_version(first) && cells.len() >= 19 => V1_9,
+        [first, ..] if is_format(first) && cells.len() >= 19 => V1_9,
         [_, second, ..] if cells.len() >= 27 && second.ends_with(['G', 'M']) => V1_0,
         _ => return None,
     };
@@ -86,6 +100,22 @@ mod tests {
         assert_eq!(rates(&found[0]), [59109.0, 30774.0, 74651.0, 146.9 * 8.0]);
         assert_eq!(rates(&found[1]), [72853.0, 47358.0, 156_821.0, 537.7 * 8.0]);
         assert_eq!(found[1].measurements[0].work.working_set, Some(Bytes::from_mib(7423)));
+    }
+
+    #[test]
+    fn a_line_alone_may_have_a_mark_a_stamp_or_a_file_before_it() {
+        let line = "1.96,1.96,host,1,1421800799,7423M,,,,72853,15,47358,5,,,156821,7,537.7,10,100,,,,,49223,58,+++++,+++";
+        let rate = |body: &str| {
+            let found = read(&Page { name: "x", body });
+            let measured = found.first().and_then(|one| one.measurements.first()).cloned();
+            measured.and_then(|one| one.write).map(|side| side.bytes_per_second.get() / 1024.0)
+        };
+        for before in
+            ["* ", "# ", "09:00:00 DEBUG| [stdout] ", "bonnie.log:7:", "[2021-11-23 09:00:00] ", "> "]
+        {
+            assert_eq!(rate(&format!("{before}{line}")), Some(72853.0), "{before}");
+        }
+        assert_eq!(rate(&line.replace("1.96,1.96", "version 1.96,host")), None);
     }
 
     #[test]
