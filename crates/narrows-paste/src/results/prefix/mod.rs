@@ -113,7 +113,9 @@ fn before(line: &str) -> Option<&str> {
     let before = line.get(..at)?;
     let is_apart = before.ends_with(|c: char| !c.is_alphanumeric());
     let before = before.trim();
-    let is_stamp = before.contains(|c: char| !c.is_alphabetic() && !c.is_whitespace());
+    // The name of what was measured is no stamp.
+    let is_device = before.starts_with("/dev/");
+    let is_stamp = before.contains(|c: char| !c.is_alphabetic() && !c.is_whitespace()) && !is_device;
     (is_apart && is_stamp && before.len() <= LONGEST).then_some(before)
 }
 
@@ -202,6 +204,7 @@ mod tests {
             "  read: IOPS=1\n  write: IOPS=2\n    clat (usec): min=1\n    clat (usec): min=1\n",
             "1+0 records in\n1+0 records out\n512 bytes (512 B) copied\n",
             "$ dd if=a of=b\nx: 512 bytes (512 B) copied\n",
+            "/dev/md1 512 bytes (512 B) copied\n/dev/md2 512 bytes (512 B) copied\n/dev/md0:\n",
         ] {
             assert_eq!(strip(body), body);
         }
