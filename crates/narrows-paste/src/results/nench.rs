@@ -15,6 +15,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut part = "";
     let mut broken: Option<String> = None;
+    // What stands below a report has headings of the same words, of another script.
+    let mut seen: Vec<&str> = Vec::new();
     for (number, line) in page.lines() {
         let line = line.trim();
         if let Some(version) = line.strip_prefix("nench.sh v") {
@@ -22,11 +24,13 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             result.version = version.split_whitespace().next().map(str::to_owned);
             found.push(result);
             part = "";
+            seen.clear();
         }
         let heads =
             ["ioping: seek rate", "ioping: sequential", "dd test", "dd: sequential write", "IPv4", "IPv6"];
         if let Some(head) = heads.into_iter().find(|head| line.starts_with(head)) {
-            part = head;
+            part = if seen.contains(&head) { "" } else { head };
+            seen.push(head);
         } else if let Some(result) = found.last_mut() {
             // Mail may have broken the longest line of all.
             let whole = broken.take().map(|begun| format!("{begun} {line}"));
@@ -90,6 +94,18 @@ mod tests {
         let rate = |side: &Option<Side>| side.as_ref().map(|side| side.bytes_per_second.get() / 1_048_576.0);
         assert_eq!(rate(&order.read), Some(136.9));
         assert_eq!((rate(&first.write), rate(&second.write)), (Some(132.56), Some(120.16)));
+    }
+
+    #[test]
+    fn what_another_script_prints_below_a_report_is_none_of_its_own() {
+        let ioping = "ioping: seek rate\n    min/avg/max/mdev = 179.2 us / 270.9 us / 28.1 ms / 597.4 us\n\
+            ioping: sequential read speed\n    generated 2.74 k requests in 5.01 s, 685.2 MiB, 547 iops, 136.9 MiB/s\n";
+        let body = format!(" nench.sh v2019.07.20 --\n{ioping}IPv4 speedtests\n\nand another one:\n{ioping}");
+        let count = |body: &str| {
+            read(&Page { name: "x", body }).iter().map(|one| one.measurements.len()).collect::<Vec<_>>()
+        };
+        assert_eq!(count(&body), [2]);
+        assert_eq!(count(&format!("{body} nench.sh v2019.07.20 --\n{ioping}")), [2, 2]);
     }
 
     #[test]
