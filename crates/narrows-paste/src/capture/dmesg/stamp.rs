@@ -167,6 +167,10 @@ fn strip_number(line: &str) -> Option<&str> {
         return Some(numbered);
     }
     let (word, rest) = line.split_once(' ')?;
+    // The version of RFC 5424, before its date.
+    if word == "1" && rest.as_bytes().get(4) == Some(&b'-') {
+        return strip_number(rest);
+    }
     if word.strip_suffix(']').is_some_and(is_seconds) {
         return Some(rest);
     }
@@ -227,7 +231,8 @@ fn is_clock(word: &str) -> bool {
 /// `kernel: `, `host kernel: ` behind a stamp in brackets, and `1704541234.123456 host kernel: ` of the journal.
 fn strip_tag(line: &str) -> Option<&str> {
     let head = line.get(..line.len().min(DEEPEST_TAG)).unwrap_or(line);
-    let (before, _) = head.split_once("kernel:")?;
+    let (before, rest) = split_tag(head)?;
+    let begin = head.len() - rest.len();
     let words: Vec<&str> = before.split_whitespace().collect();
     let is_host = |word: &str| {
         !word.ends_with(':')
@@ -239,12 +244,35 @@ fn strip_tag(line: &str) -> Option<&str> {
         [time, host] => before.ends_with(' ') && is_seconds(time) && is_host(host),
         _ => false,
     };
-    is_tag.then(|| line.get(before.len() + "kernel:".len()..)).flatten()
+    is_tag.then(|| line.get(begin..)).flatten()
 }
 
+/// What stands before `kernel:` or `kernel[0]:`, and behind it.
+fn split_tag(text: &str) -> Option<(&str, &str)> {
+    text.match_indices("kernel").find_map(|(at, word)| {
+        let (before, behind) = (text.get(..at)?, text.get(at + word.len()..)?);
+        if let Some(rest) = behind.strip_prefix(':') {
+            return Some((before, rest));
+        }
+        let (number, rest) = behind.strip_prefix('[')?.split_once("]:")?;
+        is_digits(number).then_some((before, rest))
+    })
+}
+
+/// The message behind a date: behind the kernel's tag, behind `host kernel - - - ` of syslog (RFC 5424, section 6), or, without
+/// a tag, behind the name of a host where the kernel's own stamp follows it.
 fn behind_tag(text: &str) -> Option<&str> {
-    let (before, rest) = text.split_once("kernel:")?;
-    (before.len() <= DEEPEST_TAG).then_some(rest)
+    if let Some((before, rest)) = split_tag(text) {
+        return (before.len() <= DEEPEST_TAG).then_some(rest);
+    }
+    let (_, rest) = text.trim_start().split_once(' ')?;
+    if let Some(fields) = rest.strip_prefix("kernel ") {
+        let data = fields.splitn(3, ' ').nth(2)?;
+        let structured = || data.strip_prefix('[')?.split_once("] ").map(|(_, message)| message);
+        return data.strip_prefix("- ").or_else(structured);
+    }
+    let stamp = rest.strip_prefix('[')?.split_once(']')?.0;
+    is_seconds(stamp.trim()).then_some(rest)
 }
 
 /// `kern  :info  : ` of `dmesg -x`.
@@ -322,6 +350,13 @@ mod tests {
             "14:48:15 desktop kernel: usb 2-1: x",
             "14:48:15 kernel: usb 2-1: x",
             "desktop kernel: usb 2-1: x",
+            "desktop kernel[0]: usb 2-1: x",
+            "Sep 28 14:48:15 desktop kernel[0]: usb 2-1: x",
+            "<6>1 2024-01-01T00:00:00.123Z desktop kernel - - - usb 2-1: x",
+            "1 2024-01-01T00:00:00.123Z desktop kernel - - - [    1.234567] usb 2-1: x",
+            "1 2024-01-01T00:00:00.123Z desktop kernel - - [meta sequenceId=\"1\"] usb 2-1: x",
+            "2024-01-01T00:00:00+01:00 nas [    1.234567] usb 2-1: x",
+            "Sep 28 14:48:15 nas [    1.234567] usb 2-1: x",
             "Jan 06 12:34:56.123456 desktop kernel: usb 2-1: x",
             "[ven. janv. 3 19:15:47 2025] usb 2-1: x",
             "12:[    1.234567] usb 2-1: x",

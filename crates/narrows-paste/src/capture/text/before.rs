@@ -14,6 +14,8 @@ enum Before<'l> {
     Set(u64),
     /// A count and a colon, as `grep -n` prints it.
     Found(u64),
+    /// A count and a dash, as `grep -n -A` prints the lines around.
+    Around(u64),
     /// The name of a file and a colon.
     Name(&'l str),
     /// The name of a file and a count, each with a colon, as `grep -Hn` prints them.
@@ -83,7 +85,7 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
         (Before::Counted(a) | Before::Set(a), Before::Counted(b) | Before::Set(b)) => {
             a.checked_add(1) == Some(b)
         }
-        (Before::Found(a), Before::Found(b)) => a < b,
+        (Before::Found(a) | Before::Around(a), Before::Found(b) | Before::Around(b)) => a < b,
         (Before::Name(a), Before::Name(b)) => a == b,
         (Before::Listed(name, a), Before::Listed(other, b)) => name == other && a < b,
         (Before::Comment, Before::Comment) => true,
@@ -93,6 +95,12 @@ fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
 
 fn before(line: &str) -> Option<(Before<'_>, &str)> {
     let bare = line.trim_start_matches(' ');
+    // `//`, the mark of a list, and that of a line that a patch adds; a tree of `lspci -t` has a dash behind it.
+    let marked = bare.strip_prefix("//").or_else(|| bare.strip_prefix("* "));
+    let marked = marked.or_else(|| bare.strip_prefix('+').filter(|rest| !rest.starts_with(['-', '+'])));
+    if let Some(rest) = marked {
+        return Some((Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
+    }
     if let Some(rest) = bare.strip_prefix('#') {
         // The lines of JSON that begin at the margin are brackets.
         let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
@@ -106,11 +114,19 @@ fn before(line: &str) -> Option<(Before<'_>, &str)> {
 fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
     /// Longer texts nobody pastes.
     const MOST_DIGITS: usize = 7;
+    // `L12: `.
+    let bare = bare.strip_prefix('L').filter(|rest| begins_with_digit(rest)).unwrap_or(bare);
     let rest = bare.trim_start_matches(|c: char| c.is_ascii_digit());
     let digits = bare.get(..bare.len() - rest.len()).filter(|digits| digits.len() <= MOST_DIGITS)?;
     let count: u64 = digits.parse().ok().filter(|_| !(digits.len() > 1 && digits.starts_with('0')))?;
     if let Some(rest) = rest.strip_prefix('\t') {
         return Some((Before::Counted(count), rest));
+    }
+    if let Some(rest) = [". ", ") "].iter().find_map(|mark| rest.strip_prefix(mark)) {
+        return Some((Before::Counted(count), rest));
+    }
+    if let Some(rest) = rest.strip_prefix('-') {
+        return Some((Before::Around(count), rest));
     }
     if let Some(rest) = rest.strip_prefix(':') {
         // A bus of PCI.
@@ -169,11 +185,12 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
     let is_listing = is_first && all >= 12;
     // A short text of which every line is counted.
     let is_whole = is_first && run.len() == lines;
+    let is_around = |row: &Row<'_>| matches!(row.0, Before::Around(_));
     let least = match first {
         Before::Counted(1) if is_whole => 3,
         Before::Counted(_) => 5,
         Before::Set(_) => 8,
-        Before::Found(_) | Before::Name(_) | Before::Listed(..) => 3,
+        Before::Found(_) | Before::Around(_) | Before::Name(_) | Before::Listed(..) => 3,
         Before::Comment => 5,
     };
     let fits = match first {
@@ -181,7 +198,13 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
         // Nothing else prints a name with counts that rise, whatever follows.
         Before::Listed(..) => true,
         // What counts things itself has a blank behind each count.
-        Before::Found(_) => are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run),
+        // Lines around a match alone are no output of grep: a range, a date or a port of USB has a dash, too.
+        Before::Found(_) | Before::Around(_) if run.iter().any(is_around) && run.iter().all(is_around) => {
+            false
+        }
+        Before::Found(_) | Before::Around(_) => {
+            are(has_word) && rests().any(|rest| !rest.starts_with(' ')) || is_apart(run)
+        }
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
             is_listing || is_whole || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
@@ -195,10 +218,15 @@ fn is_apart(run: &[Row<'_>]) -> bool {
     const LEAST: usize = 3;
     let rests: Vec<&str> = run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.is_empty()).collect();
     let is_found = matches!(run.first(), Some((Before::Found(_), ..)));
+    // All lines of an output, counted from the first on.
+    let is_whole = run.len() >= 12
+        && (1..).zip(run).all(|(count, (before, ..))| *before == Before::Found(count))
+        && 2 * rests.iter().filter(|rest| has_word(rest)).count() >= rests.len();
     is_found
         && rests.len() >= LEAST
         && rests.iter().all(|rest| rest.starts_with(' '))
-        && 2 * rests.iter().filter(|rest| begins_as_output(rest.trim_start())).count() >= rests.len()
+        && (is_whole
+            || 2 * rests.iter().filter(|rest| begins_as_output(rest.trim_start())).count() >= rests.len())
 }
 
 /// A function of PCI and a word, or the stamp of a kernel log.
@@ -267,6 +295,19 @@ mod tests {
         assert_eq!(stripped(&listed.join("\n")), table);
         let log = "10:00:01 host x\n11:00:02 host y\n12:00:02 host z";
         assert_eq!(stripped(&log.lines().map(|line| format!("a.log:{line}\n")).collect::<String>()), log);
+        assert_eq!(found(&with(|at, line| format!("L{at}: {line}"))), want);
+        for mark in ["{}. ", "{}) "] {
+            assert_eq!(
+                stripped(&with(|at, line| format!("{}{line}", mark.replace("{}", &at.to_string())))),
+                LOG
+            );
+        }
+        for mark in ["// ", "* ", "+"] {
+            assert_eq!(stripped(&with(|_, line| format!("{mark}{line}"))), LOG, "{mark}");
+        }
+        // What `grep -n -A1 nvme` prints.
+        let around = with(|at, line| format!("{}{}{line}", 100 + at, if at % 3 == 0 { '-' } else { ':' }));
+        assert_eq!(found(&around), want);
         let list = "00:1f.2 SATA controller: Intel\n01:00.0 Non-Volatile memory controller: Samsung\n02:00.0 Ethernet controller: Intel";
         let numbered: Vec<String> =
             (1..).zip(list.lines()).map(|(at, line)| format!("{at}: {line}")).collect();
@@ -295,6 +336,8 @@ mod tests {
             rows(|at| format!("ata1.00: configured for UDMA/133, time {at}")),
             rows(|at| format!("nas.local:/export/{at} on /mnt/{at} type nfs4")),
             rows(|at| format!("/sys/block/sda/queue/scheduler.x:none {at}")),
+            rows(|at| format!("{at}-port hub, the kernel's driver {at}")),
+            rows(|at| format!("+-{at:02x}.0-[{at:02x}]----00.0  Samsung Electronics SSD Controller")),
             rows(|at| {
                 format!("    {at}      16       {at}2       {at}6   63.9928        64   0.520614     0.65")
             }),

@@ -39,20 +39,30 @@ fn in_lines(lines: &mut [Cow<'_, str>]) {
         }
         let Ok(entry) = serde_json::from_str::<Value>(text) else { continue };
         let of = |name: &str| entry.get(name).and_then(Value::as_str);
-        let said = of("MESSAGE").map(|message| line(message, of("_TRANSPORT").or(of("SYSLOG_IDENTIFIER"))));
+        let message = entry.get("MESSAGE").and_then(text_of);
+        let said = message.map(|message| line(&message, of("_TRANSPORT").or(of("SYSLOG_IDENTIFIER"))));
         *whole = said.unwrap_or_default();
     }
+}
+
+/// A text, or the bytes of one: the journal writes so what holds bytes that JSON cannot, such as colours.
+fn text_of(value: &Value) -> Option<String> {
+    if let Some(bytes) = value.as_array() {
+        let bytes: Option<Vec<u8>> = bytes.iter().map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
+        return Some(super::terminal::plain(&String::from_utf8_lossy(&bytes?)).into_owned());
+    }
+    value.as_str().map(str::to_owned)
 }
 
 /// An entry of several lines, a field in each, as `json-pretty` has it.
 fn in_documents(lines: &mut [Cow<'_, str>]) {
     entries(
         lines,
-        |line| line.starts_with('{'),
-        |line| line.starts_with('}'),
+        |line| line.trim_start().starts_with('{'),
+        |line| line.trim_start().starts_with('}'),
         |line| {
             let (name, value) = line.trim().trim_end_matches(',').split_once(':')?;
-            let unquoted: String = serde_json::from_str(value.trim()).ok()?;
+            let unquoted = text_of(&serde_json::from_str(value.trim()).ok()?)?;
             Some((name.trim().trim_matches('"').to_owned(), unquoted))
         },
     );
@@ -117,10 +127,19 @@ fn entries(
     }
 }
 
-/// `"msg": "…"` of `dmesg --json`.
+/// `"msg": "…"` of `dmesg --json`. The other lines of an entry become empty, since a message may go on below it.
 fn of_dmesg(lines: &mut [Cow<'_, str>]) {
     for whole in lines.iter_mut() {
-        let Some((_, value)) = whole.trim().split_once("\"msg\":") else { continue };
+        let text = whole.trim();
+        let is_field =
+            ["\"pri\":", "\"fac\":", "\"time\":", "\"caller\":"].iter().any(|key| text.starts_with(key));
+        if is_field
+            || matches!(text.trim_start_matches(['{', '}', '[', ']', ',', ' ']), "") && !text.is_empty()
+        {
+            *whole = Cow::Borrowed("");
+            continue;
+        }
+        let Some((_, value)) = text.split_once("\"msg\":") else { continue };
         let mut values = serde_json::Deserializer::from_str(value).into_iter::<String>();
         if let Some(Ok(message)) = values.next() {
             *whole = line(&message, Some("kernel"));
@@ -147,6 +166,8 @@ mod tests {
             "{\"MESSAGE\":\"nvme nvme0: \\\"x\\\"\",\"_TRANSPORT\":\"kernel\",\"_HOSTNAME\":\"box\"}\n{\"MESSAGE\":\"y\",\"_TRANSPORT\":\"syslog\",\"SYSLOG_IDENTIFIER\":\"smartd\"}",
             "data: {\"MESSAGE\":\"nvme nvme0: \\\"x\\\"\",\"SYSLOG_IDENTIFIER\":\"kernel\"}\n",
             "{\n\t\"PRIORITY\" : \"6\",\n\t\"MESSAGE\" : \"nvme nvme0: \\\"x\\\"\",\n\t\"_TRANSPORT\" : \"kernel\"\n}\n{\n\t\"MESSAGE\" : \"y\",\n\t\"_TRANSPORT\" : \"stdout\"\n}",
+            "[\n  {\n    \"MESSAGE\": \"nvme nvme0: \\\"x\\\"\",\n    \"_TRANSPORT\": \"kernel\"\n  },\n  {\n    \"MESSAGE\": \"y\"\n  }\n]",
+            "{\"MESSAGE\":[27,91,51,49,109,110,118,109,101,32,110,118,109,101,48,58,32,34,120,34],\"_TRANSPORT\":\"kernel\"}",
             "PRIORITY=6\n_TRANSPORT=kernel\nMESSAGE=nvme nvme0: \"x\"\n\nMESSAGE=y\nSYSLOG_IDENTIFIER=smartd\n",
             "Tue 2023-11-14 12:34:56.123 CET [s=abc;i=1]\n    PRIORITY=6\n    SYSLOG_IDENTIFIER=kernel\n    MESSAGE=nvme nvme0: \"x\"\nTue 2023-11-14 12:34:57.123 CET [s=abc;i=2]\n    MESSAGE=y\n    SYSLOG_IDENTIFIER=cron\n",
             "{\n   \"dmesg\": [\n      {\n         \"pri\": 6,\n         \"time\":     1.234567,\n         \"msg\": \"nvme nvme0: \\\"x\\\"\"\n      }\n   ]\n}",
