@@ -5,6 +5,7 @@
 
 mod aer;
 mod ata;
+mod driver;
 mod link;
 mod md;
 mod mmc;
@@ -82,6 +83,7 @@ impl Boot {
             ata::take_controller(self, device, line),
             scsi::take_controller(self, device, line),
             nic::take(self, device, line),
+            pci::bind(self, device, line),
         ];
         known.contains(&true)
     }

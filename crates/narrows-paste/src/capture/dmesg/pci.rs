@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Boot, Device, Line};
+use super::{Boot, Device, Line, driver};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
@@ -123,7 +123,6 @@ fn fill<T: Clone>(fact: &mut Fact<T>, other: &Fact<T>) {
 
 /// A message of a function.
 pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
-    let bound = bind(boot, device, line);
     if let Some(found) = parse_function(device.rest) {
         let function = entry(boot, device.address);
         function.id = line.known(found.id);
@@ -153,11 +152,12 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
         entry(boot, device.address).iommu_group = line.known(group);
         return true;
     }
-    bound
+    false
 }
 
-/// A driver speaks of what it is bound to.
-fn bind(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+/// A driver speaks of what it is bound to. Asked after the other readers, so that the first message that names a function
+/// tells its driver, too: a log that was searched may have no other.
+pub(super) fn bind(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
     let is_bus = matches!(device.driver, "pci" | "pci_bus" | "snbep_uncore" | "vgaarb" | "DMAR");
     if is_bus || !boot.machine.pci.contains_key(&device.address) && device.driver != "pcieport" {
         return false;
@@ -268,6 +268,7 @@ pub(super) fn finish(boot: &mut Boot) {
     let bridges: BTreeMap<Bus, PciAddress> =
         buses.below.iter().map(|(bridge, bus)| ((bridge.domain, *bus), *bridge)).collect();
     for (address, device) in &mut boot.machine.pci {
+        driver::take_class(device);
         let bus = (address.domain, address.bus);
         let bridge = bridges.get(&bus).filter(|bridge| *bridge != address);
         let is_root = buses.roots.contains(&bus);
