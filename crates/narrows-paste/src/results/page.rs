@@ -17,6 +17,11 @@ impl<'a> Page<'a> {
 
     /// Whether one of the marks stands in it; a cheap test before a parser looks at lines.
     pub fn has(&self, marks: &[&str]) -> bool {
-        marks.iter().any(|mark| self.body.contains(mark))
+        is_in(marks, self.body)
     }
+}
+
+/// Whether one of the words stands in a text, which may be long.
+pub(super) fn is_in(words: &[&str], text: &str) -> bool {
+    words.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
 }

@@ -6,6 +6,7 @@
 use narrows_base::units::{Bytes, Nanos};
 
 use super::number::{Base, factor};
+use super::page::is_in;
 use super::rounded::Rounded;
 use super::{Imported, Latency, Measured, Page, Side, Tool};
 
@@ -114,13 +115,23 @@ fn broken_latency(line: &str) -> Option<&'static [Tool]> {
     (line.contains("AvgLat") && line.contains('|')).then_some(&[Tool::Diskspd])
 }
 
-fn heading(line: &str) -> Option<Tool> {
-    let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
-    HEADINGS.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
+/// What of marks or headings a text can have: a long text has words of few, and each line is asked for these alone.
+struct Possible(Vec<(Tool, Words)>);
+
+impl Possible {
+    fn of(all: &[(Tool, Words)], body: &str) -> Self {
+        let has = |words: Words| words.iter().all(|any| is_in(any, body));
+        Self(all.iter().filter(|(_, words)| has(words)).copied().collect())
+    }
+
+    fn find(&self, line: &str) -> Option<Tool> {
+        let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
+        self.0.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
+    }
 }
 
 /// The tool that printed a line, if it has a number and the words of one.
-fn tool(line: &str) -> Option<Tool> {
+fn tool(line: &str, marks: &Possible) -> Option<Tool> {
     /// No line of a result is longer, in bytes.
     const LONGEST: usize = 400;
     // What a person typed, and fio's samples of a rate, are no results.
@@ -128,8 +139,7 @@ fn tool(line: &str) -> Option<Tool> {
     if is_other || !line.contains(|c: char| c.is_ascii_digit()) {
         return None;
     }
-    let has = |words: Words| words.iter().all(|any| any.iter().any(|word| line.contains(word)));
-    MARKS.iter().find(|(_, words)| has(words)).map(|(tool, _)| *tool)
+    marks.find(line)
 }
 
 /// Lines of `page` that look like results and are none of `found`, by tool: those that a parser recognised and refused, and
@@ -155,12 +165,14 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let body = super::prefix::strip(page.body);
     let known = Known::of(found);
     let mut all: Vec<Unread> = Vec::new();
+    let (marks, of_headings) = (Possible::of(MARKS, &body), Possible::of(HEADINGS, &body));
+    let heading = |line: &str| of_headings.find(line);
     let headings: Vec<(usize, Tool)> =
         (1..).zip(body.lines()).filter_map(|(number, line)| Some((number, heading(line)?))).collect();
     // What devices carried is no result where others stand beside it.
     let is_beside = |tool: Tool| matches!(tool, Tool::Iostat | Tool::Zpooliostat) && !found.is_empty();
     for (number, line) in (1..).zip(body.lines()) {
-        let of_row = || tool(line).filter(|tool| !known.has(number, line, *tool));
+        let of_row = || tool(line, &marks).filter(|tool| !known.has(number, line, *tool));
         let lost = heading(line).filter(|tool| {
             let has_rows = OF_ROWS.iter().any(|(of, word)| of == tool && line.contains(word));
             let is_alone = has_rows && !known.is_below(&headings, number, *tool);
@@ -184,6 +196,9 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
 
 /// Adds to the last result of each tool, or the last of all, what was not read beside it.
 pub(super) fn note(page: &Page<'_>, found: &mut [Imported]) {
+    if found.is_empty() {
+        return;
+    }
     for one in unread(page, found) {
         let at = found.iter().rposition(|result| result.tool == one.tool).or(found.len().checked_sub(1));
         if let Some(result) = at.and_then(|at| found.get_mut(at)) {

@@ -135,9 +135,9 @@ fn is_fence(line: &str) -> bool {
     };
     let is_markdown = behind("```").or_else(|| behind("~~~")).is_some_and(is_language);
     // Emacs, and the scissors of git.
-    let is_cut = ["--8<--", "-- >8 --", "-- 8< --", "--->8---"].iter().any(|mark| line.contains(mark))
-        && line.starts_with('-')
-        && line.ends_with('-');
+    let is_cut = line.starts_with('-')
+        && line.ends_with('-')
+        && ["--8<--", "-- >8 --", "-- 8< --", "--->8---"].iter().any(|mark| line.contains(mark));
     is_markdown || is_cut || line == "{code}" || (line.starts_with("{code:") && line.ends_with('}'))
 }
 

@@ -318,15 +318,15 @@ fn is_progress(earlier: &Report, later: &Report) -> bool {
 
 /// Whether a line of a shell empties the page cache, of all files or of those of a file system.
 fn empties_cache(line: &str) -> bool {
-    let is_unmount = line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "umount");
-    line.contains("vm/drop_caches") || line.contains("vm.drop_caches=") || is_unmount
+    let is_unmount = || line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "umount");
+    line.contains("vm/drop_caches") || line.contains("vm.drop_caches=") || is_unmount()
 }
 
 /// What a line that announces something says that is done: `Running DD READ test...`.
 fn heading(line: &str) -> Option<Op> {
     let line = line.trim();
     let announces = line.len() < 80 && (line.ends_with(':') || line.ends_with("..."));
-    said(line).filter(|_| announces)
+    announces.then(|| said(line)).flatten()
 }
 
 /// Whether words say that something is read or written, and not both.

@@ -91,8 +91,10 @@ pub(super) fn block_of(bytes: u64, records: Option<Records>) -> Option<Bytes> {
 
 /// Whether a line has an operand that only dd has: a piece of a call that was broken.
 pub(super) fn is_piece(line: &str) -> bool {
-    let bare = |word: &str| word.trim_start_matches(['`', '(', '"', '\'', '$']).to_owned();
-    line.split_whitespace().map(bare).any(|word| {
+    if !line.contains("f=") {
+        return false;
+    }
+    line.split_whitespace().map(|word| word.trim_start_matches(['`', '(', '"', '\'', '$'])).any(|word| {
         let path = word.strip_prefix("if=").or_else(|| word.strip_prefix("of="));
         path.is_some_and(|path| path.starts_with(|c: char| c.is_alphanumeric() || "/.~$\"'".contains(c)))
     })

@@ -9,6 +9,7 @@ mod runs;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::page::is_in;
 use crate::capture::again;
 
 /// Whether a line has the stamp, mark or host that another has.
@@ -96,8 +97,12 @@ fn once(body: &str) -> Cow<'_, str> {
 
 /// What stands before lines of tools, digits as `0`, the longest first.
 fn shapes(body: &str) -> Vec<String> {
+    let anchors: Vec<&str> = ANCHORS.into_iter().filter(|anchor| is_in(&[anchor], body)).collect();
+    if anchors.is_empty() && !is_in(&OF_DD, body) {
+        return Vec::new();
+    }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for before in body.lines().filter_map(before) {
+    for before in body.lines().filter_map(|line| before(line, &anchors)) {
         *seen.entry(shape(before)).or_default() += 1;
     }
     let mut all: Vec<String> =
@@ -108,8 +113,8 @@ fn shapes(body: &str) -> Vec<String> {
 }
 
 /// What stands before the tool's own words; `None` where that is nothing, or words alone, which are of the line.
-fn before(line: &str) -> Option<&str> {
-    let at = ANCHORS.iter().filter_map(|anchor| line.find(anchor)).chain(of_dd(line)).min()?;
+fn before<'l>(line: &'l str, anchors: &[&str]) -> Option<&'l str> {
+    let at = anchors.iter().filter_map(|anchor| line.find(anchor)).chain(of_dd(line)).min()?;
     let before = line.get(..at)?;
     let is_apart = before.ends_with(|c: char| !c.is_alphanumeric());
     let before = before.trim();
@@ -119,9 +124,13 @@ fn before(line: &str) -> Option<&str> {
     (is_apart && is_stamp && before.len() <= LONGEST).then_some(before)
 }
 
+/// What lines of dd have behind their number.
+const OF_DD: [&str; 2] = [" records ", " bytes ("];
+
 /// Where a line of dd begins: `512+0 records in`, `N bytes (`.
 fn of_dd(line: &str) -> Option<usize> {
-    let (at, is_number): (usize, fn(char) -> bool) = match (line.find(" records "), line.find(" bytes (")) {
+    let [records, bytes] = OF_DD;
+    let (at, is_number): (usize, fn(char) -> bool) = match (line.find(records), line.find(bytes)) {
         (Some(at), _) => (at, |c| c.is_ascii_digit() || c == '+'),
         (_, at) => (at?, |c| c.is_ascii_digit()),
     };

@@ -102,8 +102,11 @@ impl<'l> Start<'l> {
                 return Some(Self::Host(word));
             }
         }
+        if !is_time(head) {
+            return None;
+        }
         let shape = shape(head);
-        let end = shape.find("0:0:0").filter(|_| is_time(head))? + 5;
+        let end = shape.find("0:0:0")? + 5;
         shape.get(..end).map(|shape| Self::Time(shape.to_owned()))
     }
 
