@@ -12,8 +12,12 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
     let mut table: Option<(Vec<String>, Head)> = None;
     let mut head_line: Option<&str> = None;
+    let mut has_number = true;
     for (number, line) in text.lines() {
-        if let Some(controller) = Controller::parse(line) {
+        if line.starts_with("Device") && line.contains("TxPort") {
+            has_number = line.contains("Cntlid");
+        }
+        if let Some(controller) = Controller::parse(line, has_number) {
             found |= controller.put(machine, &text.source(number));
         } else if line.starts_with("Node") && line.contains("SN") && line.contains("Model") {
             table = Some(heads(line));
@@ -31,8 +35,8 @@ pub(super) fn read(machine: &mut Machine, text: &Text) -> bool {
     found
 }
 
-/// A row of the table of controllers: `nvme0 0 SN MODEL OF MANY WORDS FIRMWARE pcie 0000:02:00.0 nvme-subsys0 nvme0n1`.
-/// Its columns are not aligned with their heads in every version.
+/// A row of the table of controllers: `nvme0 0 SN MODEL OF MANY WORDS FIRMWARE pcie 0000:02:00.0 nvme-subsys0 nvme0n1`; nvme-cli
+/// before 2.9 has no number of the controller. The columns are not aligned with their heads in every version.
 struct Controller<'t> {
     name: &'t str,
     model: String,
@@ -44,17 +48,18 @@ struct Controller<'t> {
 }
 
 impl<'t> Controller<'t> {
-    fn parse(line: &'t str) -> Option<Self> {
+    fn parse(line: &'t str, has_number: bool) -> Option<Self> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let name = words.first().filter(|name| super::is_controller(name))?;
         let at = words
             .iter()
             .position(|word| ["pcie", "tcp", "rdma", "fc"].contains(word))
-            .filter(|at| *at >= 4)?;
+            .filter(|at| *at >= 3 + usize::from(has_number))?;
+        let serial = 1 + usize::from(has_number);
         Some(Self {
             name,
-            model: words.get(3..at - 1)?.join(" "),
-            serial: words.get(2)?,
+            model: words.get(serial + 1..at - 1)?.join(" "),
+            serial: words.get(serial)?,
             firmware: words.get(at - 1)?,
             transport: words.get(at)?,
             address: words.get(at + 1)?,

@@ -193,6 +193,20 @@ fn the_threshold_of_an_identification_makes_a_warm_drive_hot() {
 }
 
 #[test]
+fn the_long_list_of_older_versions_has_no_number_of_the_controller() {
+    // nvme-cli 2.0.
+    let machine = machine(
+        "Device   SN                   MN                                       FR       TxPort Address        Subsystem    Namespaces\n\
+         -------- -------------------- ---------------------------------------- -------- ------ -------------- ------------ ----------------\n\
+         nvme0    49MA23BZK03N         KXG60ZNV512G NVMe TOSHIBA 512GB          10604107 pcie   0000:3d:00.0   nvme-subsys0 nvme0n1\n",
+    );
+    assert_eq!(
+        who(&machine.block["nvme0n1"]),
+        ["KXG60ZNV512G NVMe TOSHIBA 512GB", "49MA23BZK03N", "10604107"]
+    );
+}
+
+#[test]
 fn the_long_list_for_people_tells_where_controllers_are() {
     // nvme-cli 2.8; the dashes are those of the file, the columns are not.
     let machine = machine(
