@@ -83,6 +83,8 @@ pub struct ZfsDevice {
     pub name: String,
     /// `ONLINE`, `FAULTED`, `UNAVAIL`… as printed.
     pub state: String,
+    /// Whether it is one of the two of `replacing-0`: it is being replaced, or replaces.
+    pub is_replaced: bool,
 }
 
 #[cfg(test)]

@@ -170,8 +170,11 @@ mod tests {
     use narrows_machine::zfs::ZfsDevice;
 
     fn vdev(name: &str, role: &str, devices: &[(&str, &str)]) -> ZfsVdev {
-        let device =
-            |(name, state): &(&str, &str)| ZfsDevice { name: (*name).to_owned(), state: (*state).to_owned() };
+        let device = |(name, state): &(&str, &str)| ZfsDevice {
+            name: (*name).to_owned(),
+            state: (*state).to_owned(),
+            ..ZfsDevice::default()
+        };
         ZfsVdev {
             name: name.to_owned(),
             role: role.to_owned(),

@@ -1,5 +1,6 @@
 //! `raid_degraded`: an array lacks members.
 
+use narrows_base::fact::Fact;
 use narrows_base::units::human;
 use narrows_machine::zfs::ZfsPool;
 use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
@@ -16,24 +17,49 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
             return None;
         }
         let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
-        let summary = format!("/dev/{} lacks {missing}{of} members{}.", raid.block, effect(raid));
+        let copies = copies_of_many(raid, missing);
+        let effect =
+            copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
+        let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
         let faulty = raid.md.members.iter().filter_map(|(name, state)| {
-            let said = state.value().is_some_and(|state| state.contains("faulty"));
+            let said = state.value().is_some_and(|state| is_bad(state));
             said.then(|| Evidence::from_fact(format!("state of {name}"), state))
         });
         // A log tells how it was at the last start.
         let past =
             context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
-        let severity = if past { Severity::Info } else { Severity::Fault };
+        let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
         Some(
             Finding::about(Code::RaidDegraded, severity, hop, summary)
                 .with_evidence([Evidence::from_fact("missing members", &raid.md.degraded)])
                 .with_evidence(faulty)
                 .with_evidence(rebuilt(raid))
-                .with_advice([Advice::new(advice(raid))]),
+                .with_advice([Advice::new(match copies {
+                    Some(_) => FOR_EVERY_BAY.to_owned(),
+                    None => advice(raid),
+                })]),
         )
     })
     .collect()
+}
+
+const FOR_EVERY_BAY: &str = "NAS systems (Synology, QNAP) make the mirrors of their own system with a place for every bay, and empty \
+                             bays count as missing. Nothing is to be done unless a disk was lost.";
+
+fn is_bad(state: &str) -> bool {
+    state.contains("faulty") || state.contains("write_error")
+}
+
+/// How many copies a mirror of many places still has, where none of its members is bad or being rebuilt.
+fn copies_of_many(raid: &RaidHop, missing: u32) -> Option<u32> {
+    /// The mirrors that a NAS makes for itself have a place for every bay, mirrors that people make two or three.
+    const MANY: u32 = 4;
+    let places = *raid.md.raid_disks.value()?;
+    let copies = places.checked_sub(missing).filter(|copies| *copies >= 2)?;
+    let is_at_rest = raid.md.sync_action.value().is_none_or(|action| action == "idle");
+    let mut states = raid.md.members.values().filter_map(Fact::value);
+    let is_sound = !states.any(|state| is_bad(state));
+    (raid.level == Some(RaidLevel::Raid1) && places >= MANY && is_at_rest && is_sound).then_some(copies)
 }
 
 /// Pools of ZFS, of which captures tell.
@@ -57,20 +83,36 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
                     )
                 })
                 .collect();
+            let is_replaced = is_replaced(pool);
             let state = pool.state.value().map_or("", String::as_str);
             let summary = format!("The ZFS pool {} is {state}.", pool.name);
             Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
                 .with_evidence([Evidence::from_fact("state of the pool", &pool.state)])
                 .with_evidence(broken)
-                .with_advice([Advice::new(pool_advice(&pool.name, state))])
+                .with_advice([Advice::new(pool_advice(&pool.name, state, is_replaced))])
         })
         .collect()
 }
 
+/// Whether all that is broken in a pool is being replaced.
+fn is_replaced(pool: &ZfsPool) -> bool {
+    let devices = || pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
+    let mut broken =
+        devices().filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"));
+    pool.scan.value().is_some_and(|scan| scan.action == "resilver")
+        && devices().any(|device| device.is_replaced)
+        && broken.all(|device| device.is_replaced)
+}
+
 /// What to do: a pool that still runs needs a new device, one that does not needs its own devices back (messages ZFS-8000-3C,
 /// ZFS-8000-5E and ZFS-8000-JQ of OpenZFS, openzfs.github.io/openzfs-docs/msg).
-fn pool_advice(pool: &str, state: &str) -> String {
+fn pool_advice(pool: &str, state: &str, is_replaced: bool) -> String {
     match state {
+        "DEGRADED" if is_replaced => {
+            "A replacement is in place and is being resilvered. Wait until it is done, and remove nothing: until then \
+             another failure may lose data."
+                .to_owned()
+        }
         "DEGRADED" => {
             format!(
                 "Replace what failed: zpool replace {pool} DEVICE. Until then another failure may lose data."
@@ -109,8 +151,12 @@ fn advice(raid: &RaidHop) -> String {
     }
     let done =
         raid.md.sync_done.value().map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
-    let left =
-        raid.md.sync_left.value().map(|left| format!(", {} left", human::time(*left))).unwrap_or_default();
+    let left = raid
+        .md
+        .sync_left
+        .value()
+        .map(|left| format!(", {} left", super::raid_resync::long(*left)))
+        .unwrap_or_default();
     format!(
         "A replacement is in place and is being rebuilt{done}{left}. Wait until it is done, and remove nothing: until then \
          another failure may lose data."
@@ -150,10 +196,10 @@ mod tests {
 
     #[test]
     fn a_pool_that_cannot_run_is_not_told_to_replace_a_device() {
-        assert!(pool_advice("tank", "DEGRADED").contains("zpool replace tank DEVICE"));
-        assert!(pool_advice("tank", "SUSPENDED").contains("zpool clear tank"));
+        assert!(pool_advice("tank", "DEGRADED", false).contains("zpool replace tank DEVICE"));
+        assert!(pool_advice("tank", "SUSPENDED", false).contains("zpool clear tank"));
         for state in ["UNAVAIL", "FAULTED"] {
-            let advice = pool_advice("tank", state);
+            let advice = pool_advice("tank", state, false);
             assert!(
                 advice.contains("zpool online tank DEVICE") && !advice.contains("zpool replace"),
                 "{advice}"
@@ -196,12 +242,31 @@ mod tests {
     }
 
     #[test]
+    fn a_mirror_with_a_place_for_every_bay_of_a_nas_is_no_fault() {
+        let of = |places: u32, missing: u32, state: &str| {
+            let path = path(Fact::known(missing, "degraded")).change(|hop| {
+                if let HopSpec::Raid(raid) = &mut hop.spec {
+                    raid.md.raid_disks = Fact::known(places, "raid_disks");
+                    raid.md.members.insert("sdb".to_owned(), Fact::known(state.to_owned(), "mdstat:2"));
+                }
+            });
+            path.finding(Code::RaidDegraded).map(|finding| finding.severity)
+        };
+        assert_eq!(of(24, 19, "in_sync"), Some(Severity::Info));
+        assert_eq!(of(4, 2, "in_sync"), Some(Severity::Info));
+        // One copy is left, a mirror of people, a member with errors.
+        assert_eq!(of(4, 3, "in_sync"), Some(Severity::Fault));
+        assert_eq!(of(3, 1, "in_sync"), Some(Severity::Fault));
+        assert_eq!(of(4, 2, "faulty"), Some(Severity::Fault));
+        assert_eq!(of(4, 2, "in_sync,write_error"), Some(Severity::Fault));
+    }
+
+    #[test]
     fn a_degraded_pool_is_a_fault_and_a_complete_one_is_silent() {
         let pool = |state: &str| {
-            let vdev = ZfsVdev {
-                devices: vec![ZfsDevice { name: "sdb".to_owned(), state: "FAULTED".to_owned() }],
-                ..ZfsVdev::default()
-            };
+            let device =
+                ZfsDevice { name: "sdb".to_owned(), state: "FAULTED".to_owned(), ..ZfsDevice::default() };
+            let vdev = ZfsVdev { devices: vec![device], ..ZfsVdev::default() };
             let state = Fact::known(state.to_owned(), "zpool.txt:2");
             ZfsPool { name: "tank".to_owned(), state, vdevs: vec![vdev], ..ZfsPool::default() }
         };

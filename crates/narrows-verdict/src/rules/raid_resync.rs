@@ -21,11 +21,18 @@ const NEAR_MEMBER: f64 = 0.8;
 
 /// The kernel counts in tenths of a minute (`status_resync`, drivers/md/md.c): what is less than one is not known better.
 fn left_in_words(left: Nanos) -> String {
+    format!(", {} left by the kernel's count", long(left))
+}
+
+/// How long something takes that takes minutes to days.
+pub(super) fn long(span: Nanos) -> String {
     const MINUTE: Nanos = Nanos::from_millis(60_000);
-    if left < MINUTE {
-        return ", less than a minute left by the kernel's count".to_owned();
+    let minutes = span.get() / MINUTE.get();
+    match minutes / 60 {
+        0 if minutes == 0 => "less than a minute".to_owned(),
+        0 => format!("{minutes} min"),
+        hours => format!("{hours} h {} min", minutes % 60),
     }
-    format!(", {} left by the kernel's count", human::time(left))
 }
 
 pub(super) fn check(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -159,7 +166,7 @@ mod tests {
     fn less_than_the_kernel_counts_in_is_said_so() {
         // `finish=0.0min` of /proc/mdstat.
         assert_eq!(left_in_words(Nanos::from_millis(0)), ", less than a minute left by the kernel's count");
-        assert_eq!(left_in_words(Nanos::from_millis(7_650_000)), ", 7650 s left by the kernel's count");
+        assert_eq!(left_in_words(Nanos::from_millis(7_650_000)), ", 2 h 7 min left by the kernel's count");
     }
 
     #[test]

@@ -101,7 +101,11 @@ mod tests {
     fn followed(names: &[&str]) -> Vec<String> {
         let devices = names
             .iter()
-            .map(|name| ZfsDevice { name: (*name).to_owned(), state: "ONLINE".to_owned() })
+            .map(|name| ZfsDevice {
+                name: (*name).to_owned(),
+                state: "ONLINE".to_owned(),
+                ..ZfsDevice::default()
+            })
             .collect();
         let pool = ZfsPool { vdevs: vec![ZfsVdev { devices, ..ZfsVdev::default() }], ..ZfsPool::default() };
         let mut machine = Machine {

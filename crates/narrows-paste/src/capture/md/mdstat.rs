@@ -156,6 +156,9 @@ impl Array {
         if has("(R)") {
             return "replacement".to_owned();
         }
+        if has("(E)") {
+            return "in_sync,write_error".to_owned();
+        }
         if has("(W)") { "in_sync,write_mostly".to_owned() } else { "in_sync".to_owned() }
     }
 
@@ -174,12 +177,13 @@ fn copies(text: &str) -> Option<u64> {
     text.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from)
 }
 
-/// `sdc1[2](S)`: the device, its number and its flags.
+/// `sdc1[2](S)`: the device, its number and its flags. `(E)` is a mark of Synology's md for a member that had errors and still
+/// serves.
 fn member(word: &str) -> Option<Member> {
     let (name, rest) = word.split_once('[')?;
     let (number, flags) = rest.split_once(']')?;
     let key = key_of(&format!("/dev/{name}"))?;
-    let are_flags = flags.chars().all(|c| "()FSWJR".contains(c));
+    let are_flags = flags.chars().all(|c| "()EFSWJR".contains(c));
     are_flags.then_some(Member { name: key, number: number.parse().ok()?, flags: flags.to_owned() })
 }
 

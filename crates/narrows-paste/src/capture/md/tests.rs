@@ -61,6 +61,17 @@ fn a_rebuild_tells_progress_speed_and_who_is_rebuilt() {
 }
 
 #[test]
+fn a_member_that_a_nas_marks_for_its_errors_is_a_member() {
+    let machine = machine(
+        "md2 : active raid5 sdb5[1] sda5[5](S) sde5[4](E) sdd5[3] sdc5[2]\n      \
+           11702126592 blocks super 1.2 level 5, 64k chunk, algorithm 2 [5/4] [_UUUE]\n",
+    );
+    let md2 = md(&machine, "md2");
+    assert_eq!((md2.degraded.get(), md2.members.len()), (Some(1), 5));
+    assert_eq!((state(md2, "sde5"), state(md2, "sda5")), ("in_sync,write_error", "spare"));
+}
+
+#[test]
 fn copies_spares_failures_and_states_are_told_apart() {
     let machine = machine(
         "md10 : active (auto-read-only) raid10 sdd[3] sdc[2](F) sdb[1] sda[0] sde[4](S)\n      \

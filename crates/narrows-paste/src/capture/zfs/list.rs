@@ -93,8 +93,11 @@ impl Open {
         if pool.vdevs.len() >= MOST {
             return;
         }
-        let device =
-            ZfsDevice { name: key_of(name).unwrap_or_else(|| name.to_owned()), state: state.to_owned() };
+        let device = ZfsDevice {
+            name: key_of(name).unwrap_or_else(|| name.to_owned()),
+            state: state.to_owned(),
+            ..ZfsDevice::default()
+        };
         let is_group = is_group(name);
         let is_below = |vdev: &&mut ZfsVdev| {
             vdev.role == self.role && is_group_name(vdev) && own_space.map_or(depth >= 4, |own| !own)

@@ -37,6 +37,8 @@ struct Open {
     indent: Option<usize>,
     role: String,
     in_scan: bool,
+    /// How deep the `replacing-0` stands whose devices follow.
+    replacing: Option<usize>,
 }
 
 impl Open {
@@ -97,8 +99,15 @@ impl Open {
             return;
         }
         let is_group = is_group(name);
-        let device =
-            ZfsDevice { name: key_of(name).unwrap_or_else(|| name.to_owned()), state: state.clone() };
+        self.replacing = self.replacing.filter(|above| depth > *above);
+        let device = ZfsDevice {
+            name: key_of(name).unwrap_or_else(|| name.to_owned()),
+            state: state.clone(),
+            is_replaced: self.replacing.is_some(),
+        };
+        if name.starts_with("replacing") {
+            self.replacing = Some(depth);
+        }
         match self.pool.vdevs.last_mut().filter(|vdev| depth >= 4 && vdev.role == self.role) {
             // `replacing-0` and `spare-0` stand for one device of a vdev, with two below.
             Some(_) if is_group => {}

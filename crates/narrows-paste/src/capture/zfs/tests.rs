@@ -58,6 +58,8 @@ fn pools_tell_vdevs_devices_and_a_running_scan() {
     let scan = tank.scan.value().expect("is resilvered");
     assert_eq!(scan.action, "resilver");
     assert_eq!(scan.done, Some(0.051));
+    let replaced = tank.vdevs.iter().flat_map(|vdev| &vdev.devices).filter(|device| device.is_replaced);
+    assert_eq!(replaced.map(|device| device.name.as_str()).collect::<Vec<_>>(), ["sdb", "sde"]);
     // 456 × 2^20
     assert_eq!(scan.rate, Some(BytesPerSec::new(478_150_656.0)));
     let shown: Vec<String> = tank
