@@ -49,6 +49,12 @@ impl Sketch {
         sketch.hop("application", HopSpec::Application, None)
     }
 
+    /// Says what the path was asked for.
+    pub(super) fn asked(mut self, target: Target) -> Self {
+        self.subject.path.asked = target;
+        self
+    }
+
     /// A whole path to an NVMe drive of unknown speed over this link.
     pub(super) fn drive(link: LinkHop) -> Self {
         Self::of("/dev/nvme0n1").device("nvme0n1", None).link(link).memory()

@@ -10,7 +10,7 @@ use narrows_base::catalog::catalog;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::HopId;
+use narrows_model::path::{HopId, Target};
 
 use super::super::case::Case;
 use super::super::link::Link;
@@ -25,6 +25,8 @@ pub(super) enum Need {
     Met,
     /// It is a network card of which no text tells what its wires carry.
     Unknown,
+    /// No text tells what kind of device it is.
+    UnknownKind,
 }
 
 /// What hangs behind a link, over all paths that cross it, against what it offers.
@@ -40,10 +42,17 @@ pub(super) fn of(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -
         match demand(&case, here) {
             Some((id, rate)) => behind.insert(id, rate),
             None if is_network(context, link) => return Need::Unknown,
+            None if is_of_no_known_kind(link, judged) => return Need::UnknownKind,
             None => return Need::More,
         };
     }
     against(behind.values().copied().sum::<BytesPerSec>())
+}
+
+/// Whether the path is that of a function alone, of which no class is known.
+fn is_of_no_known_kind(link: &Link<'_>, judged: &super::Judged<'_>) -> bool {
+    let device = &link.link.device;
+    judged.subject.path.asked == Target::Pci(device.address) && device.class.value().is_none()
 }
 
 /// Whether the device end is a network card, or a part of one.
@@ -65,6 +74,31 @@ const LINE_RATES: &[(&str, f64)] = &[
     ("atl1c", 1000.0),
     ("igc", 2500.0),
     ("r8169", 5000.0),
+    ("ixgbe", 10_000.0),
+];
+
+/// Further drivers of network cards, whose ports have many rates.
+const NETWORK: [&str; 20] = [
+    "atlantic",
+    "be2net",
+    "bna",
+    "bnx2x",
+    "bnxt_en",
+    "cxgb4",
+    "enic",
+    "fm10k",
+    "hinic",
+    "hns3",
+    "i40e",
+    "ice",
+    "ionic",
+    "mlx4_core",
+    "mlx5_core",
+    "nfp",
+    "qede",
+    "qlcnic",
+    "sfc",
+    "netxen_nic",
 ];
 
 /// What the ports of a network card can carry together, by the rate of each; `None` for everything else, and where the rate
@@ -80,12 +114,16 @@ pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSe
 /// Whether a function is a port of a network card, by its class or, where a log leaves that out, by its driver.
 fn is_port(function: &PciDevice) -> bool {
     let driver = function.driver.value();
-    let by_driver = || driver.is_some_and(|driver| LINE_RATES.iter().any(|(name, _)| name == driver));
+    let by_driver = || {
+        driver.is_some_and(|driver| {
+            NETWORK.contains(&driver.as_str()) || LINE_RATES.iter().any(|(name, _)| name == driver)
+        })
+    };
     function.is_network() || function.class.value().is_none() && by_driver()
 }
 
 /// The line rate of one port: what its wire runs at, else what its driver, its id or its name says of its kind.
-fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<BytesPerSec> {
+pub(super) fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<BytesPerSec> {
     let mut nics = context.machine.nics.values();
     let wire = nics.find(|nic| nic.pci == Some(port.address)).and_then(|nic| nic.speed.get());
     let by_driver = || {

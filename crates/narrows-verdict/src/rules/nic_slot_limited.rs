@@ -7,12 +7,40 @@ use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{HopKind, HopSpec, NetworkHop};
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::super::gain;
 use super::super::link::Link;
-use super::{Context, Judged};
+use super::{Context, Judged, need};
 
 pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    of_interface(context, judged, link).or_else(|| of_card(context, judged, link))
+}
+
+/// A card of which no text tells what it could do, and whose ports are known by its driver or name alone.
+fn of_card(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    if link.device_width().is_some() || link.link.part.why_fixed().is_some() {
+        return None;
+    }
+    let wires = need::wires(context, link)?;
+    let carries = judged.case(Direction::Read).ceiling(link.index)?.rate()?;
+    if carries.get() >= wires.get() {
+        return None;
+    }
+    let summary = format!(
+        "The link of network card {} carries {carries}, and the ports that are known of it are made for {wires} together.",
+        link.link.device.address
+    );
+    Some(
+        Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence(link.width_evidence())
+            .with_evidence(link.speed_evidence())
+            .with_advice([Advice::new("Move the card to a wider or faster slot.")]),
+    )
+}
+
+/// A card with an interface on the path.
+fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let case = judged.case(Direction::Read);
     let card = link.link.device.address.card();
     let mut interfaces = case.of_kind(HopKind::Network).filter_map(|(index, hop)| match &hop.spec {
@@ -97,6 +125,30 @@ mod tests {
         let finding = path(4, (3, 4)).finding(Code::NicSlotLimited).expect("4 × 1177 over 3592 MB/s");
         assert!(finding.summary.contains("4.71 GB/s"), "{}", finding.summary);
         assert_eq!(path(2, (3, 4)).finding(Code::NicSlotLimited), None);
+    }
+
+    #[test]
+    fn a_card_of_which_only_the_driver_and_the_link_are_known_is_held_against_its_ports() {
+        let of = |ports: u8, driver: &str, link: (u8, u8)| {
+            let mut card = link_of(ETHERNET, link, link, link);
+            card.port = None;
+            (card.device.link.max_speed, card.device.link.max_width) = (Fact::default(), Fact::default());
+            let path = Sketch::of("0000:02:00.0").link(card).memory().on(|machine| {
+                for function in 0..ports {
+                    let address = PciAddress { function, ..at(2) };
+                    let mut card = crate::testing::function(address, ETHERNET, link);
+                    card.driver = Fact::known(driver.to_owned(), "dmesg.txt:2");
+                    machine.pci.insert(address, card);
+                }
+            });
+            path.finding(Code::NicSlotLimited).map(|finding| finding.severity)
+        };
+        // Two ports of 10 Gbit/s, 2.5 GB/s, on 1.68 GB/s; one is carried.
+        assert_eq!(of(2, "ixgbe", (2, 4)), Some(Severity::Limit));
+        assert_eq!(of(1, "ixgbe", (2, 4)), None);
+        assert_eq!(of(2, "ixgbe", (2, 8)), None);
+        // What its ports are made for is not known.
+        assert_eq!(of(2, "i40e", (1, 4)), None);
     }
 
     #[test]

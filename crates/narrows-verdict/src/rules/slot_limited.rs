@@ -137,6 +137,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
             (None, Need::More) => String::new(),
             (None, Need::Met) => "; what hangs behind it needs no more".to_owned(),
             (None, Need::Unknown) => "; what its wires carry is not known".to_owned(),
+            (None, Need::UnknownKind) => "; what kind of device that is, no text tells".to_owned(),
         },
     );
     let advice = binds.then(|| {
@@ -161,7 +162,7 @@ mod tests {
     use crate::testing::{DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
     use narrows_base::fact::Source;
     use narrows_base::units::human;
-    use narrows_model::path::{HopSpec, LinkHop, LinkPart};
+    use narrows_model::path::{HopSpec, LinkHop, LinkPart, Target};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)
@@ -272,6 +273,20 @@ mod tests {
         assert!(unknown.summary.contains("what its wires carry is not known"), "{}", unknown.summary);
         assert_eq!(path(Some("Acme 100GbE Adapter")).severity, Severity::Limit);
         assert_eq!(path(Some("Acme 10GbE Adapter")).severity, Severity::Info);
+    }
+
+    #[test]
+    fn whether_a_device_of_no_known_kind_misses_its_lanes_is_not_known() {
+        let function = || Sketch::of("0000:02:00.0").asked(Target::Pci(at(2)));
+        let of = |class: Fact<u32>| {
+            let mut link = link((3, 1), (3, 2), (3, 1));
+            link.device.class = class;
+            function().link(link).memory().finding(Code::SlotLimited).expect("half of the lanes")
+        };
+        assert_eq!(of(Fact::known(NVME, "dmesg.txt:1")).severity, Severity::Limit);
+        let unknown = of(Fact::default());
+        assert_eq!((unknown.severity, unknown.advice.is_empty()), (Severity::Info, true));
+        assert!(unknown.summary.contains("no text tells"), "{}", unknown.summary);
     }
 
     #[test]

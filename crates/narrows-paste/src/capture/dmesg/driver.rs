@@ -4,7 +4,7 @@ use narrows_base::fact::Fact;
 use narrows_machine::pci::PciDevice;
 
 /// Base class, sub-class and programming interface (PCI Code and ID Assignment Specification, section 1), and the drivers in
-/// Linux that serve devices of it and of no other. Network cards are told by their own messages.
+/// Linux that serve devices of it and of no other: `mlx5_core` serves Ethernet and InfiniBand.
 const CLASSES: &[(u32, &[&str])] = &[
     (0x03_0000, &["amdgpu", "ast", "i915", "mgag200", "nouveau", "nvidia", "radeon", "xe"]),
     (0x01_0802, &["nvme"]),
@@ -23,6 +23,13 @@ const CLASSES: &[(u32, &[&str])] = &[
             "megaraid_sas",
             "smartpqi",
             "stex",
+        ],
+    ),
+    (
+        0x02_0000,
+        &[
+            "alx", "atlantic", "be2net", "bna", "bnx2", "bnx2x", "bnxt_en", "e1000", "e1000e", "enic",
+            "i40e", "ice", "igb", "igc", "ixgbe", "qede", "r8169", "sfc", "sky2", "tg3",
         ],
     ),
     (0x0c_0400, &["bfa", "fnic", "lpfc", "qla2xxx"]),

@@ -89,8 +89,8 @@ fn parse_width(text: &str) -> Option<Lanes> {
     Lanes::parse(text.get(..end)?).filter(|lanes| lanes.get() <= WIDEST)
 }
 
-/// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)`, i40e
-/// `PCI-Express: Speed 8.0GT/s Width x8`, mlx4 `PCIe link speed is 8.0GT/s, device supports 8.0GT/s`.
+/// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)` and from Linux 3.12
+/// to 4.17 `(Speed:5.0GT/s, Width: x4, Encoding Loss:20%)`, i40e `PCI-Express: Speed 8.0GT/s Width x8`, mlx4 `PCIe link speed is 8.0GT/s, device supports 8.0GT/s`.
 fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
     let rest = device.rest;
     if let Some(speeds) = rest.strip_prefix("PCIe link speed is ") {
@@ -109,7 +109,9 @@ fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool 
         }
         return true;
     }
-    let own = ["(PCIe:", "(PCI Express:", "PCI-Express: Speed "].iter().find_map(|key| rest.split_once(key));
+    let own = ["(PCIe:", "(PCI Express:", "(Speed:", "PCI-Express: Speed "]
+        .iter()
+        .find_map(|key| rest.split_once(key));
     let Some(link) = own.and_then(|(_, link)| parse_link(&link.replacen("Gb/s", "GT/s", 1))) else {
         return false;
     };

@@ -41,6 +41,9 @@ struct Boot {
     usb: usb::Hosts,
     /// Whether any message was understood.
     is_known: bool,
+    /// Whether it is the kernel that writes a crash dump (`elfcorehdr=`, kernel Documentation/admin-guide/kdump): it has a small
+    /// part of the memory and few drivers.
+    is_crash: bool,
 }
 
 impl Boot {
@@ -134,12 +137,15 @@ pub fn read(text: &Text) -> Part {
     stamp::for_each(text, |line| {
         if system::is_boot(line.message) && boot.is_known {
             functions.remember(&boot.machine.pci);
-            before = Some(std::mem::take(&mut boot));
+            let last = std::mem::take(&mut boot);
+            if !(last.is_crash && before.is_some()) {
+                before = Some(last);
+            }
         }
         boot.take(line);
     });
     let says_something = |boot: &Boot| !boot.machine.pci.is_empty() || !boot.log.is_empty();
-    if !says_something(&boot)
+    if (!says_something(&boot) || boot.is_crash)
         && let Some(before) = before.filter(says_something)
     {
         boot = before;

@@ -46,6 +46,8 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
 }
 
 fn entry<'b>(boot: &'b mut Boot, name: &str, device: &Device<'_>, line: &Line<'_>) -> &'b mut Nic {
+    // A log that begins later does not list the function.
+    super::pci::entry(boot, device.address);
     let nic = boot.machine.nics.entry(name.to_owned()).or_default();
     nic.name = name.to_owned();
     nic.pci = Some(device.address);

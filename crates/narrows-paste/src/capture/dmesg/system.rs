@@ -61,6 +61,12 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
     if let Some(rest) = message.strip_prefix("DMI: ") {
         return take_dmi(boot, rest, line);
     }
+    if let Some(line) =
+        message.strip_prefix("Command line: ").or_else(|| message.strip_prefix("Kernel command line: "))
+    {
+        boot.is_crash |= line.contains("elfcorehdr=");
+        return false;
+    }
     if is_boot(message) {
         let release = message.strip_prefix("Linux version ").and_then(|rest| rest.split_whitespace().next());
         boot.machine.kernel = release.map_or_else(Fact::default, |release| line.known(release.to_owned()));

@@ -265,12 +265,34 @@ fn drivers_that_tell_their_own_link_are_believed_below_a_port() {
          pci 0000:05:00.0: [15b3:1017] type 00 class 0x020000\n\
          mlx5_core 0000:05:00.0: 63.008 Gb/s available PCIe bandwidth (8.0 GT/s PCIe x8 link)\n\
          pci 0000:00:1f.6: [8086:15b8] type 00 class 0x020000\n\
-         e1000e 0000:00:1f.6 eth0: (PCI Express:2.5GT/s:Width x1) 00:00:00:00:00:00\n",
+         e1000e 0000:00:1f.6 eth0: (PCI Express:2.5GT/s:Width x1) 00:00:00:00:00:00\n\
+         ixgbe 0000:82:00.0: (Speed:5.0GT/s, Width: x4, Encoding Loss:20%)\n",
     );
+    assert_eq!(ends(&machine, "82:00.0"), some(["5 GT/s", "x4", "", ""]));
     assert_eq!(ends(&machine, "03:00.0"), some(["5 GT/s", "x8", "", ""]));
     assert_eq!(ends(&machine, "04:00.0"), some(["5 GT/s", "x4", "8 GT/s", "x8"]));
     assert_eq!(ends(&machine, "05:00.0"), some(["8 GT/s", "x8", "8 GT/s", "x8"]));
     assert_eq!(ends(&machine, "00:1f.6"), some(["", "", "", ""]), "a part of the chipset has no link");
+}
+
+#[test]
+fn the_kernel_that_writes_a_crash_dump_is_not_the_machine_at_work() {
+    let log = "[    0.000000] Linux version 4.19.57 (root@host) (gcc version 7.3.0 (GCC)) #1 SMP\n\
+               [    0.000000] Command line: root=/dev/sda1 crashkernel=256M\n\
+               [    8.972056] Memory: 1051967552K/1069214136K available (14348K kernel code, 1414K rwdata)\n\
+               [   17.676040] megaraid_sas 0000:61:00.0: FW now in Ready state\n\
+               [   17.955924] scsi host0: Avago SAS based MegaRAID driver\n\
+               [   18.190503] sd 0:2:0:0: [sda] 3907029168 512-byte logical blocks: (2.00 TB/1.82 TiB)\n\
+               [    0.000000] Linux version 4.19.57 (root@host) (gcc version 7.3.0 (GCC)) #1 SMP\n\
+               [    0.000000] Command line: root=/dev/sda1 irqpoll maxcpus=1 elfcorehdr=900536K\n\
+               [    0.195170] Memory: 129092K/262128K available (14348K kernel code, 1414K rwdata)\n\
+               [    2.100000] pci 0000:61:00.0: [1000:0016] type 00 class 0x010400\n";
+    let both = machine(log);
+    assert_eq!(both.cpus.memory.value().map(|bytes| bytes.get()), Some(1_069_214_136 * 1024));
+    assert!(both.block.contains_key("sda"));
+    // Alone it is better than nothing.
+    let alone = log.split_at(log.rfind("[    0.000000] Linux").expect("a second boot")).1;
+    assert!(!machine(alone).pci.is_empty());
 }
 
 #[test]
