@@ -132,6 +132,10 @@ fn express(text: &Text, block: &Block, links: LinkLines<'_>, link: &LinkEnd, who
     if let Some(express) = express::parse(block, links) {
         return Fact::known(express, text.source(line));
     }
+    // What was cut away around both lines of the link was readable.
+    if link.max_speed.value().is_some() && link.max_width.value().is_some() {
+        return Fact::default();
+    }
     let has_port = express::port(block).is_some();
     let is_closed = capabilities.is_some_and(|record| record.text.contains("access denied"));
     if has_port || is_closed || link.is_present() {

@@ -37,6 +37,19 @@ fn a_name_that_follows_a_long_line_is_its_own() {
 }
 
 #[test]
+fn what_somebody_cut_away_around_a_link_does_not_need_root() {
+    let part = read_words(
+        "01:00.0 Non-Volatile memory controller: MAXIO (prog-if 02 [NVM Express])\n\
+         \tCapabilities: [80] Express (v2) Endpoint, MSI 00\n\
+         \t\tLnkCap:\tPort #0, Speed 8GT/s, Width x4, ASPM L1, Exit Latency L1 <64us\n\
+         \t\tLnkSta:\tSpeed 5GT/s (downgraded), Width x1 (downgraded)\n",
+    );
+    let drive = &part.machine.pci[&at("01:00.0")];
+    assert!(!matches!(&drive.express, Fact::Denied { .. }));
+    assert_eq!(drive.link.max_speed.get(), Some(GtPerSec::GEN3));
+}
+
+#[test]
 fn what_lspci_kept_back_needs_root() {
     let part = read_words(
         "02:00.0 Ethernet controller: Intel Corporation I350 (rev 01)\n\
