@@ -113,7 +113,7 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
         Some("tunnelled through Thunderbolt or USB4, whose ports always say 2.5 GT/s".to_owned())
     } else if ends().any(|end| listed(end, AMD_INTERNAL) || is_named_internal(end)) {
         Some("inside the processor".to_owned())
-    } else if listed(device, INTEL_INTERNAL) {
+    } else if listed(device, INTEL_INTERNAL) || is_faster_than_its_link(machine, device) {
         Some("inside the chip, whose functions say 2.5 GT/s x1 whatever they move".to_owned())
     } else if port.is_none() && machine.cpus.hypervisor.value().is_none() && !is_cut_off(machine, device) {
         Some(match device.is_bridge() {
@@ -123,6 +123,19 @@ fn not_a_wire(machine: &Machine, device: &PciDevice, port: Option<&PciDevice>) -
     } else {
         None
     }
+}
+
+/// Whether a port of a network card runs at 10 Gbit/s and more, and the most that its link could do is 2.5 GT/s x1: what a
+/// log tells without numbers of devices of the functions in [`INTEL_INTERNAL`], and of newer ones.
+fn is_faster_than_its_link(machine: &Machine, device: &PciDevice) -> bool {
+    const FAST: f64 = 10e9;
+    let end = End::of(device);
+    let is_least = end.most().is_some_and(|(speed, width)| speed == GtPerSec::GEN1 && width.get() == 1);
+    let mut ports = machine
+        .nics
+        .values()
+        .filter(|nic| nic.pci.is_some_and(|at| at.card() == device.address.card()) && !nic.is_virtual);
+    is_least && ports.any(|nic| nic.speed.value().is_some_and(|speed| speed.get() >= FAST))
 }
 
 /// Whether the port may be missing because no text tells of it: below a bridge, bus numbers begin at 1. (So do those of

@@ -98,6 +98,29 @@ fn a_tunnel_through_thunderbolt_is_no_wire_but_the_link_in_the_enclosure_is() {
 }
 
 #[test]
+fn a_port_faster_than_the_least_link_has_another_way_to_memory() {
+    let wire = |gigabits: f64, most: [u8; 4]| {
+        let mut machine = Machine::default();
+        function(&mut machine, "88:00.0", None, "8086:347a", BRIDGE, Some(most));
+        function(&mut machine, "89:00.0", Some("88:00.0"), "8086:9999", 0x02_0000, Some(most));
+        let speed = Fact::known(narrows_base::units::BitsPerSec::from_mbit(gigabits * 1000.0), "dmesg.txt:9");
+        let nic = narrows_machine::nic::Nic {
+            name: "ens4".into(),
+            speed,
+            pci: Some(at("89:00.0")),
+            ..Default::default()
+        };
+        machine.nics.insert("ens4".into(), nic);
+        let path = path(&machine, &Target::Pci(at("89:00.0"))).expect("is there");
+        link(&path, "link:0000:89:00.0").not_a_wire.is_none()
+    };
+    assert!(!wire(25.0, [1, 1, 1, 1]));
+    // A slow port, and a fast one in a slow slot.
+    assert!(wire(1.0, [1, 1, 1, 1]));
+    assert!(wire(10.0, [1, 1, 3, 8]));
+}
+
+#[test]
 fn ports_inside_an_amd_processor_are_no_wire() {
     let mut machine = Machine::default();
     function(&mut machine, "00:08.1", None, "1022:14dd", BRIDGE, Some([4, 16, 4, 16]));
