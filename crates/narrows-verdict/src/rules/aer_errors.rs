@@ -104,7 +104,10 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let fatal = of(&|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")));
     let logged = logged(context, link);
     let wire = wire.max(logged);
+    let is_fixed = link.link.part.why_fixed().is_some();
     let (severity, confidence) = match (fatal, nonfatal, wire) {
+        // What is soldered nobody can reseat, and each of these errors was corrected.
+        (0, 0, FEW..MANY) if is_fixed && !failed(context, link) => (Severity::Info, Confidence::Medium),
         (0, 0, 1..) if logged > 0 && (logged >= FEW || failed(context, link)) => {
             (Severity::Fault, Confidence::Medium)
         }
@@ -126,13 +129,12 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(confidence)
             .with_evidence(ends.iter().flat_map(|end| evidence(end)))
-            .with_advice([
-                Advice::new("Power off, reseat the card, and try it without riser, adapter or cable."),
-                Advice::new(
-                    "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power \
-                     saving.",
-                ),
-            ]),
+            .with_advice((!is_fixed).then(|| {
+                Advice::new("Power off, reseat the card, and try it without riser, adapter or cable.")
+            }))
+            .with_advice([Advice::new(
+                "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving.",
+            )]),
     )
 }
 
@@ -167,7 +169,7 @@ mod tests {
     use super::*;
     use crate::testing::{BRIDGE, Sketch, at, function, link, logged};
     use narrows_base::fact::Fact;
-    use narrows_model::path::Target;
+    use narrows_model::path::{LinkHop, LinkPart, Target};
 
     fn found(
         correctable: &[(&str, u64)],
@@ -260,5 +262,20 @@ mod tests {
         assert_eq!(told(1, Some(LogKind::NvmeProbeFailed)), Some(Severity::Fault));
         assert_eq!(told(1, Some(LogKind::LinkUp)), Some(Severity::Info));
         assert_eq!(told(0, None), None);
+    }
+
+    #[test]
+    fn what_a_soldered_link_corrected_is_mentioned_and_nobody_is_told_to_reseat_it() {
+        let told = |count| {
+            let soldered = LinkHop { part: LinkPart::Thunderbolt, ..link((3, 4), (3, 4), (3, 4)) };
+            let path = Sketch::drive(soldered).on(|machine| {
+                machine.log.push(logged(at(2), LogKind::AerMessage(AerSeverity::Corrected), count));
+            });
+            path.finding(Code::AerErrors).expect("errors")
+        };
+        let few = told(11);
+        assert_eq!(few.severity, Severity::Info);
+        assert!(few.advice.iter().all(|advice| !advice.action.contains("reseat")), "{:?}", few.advice);
+        assert_eq!(told(1000).severity, Severity::Fault);
     }
 }
