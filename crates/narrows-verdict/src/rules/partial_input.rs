@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
-use narrows_machine::pci::PciAddress;
+use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::HopSpec;
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -26,7 +26,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     }
     let gaps = gaps(context);
     let without_disks = without_disks(context);
-    if denied.is_empty() && gaps.is_empty() && without_disks.is_none() {
+    let without_link = without_link(context);
+    if denied.is_empty() && gaps.is_empty() && without_disks.is_none() && without_link.is_none() {
         return Vec::new();
     }
     let is_captured = context.machine.captured.is_some();
@@ -38,7 +39,7 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     if !denied.is_empty() {
         summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
     }
-    if !gaps.is_empty() || without_disks.is_some() {
+    if !gaps.is_empty() || without_disks.is_some() || without_link.is_some() {
         summary.push(
             "The verdict rests on part of the facts: the texts lack some that would make it surer."
                 .to_owned(),
@@ -51,7 +52,12 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     let disks = without_disks
         .as_ref()
         .map(|_| format!("Run `{LISTS_DISKS}` there, and give its output to --from with the rest."));
-    let advice: Vec<String> = root.into_iter().chain(runs).chain(disks).collect();
+    let is_asked = gaps.contains_key(SHOWS_LINKS);
+    let links = without_link
+        .as_ref()
+        .filter(|_| !is_asked)
+        .map(|_| format!("Run `{SHOWS_LINKS}` there, and give its output to --from with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).chain(disks).chain(links).collect();
     let advice = match advice.is_empty() {
         true => {
             vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
@@ -64,6 +70,7 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
             .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
             .with_evidence(without_disks.map(|said| Evidence::new("not in the capture", said, LISTS_DISKS)))
+            .with_evidence(without_link.map(|said| Evidence::new("not in the capture", said, SHOWS_LINKS)))
             .with_advice(advice.into_iter().map(Advice::new)),
     ]
 }
@@ -108,6 +115,39 @@ fn without_disks(context: &Context<'_>) -> Option<String> {
         .then(|| format!("the disks of the storage controllers {named}{more}, which have no path here"))
 }
 
+/// What shows the links of cards.
+const SHOWS_LINKS: &str = "sudo lspci -vvv";
+
+/// Network cards of a capture that no path crosses, since no text tells their links, and that may be fast. What is on a root
+/// bus has no link.
+fn without_link(context: &Context<'_>) -> Option<String> {
+    const MOST: usize = 4;
+    const FAST: f64 = 10e9 / 8.0;
+    const WIRELESS: u32 = 0x0280;
+    context.machine.captured.as_ref()?;
+    let links = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let crossed: BTreeSet<PciAddress> = links
+        .filter_map(|hop| match &hop.spec {
+            HopSpec::Link(link) => Some(link.device.address.card()),
+            HopSpec::Controller(controller) => controller.address.map(PciAddress::card),
+            HopSpec::Network(network) => network.address.map(PciAddress::card),
+            _ => None,
+        })
+        .collect();
+    let may_be_fast = |port: &PciDevice| {
+        let is_wired = port.is_network() && port.class.value().is_some_and(|class| class >> 8 != WIRELESS);
+        is_wired && super::need::port_rate(context, port).is_none_or(|rate| rate.get() >= FAST)
+    };
+    let ports = context.machine.pci.values().filter(|port| port.address.bus != 0 && may_be_fast(port));
+    let cards: BTreeSet<PciAddress> =
+        ports.map(|port| port.address.card()).filter(|card| !crossed.contains(card)).collect();
+    let named = cards.iter().take(MOST).map(ToString::to_string).collect::<Vec<_>>().join(" and ");
+    let more = cards.len().checked_sub(MOST).filter(|more| *more > 0);
+    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    (!cards.is_empty())
+        .then(|| format!("the links of the network cards {named}{more}, which have no path here"))
+}
+
 /// One line for each thing to run, with what it would tell.
 fn missing(run: &str, what: &[&str]) -> Evidence {
     const MOST: usize = 3;
@@ -138,7 +178,7 @@ fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{NVME, Sketch, at, function, link};
+    use crate::testing::{ETHERNET, NVME, Sketch, at, function, link};
     use crate::{Code, Severity};
     use narrows_base::fact::{Fact, Source};
     use narrows_machine::captured::{Captured, Gap};
@@ -161,6 +201,22 @@ mod tests {
         let [evidence] = partial[0].evidence.as_slice() else { panic!("{:?}", partial[0].evidence) };
         assert_eq!(evidence.value, "2 files need root, this one for example");
         assert_eq!(evidence.source, "/sys/bus/pci/devices/0000:00:1c.0/config");
+    }
+
+    #[test]
+    fn a_network_card_that_may_be_fast_and_has_no_path_is_named() {
+        let of = |driver: &str| {
+            let path = Sketch::drive(link((3, 4), (3, 4), (3, 4))).on(|machine| {
+                machine.captured = Some(Captured::default());
+                let mut card = function(at(0xaf), ETHERNET, (3, 8));
+                card.driver = Fact::known(driver.to_owned(), "dmesg.txt:1");
+                machine.pci.insert(at(0xaf), card);
+            });
+            let finding = path.finding(Code::PartialInput)?;
+            Some(finding.evidence.first()?.value.clone())
+        };
+        assert!(of("qede").is_some_and(|said| said.contains("0000:af:00.0")), "{:?}", of("qede"));
+        assert_eq!(of("tg3"), None, "a gigabit");
     }
 
     #[test]
