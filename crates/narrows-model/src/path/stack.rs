@@ -41,6 +41,7 @@ impl Builder<'_> {
         let level = md.level.value().and_then(|level| split::level(level));
         let shares = split::array(md, level, &device.slaves);
         let members = match shares.len() {
+            0 => "members not known".to_owned(),
             1 => "1 member".to_owned(),
             count => format!("{count} members"),
         };
