@@ -3,6 +3,7 @@
 use super::args::{CheckArgs, Measure};
 use super::export::Export;
 use super::facts::Facts;
+use super::import::Seen;
 use super::measure::Completion;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, measure, output, target, together};
 use narrows_machine::Machine;
@@ -65,7 +66,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         view.peers = view::peers(&machine, &subject.path, to);
     }
     if !root.is_live() && report.machine.inputs.is_empty() {
-        report.machine.inputs.push(of_record());
+        report.machine.inputs = match of_results(&seen) {
+            results if subjects.is_empty() && !results.is_empty() => results,
+            _ => vec![of_record()],
+        };
     }
     if let Some(export) = &args.export {
         export.write(&machine, &report)?;
@@ -83,6 +87,20 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         true => FINDINGS,
         false => NOTHING_FOUND,
     })
+}
+
+/// The texts of results, where no text told of the machine.
+fn of_results(seen: &Seen) -> Vec<view::InputView> {
+    let mut all: Vec<view::InputView> = Vec::new();
+    for result in &seen.results {
+        let kind = result.tool.name().to_owned();
+        match all.iter_mut().find(|one| one.name == result.file) {
+            Some(one) if one.kinds.contains(&kind) => {}
+            Some(one) => one.kinds.push(kind),
+            None => all.push(view::InputView { name: result.file.clone(), kinds: vec![kind] }),
+        }
+    }
+    all
 }
 
 /// What stands for a record, which answers as a machine does: readers must see that it is another one.
