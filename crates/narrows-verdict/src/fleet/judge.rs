@@ -149,12 +149,21 @@ impl Case<'_> {
     }
 
     fn is_remote(&self) -> bool {
+        self.all_are(true)
+    }
+
+    fn is_local(&self) -> bool {
+        self.all_are(false)
+    }
+
+    /// Whether the storage of each client that counts is known to be a server's, or known to be its own.
+    fn all_are(&self, remote: bool) -> bool {
         let is_remote = |client: usize| {
             let target = self.run.clients.get(client)?.target.as_ref()?;
             Some(target.server.is_some())
         };
         let counted = self.counted();
-        !counted.is_empty() && counted.into_iter().all(|client| is_remote(client) == Some(true))
+        !counted.is_empty() && counted.into_iter().all(|client| is_remote(client) == Some(remote))
     }
 
     fn client_name(&self, client: usize) -> &str {
@@ -169,8 +178,11 @@ impl Case<'_> {
         listed(servers.into_iter().filter_map(|server| Some(self.run.servers.get(server)?.host.as_str())))
     }
 
-    /// Connections between clients and servers, seen by the side that sends most.
+    /// Connections between clients and servers, seen by the side that sends most; none where the clients read storage of their own.
     fn flows(&self) -> Vec<Flow> {
+        if self.is_local() {
+            return Vec::new();
+        }
         let mut ends: BTreeMap<(&str, &str), usize> = BTreeMap::new();
         for (client, activity) in self.clients.iter().enumerate() {
             for flow in activity.iter().flat_map(|activity| &activity.flows) {

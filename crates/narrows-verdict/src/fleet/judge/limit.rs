@@ -145,8 +145,11 @@ impl Processors {
     }
 }
 
-/// A server whose processors limit what it serves.
+/// A server whose processors limit what it serves; none where each client is known to read its own storage.
 fn full_server(case: &Case<'_>) -> Option<(usize, String)> {
+    if case.is_local() {
+        return None;
+    }
     let full = |(place, activity): (usize, &Option<Activity>)| {
         let found = Processors::of(activity.as_ref()?).filter(Processors::limit)?;
         Some((place, found.in_words()))
@@ -156,6 +159,9 @@ fn full_server(case: &Case<'_>) -> Option<(usize, String)> {
 
 /// Servers whose processors are full of other work: that is no limit, and said beside it.
 fn other_work(case: &Case<'_>) -> Option<String> {
+    if case.is_local() {
+        return None;
+    }
     let full = |(place, activity): (usize, &Option<Activity>)| {
         let found = Processors::of(activity.as_ref()?).filter(|found| !found.limit())?;
         let name = case.server_names([place]);

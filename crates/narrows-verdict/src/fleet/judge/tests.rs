@@ -146,6 +146,19 @@ fn full_processors_of_a_server_limit_where_serving_fills_them_or_waits_for_them(
     }
 }
 
+// As seen with files in the hosts' own memory, beside a server that shared their processors.
+#[test]
+fn a_server_that_serves_nothing_of_what_is_read_limits_nothing() {
+    let busy = verdict(
+        |_| (0.99, 11_000),
+        |run, _, servers| {
+            run.clients.iter_mut().for_each(|client| client.target.as_mut().unwrap().server = None);
+            servers[0].as_mut().unwrap().cpu = Some(0.99);
+        },
+    );
+    assert!(!matches!(busy.limit.kind, Kind::ServerCpu | Kind::ServerNic), "{:?}", busy.limit);
+}
+
 // As seen with six clients at a cap of 8 MB/s each, one of which read from an export of 2 MB/s, on a server whose processors were busy.
 #[test]
 fn one_slow_client_is_no_limit_of_all_that_reach_their_cap() {
