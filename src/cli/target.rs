@@ -27,6 +27,9 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
     if let Some(gpu) = found.as_ref().err().and_then(|_| numbered_gpu(machine, typed)) {
         return Ok(Target::Pci(gpu));
     }
+    if let Some(failure) = found.is_err().then(|| without_address(machine, typed)).flatten() {
+        return Err(failure);
+    }
     let found = found.map_err(|error| {
         let hint = error.hint().unwrap_or_else(|| what_to_type(root, typed).to_owned());
         Failure::new(error.to_string()).hint(hint)
@@ -50,6 +53,9 @@ pub(super) fn gpu(machine: &Machine, typed: &str) -> Result<PciAddress, Failure>
     let there = peer::gpus(machine);
     let typed_one = typed.parse().ok().or_else(|| numbered_gpu(machine, typed));
     typed_one.filter(|address| there.contains(address)).ok_or_else(|| {
+        if let Some(failure) = without_address(machine, typed) {
+            return failure;
+        }
         let names: Vec<String> = there.iter().map(ToString::to_string).collect();
         Failure::new(format!("no GPU of this machine is `{typed}`")).hint(match names.is_empty() {
             true => "no GPU is known here; `lspci -nn` lists those of a machine".to_owned(),
@@ -68,6 +74,23 @@ fn numbered_gpu(machine: &Machine, typed: &str) -> Option<PciAddress> {
         id.is_none_or(|id| id.vendor == NVIDIA)
     };
     told.or_else(|| peer::gpus(machine).into_iter().filter(is_nvidia).nth(number))
+}
+
+/// Why a GPU or network card that only `nvidia-smi topo -m` names is no target: it tells how both are connected, not which functions
+/// they are.
+fn without_address(machine: &Machine, typed: &str) -> Option<Failure> {
+    let affinity = machine.affinities.get(typed).filter(|affinity| affinity.address.is_none())?;
+    let connections = affinity.connections.iter();
+    let told: Vec<String> = connections.map(|(other, (how, _))| format!("{other} {how}")).collect();
+    let hint = "give the output of `sudo lspci -vvv` of the same machine to --from beside it, for links, switches and rates";
+    let failure = match told.is_empty() {
+        true => Failure::new(format!("which function `{typed}` is, is not in what was given")),
+        false => Failure::new(format!(
+            "which function `{typed}` is, is not in what was given; nvidia-smi tells how it is connected: {}",
+            told.join(", ")
+        )),
+    };
+    Some(failure.hint(hint))
 }
 
 /// Refuses to read a target that lies on a mapping which is suspended: the read would wait until somebody resumes it, and no

@@ -130,4 +130,7 @@ fn a_topology_beside_lspci_takes_nothing_away() {
     std::fs::write(&topology, text).expect("is ours");
     let all = peers(&["GPU0", "--json", "--from", &file, topology.to_str().expect("text")]);
     assert_eq!(of(&all, "0000:24:00.0")["way"], "direct", "what lspci shows is not lost beside it");
+    let alone = run(&["GPU0", "--from", topology.to_str().expect("text")]);
+    assert_eq!(alone.status, Some(2), "{}", alone.out);
+    assert!(alone.err.contains("mlx5_0 PXB") && alone.err.contains("lspci -vvv"), "{}", alone.err);
 }
