@@ -195,11 +195,14 @@ impl Lab {
         self.await_port(name, 22);
     }
 
-    /// Starts a program on a host that ends with the lab.
-    pub(crate) fn start(&mut self, name: &str, words: &[&str]) {
+    /// Starts a program on a host that ends with the lab; its process.
+    pub(crate) fn start(&mut self, name: &str, words: &[&str]) -> u32 {
         let mut command = self.within(name);
         let child = command.args(words).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        self.children.push(child.spawn().expect("starts"));
+        let child = child.spawn().expect("starts");
+        let process = child.id();
+        self.children.push(child);
+        process
     }
 
     /// Waits until something listens on a port of a host.

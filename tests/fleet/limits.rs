@@ -37,7 +37,7 @@ fn run(lab: &Lab, name: &str) -> Ran {
 }
 
 /// Keeps what a run brought back, where `NARROWS_FLEET_KEEP` names a directory: so the runs of `tests/fleet-runs` are made.
-fn keep(lab: &Lab, name: &str) {
+pub(crate) fn keep(lab: &Lab, name: &str) {
     if let Some(place) = std::env::var_os("NARROWS_FLEET_KEEP") {
         let to = Path::new(&place).join(name);
         let copied = std::process::Command::new("cp").arg("-r").arg(lab.path().join("run")).arg(&to).status();

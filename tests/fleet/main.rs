@@ -8,6 +8,7 @@
     reason = "the tests make hosts, run the binary, and may panic"
 )]
 
+mod kinds;
 mod lab;
 mod launcher;
 mod leg;
