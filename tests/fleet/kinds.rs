@@ -124,12 +124,15 @@ impl Drop for Throttle {
     }
 }
 
+/// What all clients have in flight finds room in it.
+const QUEUE: &str = "500ms";
+
 const READS: &str = "--target nbd://10.77.0.2 --bs 64k --depth 4 --pattern random --time 5s --rate 60m";
 
 fn server_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let layout = Layout::new(dice.between(3, 6), 0, &["memory", "64M"]);
     let megabits = dice.between(60, 120);
-    layout.lab.shape("s1", "eth0", &format!("{megabits}mbit"));
+    layout.lab.shape_with("s1", "eth0", &format!("{megabits}mbit"), QUEUE);
     let ran = layout.run("server-nic", READS);
     let wanted = Wanted {
         kind: "server_nic",
@@ -145,7 +148,7 @@ fn trunk(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let behind = dice.between(2, clients - 2);
     let layout = Layout::new(clients, behind, &["memory", "64M"]);
     let megabits = dice.between(40, 80);
-    layout.lab.shape("sw", "trunk", &format!("{megabits}mbit"));
+    layout.lab.shape_with("sw", "trunk", &format!("{megabits}mbit"), QUEUE);
     let ran = layout.run("trunk", READS);
     let behind = (clients - behind..clients).collect();
     let wanted = Wanted { kind: "fabric", clients: behind, rate: Some(megabits as f64 / 8.0), outlier: None };
@@ -156,7 +159,7 @@ fn client_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let layout = Layout::new(dice.between(3, 6), 0, &["memory", "64M"]);
     let (client, megabits) = (dice.between(1, layout.clients), dice.between(24, 56));
     // What comes to the client leaves the bridge.
-    layout.lab.shape("sw", &format!("c{client}"), &format!("{megabits}mbit"));
+    layout.lab.shape_with("sw", &format!("c{client}"), &format!("{megabits}mbit"), QUEUE);
     let ran = layout.run("client-nic", READS);
     let wanted = Wanted {
         kind: "client_nic",

@@ -223,9 +223,15 @@ impl Lab {
 
     /// Shapes what leaves an interface.
     pub(crate) fn shape(&self, name: &str, interface: &str, rate: &str) {
+        self.shape_with(name, interface, rate, "20ms");
+    }
+
+    /// Shapes what leaves an interface, with a queue of so much time: a short one drops what a burst of clients sends, and the link
+    /// stands still until that is sent again.
+    pub(crate) fn shape_with(&self, name: &str, interface: &str, rate: &str, queue: &str) {
         let space = self.space(name);
         let words = ["netns", "exec", &space, "tc", "qdisc", "add", "dev", interface, "root"];
-        let shaping = ["tbf", "rate", rate, "burst", "32k", "latency", "20ms"];
+        let shaping = ["tbf", "rate", rate, "burst", "32k", "latency", queue];
         must("ip", &[&words[..], &shaping[..]].concat());
     }
 
