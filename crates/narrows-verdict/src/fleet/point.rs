@@ -176,7 +176,11 @@ impl<'t> Seen<'t> {
         let extent = first.map(|begin_ns| Window { begin_ns, end_ns: begin_ns.saturating_add(run) });
         let of = |is_write: bool| {
             let begin = first.unwrap_or(0);
-            rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect()
+            let mut all: Vec<Series> =
+                rates.iter().map(|lines| Series::of_rates(lines, is_write, begin, ahead)).collect();
+            let told = if is_write { output.write.bytes } else { output.read.bytes };
+            all.extend(extent.and_then(|extent| rest(&all, told, extent)));
+            all
         };
         let histograms = told.histograms.iter().map(|text| (text.as_str(), ahead)).collect();
         let (reads, writes) = (of(false), of(true));
@@ -256,6 +260,17 @@ fn first_io(text: &str, averaged: Nanos, ahead: i64) -> Option<u64> {
     let first = fio_client::lines(text).into_iter().map(|line| line.at_ms).min()?;
     let began = first.saturating_mul(1_000_000).saturating_sub(averaged.get());
     Some(on_our_clock(began, ahead))
+}
+
+/// What jobs moved after the last lines of their logs: the rest of what fio counted, until they ended. A rest at more than twice the
+/// usual rate is no tail; a log is missing then.
+fn rest(all: &[Series], told: u64, extent: Window) -> Option<Series> {
+    const MOST: f64 = 2.0;
+    let ends = all.iter().filter_map(Series::extent).map(|logged| logged.end_ns);
+    let span = Window { begin_ns: ends.min()?, end_ns: extent.end_ns };
+    let bytes = told as f64 - all.iter().map(Series::bytes).sum::<f64>();
+    let usual = told as f64 * span.length().as_secs_f64() / extent.length().as_secs_f64();
+    (bytes > 0.0 && bytes <= usual * MOST).then(|| Series::of_rest(span, bytes))
 }
 
 /// The latencies of spans that lie wholly in a window; the span of a line begins with the line before.

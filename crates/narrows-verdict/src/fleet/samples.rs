@@ -184,24 +184,6 @@ impl Activity {
             .collect();
         let sum = |of: fn(&(f64, f64)) -> f64| cpus.iter().map(of).sum::<f64>();
         let (busy, all) = (sum(|cpu| cpu.0), sum(|cpu| cpu.1));
-        let flow = |after: &FlowCounts| {
-            let is_same =
-                |other: &&FlowCounts| (&other.local, &other.remote) == (&after.local, &after.remote);
-            let before = first.flows.iter().find(is_same)?;
-            let looks = inside.iter().filter_map(|sample| sample.flows.iter().find(is_same));
-            let mut rtts: Vec<u64> = looks.map(|flow| flow.rtt_us).collect();
-            rtts.sort_unstable();
-            Some(FlowActivity {
-                local: after.local.clone(),
-                remote: after.remote.clone(),
-                busy: share(before.busy_us, after.busy_us, 1000.0),
-                window_limited: share(before.window_us, after.window_us, 1000.0),
-                rtt: Nanos::new(rtts.get(rtts.len() / 2).copied().unwrap_or(0).saturating_mul(1000)),
-                least_rtt: Nanos::new(after.least_rtt_us.saturating_mul(1000)),
-                sent: rate(before.sent, after.sent),
-                received: rate(before.received, after.received),
-            })
-        };
         Some(Self {
             seconds: span.as_secs_f64(),
             disks: last.disks.iter().filter_map(disk).collect(),
@@ -214,7 +196,7 @@ impl Activity {
                 [processors(before.run_ns, after.run_ns), processors(before.waited_ns, after.waited_ns)]
             }),
             busiest_cpu: cpus.iter().map(|(busy, all)| busy / all).reduce(f64::max),
-            flows: last.flows.iter().filter_map(flow).collect(),
+            flows: flows(&inside, span),
         })
     }
 
@@ -231,6 +213,45 @@ impl Activity {
         let nics = || self.nics.iter().filter(|(name, _)| is_own(name)).map(|(_, rates)| rates);
         [0, 1].map(|side| nics().fold(BytesPerSec::default(), |sum, rates| sum + rates[side]))
     }
+}
+
+/// The connections of samples that span so much time. fio closes its own with its last I/O, which may be a moment before the window
+/// ends: each counts from the first sample to the last that has it, and those that are there for less than half of the time are left out.
+fn flows(inside: &[&Sample], span: Nanos) -> Vec<FlowActivity> {
+    let ends: BTreeSet<(&str, &str)> = inside
+        .iter()
+        .flat_map(|sample| &sample.flows)
+        .map(|flow| (flow.local.as_str(), flow.remote.as_str()))
+        .collect();
+    ends.into_iter().filter_map(|ends| flow(inside, ends, span)).collect()
+}
+
+fn flow(inside: &[&Sample], ends: (&str, &str), span: Nanos) -> Option<FlowActivity> {
+    let is_it = |flow: &&FlowCounts| (flow.local.as_str(), flow.remote.as_str()) == ends;
+    let looks: Vec<(u64, &FlowCounts)> =
+        inside.iter().filter_map(|sample| Some((sample.at_ns, sample.flows.iter().find(is_it)?))).collect();
+    let ((began, before), (ended, after)) = (*looks.first()?, *looks.last()?);
+    let seen = Nanos::new(ended.saturating_sub(began));
+    if seen.get() == 0 || seen.get() < span.get() / 2 {
+        return None;
+    }
+    let share = |before_us: u64, after_us: u64| {
+        (after_us.saturating_sub(before_us) as f64 * 1000.0 / seen.get() as f64).min(1.0)
+    };
+    let rate =
+        |before: u64, after: u64| BytesPerSec::new(after.saturating_sub(before) as f64 / seen.as_secs_f64());
+    let mut rtts: Vec<u64> = looks.iter().map(|(_, flow)| flow.rtt_us).collect();
+    rtts.sort_unstable();
+    Some(FlowActivity {
+        local: after.local.clone(),
+        remote: after.remote.clone(),
+        busy: share(before.busy_us, after.busy_us),
+        window_limited: share(before.window_us, after.window_us),
+        rtt: Nanos::new(rtts.get(rtts.len() / 2).copied().unwrap_or(0).saturating_mul(1000)),
+        least_rtt: Nanos::new(after.least_rtt_us.saturating_mul(1000)),
+        sent: rate(before.sent, after.sent),
+        received: rate(before.received, after.received),
+    })
 }
 
 #[cfg(test)]
@@ -282,6 +303,21 @@ mod tests {
         let flow = &found.flows[0];
         assert!((flow.busy - 0.98).abs() < 1e-9 && flow.rtt == Nanos::new(11_004_000));
         assert_eq!(flow.sent, BytesPerSec::new(4e6));
+    }
+
+    #[test]
+    fn a_connection_that_was_closed_a_moment_before_the_end_counts_and_a_short_one_does_not() {
+        let window = Window { begin_ns: 0, end_ns: 10_000_000_000 };
+        let with = |last: u64| {
+            let mut samples: Vec<Sample> = (0..9).map(|step| sample(1000 + step * 250, step)).collect();
+            for (step, sample) in (0..).zip(&mut samples) {
+                sample.flows.retain(|_| step <= last);
+            }
+            Activity::within(&samples, 0, window).expect("has samples").flows
+        };
+        let [flow] = &with(7)[..] else { panic!("one connection") };
+        assert!((flow.busy - 0.98).abs() < 1e-9 && flow.sent == BytesPerSec::new(4e6), "{flow:?}");
+        assert_eq!(with(3), Vec::new());
     }
 
     #[test]

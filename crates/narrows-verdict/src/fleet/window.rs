@@ -76,6 +76,16 @@ impl Series {
         Self { spans }
     }
 
+    /// One span. A log of rates ends with its last whole step: what a job moved afterwards stands in its sums alone.
+    pub fn of_rest(span: Window, bytes: f64) -> Self {
+        Self { spans: vec![(span, bytes)] }
+    }
+
+    /// All its bytes.
+    pub fn bytes(&self) -> f64 {
+        self.spans.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// The bytes within a window; a span that lies in it with a part counts with that part.
     pub fn within(&self, window: Window) -> Bytes {
         let part = |(span, bytes): &(Window, f64)| {

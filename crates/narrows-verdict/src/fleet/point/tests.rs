@@ -23,6 +23,20 @@ fn the_latencies_of_all_are_one_histogram_and_rates_add_up_in_the_common_window(
 }
 
 #[test]
+fn what_was_moved_after_the_last_line_of_a_log_counts_and_a_missing_log_does_not() {
+    let whole = Point::of(&record(1, 10), &[told(0, 10_240, 10, &[(100, 900)])], STEP).rate();
+    let mut cut = told(0, 10_240, 10, &[(100, 900)]);
+    let lines: Vec<String> = cut.rates[0].lines().map(str::to_owned).collect();
+    cut.rates = vec![lines[..lines.len() - 1].join("\n")];
+    let rate = Point::of(&record(1, 10), &[cut], STEP).rate();
+    assert!((rate.get() / whole.get() - 1.0).abs() < 1e-3, "{rate:?} of {whole:?}");
+    let mut half = told(0, 10_240, 10, &[(100, 900)]);
+    half.rates = vec![lines[..36].join("\n").replace(" 10240,", " 5120,")];
+    let rate = Point::of(&record(1, 10), &[half], STEP).rate();
+    assert!(rate.get() < whole.get() * 0.5, "what no log shows is not made up: {rate:?} of {whole:?}");
+}
+
+#[test]
 fn a_late_host_is_called_so_and_the_overlap_told() {
     let hosts = [told(0, 1024, 10, &[(100, 10)]), told(900, 1024, 10, &[(100, 10)])];
     let point = Point::of(&record(2, 10), &hosts, STEP);
