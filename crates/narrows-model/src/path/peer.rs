@@ -296,8 +296,9 @@ fn redirects(machine: &Machine, peer: &mut Peer, ports: &[&PciDevice]) -> Way {
     match (is_redirected, is_known, groups) {
         (true, ..) => Way::Redirected,
         (false, true, _) => Way::Direct,
-        (false, false, [Some((ours, _)), Some((theirs, _))]) if ours == theirs => Way::Direct,
-        (false, false, [Some(_), Some(_)]) => Way::Redirected,
+        // One group tells nothing: a root port without ACS puts all below it into one, whatever the switch does (the kernel's
+        // drivers/iommu/iommu.c, `pci_device_group`).
+        (false, false, [Some((ours, _)), Some((theirs, _))]) if ours != theirs => Way::Redirected,
         (false, false, _) => Way::Unknown,
     }
 }
