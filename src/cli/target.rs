@@ -24,8 +24,8 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
         None => target::find(root, typed),
         Some(_) => capture::target::find(machine, typed),
     };
-    if let Some(gpu) = found.as_ref().err().and_then(|_| numbered_gpu(machine, typed)) {
-        return Ok(Target::Pci(gpu));
+    if found.is_err() && gpu_number(typed).is_some() {
+        return gpu(machine, typed).map(Target::Pci);
     }
     if let Some(failure) = found.is_err().then(|| without_address(machine, typed)).flatten() {
         return Err(failure);
@@ -64,10 +64,14 @@ pub(super) fn gpu(machine: &Machine, typed: &str) -> Result<PciAddress, Failure>
     })
 }
 
+fn gpu_number(typed: &str) -> Option<usize> {
+    typed.strip_prefix("GPU")?.parse().ok()
+}
+
 /// `GPU0`, as nvidia-smi numbers the GPUs of its maker: in the order of their addresses (nvidia-smi(1), `-i`).
 fn numbered_gpu(machine: &Machine, typed: &str) -> Option<PciAddress> {
     const NVIDIA: u16 = 0x10de;
-    let number: usize = typed.strip_prefix("GPU")?.parse().ok()?;
+    let number = gpu_number(typed)?;
     let told = machine.affinities.get(typed).and_then(|affinity| affinity.address);
     let is_nvidia = |address: &PciAddress| {
         let id = machine.pci.get(address).and_then(|device| device.id.value());

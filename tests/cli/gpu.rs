@@ -113,8 +113,11 @@ fn a_drive_is_shown_beside_the_gpu_that_is_named() {
         assert_eq!(only["function"], "0000:24:00.0");
     }
     let text = run(&["GPU0", "--plain", "--from", &file]);
-    assert!(text.out.contains("To and from") || text.out.contains("redirected"), "{}", text.out);
+    assert!(text.out.contains("What goes to the GPU 0000:23:00.0 at most"), "{}", text.out);
+    assert!(text.out.contains("redirected"), "{}", text.out);
     assert!(text.out.is_ascii() && text.out.lines().all(|line| line.len() <= 78), "{}", text.out);
+    let absent = run(&["GPU7", "--from", &file]);
+    assert!(absent.err.contains("no GPU of this machine is `GPU7`"), "{}", absent.err);
     let none = run(&["24:00.0", "--to", "25:00.0", "--from", &file]);
     assert_eq!(none.status, Some(2));
     assert!(none.err.contains("no GPU of this machine is `25:00.0`"), "{}", none.err);

@@ -21,7 +21,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
         let of_this: Vec<&PeerView> = peers.iter().copied().filter(|peer| peer.gpu == gpu).collect();
         out.gap();
         out.part(Place::Data, "");
-        out.heading(format!("To and from the GPU {gpu}"));
+        out.heading(format!("What goes to the GPU {gpu} at most"));
         out.add(Block::Table(table(gpu, &of_this)));
         reasons(out, &of_this);
     }
