@@ -77,29 +77,8 @@ const LINE_RATES: &[(&str, f64)] = &[
     ("ixgbe", 10_000.0),
 ];
 
-/// Further drivers of network cards, whose ports have many rates.
-const NETWORK: [&str; 20] = [
-    "atlantic",
-    "be2net",
-    "bna",
-    "bnx2x",
-    "bnxt_en",
-    "cxgb4",
-    "enic",
-    "fm10k",
-    "hinic",
-    "hns3",
-    "i40e",
-    "ice",
-    "ionic",
-    "mlx4_core",
-    "mlx5_core",
-    "nfp",
-    "qede",
-    "qlcnic",
-    "sfc",
-    "netxen_nic",
-];
+/// Drivers of network cards from which no class follows: they serve Ethernet and InfiniBand.
+const OF_BOTH: [&str; 2] = ["mlx4_core", "mlx5_core"];
 
 /// What the ports of a network card can carry together, by the rate of each; `None` for everything else, and where the rate
 /// of one port is not known.
@@ -116,7 +95,7 @@ fn is_port(function: &PciDevice) -> bool {
     let driver = function.driver.value();
     let by_driver = || {
         driver.is_some_and(|driver| {
-            NETWORK.contains(&driver.as_str()) || LINE_RATES.iter().any(|(name, _)| name == driver)
+            OF_BOTH.contains(&driver.as_str()) || LINE_RATES.iter().any(|(name, _)| name == driver)
         })
     };
     function.is_network() || function.class.value().is_none() && by_driver()
