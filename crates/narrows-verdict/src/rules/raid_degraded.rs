@@ -1,7 +1,7 @@
 //! `raid_degraded`: an array lacks members.
 
 use narrows_base::fact::Fact;
-use narrows_base::units::human;
+use narrows_base::units::{Bytes, human};
 use narrows_machine::zfs::ZfsPool;
 use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
 
@@ -17,7 +17,7 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
             return None;
         }
         let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
-        let copies = copies_of_many(raid, missing);
+        let copies = copies_of_many(context, raid, missing);
         let effect =
             copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
         let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
@@ -50,10 +50,14 @@ fn is_bad(state: &str) -> bool {
     state.contains("faulty") || state.contains("write_error")
 }
 
-/// How many copies a mirror of many places still has, where none of its members is bad or being rebuilt.
-fn copies_of_many(raid: &RaidHop, missing: u32) -> Option<u32> {
+/// How many copies a small mirror of many places still has, where none of its members is bad or being rebuilt.
+fn copies_of_many(context: &Context<'_>, raid: &RaidHop, missing: u32) -> Option<u32> {
     /// The mirrors that a NAS makes for itself have a place for every bay, mirrors that people make two or three.
     const MANY: u32 = 4;
+    /// They hold the system and swap, some 0.5 to 8 GiB (mdstat of Synology's DSM 6 and 7 and of QNAP's QTS); mirrors of data are larger.
+    const SYSTEM: Bytes = Bytes::from_mib(16 << 10);
+    let size = context.machine.block.get(&raid.block).and_then(|block| block.size.value().copied());
+    size.filter(|size| *size <= SYSTEM)?;
     let places = *raid.md.raid_disks.value()?;
     let copies = places.checked_sub(missing).filter(|copies| *copies >= 2)?;
     let is_at_rest = raid.md.sync_action.value().is_none_or(|action| action == "idle");
@@ -180,7 +184,8 @@ mod tests {
     use crate::testing::Sketch;
     use crate::{Code, Severity};
     use narrows_base::fact::Fact;
-    use narrows_base::units::Nanos;
+    use narrows_base::units::{Bytes, Nanos};
+    use narrows_machine::block::BlockDevice;
     use narrows_machine::captured::{Captured, Recognised};
     use narrows_machine::zfs::{ZfsDevice, ZfsPool, ZfsVdev};
     use narrows_model::path::{HopSpec, RaidLevel};
@@ -243,8 +248,12 @@ mod tests {
 
     #[test]
     fn a_mirror_with_a_place_for_every_bay_of_a_nas_is_no_fault() {
-        let of = |places: u32, missing: u32, state: &str| {
-            let path = path(Fact::known(missing, "degraded")).change(|hop| {
+        let sized = |size: Fact<Bytes>, places: u32, missing: u32, state: &str| {
+            let path = path(Fact::known(missing, "degraded")).on(|machine| {
+                let array = BlockDevice { name: "md0".to_owned(), size, ..BlockDevice::default() };
+                machine.block.insert("md0".to_owned(), array);
+            });
+            let path = path.change(|hop| {
                 if let HopSpec::Raid(raid) = &mut hop.spec {
                     raid.md.raid_disks = Fact::known(places, "raid_disks");
                     raid.md.members.insert("sdb".to_owned(), Fact::known(state.to_owned(), "mdstat:2"));
@@ -252,8 +261,16 @@ mod tests {
             });
             path.finding(Code::RaidDegraded).map(|finding| finding.severity)
         };
+        let of = |places, missing, state| {
+            // What DSM 6 makes: 2490176 blocks.
+            sized(Fact::known(Bytes::from_kib(2_490_176), "mdstat:2"), places, missing, state)
+        };
         assert_eq!(of(24, 19, "in_sync"), Some(Severity::Info));
         assert_eq!(of(4, 2, "in_sync"), Some(Severity::Info));
+        // A mirror of data, and one of which nobody tells the size.
+        let data = Fact::known(Bytes::from_mib(1 << 20), "mdstat:2");
+        assert_eq!(sized(data, 4, 2, "in_sync"), Some(Severity::Fault));
+        assert_eq!(sized(Fact::default(), 4, 2, "in_sync"), Some(Severity::Fault));
         // One copy is left, a mirror of people, a member with errors.
         assert_eq!(of(4, 3, "in_sync"), Some(Severity::Fault));
         assert_eq!(of(3, 1, "in_sync"), Some(Severity::Fault));
