@@ -66,16 +66,15 @@ fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
-/// An array that reads in order more slowly than any disk has done since UDMA (ATA-4 of 1998, 33 MB/s): no member is
-/// that slow by itself.
+/// An array that reads in order more slowly than any hard disk or SSD has done since UDMA (ATA-4 of 1998, 33 MB/s).
 fn slower_than_any_disk(case: &Case<'_>) -> Option<Finding> {
     const SLOWEST: f64 = 10e6;
     let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
     (rate.get() < SLOWEST).then(|| {
         let shown = human::rate(rate);
         let summary = format!(
-            "The array {array} reads {shown}, less than any one disk: it was busy with itself or with other I/O, or a \
-             member fails"
+            "The array {array} reads {shown}, less than one hard disk or SSD does: it was busy with itself or with other I/O, a \
+             member fails, or its members are slow cards or sticks"
         );
         let evidence = vec![Evidence::new(format!("rate of {array}"), shown, case.result.place())];
         finding(case, summary, evidence, Confidence::Low)
