@@ -200,10 +200,7 @@ impl Device {
 
     /// Takes away the partitions that only the kernel knows.
     pub(crate) fn forget_partitions(&self) {
-        super::tool::succeeds(
-            "if ls \"$1\"p* >/dev/null 2>&1; then partx --delete \"$1\"; fi",
-            &[self.node()],
-        );
+        forget_partitions(self.node());
     }
 
     /// Makes zeros of all that it holds, behind the kernel's back.
@@ -284,6 +281,11 @@ impl Device {
         });
         Ok(())
     }
+}
+
+/// Has the kernel forget the partitions that it knows of a loop device.
+pub(crate) fn forget_partitions(node: &str) {
+    super::tool::succeeds("if ls \"$1\"p* >/dev/null 2>&1; then partx --delete \"$1\"; fi", &[node]);
 }
 
 impl Drop for Device {

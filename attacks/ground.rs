@@ -175,8 +175,9 @@ fn detach_over(root: &Path) {
         if !backing.starts_with(&format!("{}/", root.display())) {
             continue;
         }
-        let node = Path::new("/dev").join(block.file_name());
-        let _ = super::tool::attempt("losetup --detach \"$1\"", &[&node.display().to_string()]);
+        let node = Path::new("/dev").join(block.file_name()).display().to_string();
+        super::device::forget_partitions(&node);
+        let _ = super::tool::attempt("losetup --detach \"$1\"", &[&node]);
         for _ in 0..20 {
             if !block.path().join("loop").exists() {
                 break;

@@ -57,6 +57,7 @@ impl Disk {
         match attached {
             Ok(output) if output.status.success() => {
                 disk.device = String::from_utf8_lossy(&output.stdout).trim().into();
+                devices::forget_partitions(&disk.device);
                 Some(disk)
             }
             _ => skip("no loop device here"),

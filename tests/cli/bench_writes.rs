@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use super::devices;
 use narrows::report::bench::{BenchReport, TestResult};
 
 /// An ext4 of its own on a loop device; taken away when dropped.
@@ -21,6 +22,7 @@ impl Drive {
         let lazy = "lazy_itable_init=0,lazy_journal_init=0";
         done("mkfs.ext4", &["-q", "-F", "-E", lazy, &path])?;
         let device = done("losetup", &["--find", "--show", &path])?.trim().to_owned();
+        devices::forget_partitions(Path::new(&device));
         let drive = Self { dir: tempfile::tempdir().expect("a directory"), _image: image, device };
         done("mount", &[&drive.device, drive.dir.path().to_str().expect("is UTF-8")])?;
         Some(drive)

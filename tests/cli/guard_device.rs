@@ -193,7 +193,8 @@ impl Loop {
         let output = Command::new("losetup").args(["--find", "--show", image.path()]).output();
         match output {
             Ok(output) if output.status.success() => {
-                let device = String::from_utf8_lossy(&output.stdout).trim().into();
+                let device: PathBuf = String::from_utf8_lossy(&output.stdout).trim().into();
+                devices::forget_partitions(&device);
                 Some(Self { device, image, _turn: turn })
             }
             _ => {

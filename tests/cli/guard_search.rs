@@ -36,7 +36,8 @@ impl Disk {
         let output = Command::new("losetup").args(["--find", "--show"]).arg(&image).output();
         match output {
             Ok(output) if output.status.success() => {
-                let device = String::from_utf8_lossy(&output.stdout).trim().into();
+                let device: PathBuf = String::from_utf8_lossy(&output.stdout).trim().into();
+                devices::forget_partitions(&device);
                 Some(Self { device, image, _turn: turn })
             }
             _ => {

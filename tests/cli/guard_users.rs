@@ -159,7 +159,9 @@ fn attached(path: &Path) -> Option<PathBuf> {
     for _ in 0..5 {
         let output = Command::new("/usr/sbin/losetup").args(["--find", "--show"]).arg(path).output().ok()?;
         if output.status.success() {
-            return Some(String::from_utf8_lossy(&output.stdout).trim().into());
+            let device: PathBuf = String::from_utf8_lossy(&output.stdout).trim().into();
+            devices::forget_partitions(&device);
+            return Some(device);
         }
     }
     None

@@ -182,6 +182,23 @@ fn a_lab_that_is_killed_is_undone() {
     }
 }
 
+/// Whoever is killed over a loop device may leave a partition on it that the next file never had, and that ends behind it.
+#[test]
+fn a_free_loop_device_with_a_partition_of_old_is_used_all_the_same() {
+    let Some(_alone) = loops() else { return };
+    let beside = tempfile::NamedTempFile::new().expect("a file");
+    beside.as_file().set_len(1 << 30).expect("a size");
+    let made = Command::new("losetup").args(["--find", "--show"]).arg(beside.path()).output().expect("runs");
+    let node = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+    for words in [&["addpart", &node, "1", "2048", "1048576"][..], &["losetup", "--detach", &node]] {
+        assert!(Command::new(words[0]).args(&words[1..]).status().expect("runs").success(), "{words:?}");
+    }
+    let (trial, none) = (Trial::new(), Vec::<String>::new());
+    let status = trial.spawn(&trial.words("none")).wait().expect("ends");
+    assert!(matches!(status.code(), Some(0 | 1)), "{status}");
+    assert_eq!(left_in(trial.place.path()), none);
+}
+
 /// timeout(1) sends its signal twice at once, to the program and to its group.
 #[test]
 fn two_signals_at_once_end_a_lab_as_one_does() {

@@ -15,6 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::devices;
 use super::lab_cli::{QUICK, lab, loops, private, run};
 
 const MIB: u64 = 1 << 20;
@@ -35,7 +36,9 @@ impl Disk {
         fs::File::create(&file).and_then(|made| made.set_len(SIZE)).expect("a file");
         let made = Command::new("losetup").args(["--find", "--show"]).arg(&file).output().expect("runs");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Self { directory, node: String::from_utf8_lossy(&made.stdout).trim().to_owned() }
+        let node = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+        devices::forget_partitions(Path::new(&node));
+        Self { directory, node }
     }
 
     fn name(&self) -> &str {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::devices;
 use narrows::load::measurement::{Access, Pattern, Workload};
 use narrows::load::{Control, Kind, LoadError, RunOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
@@ -40,7 +41,8 @@ impl Loop {
             .output();
         match attached {
             Ok(output) if output.status.success() => {
-                let device = String::from_utf8_lossy(&output.stdout).trim().into();
+                let device: PathBuf = String::from_utf8_lossy(&output.stdout).trim().into();
+                devices::forget_partitions(&device);
                 Some(Self { device, _alone: alone, image })
             }
             Ok(output) => skip(&String::from_utf8_lossy(&output.stderr)),

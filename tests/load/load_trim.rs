@@ -72,6 +72,7 @@ impl Disk {
         match Command::new("losetup").args(["--find", "--show"]).arg(disk.image()).output() {
             Ok(output) if output.status.success() => {
                 disk.device = String::from_utf8_lossy(&output.stdout).trim().into();
+                devices::forget_partitions(&disk.device);
                 Some(disk)
             }
             _ => skip("no loop device here"),

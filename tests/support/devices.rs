@@ -2,10 +2,16 @@
 //!
 //! The locks are those of files, since `scripts/test.sh` runs parts of these tests in processes beside each other.
 
-#![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a lock of tests; tests may panic")]
+#![expect(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::expect_used,
+    reason = "tests lock files, run programs and may panic"
+)]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
+use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nix::errno::Errno;
@@ -37,6 +43,16 @@ pub(crate) fn turn(turns: &'static Mutex<()>) -> Turn {
 pub(crate) fn nobody_else() -> NobodyElse {
     let door = locked("door", FlockArg::LockExclusive);
     NobodyElse { _users: locked("users", FlockArg::LockExclusive), _door: door }
+}
+
+/// Has the kernel forget the partitions that it knows of a loop device which was just attached. It keeps those that it was told
+/// of (`BLKPG`) when the device is detached: whoever was killed over one leaves them for the next file.
+pub(crate) fn forget_partitions(node: &Path) {
+    let Some(name) = node.file_name() else { return };
+    let entries = fs::read_dir(Path::new("/sys/block").join(name)).into_iter().flatten().flatten();
+    if entries.into_iter().any(|entry| entry.path().join("partition").exists()) {
+        let _ = Command::new("partx").arg("--delete").arg(node).status();
+    }
 }
 
 fn locked(name: &str, how: FlockArg) -> Flock<File> {

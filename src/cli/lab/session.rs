@@ -92,10 +92,14 @@ fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Bench) {
         })
         .collect();
     let place = match &args.scratch {
-        Some(dir) => format!("{} scratch files in {}", args.count, dir.display()),
+        Some(dir) => {
+            let files = if args.count == 1 { "scratch file" } else { "scratch files" };
+            format!("{} {files} in {}", args.count, dir.display())
+        }
         None => names.join(", "),
     };
-    output::note(&format!("{} layouts on {place}:", cells.len()));
+    let layouts = if cells.len() == 1 { "layout" } else { "layouts" };
+    output::note(&format!("{} {layouts} on {place}:", cells.len()));
     let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
     output::note(&format!("  {}", shown.join("; ")));
     output::note(&bench.announcement("each device and each layout in turn"));

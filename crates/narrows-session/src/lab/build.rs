@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::command::map_slice;
+use super::command::{forget_partitions, map_slice};
 use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::key::Key;
@@ -172,6 +172,10 @@ impl<'a> Workshop<'a> {
             let file = self.names.scratch_file(index).unwrap_or_default().display().to_string();
             let absent = || BuildError::Absent(format!("a loop device over `{file}`"));
             let name = sight::loop_over(self.root, &file).ok_or_else(absent)?;
+            // A loop device keeps the partitions that only the kernel knows when it is detached, for the next file.
+            if sight::has_partitions(self.root, &name) {
+                self.tools.run(self.root, &forget_partitions(&node(&name)), &self.key)?;
+            }
             devices.push(sight::named(self.root, &name).ok_or_else(absent)?);
         }
         self.journal.append(&Line::Devices(devices.clone()))?;

@@ -31,6 +31,11 @@ pub(super) fn map_slice(index: usize, number: (u32, u32), extent: Extent, names:
     Call::new("dmsetup", ["create", &name, "--uuid", &names.slice_uuid(index), "--table", &table])
 }
 
+/// Has the kernel forget the partitions of a loop device: it writes nothing.
+pub(super) fn forget_partitions(node: &str) -> Call {
+    Call::new("partx", ["--delete", node])
+}
+
 /// Detaches a loop device.
 pub(super) fn detach(node: &str) -> Call {
     Call::new("losetup", ["--detach", node])

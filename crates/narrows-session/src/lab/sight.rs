@@ -394,6 +394,12 @@ pub fn loop_over(root: &Root, file: &str) -> Option<String> {
     blocks(root).into_iter().filter(|name| name.starts_with("loop")).find(is_it)
 }
 
+/// Whether the kernel knows partitions of a disk.
+pub fn has_partitions(root: &Root, disk: &str) -> bool {
+    let is_one = |entry: &String| root.exists(&format!("/sys/block/{disk}/{entry}/partition"));
+    root.list(&format!("/sys/block/{disk}")).iter().any(is_one)
+}
+
 /// What an array is still busy with: the word of `sync_action`, unless nothing goes on (`idle`, or `frozen` by somebody); and
 /// how far it is, from 0 to 1.
 pub fn resync(root: &Root, array: &str) -> Option<(String, Option<f64>)> {

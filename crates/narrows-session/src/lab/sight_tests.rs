@@ -302,3 +302,13 @@ fn the_highest_free_number_is_taken() {
     tree.insert("/sys/block/md127", Node::Dir);
     assert_eq!(free_array(&Root::from_tree(tree)).as_deref(), Some("md126"));
 }
+
+#[test]
+fn partitions_that_only_the_kernel_knows_are_seen_and_other_directories_are_none() {
+    let mut tree = Tree::new();
+    tree.file("/sys/block/loop3/loop3p1/partition", "1\n");
+    tree.file("/sys/block/loop4/queue/iostats", "1\n");
+    let root = Root::from_tree(tree);
+    assert!(has_partitions(&root, "loop3"));
+    assert!(!has_partitions(&root, "loop4") && !has_partitions(&root, "loop5"));
+}

@@ -11,7 +11,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::call::Call;
-use super::command::{destroy_pool, detach, list_pool, remove_mapping, remove_pool_nodes, stop_array};
+use super::command::{
+    destroy_pool, detach, forget_partitions, list_pool, remove_mapping, remove_pool_nodes, stop_array,
+};
 use super::journal::{Head, Journal};
 use super::journal_file::JournalError;
 use super::key::Key;
@@ -387,6 +389,10 @@ impl<'a> Undoer<'a> {
         let begin = Instant::now();
         // It is detached when the last who has it open closes it.
         while let Some(name) = self.loop_over(&file.display().to_string(), index) {
+            if sight::has_partitions(self.root, &name) {
+                // They would be there for the next file. One that somebody has open stays, and says so to whoever meets it.
+                let _ = self.call(&forget_partitions(&node(&name)));
+            }
             match self.call(&detach(&node(&name))) {
                 Err(error) if begin.elapsed() >= PATIENCE => return Err(error),
                 _ => self.wait_for_detached(&name),
