@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/dist-lib.sh
 
-need dpkg-deb dpkg; need rpmbuild rpm; need jq jq; need objcopy binutils; need xz xz-utils
+need dpkg-deb dpkg; need rpmbuild rpm; need jq jq; need objcopy binutils; need ar binutils; need xz xz-utils
 cargo=${CARGO:-cargo}
 version=$(sed -n '/^version = /{s/^version = "\(.*\)"/\1/p;q}' Cargo.toml)
 SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)}
