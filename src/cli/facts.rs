@@ -33,11 +33,20 @@ pub(super) struct Facts {
 /// # Errors
 /// [`Failure`] when something of `from` cannot be opened or used, or nothing in it is understood.
 pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
-    if from.is_empty() {
-        let root = Root::live();
-        return Ok(Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default() });
-    }
-    captured(from, io::stdin().lock())
+    if from.is_empty() { Ok(live(Root::live())) } else { captured(from, io::stdin().lock()) }
+}
+
+/// The same, and no device of the machine we run on is woken for it: what only the hardware could tell of one that sleeps is
+/// not known. For what is asked again and again.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_gently(from: &[PathBuf]) -> Result<Facts, Failure> {
+    if from.is_empty() { Ok(live(Root::live().letting_sleep())) } else { open(from) }
+}
+
+fn live(root: Root) -> Facts {
+    Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default() }
 }
 
 /// The machine that `from` holds; `-` is `stdin`.

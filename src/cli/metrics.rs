@@ -87,7 +87,7 @@ fn nagios(args: &ExportArgs) -> Result<u8, Failure> {
 }
 
 fn open(args: &ExportArgs) -> Result<Facts, Failure> {
-    let facts = facts::open(&args.from)?;
+    let facts = facts::open_gently(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(note));
     Ok(facts)
 }
