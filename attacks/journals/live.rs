@@ -163,7 +163,7 @@ fn remove_slices(device: &Device) -> Result<()> {
     wait("a slice cannot be removed", || {
         let there = slices(device);
         for (number, _, _) in &there {
-            succeeds("delpart \"$1\" \"$2\"", &[device.node(), number]);
+            succeeds("partx --delete --nr \"$2\" \"$1\"", &[device.node(), number]);
         }
         there.is_empty()
     })

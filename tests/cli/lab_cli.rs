@@ -10,7 +10,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Mutex;
@@ -188,9 +188,16 @@ fn a_free_loop_device_with_a_partition_of_old_is_used_all_the_same() {
     let Some(_alone) = loops() else { return };
     let beside = tempfile::NamedTempFile::new().expect("a file");
     beside.as_file().set_len(1 << 30).expect("a size");
+    // A table with one partition of 512 MiB behind the first MiB (type 0x83, first block, number of blocks).
+    let mut table = [0_u8; 512];
+    table[450] = 0x83;
+    table[454..458].copy_from_slice(&2048_u32.to_le_bytes());
+    table[458..462].copy_from_slice(&1_048_576_u32.to_le_bytes());
+    table[510..].copy_from_slice(&[0x55, 0xaa]);
+    beside.as_file().write_all_at(&table, 0).expect("is written");
     let made = Command::new("losetup").args(["--find", "--show"]).arg(beside.path()).output().expect("runs");
     let node = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-    for words in [&["addpart", &node, "1", "2048", "1048576"][..], &["losetup", "--detach", &node]] {
+    for words in [&["partx", "--add", &node][..], &["losetup", "--detach", &node]] {
         assert!(Command::new(words[0]).args(&words[1..]).status().expect("runs").success(), "{words:?}");
     }
     let (trial, none) = (Trial::new(), Vec::<String>::new());

@@ -120,9 +120,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        for number in ["1", "2"] {
-            let _ = Command::new("delpart").args([&self.node, number]).stderr(Stdio::null()).status();
-        }
+        devices::forget_partitions(Path::new(&self.node));
         let _ = Command::new("losetup").args(["--detach", &self.node]).status();
     }
 }
