@@ -11,7 +11,7 @@ deb=$(ls "$dist"/narrows_*.deb)
 rpm=$(ls "$dist"/narrows-*.rpm)
 tarball=$(ls "$dist"/narrows-*-linux.tar.xz)
 place=$(mktemp -d "${TMPDIR:-/tmp}/narrows-dist.XXXXXX")
-trap 'umount -q "$place"/*/proc 2>/dev/null || true; rm -rf --one-file-system "$place"' EXIT
+trap 'umount -q "$place"/*/proc "$place"/*/sys 2>/dev/null || true; rm -rf --one-file-system "$place"' EXIT
 
 # shellcheck disable=SC2016 # apt-get fills in the names
 site() { apt-get indextargets --format '$(LABEL) $(SITE)' 'Created-By: Packages' 'Origin: Debian' | sed -n "s/^$1 //p" | head -n 1; }
@@ -42,21 +42,22 @@ for release in ${RELEASES:-bookworm trixie}; do
     root=$place/$release
     timed "$release: made anew" mmdebstrap --quiet --variant=minbase --include=adduser "$release" "$root" "deb $(site Debian) $release main"
     mount -t proc proc "$root/proc"
-    before=$(cd "$root" && find . -xdev -path ./proc -prune -o -path ./run -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/dpkg -prune -o -print | sort)
+    mount -t sysfs -o ro sysfs "$root/sys"
+    before=$(cd "$root" && find . -xdev -path ./proc -prune -o -path ./sys -prune -o -path ./run -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/dpkg -prune -o -print | sort)
     cp "$place/older.deb" "$deb" "$root/root/"
     timed "$release: dpkg -i (older)" quietly chroot "$root" dpkg -i /root/older.deb
     timed "$release: upgrade" quietly chroot "$root" dpkg -i "/root/$(basename "$deb")"
-    timed "$release: first answer" answers chroot "$root" narrows --version
+    timed "$release: first answer" answers chroot "$root" narrows
     chroot "$root" getent passwd narrows >/dev/null || { echo "error: there is no user narrows" >&2; exit 2; }
     mkdir -p "$root/var/lib/narrows-watch"
     chroot "$root" dpkg --verify narrows
     timed "$release: purge" quietly chroot "$root" dpkg --purge narrows
     rm -f "$root"/root/*.deb
-    after=$(cd "$root" && find . -xdev -path ./proc -prune -o -path ./run -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/dpkg -prune -o -print | sort)
+    after=$(cd "$root" && find . -xdev -path ./proc -prune -o -path ./sys -prune -o -path ./run -prune -o -path ./var/log -prune -o -path ./var/cache -prune -o -path ./var/lib/dpkg -prune -o -print | sort)
     # The user stays, as Debian's policy wants it, with the backups of the files that name it.
     left=$(diff <(echo "$before") <(echo "$after") | grep '^>' | grep -vE '\./etc/(passwd|group|shadow|gshadow)-$|\./etc/(subuid|subgid)-?$' || true)
     [ -z "$left" ] || { echo "error: purge leaves: $left" >&2; exit 2; }
-    umount "$root/proc"
+    umount "$root/proc" "$root/sys"
     echo "$release: clean after purge"
 done
 

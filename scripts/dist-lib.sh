@@ -42,7 +42,8 @@ split_debug() {
 # The ten crates with the most code, by the names of symbols.
 largest() {
     nm --size-sort --print-size --radix=d --demangle "$1" 2>/dev/null |
-        awk '$3 ~ /^[tT]$/ { name = $4; sub(/^<+/, "", name); sub(/^&?(mut )?/, "", name); split(name, part, "::"); sum[part[1]] += $2 }
+        awk '$3 ~ /^[tT]$/ { name = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", name); gsub(/^[<&*(\\[]+(mut |dyn |const )?/, "", name)
+                split(name, part, "::"); sum[part[1]] += $2 }
             END { for (name in sum) print sum[name], name }' | sort -rn | sed -n '1,10p'
 }
 
