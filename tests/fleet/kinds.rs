@@ -287,7 +287,7 @@ fn slow_client(dice: &mut Dice) -> (Layout, Ran, Wanted) {
 /// Nothing is in the way of what is asked for.
 pub(crate) fn healthy(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let clients = dice.between(3, 7);
-    let behind = if dice.next() % 2 == 0 { 0 } else { dice.between(1, clients - 1) };
+    let behind = if dice.next().is_multiple_of(2) { 0 } else { dice.between(1, clients - 1) };
     let layout = Layout::new(clients, behind, &["memory", "64M"]);
     let cap = dice.between(8, 24);
     let ran = layout.run("healthy", &dice.reads(cap));

@@ -5,7 +5,8 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
-    reason = "the tests make hosts, run the binary, and may panic"
+    clippy::print_stderr,
+    reason = "the tests make hosts, run the binary, print rows, and may panic"
 )]
 
 mod kinds;
