@@ -7,7 +7,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
-.PHONY: rig-fleet help run build toolchain test unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery top-pictures
+.PHONY: rig-fleet fleet-quick help run build toolchain test unit cases captures result-cases mutants accuracy rig bench perf fleet-bench import-bench fuzz fresh dist dist-check dist-twice release-check pages gallery top-pictures
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -56,6 +56,11 @@ bench: build ## the load engine beside fio, in one run, and what `top` costs; wr
 
 rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit)
 	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
+
+fleet-quick: toolchain ## four layouts of many hosts and clush, as in `make test`, in an optimised build
+	@$(CARGO) build --locked --profile rig --bin narrows
+	@NARROWS_FLEET_BINARY="$(abspath $(CARGO_TARGET_DIR)/rig/narrows)" $(CARGO) test --locked --test fleet -- --nocapture \
+		quick::four_layouts_are_answered_right launcher::clush_does_what_ssh_does
 
 perf: build ## time and memory of check beside lstopo, in one run
 	@scripts/perf.sh

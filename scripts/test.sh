@@ -8,7 +8,7 @@ log=$target/test.log
 cargo=${CARGO:-cargo}
 # The same inputs of property tests each time: what lands must not depend on luck. `make unit` draws others.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261125}
-parts=${*:-tools units pages attacks rig}
+parts=${*:-tools units pages attacks fleet rig}
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
@@ -29,7 +29,7 @@ run_part() {
 # priority: on a machine with other work it would never end. A failure shows in the step that needs it.
 build_beside() {
     case " $parts " in
-    *" rig "* | *" attacks "*) nice -n 10 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
+    *" rig "* | *" attacks "* | *" fleet "*) nice -n 10 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
     esac
 }
 
@@ -75,6 +75,16 @@ pages() {
     return "$status"
 }
 
+# Hosts in network namespaces. They measure: nothing runs beside them, and the binary is an optimised one.
+fleet() {
+    local status=0
+    "${MAKE:-make}" --no-print-directory fleet-quick >"$target/test-fleet.log" 2>&1 || status=$?
+    # Names that the tests no longer have would be no tests.
+    grep -q '^test result: ok. 2 passed' "$target/test-fleet.log" || status=1
+    if [ "$status" != 0 ]; then tail -n 100 "$target/test-fleet.log" >&2; else cat "$target/test-fleet.log"; fi
+    return "$status"
+}
+
 mkdir -p "$target"
 for part in $parts; do
     case $part in
@@ -85,10 +95,12 @@ for part in $parts; do
     pages) step "pages in a browser" 90 pages ;;
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
+    # 25 s of it are for building the tests.
+    fleet) step "many hosts" 150 fleet ;;
     rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units pages attacks rig" >&2
+        echo "hint: the parts are: tools units pages attacks fleet rig" >&2
         exit 2
         ;;
     esac || break

@@ -15,7 +15,7 @@ const EACH: u64 = 3;
 const WITHIN: f64 = 0.1;
 
 /// What a layout must be answered with.
-struct Wanted {
+pub(crate) struct Wanted {
     kind: &'static str,
     clients: Vec<u64>,
     /// In MB/s, where something was put there that has a rate.
@@ -25,12 +25,20 @@ struct Wanted {
 }
 
 /// Numbers that follow from a seed (splitmix64, G. Steele et al., "Fast splittable pseudorandom number generators", 2014).
-struct Dice(u64);
+pub(crate) struct Dice {
+    state: u64,
+    /// All rates are divided by it, on a machine that is too slow for them.
+    slower: u64,
+}
 
 impl Dice {
+    pub(crate) fn new(seed: u64, slower: u64) -> Self {
+        Self { state: seed, slower }
+    }
+
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
@@ -40,11 +48,31 @@ impl Dice {
     fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.next() % (high - low + 1)
     }
+
+    /// A rate from `low` to `high` Mbit/s, in kbit/s.
+    fn kilobits(&mut self, low: u64, high: u64) -> u64 {
+        self.between(low, high) * 1000 / self.slower
+    }
+
+    /// The load of each client, with a cap in MB/s for all.
+    fn reads(&self, cap: u64) -> String {
+        format!("{READS} --time 5s --rate {}", cap * 1_000_000 / self.slower)
+    }
+
+    /// The time that a shaped link may keep data: what all clients have in flight finds room in it.
+    fn queue(&self) -> String {
+        format!("{}ms", 500 * self.slower)
+    }
+}
+
+/// In MB/s.
+fn megabytes(kilobits: u64) -> f64 {
+    kilobits as f64 / 8000.0
 }
 
 /// One server and so many clients, the last `behind` of them behind a trunk.
-struct Layout {
-    lab: Lab,
+pub(crate) struct Layout {
+    pub(crate) lab: Lab,
     clients: u64,
     /// Removed after the lab, whose processes are in it.
     _throttle: Option<Throttle>,
@@ -53,7 +81,7 @@ struct Layout {
 const SERVE: [&str; 5] = ["nbdkit", "--foreground", "--exit-with-parent", "--ipaddr", "10.77.0.2"];
 
 impl Layout {
-    fn new(clients: u64, behind: u64, serve: &[&str]) -> Self {
+    pub(crate) fn new(clients: u64, behind: u64, serve: &[&str]) -> Self {
         let mut layout = Self::without_server(clients, behind);
         layout.lab.start("s1", &[&SERVE[..], serve].concat());
         layout.lab.await_port("s1", 10809);
@@ -75,7 +103,7 @@ impl Layout {
         Self { lab, clients, _throttle: None }
     }
 
-    fn run(&self, name: &str, load: &str) -> Ran {
+    pub(crate) fn run(&self, name: &str, load: &str) -> Ran {
         let clients = self.clients;
         let ran = self.lab.run(&format!(
             "run --hosts c[1-{clients}] --servers s1 --ssh-config {{dir}}/ssh_config {load} --json --out {{dir}}/run"
@@ -124,47 +152,43 @@ impl Drop for Throttle {
     }
 }
 
-/// What all clients have in flight finds room in it.
-const QUEUE: &str = "500ms";
+/// The load of each client.
+pub(crate) const READS: &str = "--target nbd://10.77.0.2 --bs 64k --depth 4 --pattern random";
+/// What all clients together may read, in MB/s, where something slower was put.
+pub(crate) const CAP: u64 = 60;
 
-const READS: &str = "--target nbd://10.77.0.2 --bs 64k --depth 4 --pattern random --time 5s --rate 60m";
-
-fn server_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
+pub(crate) fn server_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let layout = Layout::new(dice.between(3, 6), 0, &["memory", "64M"]);
-    let megabits = dice.between(60, 120);
-    layout.lab.shape_with("s1", "eth0", &format!("{megabits}mbit"), QUEUE);
-    let ran = layout.run("server-nic", READS);
-    let wanted = Wanted {
-        kind: "server_nic",
-        clients: layout.all(),
-        rate: Some(megabits as f64 / 8.0),
-        outlier: None,
-    };
+    let kilobits = dice.kilobits(60, 120);
+    layout.lab.shape_with("s1", "eth0", &format!("{kilobits}kbit"), &dice.queue());
+    let ran = layout.run("server-nic", &dice.reads(CAP));
+    let wanted =
+        Wanted { kind: "server_nic", clients: layout.all(), rate: Some(megabytes(kilobits)), outlier: None };
     (layout, ran, wanted)
 }
 
-fn trunk(dice: &mut Dice) -> (Layout, Ran, Wanted) {
+pub(crate) fn trunk(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let clients = dice.between(4, 6);
     let behind = dice.between(2, clients - 2);
     let layout = Layout::new(clients, behind, &["memory", "64M"]);
-    let megabits = dice.between(40, 80);
-    layout.lab.shape_with("sw", "trunk", &format!("{megabits}mbit"), QUEUE);
-    let ran = layout.run("trunk", READS);
+    let kilobits = dice.kilobits(40, 80);
+    layout.lab.shape_with("sw", "trunk", &format!("{kilobits}kbit"), &dice.queue());
+    let ran = layout.run("trunk", &dice.reads(CAP));
     let behind = (clients - behind..clients).collect();
-    let wanted = Wanted { kind: "fabric", clients: behind, rate: Some(megabits as f64 / 8.0), outlier: None };
+    let wanted = Wanted { kind: "fabric", clients: behind, rate: Some(megabytes(kilobits)), outlier: None };
     (layout, ran, wanted)
 }
 
-fn client_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
+pub(crate) fn client_nic(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let layout = Layout::new(dice.between(3, 6), 0, &["memory", "64M"]);
-    let (client, megabits) = (dice.between(1, layout.clients), dice.between(24, 56));
+    let (client, kilobits) = (dice.between(1, layout.clients), dice.kilobits(24, 56));
     // What comes to the client leaves the bridge.
-    layout.lab.shape_with("sw", &format!("c{client}"), &format!("{megabits}mbit"), QUEUE);
-    let ran = layout.run("client-nic", READS);
+    layout.lab.shape_with("sw", &format!("c{client}"), &format!("{kilobits}kbit"), &dice.queue());
+    let ran = layout.run("client-nic", &dice.reads(CAP));
     let wanted = Wanted {
         kind: "client_nic",
         clients: vec![client - 1],
-        rate: Some(megabits as f64 / 8.0),
+        rate: Some(megabytes(kilobits)),
         outlier: None,
     };
     (layout, ran, wanted)
@@ -175,7 +199,7 @@ fn cache(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let rate = format!("rate={megabits}M");
     let layout =
         Layout::new(dice.between(3, 6), 0, &["--filter=rate", "memory", "64M", &rate, "burstiness=0.2"]);
-    let ran = layout.run("cache", READS);
+    let ran = layout.run("cache", &dice.reads(CAP));
     // The filter counts in powers of two.
     let rate = megabits as f64 * 1.048_576 / 8.0;
     let wanted = Wanted { kind: "cache", clients: layout.all(), rate: Some(rate), outlier: None };
@@ -204,7 +228,7 @@ fn drive(dice: &mut Dice) -> Option<(Layout, Ran, Wanted)> {
     fs::write(throttle.group.join("cgroup.procs"), server.to_string()).ok()?;
     layout.lab.await_port("s1", 10809);
     layout._throttle = Some(throttle);
-    let ran = layout.run("drive", READS);
+    let ran = layout.run("drive", &dice.reads(CAP));
     let wanted = Wanted { kind: "drive", clients: layout.all(), rate: Some(megabytes as f64), outlier: None };
     Some((layout, ran, wanted))
 }
@@ -221,7 +245,7 @@ fn server_cpu(dice: &mut Dice) -> Option<(Layout, Ran, Wanted)> {
     assert!(packed.is_ok_and(|status| status.success()), "xz packs {}", plain.display());
     let file = plain.with_extension("xz").display().to_string();
     let layout = Layout::new(dice.between(4, 6), 0, &["--filter=xz", "file", &file, "xz-max-depth=1"]);
-    let ran = layout.run("server-cpu", READS);
+    let ran = layout.run("server-cpu", &dice.reads(CAP));
     let wanted = Wanted { kind: "server_cpu", clients: layout.all(), rate: None, outlier: None };
     Some((layout, ran, wanted))
 }
@@ -248,7 +272,7 @@ fn slow_client(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     layout.lab.await_port("s1", 10810);
     let map = format!("c{client} = \"nbd://10.77.0.2:10810\"\n");
     fs::write(layout.lab.path().join("map.toml"), map).expect("is ours");
-    let load = format!("{READS} --target-map {{dir}}/map.toml").replace("--rate 60m", "--rate 40m");
+    let load = format!("{} --target-map {{dir}}/map.toml", dice.reads(40));
     let ran = layout.run("slow-client", &load);
     let others = (0..layout.clients).filter(|one| *one != client - 1).collect();
     let wanted = Wanted {
@@ -261,20 +285,19 @@ fn slow_client(dice: &mut Dice) -> (Layout, Ran, Wanted) {
 }
 
 /// Nothing is in the way of what is asked for.
-fn healthy(dice: &mut Dice) -> (Layout, Ran, Wanted) {
+pub(crate) fn healthy(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let clients = dice.between(3, 7);
-    let behind = if dice.next() % 2 == 0 { 0 } else { dice.between(1, clients - 1) };
+    let behind = if dice.next().is_multiple_of(2) { 0 } else { dice.between(1, clients - 1) };
     let layout = Layout::new(clients, behind, &["memory", "64M"]);
-    let megabytes = dice.between(8, 24);
-    let ran =
-        layout.run("healthy", &READS.replace("--rate 60m", &format!("--rate {}", megabytes * 1_000_000)));
-    let wanted =
-        Wanted { kind: "rate_cap", clients: layout.all(), rate: Some(megabytes as f64), outlier: None };
+    let cap = dice.between(8, 24);
+    let ran = layout.run("healthy", &dice.reads(cap));
+    let rate = cap as f64 / dice.slower as f64;
+    let wanted = Wanted { kind: "rate_cap", clients: layout.all(), rate: Some(rate), outlier: None };
     (layout, ran, wanted)
 }
 
 /// What is wrong with an answer; nothing where it is right. Prints its row.
-fn judged(name: &str, ran: &Ran, wanted: &Wanted) -> Option<String> {
+pub(crate) fn judged(name: &str, ran: &Ran, wanted: &Wanted) -> Option<String> {
     assert!(matches!(ran.status, Some(0 | 1)), "{name}: {ran:?}");
     let report = ran.json();
     let point = &report["points"][0];
@@ -305,6 +328,17 @@ fn judged(name: &str, ran: &Ran, wanted: &Wanted) -> Option<String> {
     (!is_right).then(|| format!("{name}: {sentence}\n{limit:#}\n{outliers:?}"))
 }
 
+pub(crate) fn first_seed() -> u64 {
+    std::env::var("NARROWS_FLEET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1)
+}
+
+pub(crate) fn print_heading() {
+    eprintln!(
+        "{:12} {:11} {:>8} {:11} {:>8} {:14} answer",
+        "layout", "limit", "injected", "named", "carried", "outliers"
+    );
+}
+
 #[test]
 #[ignore = "24 limits and 5 healthy layouts take minutes: make rig-fleet"]
 fn limits_of_eight_kinds_are_named() {
@@ -312,12 +346,9 @@ fn limits_of_eight_kinds_are_named() {
         return;
     }
     let _turn = turn();
-    let first = std::env::var("NARROWS_FLEET_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1_u64);
+    let first = first_seed();
     eprintln!("seeds {first} to {}; MB/s", first + EACH - 1);
-    eprintln!(
-        "{:12} {:11} {:>8} {:11} {:>8} {:14} answer",
-        "layout", "limit", "injected", "named", "carried", "outliers"
-    );
+    print_heading();
     type Kind = (&'static str, fn(&mut Dice) -> Option<(Layout, Ran, Wanted)>);
     let kinds: [Kind; 8] = [
         ("server-nic", |dice| Some(server_nic(dice))),
@@ -332,7 +363,7 @@ fn limits_of_eight_kinds_are_named() {
     let (mut runs, mut wrong) = (0_usize, Vec::new());
     for (name, make) in kinds {
         for seed in first..first + EACH {
-            let Some((layout, ran, wanted)) = make(&mut Dice(seed)) else {
+            let Some((layout, ran, wanted)) = make(&mut Dice::new(seed, 1)) else {
                 eprintln!("{name:12} not run: this machine cannot make it");
                 continue;
             };
@@ -343,7 +374,7 @@ fn limits_of_eight_kinds_are_named() {
     }
     let mut alarms = Vec::new();
     for seed in first..first + 5 {
-        let (layout, ran, wanted) = healthy(&mut Dice(seed ^ 0xffff));
+        let (layout, ran, wanted) = healthy(&mut Dice::new(seed ^ 0xffff, 1));
         alarms.extend(judged("healthy", &ran, &wanted));
         drop(layout);
     }

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -60,12 +61,29 @@ pub(crate) fn unable() -> Option<String> {
             "{missing} is not installed (packages openssh-server, openssh-client, fio, iproute2)"
         ));
     }
-    let probe = Command::new("ip").args(["netns", "exec", "no-such-space", "true"]).output();
-    let made = Command::new("unshare").args(["-n", "true"]).status();
-    if probe.is_err() || !made.is_ok_and(|status| status.success()) {
-        return Some("this kernel or container makes no network namespaces".to_owned());
-    }
-    None
+    static TRIED: OnceLock<Result<(), String>> = OnceLock::new();
+    let tried = TRIED.get_or_init(tried).as_ref();
+    tried.err().map(|why| format!("this kernel or container makes no network namespaces: {why}"))
+}
+
+/// Makes a namespace with what a lab has in its own, and removes it.
+fn tried() -> Result<(), String> {
+    let space = format!("nfprobe{}", std::process::id());
+    let run = |words: &str| {
+        let words = words.replace("SPACE", &space);
+        let output = Command::new("ip").args(words.split_whitespace()).output().map_err(|e| e.to_string())?;
+        let said = || format!("ip {words}: {}", String::from_utf8_lossy(&output.stderr).trim());
+        if output.status.success() { Ok(()) } else { Err(said()) }
+    };
+    let steps = [
+        "netns add SPACE",
+        "-n SPACE link add br0 type bridge",
+        "-n SPACE link add eth0 type veth peer name eth1",
+        "netns exec SPACE tc qdisc add dev eth0 root tbf rate 1mbit burst 32k latency 20ms",
+    ];
+    let made = steps.into_iter().try_for_each(run);
+    let _ = run("netns del SPACE");
+    made
 }
 
 fn must(program: &str, words: &[&str]) {
@@ -107,7 +125,8 @@ impl Lab {
         fs::write(path.join("ssh_config"), config).expect("is ours");
         // Debugging symbols would be pushed to every host.
         let stripped = path.join("narrows");
-        let binary = assert_cmd::cargo::cargo_bin("narrows");
+        let binary = std::env::var_os("NARROWS_FLEET_BINARY")
+            .map_or_else(|| assert_cmd::cargo::cargo_bin("narrows"), PathBuf::from);
         let is_stripped = Command::new("strip").arg("-o").arg(&stripped).arg(&binary).status();
         if !is_stripped.is_ok_and(|status| status.success()) {
             fs::copy(&binary, &stripped).expect("is ours");

@@ -1,9 +1,9 @@
 //! Hosts that are reached by another program than ssh: scripts that enter their namespaces, one that hands on words, and one that hands
-//! on a line for a shell, as `clush` does.
+//! on a line for a shell; and by `clush` itself.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -39,24 +39,42 @@ fn a_launcher_does_what_ssh_does() {
         return;
     }
     let (_turn, lab) = (turn(), Lab::new(2));
-    let before = lab.listening("h1");
     for (name, end) in [("words", "\"$@\""), ("line", "sh -c \"$*\"")] {
         let path = script(&lab, name, end);
-        let launcher = format!("{} {{host}}", path.display());
-        let load = format!("run --hosts h[1-2] --target {{dir}}/data {LOAD} --out {{dir}}/{name}-run");
-        let ran = run(&lab, &launcher, &load);
-        assert!(matches!(ran.status, Some(0 | 1)), "{name}: {ran:?}");
-        let report = ran.json();
-        assert!(states(&report).values().all(|state| state == "ok" || state == "late"), "{name}: {report}");
-        assert!(report["points"][0]["read"]["ios"].as_u64().is_some_and(|ios| ios > 100), "{report}");
-        assert_eq!(report["left"].as_array().map(Vec::len), Some(0), "{report}");
-        assert_eq!(lab.listening("h1"), before, "no port is opened");
-        let check = format!("check --hosts h[1-2] --format jsonl --out {{dir}}/{name}-captures");
-        let looked = run(&lab, &launcher, &check);
-        assert!(matches!(looked.status, Some(0 | 1)), "{name}: {looked:?}");
-        assert!(lab.path().join(format!("{name}-captures/h2.tar.zst")).is_file());
-        assert_eq!(lab.left_after_a_while(), Vec::<String>::new(), "{name}");
+        does_what_ssh_does(&lab, name, &format!("{} {{host}}", path.display()));
     }
+}
+
+#[test]
+fn clush_does_what_ssh_does() {
+    let name = "clush_does_what_ssh_does";
+    if is_unable(name) {
+        return;
+    }
+    if !Path::new("/usr/bin/clush").exists() {
+        return skip(name, "clush is not installed (package clustershell)");
+    }
+    let (_turn, lab) = (turn(), Lab::new(2));
+    let config = lab.path().join("ssh_config");
+    does_what_ssh_does(&lab, "clush", &format!("clush -N -o '-F {}' -w {{host}}", config.display()));
+}
+
+/// Runs a load and takes the inventory of two hosts, and looks at what is left there.
+fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
+    let before = lab.listening("h1");
+    let load = format!("run --hosts h[1-2] --target {{dir}}/data {LOAD} --out {{dir}}/{name}-run");
+    let ran = run(lab, launcher, &load);
+    assert!(matches!(ran.status, Some(0 | 1)), "{name}: {ran:?}");
+    let report = ran.json();
+    assert!(states(&report).values().all(|state| state == "ok" || state == "late"), "{name}: {report}");
+    assert!(report["points"][0]["read"]["ios"].as_u64().is_some_and(|ios| ios > 100), "{report}");
+    assert_eq!(report["left"].as_array().map(Vec::len), Some(0), "{report}");
+    assert_eq!(lab.listening("h1"), before, "no port is opened");
+    let check = format!("check --hosts h[1-2] --format jsonl --out {{dir}}/{name}-captures");
+    let looked = run(lab, launcher, &check);
+    assert!(matches!(looked.status, Some(0 | 1)), "{name}: {looked:?}");
+    assert!(lab.path().join(format!("{name}-captures/h2.tar.zst")).is_file());
+    assert_eq!(lab.left_after_a_while(), Vec::<String>::new(), "{name}");
 }
 
 #[test]

@@ -5,7 +5,8 @@
     clippy::disallowed_methods,
     clippy::disallowed_types,
     clippy::expect_used,
-    reason = "the tests make hosts, run the binary, and may panic"
+    clippy::print_stderr,
+    reason = "the tests make hosts, run the binary, print rows, and may panic"
 )]
 
 mod kinds;
@@ -13,6 +14,7 @@ mod lab;
 mod launcher;
 mod leg;
 mod limits;
+mod quick;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -282,7 +284,7 @@ fn hosts_are_looked_at_and_left_as_they_were() {
 }
 
 /// The share of the processors that was idle while `work` ran.
-fn idle_while<T>(work: impl FnOnce() -> T) -> (T, f64) {
+pub(crate) fn idle_while<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let read = || {
         let text = fs::read_to_string("/proc/stat").expect("is there");
         let line = text.lines().next().expect("has a line").to_owned();
