@@ -56,8 +56,9 @@ impl Reader<'_> {
         if let Some(version) = line.strip_prefix("IO500 version ") {
             self.begin(number, version.split_whitespace().next());
         } else if let Some(phase) = Phase::of_summary(number, line) {
-            // A summary of the scripts has no heading; another one begins behind a score.
-            if self.found.last().is_none_or(|run| run.ended) {
+            // A summary of the scripts has no heading; another one begins behind a score, or where a phase stands there again.
+            let is_known = |run: &Run| run.ended || run.phases.iter().any(|known| known.name == phase.name);
+            if self.found.last().is_none_or(is_known) {
                 self.begin(number, None);
             }
             self.found.last_mut().into_iter().for_each(|run| run.phases.push(phase.clone()));

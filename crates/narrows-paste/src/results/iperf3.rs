@@ -34,7 +34,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.see(at, row);
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
-        if is_head || Commands::is_call(line, "iperf3") {
+        if run.is_told() && is_table(line) {
+            found.extend(std::mem::take(&mut run).finish(page));
+        } else if is_head || Commands::is_call(line, "iperf3") {
             found.extend(std::mem::take(&mut run).finish(page));
             run.command = commands.last().map(str::to_owned);
         } else {
@@ -46,6 +48,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     found.extend(run.finish(page));
     found
+}
+
+/// Whether a line is the heading of a table. Below the summary of a run there is none.
+fn is_table(line: &str) -> bool {
+    line.starts_with("[ ID]") && line.contains("Interval")
 }
 
 /// `[  5]   0.00-30.00  sec  45.8 GBytes  13.1 Gbits/sec  4369             sender`.
@@ -166,6 +173,11 @@ impl<'t> Run<'t> {
             }
             Some(end) => is_told(end) && (end == End::Receiver || self.receiver.is_some()),
         }
+    }
+
+    /// Whether the summary stands there, or the first line of it.
+    const fn is_told(&self) -> bool {
+        self.receiver.is_some() || self.sender.is_some()
     }
 
     fn is_below_sender(&self, row: &Row<'_>) -> bool {

@@ -34,7 +34,12 @@ pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
                     if in_vain / 4 > page.body.len() {
                         break;
                     }
-                    if let Some((value, read)) = what_is_whole(rest) {
+                    let mended = with_whole_strings(rest);
+                    let mut stream = Deserializer::from_str(&mended).into_iter::<Value>();
+                    if let Some(Ok(value)) = stream.next() {
+                        found.push(Document { line, value, truncated: false });
+                        taken = stream.byte_offset().max(1);
+                    } else if let Some((value, read)) = what_is_whole(&mended) {
                         found.push(Document { line, value, truncated: true });
                         taken = read.max(taken);
                     }
@@ -46,6 +51,22 @@ pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
         at = at.saturating_add(taken);
     }
     found
+}
+
+/// A text with a blank for each line feed in a string, where JSON has none: a mail program broke the line there.
+fn with_whole_strings(text: &str) -> String {
+    let (mut in_string, mut escaped) = (false, false);
+    let mend = |c: char| {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' if in_string => escaped = true,
+            '"' => in_string = !in_string,
+            '\n' if in_string => return ' ',
+            _ => {}
+        }
+        c
+    };
+    text.chars().map(mend).collect()
 }
 
 /// The value that a broken document has up to its last whole member, with its containers closed; and how many bytes
@@ -132,6 +153,16 @@ mod tests {
         let found = of("fio: terminating\n{\n\"a\": 1\n}\nend\n{\"a\": 2}{\"b\": 3}\n");
         assert_eq!(found.iter().map(|one| one.line).collect::<Vec<_>>(), [2, 6]);
         assert!(found.iter().all(|one| !one.truncated));
+    }
+
+    #[test]
+    fn a_string_that_mail_broke_is_whole() {
+        let found = of("{\n\"a\": \"Linux host\n\\\"x\\\" 6.1\",\n\"b\": 2}\n{\"a\": 3}\n");
+        assert_eq!(
+            found.iter().map(|one| (one.line, one.truncated)).collect::<Vec<_>>(),
+            [(1, false), (5, false)]
+        );
+        assert_eq!(found[0].value["a"], "Linux host \"x\" 6.1");
     }
 
     #[test]

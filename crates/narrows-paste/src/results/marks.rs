@@ -27,7 +27,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         } else if let Some(section) = section(line) {
             // A second list of reads without a heading is another report.
             if section == Section::Of(Op::Read) && op.is_some() {
-                head = Some(Head { line: number, ..head.take().unwrap_or_default() });
+                head = Some(Head { line: number, begun: false, ..head.take().unwrap_or_default() });
             }
             op = Some(section);
         } else if let Some(mark) = mark(line, op) {
@@ -111,6 +111,23 @@ struct Mark {
     megabytes: f64,
     iops: Option<f64>,
     micros: Option<f64>,
+    /// Whether KDiskMark printed it and not CrystalDiskMark, where its words tell that.
+    is_kdiskmark: Option<bool>,
+}
+
+/// KDiskMark parts the number of a block size from its unit and always prints queues and threads (`Sequential 1 MiB (Q= 8, T= 1)`,
+/// the reports in its README from version 1 to 3); CrystalDiskMark parts no sizes (`Sequential 1MiB (Q=  8, T= 1)`), and before
+/// version 7 does not print all of them (`Sequential Read`).
+fn is_of_kdiskmark(label: &str) -> Option<bool> {
+    let (test, _) = label.split_once("(Q").unwrap_or((label, ""));
+    let has_queue = test.len() < label.len();
+    let mut words = test.split_whitespace().rev();
+    match words.next()? {
+        unit if unit.ends_with('B') && unit.starts_with(char::is_alphabetic) => {
+            has_queue.then_some(words.next()?.bytes().all(|byte| byte.is_ascii_digit()))
+        }
+        _ => Some(false),
+    }
 }
 
 /// `Sequential 1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <  2344.33 us>`, or, before version 7,
@@ -156,15 +173,17 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
     };
     let number =
         |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
-    Some(Mark { of, work, megabytes, iops: number('['), micros: number('<') })
+    let is_kdiskmark = is_of_kdiskmark(label);
+    Some(Mark { of, work, megabytes, iops: number('['), micros: number('<'), is_kdiskmark })
 }
 
 fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, mut mark: Mark) {
-    // KDiskMark always prints queues and threads: a line without is of a report of CrystalDiskMark whose heading is lost.
-    if head.as_ref().is_some_and(|head| head.is_kdiskmark && !mark.work.label.contains("(Q")) {
+    // A line that the other of the two printed is of a report whose heading is lost.
+    if head.as_ref().is_some_and(|head| mark.is_kdiskmark.is_some_and(|is| is != head.is_kdiskmark)) {
         *head = None;
     }
-    let head = head.get_or_insert_with(|| Head { line: number, ..Head::default() });
+    let is_kdiskmark = mark.is_kdiskmark.unwrap_or(false);
+    let head = head.get_or_insert_with(|| Head { line: number, is_kdiskmark, ..Head::default() });
     if !head.begun {
         head.begun = true;
         let tool = if head.is_kdiskmark { Tool::Kdiskmark } else { Tool::Crystaldiskmark };
@@ -299,6 +318,28 @@ mod tests {
             (1, 2, Some("9.0.1"))
         );
         assert!(found[0].measurements[1].read.is_some() && found[0].measurements[1].write.is_some());
+    }
+
+    #[test]
+    fn a_report_below_that_of_the_other_tool_is_told_by_its_words() {
+        let kdiskmark = "KDiskMark (2.2.1): https://github.com/JonMagon/KDiskMark\n[Read]\n    Random 4 KiB (Q= 1, T= 1):     2.328 MB/s [    582.2 IOPS] <  1713.00 us>\n";
+        let crystal =
+            "[Read]\n    Random 4KiB (Q=  1, T= 1):    50.536 MB/s [  12337.9 IOPS] <    80.90 us>\n";
+        let tools = |body: &str| {
+            let rate = |one: &Measured| {
+                one.read.as_ref().map(|side| (side.bytes_per_second.get() / 1e4).round() as u64)
+            };
+            let found = read(&Page { name: "x", body });
+            found
+                .iter()
+                .map(|one| (one.tool, one.measurements.iter().filter_map(rate).collect::<Vec<_>>()))
+                .collect::<Vec<_>>()
+        };
+        let (k, c) = ((Tool::Kdiskmark, vec![238]), (Tool::Crystaldiskmark, vec![5054]));
+        assert_eq!(tools(&format!("{kdiskmark}{crystal}")), [k.clone(), c.clone()]);
+        let headless = kdiskmark.split_once('\n').map_or("", |(_, rest)| rest);
+        assert_eq!(tools(&format!("{crystal}{headless}")), [c.clone(), k]);
+        assert_eq!(tools(&format!("{crystal}{crystal}")), [c.clone(), c], "two reports");
     }
 
     proptest! {

@@ -40,7 +40,7 @@ type Words = &'static [&'static [&'static str]];
 const MARKS: &[(Tool, Words)] = &[
     (Tool::Iouring, &[&["IOPS="], &["IOS/call="]]),
     (Tool::Gdsio, &[&["IoType:", "XferType:"], &["Throughput:"]]),
-    (Tool::Pgtestfsync, &[&[" ops/sec"], &["usecs/op"]]),
+    (Tool::Pgtestfsync, &[&[" ops/sec"], &["usecs/op", "sync"]]),
     (Tool::Fio, &[&["IOPS=", "BW=", "bw=", "iops=", "aggrb="]]),
     (Tool::Dd, &[&[" bytes ("], &["copied", "kopiert", "copiés"]]),
     (Tool::Dd, &[&["字节"], &["/秒"]]),
@@ -56,7 +56,7 @@ const MARKS: &[(Tool, Words)] = &[
     (Tool::Iperf3, &[&["bits/sec"], &["sender", "receiver", " sec "]]),
     (Tool::Sysbench, &[&["Total transferred", "read, MiB/s:", "written, MiB/s:"]]),
     (Tool::Radosbench, &[&["Bandwidth (MB/sec):"]]),
-    (Tool::Dbench, &[&["Throughput "], &["MB/sec"], &["procs", "clients"]]),
+    (Tool::Dbench, &[&["Throughput "], &["MB/sec"], &["procs", "clients", "(sync "]]),
     (Tool::F3, &[&["Average reading speed", "Average writing speed"]]),
     (Tool::Benchsh, &[&["I/O Speed(", "I/O speed("]]),
     (Tool::Pveperf, &[&["BUFFERED READS:", "FSYNCS/SECOND:"]]),
@@ -81,6 +81,7 @@ const MARKS: &[(Tool, Words)] = &[
 const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Spdk, &[&["Device Information"], &["IOPS"]]),
     (Tool::Gdsio, &[&["IoType:"], &["XferType:"]]),
+    (Tool::Pgtestfsync, &[&["Compare file sync methods using"]]),
     (Tool::Elbencho, &[&["OPERATION"], &["RESULT TYPE"]]),
     (Tool::Iozone, &[&["reclen"]]),
     (Tool::Iozone, &[&["Command line used: iozone", "Performance Test of File I/O"]]),
@@ -95,6 +96,7 @@ const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Iostat, &[&["Device"], &["rrqm/s", "rkB/s", "rMB/s"]]),
     (Tool::Iostat, &[&["await", "aqu-sz", "avgqu-sz"], &["%util"]]),
     (Tool::Fio, &[&[": (groupid="], &["err="]]),
+    (Tool::Fio, &[&[";fio-"], &[";0;"]]),
     (Tool::Yabs, &[&["fio Disk Speed Tests"]]),
 ];
 
@@ -167,15 +169,20 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let mut all: Vec<Unread> = Vec::new();
     let (marks, of_headings) = (Possible::of(MARKS, &body), Possible::of(HEADINGS, &body));
     let heading = |line: &str| of_headings.find(line);
-    let headings: Vec<(usize, Tool)> =
-        (1..).zip(body.lines()).filter_map(|(number, line)| Some((number, heading(line)?))).collect();
+    let with_rows = |line: &str, of: Tool| {
+        OF_ROWS.iter().find(|(tool, word)| *tool == of && line.contains(word)).map(|(_, word)| *word)
+    };
+    let headings: Vec<(usize, &str)> = (1..)
+        .zip(body.lines())
+        .filter_map(|(number, line)| Some((number, with_rows(line, heading(line)?)?)))
+        .collect();
     // What devices carried is no result where others stand beside it.
     let is_beside = |tool: Tool| matches!(tool, Tool::Iostat | Tool::Zpooliostat) && !found.is_empty();
     for (number, line) in (1..).zip(body.lines()) {
         let of_row = || tool(line, &marks).filter(|tool| !known.has(number, line, *tool));
         let lost = heading(line).filter(|tool| {
-            let has_rows = OF_ROWS.iter().any(|(of, word)| of == tool && line.contains(word));
-            let is_alone = has_rows && !known.is_below(&headings, number, *tool);
+            let is_alone =
+                with_rows(line, *tool).is_some_and(|word| !known.is_below(&headings, word, number, *tool));
             !is_beside(*tool) && (is_alone || !known.tools.contains(tool))
         });
         let latency = || {
@@ -243,12 +250,12 @@ impl Known {
         }
     }
 
-    /// Whether a measurement stands between a heading and the next one of its tool. Of several headings of one table the last
+    /// Whether a measurement stands between a heading and the next one with this word. Of several lines of one heading the last
     /// has it.
-    fn is_below(&self, headings: &[(usize, Tool)], number: usize, tool: Tool) -> bool {
-        /// A command and the heading of its table stand so far apart.
-        const NEAR: usize = 60;
-        let own = || headings.iter().filter(|(_, of)| *of == tool).map(|(at, _)| *at);
+    fn is_below(&self, headings: &[(usize, &str)], word: &str, number: usize, tool: Tool) -> bool {
+        /// The lines of one heading stand so close.
+        const NEAR: usize = 3;
+        let own = || headings.iter().filter(|(_, of)| *of == word).map(|(at, _)| *at);
         let next = own().find(|at| *at > number + NEAR).unwrap_or(usize::MAX);
         self.of_tools.iter().any(|(at, of)| *of == tool && (number..next).contains(at))
     }
@@ -276,11 +283,14 @@ impl Known {
             _ => false,
         };
         let is_summed = is_sum && self.tools.contains(&tool);
+        // What was not run is printed as nothing.
+        let is_nothing = tool == Tool::Crystaldiskmark && line.contains(" 0.000 MB/s");
         // A result of these is one line, so that the one below it is another.
         let is_one_line = matches!(tool, Tool::Hdparm | Tool::Crystaldiskmark);
         // Each timing of hdparm takes the same time.
         let has_own_numbers = tool != Tool::Hdparm;
         is_summed
+            || is_nothing
             || is_here(number)
             || !is_one_line && is_here(number.saturating_sub(1))
             || has_own_numbers && numbers(line).any(|one| self.says(one))
@@ -377,6 +387,11 @@ mod tests {
         assert_eq!(said(hdparm), [(Tool::Hdparm, vec![2])]);
         let marks = "CrystalDiskMark 8.0.4 x64 (C) 2007-2021 hiyohiyo\n[Read]\n  SEQ    1MiB (Q=  8, T= 1):   384.064 MB/s [    366.3 IOPS]\n  RND    4KiB (Q= 32, T= 1):\n";
         assert_eq!(said(marks), [(Tool::Crystaldiskmark, vec![4])]);
+        let none = marks.replace(
+            "RND    4KiB (Q= 32, T= 1):",
+            "RND    4KiB (Q= 32, T= 1):     0.000 MB/s [      0.0 IOPS]",
+        );
+        assert_eq!(said(&none), []);
         let zones = "Max Write: 694.41 MiB/sec\nMax Read:  38430.23 MiB/sec\n";
         assert_eq!(said(zones), [(Tool::Ior, vec![1, 2])]);
         let old = "              -------Sequential Output-------- ---Sequential Input-- --Random--\n          1024  9002 98.0 15893 15.1  6519 10.8  6101 78.6 23330 24.4 104.3  2.2\n";
@@ -402,8 +417,8 @@ mod tests {
     fn a_second_table_without_rows_is_lost_whatever_the_first_has() {
         let heading = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)\n";
         let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
-        let words = "words\n".repeat(80);
-        assert_eq!(said(&format!("{heading}{row}{words}{heading}")), [(Tool::Ior, vec![83])]);
+        let words = "words\n".repeat(8);
+        assert_eq!(said(&format!("{heading}{row}{words}{heading}")), [(Tool::Ior, vec![11])]);
         assert_eq!(said(&format!("{heading}{row}{words}{heading}{row}")), []);
     }
 
@@ -417,6 +432,13 @@ mod tests {
             .iter()
             .any(|note| note.starts_with("2 more lines look like fio, from line 4: not read"));
         assert!(said, "{:?}", found[0].notes);
+    }
+
+    #[test]
+    fn rows_whose_unit_was_broken_off_are_said() {
+        let rows = "Compare file sync methods using one 8kB write:\n        fdatasync                          4935.556 ops/sec     203\nusecs/op of all\n";
+        assert_eq!(said(rows), [(Tool::Pgtestfsync, vec![1, 2])]);
+        assert_eq!(said("3;fio-3.32;name;0;0;132160;13209\n"), [(Tool::Fio, vec![1])]);
     }
 
     #[test]

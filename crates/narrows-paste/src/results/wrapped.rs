@@ -60,7 +60,9 @@ impl Whole {
             // What was broken goes on at the left, and never further to the right than it began.
             let is_at_margin = indent(line) == margin && indent(line) <= indent(first);
             let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
-            if may_go_on && had_no_room(above, line, width - slack) {
+            // A line that is too long was not broken: it has no blank where it could have been.
+            let is_whole = above.chars().count() > width && above.trim_start().contains(' ');
+            if may_go_on && !is_whole && had_no_room(above, line, width - slack) {
                 whole.body.push(' ');
             } else {
                 if number > 1 {
@@ -156,9 +158,12 @@ fn last_line_goes_on(lines: &[&str], stamped: &[bool], width: usize) -> usize {
     if has_left && lines.get(last).is_some_and(had_no_room) { rest } else { 0 }
 }
 
-/// The width of the widest line that could have been broken.
+/// The width of the widest line that could have been broken: no mail program breaks one within its first word.
 fn width(lines: &[&str]) -> Option<usize> {
-    let can_break = |line: &&&str| line.trim_start().contains(' ');
+    let can_break = |line: &&&str| {
+        let bare = line.trim_start();
+        bare.split_once(' ').is_some_and(|(word, _)| line.len() - bare.len() + word.len() < USUAL)
+    };
     lines.iter().filter(can_break).map(|line| line.chars().count()).max()
 }
 
@@ -302,6 +307,17 @@ mod tests {
             "{}",
             whole.body
         );
+    }
+
+    #[test]
+    fn a_line_that_cannot_be_broken_does_not_hide_the_width() {
+        let long = format!("{} -t 47008 -b 47008", "file=/a/b/".repeat(10));
+        let body = format!(
+            "{long}\nMachine: Linux\nx: (groupid=0, jobs=1): err= 0: pid=16019: Wed Nov  7 17:27:09\n2018\n"
+        );
+        let whole = Whole::of(&body, 0).expect("broken");
+        assert_eq!(whole.numbers, [1, 2, 3]);
+        assert!(whole.body.ends_with("17:27:09 2018\n"), "{}", whole.body);
     }
 
     #[test]

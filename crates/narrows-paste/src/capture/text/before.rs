@@ -102,8 +102,8 @@ fn before(line: &str) -> Option<(Before<'_>, &str)> {
         return Some((Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     if let Some(rest) = bare.strip_prefix('#') {
-        // The lines of JSON that begin at the margin are brackets.
-        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']']);
+        // The lines of JSON that begin at the margin are brackets, and strings where a mail program broke them.
+        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']', '"']);
         return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     // What was counted may have been set off by a tab; a table that begins with one counts its own rows.

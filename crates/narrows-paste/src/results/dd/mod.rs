@@ -47,6 +47,9 @@ const OF_SEVERAL: &str = "which of the commands above made it is not known: some
 const BLOCK_UNKNOWN: &str =
     "the size of a block is not known: something stands between the command and its report";
 
+/// So many lines of others stand between a heading and its report.
+const FAR: usize = 4;
+
 /// A report of a copy.
 #[derive(Debug, Clone)]
 struct Report {
@@ -93,6 +96,8 @@ struct Reader<'a> {
     between: bool,
     /// What the last heading says that is done.
     heading: Option<Op>,
+    /// Lines below it that are none of dd.
+    below: usize,
     /// Where the first of the failures stands.
     failed: Option<usize>,
     /// Whether a piece of a command stood there.
@@ -108,6 +113,9 @@ struct Reader<'a> {
     called: usize,
     /// Empty lines since the last call. They part nothing: encoded mail whose lines are whole again has some.
     empty: usize,
+    /// Whether a sentence stood there since the last report, and whether one stood between the commands and the first.
+    is_told: bool,
+    is_told_first: bool,
     /// Whether the page cache was emptied since the last report, and whether it is before each in a loop.
     is_cold: bool,
     always_cold: bool,
@@ -124,6 +132,7 @@ impl<'a> Reader<'a> {
             failures: Vec::new(),
             between: false,
             heading: None,
+            below: 0,
             failed: None,
             broken: false,
             unread: Vec::new(),
@@ -133,6 +142,8 @@ impl<'a> Reader<'a> {
             calls: Vec::new(),
             called: 0,
             empty: 0,
+            is_told: false,
+            is_told_first: false,
             is_cold: false,
             always_cold: false,
         }
@@ -181,13 +192,26 @@ impl<'a> Reader<'a> {
                 self.drop_progress(number);
             }
             self.apart = true;
+            self.is_told |= !is_command && is_sentence(line);
             self.between |= !is_command;
-            self.heading = heading(line).or(self.heading);
+            let new = heading(line);
+            self.below = if new.is_some() { 0 } else { self.below + 1 };
+            // A heading is of what stands close below it.
+            let is_far = self.below > FAR || is_sentence(line);
+            self.heading = new.or(self.heading.filter(|_| !is_far));
         }
     }
 
     fn report(&mut self, number: usize, seen: Seen) {
+        let is_told = std::mem::take(&mut self.is_told);
+        if self.is_of_others(is_told, &seen) {
+            let records = self.records.take();
+            self.is_cold &= !self.always_cold;
+            self.end_block();
+            self.records = records;
+        }
         if self.block.is_empty() {
+            self.is_told_first = is_told;
             (self.calls, self.called) = self.commands.take();
             self.called += self.empty;
         }
@@ -214,6 +238,25 @@ impl<'a> Reader<'a> {
             self.block.pop();
         }
         self.block.push(report);
+    }
+
+    /// Whether a report is none of the commands above it: it has a heading, which the first of them has not or which says that it
+    /// is of the other direction; or it stands below a sentence, and each of them has its report or what the only one of them moves
+    /// is another amount.
+    fn is_of_others(&self, is_told: bool, seen: &Seen) -> bool {
+        let calls: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
+        if self.block.is_empty() || calls.is_empty() {
+            return false;
+        }
+        let has_own =
+            self.heading.is_some() && self.block.first().is_some_and(|first| first.heading.is_none());
+        let is_opposite = |op: Op| calls.iter().all(|call| reads(call) != (op == Op::Read));
+        let is_other = has_own || self.heading.is_some_and(is_opposite);
+        let is_full = !self.loops && calls.len() > 1 && calls.len() == self.block.len();
+        let is_unlike = calls.len() == 1
+            && !self.is_told_first
+            && self.block.iter().all(|report| report.bytes != seen.bytes);
+        is_other || is_told && (is_full || is_unlike)
     }
 
     /// A report below counts of records that cannot be read is the end of the copy: its progress before is not its result.
@@ -320,6 +363,17 @@ fn is_progress(earlier: &Report, later: &Report) -> bool {
 fn empties_cache(line: &str) -> bool {
     let is_unmount = || line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "umount");
     line.contains("vm/drop_caches") || line.contains("vm.drop_caches=") || is_unmount()
+}
+
+/// Whether a line is one of a text that somebody wrote, not one that a script prints.
+fn is_sentence(line: &str) -> bool {
+    /// A name of a test has fewer words.
+    const WORDS: usize = 6;
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        !word.is_empty() && word.chars().all(char::is_alphabetic)
+    };
+    line.split_whitespace().filter(|word| is_word(word)).count() >= WORDS
 }
 
 /// What a line that announces something says that is done: `Running DD READ test...`.

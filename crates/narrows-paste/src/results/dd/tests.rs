@@ -47,6 +47,33 @@ fn the_report_is_known_in_every_language() {
 }
 
 #[test]
+fn reports_of_others_are_of_no_command_above_them() {
+    let ops = |body: &str| -> Vec<(String, bool)> {
+        let found = read(&Page { name: "x", body });
+        let sides = found.iter().flat_map(|one| one.measurements[0].sides().map(move |(op, _)| (one, op)));
+        sides.map(|(one, op)| (op.word().to_owned(), one.command.is_some())).collect()
+    };
+    let report = |bytes: u64| format!("{bytes} bytes (1.0 MB, 1.0 MiB) copied, 0.5 s, 2.1 MB/s\n");
+    let [mib, other] = [1_048_576, 1_050_000].map(report);
+    let (read, write) = (("read".to_owned(), true), ("write".to_owned(), false));
+    let words = "The patch below makes all of it a little faster:\n";
+    let several = format!(
+        "# dd if=/dev/a of=/dev/null bs=1M\n# dd if=/dev/b of=/dev/null bs=1M\nHere they are, with some more words:\n{mib}{mib}"
+    );
+    assert_eq!(ops(&format!("{several}{words}{mib}")), [read.clone(), read.clone(), write.clone()]);
+    let in_loop = format!("for i in 1 2 ; do dd if=/mnt/x of=/dev/null bs=1M ; done\n{mib}{mib}");
+    assert_eq!(ops(&format!("{in_loop}{words}{other}")), [read.clone(), read.clone(), write.clone()]);
+    assert_eq!(ops(&format!("{in_loop}{words}{mib}")), [read.clone(), read.clone(), read.clone()]);
+    assert_eq!(ops(&format!("{in_loop}Running WRITE test...\n{mib}")), [read.clone(), read, write.clone()]);
+    let no_command = ("read".to_owned(), false);
+    assert_eq!(ops(&format!("Testing Read IOPS...\ntemp=65\n{mib}")), [no_command]);
+    let far = "x: 1\n".repeat(5);
+    for between in [far.as_str(), words] {
+        assert_eq!(ops(&format!("Testing Read IOPS...\n{between}{mib}")).first(), Some(&write));
+    }
+}
+
+#[test]
 fn progress_that_was_broken_is_of_the_end_below_it() {
     let body = "# dd if=/dev/zero of=/dev/sdz bs=16M oflag=direct status=progress\n\
         7063207936 bytes (7.1 GB) copied, 4.022276 s, 1.8\nGB/s\n512+0 records in\n512+0 records out\n\

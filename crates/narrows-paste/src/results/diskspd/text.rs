@@ -43,7 +43,12 @@ struct Run {
     cached: Option<bool>,
     /// Whether it is of diskspd for Linux, which has a reader of its own.
     is_linux: bool,
+    /// Whether a sum stands there: of diskspd for Linux the heading of its table may be glued to another line.
+    has_sum: bool,
 }
+
+/// What diskspd for Linux prints above the tables of each job.
+const OF_JOB: &str = "Results for job";
 
 /// A table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,12 +84,17 @@ impl Reader<'_> {
         if (begins || is_call) && !self.run.totals.is_empty() {
             self.end();
         }
-        if self.run.is_linux && (is_call || begins && self.run.section.is_some()) {
+        let has_table = self.run.section.is_some() || self.run.has_sum;
+        if self.run.is_linux && (is_call || begins && has_table) {
             (self.run, self.commands) = (Run::default(), Commands::default());
         }
         self.commands.see(number, line, "diskspd");
         let run = &mut self.run;
         run.is_linux |= is_of_linux(line);
+        run.has_sum |= line.contains("total:");
+        if line.starts_with(OF_JOB) {
+            (run.section, run.has_sum) = (None, false);
+        }
         if line.starts_with("Command Line:") || line.starts_with("Input parameters:") {
             run.begins.get_or_insert(number);
         }
@@ -125,6 +135,7 @@ impl Reader<'_> {
 fn is_of_linux(line: &str) -> bool {
     line.starts_with("device scheduler:")
         || line.starts_with("caching options: fua")
+        || line.starts_with(OF_JOB)
         || line == "using O_DIRECT"
 }
 

@@ -109,6 +109,18 @@ pub(super) fn of_group(line: &str) -> Option<Rate> {
     Some(Rate { op, side, label: String::new(), wrong })
 }
 
+/// Whether a job that ran so long may be one of a group: the line of the sums has the shortest and the longest time of its jobs,
+/// in whole milliseconds as the job's own.
+pub(super) fn is_in_group(line: &str, elapsed: Nanos) -> bool {
+    let millis = |text: &str| value(text, "").map(|millis| Nanos::from_millis(millis as u64));
+    let ends = match after(line, "run=").map(field).and_then(|text| text.split_once('-')) {
+        Some(ends) => Some(ends),
+        None => after(line, "mint=").map(field).zip(after(line, "maxt=").map(field)),
+    };
+    let ends = ends.and_then(|(least, most)| Some((millis(least)?, millis(most)?)));
+    ends.is_none_or(|(least, most)| (least..=most).contains(&elapsed))
+}
+
 /// A value up to the comma or bracket behind it.
 fn field(text: &str) -> &str {
     text.split([',', '(']).next().unwrap_or(text).trim()
@@ -204,6 +216,16 @@ mod tests {
             (old.op, old.side.bytes_per_second.get(), old.wrong),
             (Op::Write, 7454.5 * 1_048_576.0, None)
         );
+    }
+
+    #[test]
+    fn a_job_of_a_group_ran_no_shorter_and_no_longer_than_all_of_them() {
+        let new = "   READ: bw=15.8MiB/s (16.5MB/s), io=964MiB (1010MB), run=60000-61179msec";
+        let old = "  WRITE: io=8192.0MB, aggrb=7454.5MB/s, mint=1099msec, maxt=1100msec";
+        let is_in = |line: &str, millis: u64| is_in_group(line, Nanos::from_millis(millis));
+        assert_eq!([59_999, 60_000, 61_179, 61_180].map(|time| is_in(new, time)), [false, true, true, false]);
+        assert_eq!([1098, 1099, 1101].map(|time| is_in(old, time)), [false, true, false]);
+        assert!(is_in("  WRITE: bw=1MiB/s (1MB/s), io=964MiB (1010MB), run=60000", 5), "it is not told");
     }
 
     #[test]

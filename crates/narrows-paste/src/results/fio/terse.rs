@@ -28,6 +28,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             continue;
         };
         let measured = row.measured(number);
+        let is_cut = row.is_cut;
         match found.last_mut().filter(|one| goes_on && one.version.as_deref() == row.version) {
             Some(run) => run.measurements.push(measured),
             None => {
@@ -38,6 +39,9 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
                 found.push(run);
                 commands.forget();
             }
+        }
+        if let Some(run) = found.last_mut() {
+            run.truncated |= is_cut;
         }
         goes_on = true;
     }
@@ -61,6 +65,9 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
 /// Fields of a direction before those of version 5: totals, two latencies, percentiles, the third latency, samples.
 const OF_DIRECTION: usize = 4 + 4 + 4 + PERCENTILES + 4 + 5;
 
+/// Fields that a direction begins with: amount, rate, I/Os per second, time.
+const SUMS: usize = 4;
+
 /// Fields of samples that version 5 adds.
 const OF_SAMPLES: usize = 1 + 5;
 
@@ -76,6 +83,8 @@ struct Row<'l> {
     directions: Vec<Vec<&'l str>>,
     /// Those behind them.
     rest: Vec<&'l str>,
+    /// Whether the line ends too soon, so that the last direction has fewer fields.
+    is_cut: bool,
 }
 
 impl<'l> Row<'l> {
@@ -104,14 +113,24 @@ impl<'l> Row<'l> {
             is_percent(at)
                 && is_percent(at + 1)
                 && fields.get(at + 2).is_some_and(|field| plain(field).is_some())
-        })?;
-        let (before, rest) = fields.split_at_checked(head + count * of_each)?;
+        });
+        // The last field of a line that ends too soon may have lost a part of its own.
+        let whole = count.map_or(fields.len() - 1, |count| head + count * of_each);
+        let (before, rest) = fields.split_at_checked(whole)?;
+        let of_direction = before.get(head..)?.chunks(of_each).filter(|fields| fields.len() >= SUMS);
+        let directions: Vec<Vec<&str>> = of_direction.map(<[&str]>::to_vec).collect();
+        let is_cut = count.is_none();
+        let is_known = || version.is_some() && directions.iter().all(|one| has_sums(one));
+        if directions.is_empty() || is_cut && !is_known() {
+            return None;
+        }
         Some(Self {
             version,
             label: fields.get(head - 3)?,
             error: fields.get(head - 1)?.parse().ok()?,
-            directions: before.get(head..)?.chunks_exact(of_each).map(<[&str]>::to_vec).collect(),
-            rest: rest.to_vec(),
+            directions,
+            rest: if is_cut { Vec::new() } else { rest.to_vec() },
+            is_cut,
         })
     }
 
@@ -164,6 +183,15 @@ impl<'l> Row<'l> {
     }
 }
 
+/// Whether the fields of a direction begin with an amount, a rate, I/Os per second and a time that fit each other.
+fn has_sums(fields: &[&str]) -> bool {
+    let sums: Option<Vec<f64>> =
+        fields.get(..SUMS).and_then(|sums| sums.iter().map(|one| plain(one)).collect());
+    let Some(&[kib, rate, iops, millis]) = sums.as_deref() else { return false };
+    let is_rate = (kib * 1000.0 - rate * millis).abs() <= 1.5 * millis + 0.01 * kib * 1000.0;
+    is_rate && iops.is_finite() && (millis > 0.0 || kib <= 0.0)
+}
+
 /// One direction; `None` when nothing was moved in it.
 fn side(fields: &[&str]) -> Option<Side> {
     let number = |at: usize| fields.get(at).and_then(|field| plain(field.trim_end_matches('%')));
@@ -176,7 +204,7 @@ fn side(fields: &[&str]) -> Option<Side> {
     // A latency that nothing was recorded of is four times 0.
     let mean =
         |at: usize| micros(at + 2).filter(|_| number(at + 1) > Some(0.0) || number(at + 2) > Some(0.0));
-    let percentiles = fields.get(12..12 + PERCENTILES)?.iter().filter_map(|field| {
+    let percentiles = fields.get(12..12 + PERCENTILES).unwrap_or_default().iter().filter_map(|field| {
         let (percent, micros) = field.split_once("%=")?;
         Some(Percentile { percent: plain(percent)?, latency_ns: plain(micros)? * 1000.0 })
     });
@@ -276,11 +304,27 @@ mod tests {
     }
 
     #[test]
+    fn a_line_that_ends_too_soon_says_what_it_has() {
+        let whole = line(3, 2);
+        let rate = |body: &str| {
+            let found = read(&Page { name: "x", body });
+            let side = found.first().and_then(|run| run.measurements[0].read.clone())?;
+            assert!(found[0].truncated && found[0].measurements[0].write.is_none());
+            Some((side.bytes_per_second.get(), side.latency_ns.and_then(|latency| latency.mean)))
+        };
+        let ends = |word: &str| &whole[..whole.find(word).expect("a field") + word.len()];
+        assert_eq!(rate(ends(";3001.5;50.25;0")), Some((3_072_000.0, Some(1_252_750.0))));
+        // Of a field that may have lost digits nothing is said, nor of a rate that does not fit amount and time.
+        assert_eq!(rate(ends(";901;4009;1252.7")), Some((3_072_000.0, Some(1_250_250.0))));
+        assert_eq!(rate(ends(";30000;3000;750;10000;1")), Some((3_072_000.0, None)));
+        assert_eq!(rate(ends(";30000;3000;750;10000")), None);
+        assert_eq!(rate(&ends(";30000;3000;750;10000;1").replace(";3000;", ";300;")), None);
+    }
+
+    #[test]
     fn a_client_s_host_and_mixed_reports_are_understood_and_other_lines_are_not() {
         assert_eq!(one(&format!("<host> {}", line(3, 2))).line, 1);
         assert_eq!(one(&line(3, 1)).measurements.len(), 1);
-        let cut = line(3, 2);
-        assert!(read(&Page { name: "x", body: &cut[..cut.len() / 2] }).is_empty());
         assert!(read(&Page { name: "x", body: "3;fio-3.1;x;0;0\n2;a;b;c;0%=0;\n;fio-\n" }).is_empty());
     }
 }

@@ -176,7 +176,7 @@ impl<'a> Reader<'a> {
         } else if line.starts_with("Disk stats") {
             self.in_disks = true;
         } else if let Some(rate) = rates::of_group(line) {
-            self.group(number, rate);
+            self.group(number, line, rate);
         } else if self.in_disks {
             if let (Some(device), Some(run)) = (device(line), self.run.as_mut())
                 && let [only] = run.measurements.as_mut_slice()
@@ -189,9 +189,12 @@ impl<'a> Reader<'a> {
     }
 
     fn rate(&mut self, number: usize, rate: Rate) {
-        // A job has each direction once: another rate is of another run, of which nothing else stands there.
-        let is_ended = self.is_ended;
-        let is_other = self.current().is_none_or(|one| is_ended || one.side(rate.op).is_some());
+        // A job has each direction once, reads first (fio, `show_thread_status_normal` in `stat.c`): another rate is of another
+        // run, of which nothing else stands there.
+        let (is_ended, in_part) = (self.is_ended, self.in_part);
+        let is_late = |one: &Measured| !in_part && rate.op == Op::Read && one.write.is_some();
+        let is_other =
+            self.current().is_none_or(|one| is_ended || one.side(rate.op).is_some() || is_late(one));
         if is_other {
             self.part(number, &rate.label);
         }
@@ -199,7 +202,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The rate of a group of jobs: it is read where the jobs themselves are not told.
-    fn group(&mut self, number: usize, rate: Rate) {
+    fn group(&mut self, number: usize, line: &str, rate: Rate) {
         let jobs = self.run.iter().flat_map(|run| &run.measurements);
         let sides: Vec<&Side> = jobs.filter_map(|one| one.side(rate.op)).collect();
         // Of parts of several runs the last alone may be what it sums up.
@@ -208,7 +211,10 @@ impl<'a> Reader<'a> {
                 .iter()
                 .any(|from| sides.get(*from..).is_some_and(|sides| rates::is_sum_of(&rate.side, sides)))
         };
-        if !sides.is_empty() && (!self.in_part || is_sum()) {
+        // Below the end of a text that was cut may stand the sums of a run whose own beginning was.
+        let mut times = sides.iter().filter_map(|side| side.elapsed_ns).peekable();
+        let is_foreign = times.peek().is_some() && !times.any(|time| rates::is_in_group(line, time));
+        if !sides.is_empty() && !is_foreign && (!self.in_part || is_sum()) {
             return;
         }
         if !self.in_part || self.current().is_none_or(|one| one.side(rate.op).is_some()) {

@@ -40,7 +40,13 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
                 result.measurements.push(measured);
             }
         } else {
+            if run.is_broken(line) {
+                run.unread.push(number);
+            }
             run.setting(line);
+        }
+        if let Some(result) = found.last_mut().filter(|_| run.begun) {
+            result.unread.append(&mut run.unread);
         }
     }
     found
@@ -66,6 +72,8 @@ struct Run {
     target: Option<String>,
     aggregate: Option<Bytes>,
     moved: Option<Bytes>,
+    /// Rows of the table with other cells than its heading, which was not broken as they were.
+    unread: Vec<usize>,
 }
 
 impl Run {
@@ -103,6 +111,14 @@ impl Run {
         let is_row =
             !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
         is_row.then_some((op, cells))
+    }
+
+    /// Whether a line begins as a row does, and is none.
+    fn is_broken(&self, line: &str) -> bool {
+        let mut cells = line.split_whitespace();
+        !self.columns.is_empty()
+            && cells.next().and_then(op_of).is_some()
+            && cells.next().and_then(plain).is_some()
     }
 
     fn measured(&self, number: usize, op: Op, cells: &[&str], command: Option<&str>) -> Measured {
@@ -148,6 +164,13 @@ mod tests {
             read        74065.51   74065.51   74065.51       0.00   74065.51  \n";
         let found = read(&Page { name: "x", body });
         assert_eq!((found.len(), found[0].measurements.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_row_that_was_broken_is_said() {
+        let body = "access bw(MiB/s) block(KiB) xfer(KiB) open(s)  wr/rd(s)\nwrite  41326     16384      1024.00   0.005756 0.39\nread   3310.00   16384\n1024.00   0.011786 4.95\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!((found[0].measurements.len(), found[0].unread.as_slice()), (1, &[3][..]));
     }
 
     #[test]

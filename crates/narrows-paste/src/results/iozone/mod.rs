@@ -23,6 +23,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut commands = Commands::default();
     let mut run = Run::default();
     for (number, line) in page.lines() {
+        // What stands above the command of another run is not of that.
+        if run.begun && Commands::is_call(line, "iozone") {
+            run = Run::default();
+            commands.forget();
+        }
         commands.see(number, line, "iozone");
         if line.contains("Version $Revision:") {
             // The banner stands before the command; the next one begins another run.
@@ -33,6 +38,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.version =
                 after(line, "$Revision:").map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
             run.begins.get_or_insert(number);
+        }
+        if run.ends_before(line) {
+            run = Run::default();
+            commands.forget();
         }
         run.header(line);
         let row = run.row(number, line, commands.last());
@@ -50,6 +59,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
                 found.push(imported);
             }
             if let Some(result) = found.last_mut() {
+                run.tests.push(measured.work.label.clone());
                 result.measurements.push(measured);
             }
         }
@@ -57,6 +67,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     // `-R` repeats the numbers; alone they stand where only the report was kept.
     if found.is_empty() { excel::read(page) } else { found }
 }
+
+/// The largest record of the automatic mode, in KiB.
+const LARGEST_RECORD: u64 = 16 << 10;
 
 /// What was said of a run above its numbers.
 #[derive(Debug, Default)]
@@ -70,6 +83,8 @@ struct Run {
     in_times: bool,
     columns: bool,
     is_below_row: bool,
+    /// The tests whose rates stand there since the last heading.
+    tests: Vec<String>,
 }
 
 /// The columns of the matrix behind `kB` and `reclen`.
@@ -92,10 +107,22 @@ impl Run {
         self.is_below_row && !line.trim().is_empty() && line.split_whitespace().all(is_number)
     }
 
+    /// Whether what was said above is not of a line: it is behind the end of its run, of the other mode, or of a test that was
+    /// done already.
+    fn ends_before(&self, line: &str) -> bool {
+        let is_matrix = line.contains("reclen") && line.contains("rewrite");
+        let is_again = |test: &str| self.columns || self.tests.iter().any(|known| known == test);
+        let is_other =
+            || is_matrix && !self.columns || of_throughput(line).is_some_and(|(_, test, _)| is_again(test));
+        self.begun && (line.contains("iozone test complete") || is_other())
+    }
+
     fn header(&mut self, line: &str) {
         let line = line.trim();
         let kib = |text: &str| whole(text).map(|(count, _)| Bytes::from_kib(count));
         if let Some(rest) = line.strip_prefix("Each process writes a ") {
+            // With other numbers of processes each test is done again.
+            self.tests.clear();
             self.file = kib(rest);
             self.record = after(rest, " in ").and_then(kib);
         } else if let Some(rest) = line.strip_prefix("File size set to ") {
@@ -125,11 +152,8 @@ impl Run {
 
     /// `Children see throughput for  4 initial writers = 109333.84 kB/sec`.
     fn throughput(&self, number: usize, line: &str, command: Option<&str>) -> Option<Measured> {
-        let rest = after(line, "Children see throughput for")?;
-        let (processes, rest) = whole(rest)?;
-        let (name, rate) = rest.split_once('=')?;
+        let (processes, name, rate) = of_throughput(line)?;
         let (rate, unit) = leading(rate)?;
-        let name = name.trim();
         let op = if name.contains("writ") || name.contains("mixed") { Op::Write } else { Op::Read };
         let random = name.contains("random") || name.contains("stride") || name.contains("mixed");
         let option = |flag: &str| command.and_then(|command| of_flag(command, flag));
@@ -147,7 +171,11 @@ impl Run {
     fn matrix(&self, number: usize, line: &str, command: Option<&str>) -> Vec<Measured> {
         let cells = columns::cells(line);
         let [(file, _), (record, at), rates @ ..] = cells.as_slice() else { return Vec::new() };
-        let is_row = *record > 0 && file >= record && file % record == 0;
+        // Records are larger than those of the automatic mode (man iozone: 4k to 16M) where somebody asks for that only; the rest
+        // of a broken row may look like a row.
+        let may_be = *record <= LARGEST_RECORD
+            || command.is_some_and(|command| of_flag(command, "-r").or(of_flag(command, "-q")).is_some());
+        let is_row = *record > 0 && may_be && file >= record && file % record == 0;
         if !is_row || rates.is_empty() || rates.len() > 13 {
             return Vec::new();
         }
@@ -165,6 +193,13 @@ impl Run {
             })
             .collect()
     }
+}
+
+/// The number of processes, the test and its rate.
+fn of_throughput(line: &str) -> Option<(u64, &str, &str)> {
+    let (processes, rest) = whole(after(line, "Children see throughput for")?)?;
+    let (name, rate) = rest.split_once('=')?;
+    Some((processes, name.trim(), rate))
 }
 
 /// A rate in KiB/s, or in records per second: of these only with the size of a record.
@@ -272,12 +307,37 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_a_broken_row_is_no_row_of_large_records() {
+        let body = "\tCommand line used: iozone -a\n              KB  reclen   write rewrite    read    reread    read   write     read\n               8       4  332862  365494\n 992567   992567  103946  382144   68927   442637    99922   382144   502269\n 129152   127193\n";
+        let is_first = |rate: u64| [332_862, 365_494].contains(&(rate / 1024));
+        assert!(rates(body).iter().all(|(_, rate)| is_first(*rate)), "{:?}", rates(body));
+    }
+
+    #[test]
     fn the_end_of_a_row_that_was_broken_is_said() {
         let head = "                kB  reclen    write  rewrite    read    reread    read     write     read   rewrite      read   fwrite frewrite    fread  freread\n";
         let body = format!(
             "{head}            102400    1024   379304   383401                     375988\n383204\n"
         );
         assert_eq!(read(&Page { name: "x", body: &body })[0].unread, [3]);
+    }
+
+    #[test]
+    fn a_run_below_another_has_its_own_record_size() {
+        let first = "    Record Size 1024 kB\n    Command line used: ./iozone -a -s 100M -r 1024k -i 0\n                kB  reclen    write  rewrite    read    reread\n            102400    1024   379304   383401\n";
+        let second = "iozone -e -t1 -i0 -r1k -s1g /tmp\n    Children see throughput for  1 initial writers  =  907733.81 kB/sec\n";
+        let body = format!("{first}\n{second}");
+        let found = read(&Page { name: "x", body: &body });
+        let sizes: Vec<_> = found.iter().map(|one| one.measurements[0].work.block_size).collect();
+        assert_eq!(sizes, [Some(Bytes::from_mib(1)), Some(Bytes::from_kib(1))]);
+        // Without a command nothing is known of what stands below another run.
+        let rest = "# Children see throughput for  1 initial writers  =  5.81 kB/sec\n";
+        for above in [first, second] {
+            let body = format!("{above}{rest}");
+            let found = read(&Page { name: "x", body: &body });
+            let last = found.last().and_then(|one| one.measurements.last());
+            assert_eq!(last.and_then(|one| one.work.block_size), None, "{above}");
+        }
     }
 
     #[test]

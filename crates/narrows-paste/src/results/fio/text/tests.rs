@@ -53,6 +53,39 @@ fn a_run_of_version_3() {
 }
 
 #[test]
+fn reads_below_the_writes_of_a_job_are_of_another_run() {
+    let cut = NEW.split_once("  cpu ").map_or("", |(head, _)| head);
+    let quoted = "read: IOPS=20.0k, BW=78.3MiB/s (82.1MB/s)(3070MiB/39227msec)\nwrite: IOPS=6695, BW=26.2MiB/s (27.4MB/s)(1026MiB/39227msec)\n";
+    let body = format!("{cut}\nsomewhere else:\n{quoted}");
+    let found = read(&Page { name: "x", body: &body });
+    let rates: Vec<Vec<f64>> = found
+        .iter()
+        .map(|run| {
+            let sides = run.measurements.iter().flat_map(Measured::sides);
+            sides.map(|(_, side)| side.bytes_per_second.get()).collect()
+        })
+        .collect();
+    assert_eq!(rates, [vec![76.4e6], vec![82.1e6, 27.4e6]]);
+    assert!(found[1].is_headless);
+}
+
+#[test]
+fn sums_of_a_group_that_no_job_above_can_be_of_are_those_of_another_run() {
+    let group = |millis: u64| {
+        format!(
+            "\nRun status group 0 (all jobs):\n  WRITE: bw=1500MiB/s (1573MB/s), 1500MiB/s-1500MiB/s (1573MB/s-1573MB/s), io=2250MiB (2359MB), run={millis}-{millis}msec\n"
+        )
+    };
+    let rates = |body: &str| -> Vec<u64> {
+        let found = read(&Page { name: "x", body });
+        let sides = found.iter().flat_map(|run| &run.measurements).flat_map(Measured::sides);
+        sides.map(|(_, side)| side.bytes_per_second.get() as u64).collect()
+    };
+    assert_eq!(rates(&format!("{NEW}{}", group(302))), [76_400_000]);
+    assert_eq!(rates(&format!("{NEW}{}", group(1500))), [76_400_000, 1_573_000_000]);
+}
+
+#[test]
 fn a_run_of_version_2_means_mebibytes() {
     let body = "\
 JOB: (g=0): rw=read, bs=1M-1M/1M-1M/1M-1M, ioengine=libaio, iodepth=1
@@ -192,7 +225,7 @@ fn sums_of_a_group_that_was_summed_before_are_of_another_run() {
         "a: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
     let sums = |group: u32, mib: u32| {
         format!(
-            "\nRun status group {group} (all jobs):\n   READ: bw={mib}MiB/s, {mib}MiB/s-{mib}MiB/s, io={mib}MiB, run=1000-1000msec\n"
+            "\nRun status group {group} (all jobs):\n   READ: bw={mib}MiB/s, {mib}MiB/s-{mib}MiB/s, io={mib}MiB, run=1381-1381msec\n"
         )
     };
     let rates = |body: &str| -> Vec<u64> {
