@@ -159,7 +159,7 @@ fn names(row: &Row, is_wide: bool) -> Vec<(&'static str, String)> {
     let room = if is_wide { 232.0 } else { 326.0 };
     let mut lines: Vec<(&'static str, String)> =
         PLAIN_TEXT.wrap(&row.name, room, 2).into_iter().map(|line| (PLAIN_TEXT.class, line)).collect();
-    lines.extend(SMALL.wrap(&row.note, room, 2).into_iter().map(|line| ("t-small soft", line)));
+    lines.extend(SMALL.wrap(&row.note, room, 4).into_iter().map(|line| ("t-small soft", line)));
     lines
 }
 
