@@ -134,6 +134,10 @@ fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
     if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
         put(svg, signs.outline, &|svg, (x, y)| svg.rect("lost", (x, y - 6.0), (16.0, 12.0), 0.0));
     }
+    // Without a sign the notes stand where signs would.
+    if x <= left {
+        y -= 16.0;
+    }
     for text in &signs.notes {
         for line in SMALL.wrap(text, svg.width() - left - 4.0, 3) {
             y += 16.0;
