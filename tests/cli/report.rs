@@ -329,14 +329,18 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         "bench",
         "check",
         "compare",
+        "config",
         "copy",
         "fleet",
         "fleet-run",
+        "import",
         "lab",
         "ladder",
+        "plan",
         "predict",
         "sweep",
         "together",
+        "top",
     ];
     let all: std::collections::BTreeSet<String> =
         all.iter().map(|name| format!("narrows/{name}/1")).collect();

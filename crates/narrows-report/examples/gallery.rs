@@ -26,7 +26,7 @@ use narrows_report::view::CheckReport;
 /// The pictures: file, report, title.
 const PICTURES: [(&str, &str); 18] = [
     ("measured", "S3: a drive in a slot that runs x1, measured"),
-    ("s3-x1-slot", "The same board before any measurement"),
+    ("s3-x1-slot", "A board of the same model before any measurement"),
     ("s0-switch-card", "S0: four drives behind a PCIe switch"),
     ("s1-lab", "S1: layouts of two drives, with and without encryption"),
     ("s2-two-sockets", "S2: eight drives behind two sockets"),

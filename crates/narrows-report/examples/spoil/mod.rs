@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 /// Keys of texts that devices, people and other programs chose.
-const FOREIGN: [&str; 39] = [
+const FOREIGN: [&str; 53] = [
     "at_most_by",
     "target",
     "name",
@@ -43,10 +43,24 @@ const FOREIGN: [&str; 39] = [
     "vendor",
     "place",
     "ended",
+    "tool_version",
+    "label",
+    "trust_reason",
+    "processor",
+    "attachment",
+    "slot",
+    "limited_by",
+    "card",
+    "why_not_best",
+    "statement",
+    "text",
+    "link",
+    "array",
+    "key",
 ];
 
 /// Keys of lists of such names.
-const NAMES: [&str; 2] = ["hosts", "drives"];
+const NAMES: [&str; 6] = ["hosts", "drives", "notes", "slots_free", "devices", "sources"];
 
 /// The report with names that would be markup, commands or endless anywhere else. What it does not follow its schema with any more
 /// stays as it was.

@@ -14,6 +14,7 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 use narrows_verdict::Severity;
+use narrows_verdict::cohort::change::Change;
 use narrows_verdict::cohort::{Found, Host};
 use narrows_verdict::fleet::judge::Kind;
 use narrows_verdict::together::Outcome;
@@ -68,9 +69,10 @@ fn about(findings: &[FindingView], path: &PathView, limiting: Option<&str>) -> V
 
 /// What would limit if the narrowest hop were wider.
 fn after(path: &PathView) -> String {
+    // The sentence names the next hop already.
     let next = path.next_hop.read.as_ref().and_then(|id| path.hop(id));
-    let next = next.and_then(|hop| Some((hop, hop.ceiling.of(Direction::Read).path_bytes_per_second?)));
-    next.map(|(hop, rate)| format!(" Were it wider, the {} would limit at {}.", hop.name, human::rate(rate)))
+    let rate = next.and_then(|hop| hop.ceiling.of(Direction::Read).path_bytes_per_second);
+    rate.map(|rate| format!(" Were it wider, this path would give {} at most.", human::rate(rate)))
         .unwrap_or_default()
 }
 
@@ -219,16 +221,18 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     Some(Answer { sentence, todo: measure.into_iter().collect() })
 }
 
-/// Each host with its findings, as the records of a fleet have them.
+/// Each host with what is found on it now, as the records of a fleet have them.
 pub fn hosts(records: &[Record]) -> Vec<Host> {
     let mut hosts: Vec<Host> = Vec::new();
     for record in records {
         match record {
-            Record::Host { host, .. } => hosts.push((**host).clone()),
-            Record::Finding { host, found, .. } => hosts
-                .iter_mut()
-                .filter(|it| it.host == *host)
-                .for_each(|it| it.findings.push((**found).clone())),
+            // Its findings stand behind it, also where the host brings them along.
+            Record::Host { host, .. } => hosts.push(Host { findings: Vec::new(), ..(**host).clone() }),
+            Record::Finding { host, found, change } if *change != Some(Change::Gone) => {
+                if let Some(last) = hosts.last_mut().filter(|last| last.host == *host) {
+                    last.findings.push((**found).clone());
+                }
+            }
             _ => {}
         }
     }

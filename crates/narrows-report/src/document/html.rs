@@ -106,6 +106,15 @@ fn classes(names: &[&str]) -> String {
     if names.is_empty() { String::new() } else { format!(" class=\"{}\"", names.join(" ")) }
 }
 
+/// Longer words may be broken where a column is narrow.
+const WHOLE: usize = 14;
+
+/// The class of a cell whose words may be broken; a number has a line of its own anyway.
+fn long(text: &str, number: &str) -> &'static str {
+    let is_long = text.split_whitespace().any(|word| word.chars().count() > WHOLE);
+    if is_long && number.is_empty() { "b" } else { "" }
+}
+
 /// Leads that begin an item of a list.
 fn is_bullet(lead: &str) -> bool {
     matches!(lead.trim(), "·" | "-" | "→" | "!")
@@ -318,7 +327,8 @@ impl Writer<'_> {
         if shown.iter().any(|(_, column)| !column.title.is_empty()) {
             self.put("<thead><tr>");
             for (_, column) in &shown {
-                let class = classes(&[if column.right { "n" } else { "" }]);
+                let number = if column.right { "n" } else { "" };
+                let class = classes(&[number, long(&column.title, number)]);
                 let title = markup(column.title.trim());
                 // A title that is not there is no header.
                 let tag = if title.is_empty() { "td" } else { "th scope=\"col\"" };
@@ -380,7 +390,7 @@ impl Writer<'_> {
         let _ = write!(
             self.out,
             "<{tag}{}{span}>{}</{end}>",
-            classes(&[number, tone, depth]),
+            classes(&[number, tone, depth, long(&words, number)]),
             markup(words.trim())
         );
     }

@@ -24,7 +24,8 @@ h1 { margin: 0; font-size: 30px; line-height: 1.2; letter-spacing: -0.01em; over
 h2 { margin: 40px 0 10px; font-size: 21px }
 h3, .l3 { margin: 24px 0 6px; font-size: 17px; overflow-wrap: anywhere }
 h4, .l4 { margin: 18px 0 4px; font-size: 15px; overflow-wrap: anywhere }
-p, li, dd, dt, td, th, summary { overflow-wrap: anywhere }
+p, li, dd, dt, td.b, th.b, td.note, summary { overflow-wrap: anywhere }
+td, th { overflow-wrap: break-word }
 p { margin: 6px 0 }
 .verdict { background: var(--card); border: 1px solid var(--line); border-left: 4px solid var(--best);
   border-radius: 8px; padding: 8px 20px }

@@ -29,7 +29,8 @@ const CHARTS: [(&str, &[&str]); 17] = [
     ("fleet-knee", &["points"]),
 ];
 
-/// Figures whose values are not numbers of a report: counts of findings, and pictures of a described system. Tests of their own hold them.
+/// Figures whose values are not numbers of a report: counts of findings, and pictures of a described system. Tests of their own hold them
+/// (below).
 const APART: [&str; 2] = ["fleet-heat", "roofline"];
 
 #[expect(clippy::disallowed_methods, reason = "reports of the gallery")]
@@ -141,6 +142,106 @@ fn every_number_in_a_chart_is_one_of_its_report() {
     let without: Vec<&str> =
         CHARTS.iter().map(|(kind, _)| *kind).filter(|kind| !seen.contains_key(kind)).collect();
     assert!(without.is_empty(), "no report here has a chart of these kinds with values: {without:?}");
+}
+
+/// How often each finding that is to be acted on stands for each host, counted in the lines of a fleet themselves.
+fn counted(lines: &str, severities: &[&str]) -> BTreeMap<(String, String), usize> {
+    let mut counts = BTreeMap::new();
+    for line in serde_json::Deserializer::from_str(lines).into_iter::<Value>() {
+        let line = line.expect("is JSON");
+        let word = |key: &str| line[key].as_str().unwrap_or_default().to_owned();
+        if word("record") == "finding" && severities.contains(&&*word("severity")) && word("change") != "gone"
+        {
+            *counts.entry((word("host"), word("code"))).or_default() += 1;
+        }
+    }
+    counts
+}
+
+/// The lines of the fleet of the gallery, compared with an earlier run in which every seventh finding was still there.
+fn fleet_that_changed() -> String {
+    let mut number = 0;
+    let lines = text("figures/fleet.jsonl");
+    let changed = lines.lines().map(|line| {
+        let mut line: Value = serde_json::from_str(line).expect("is JSON");
+        if line["record"] == "finding" {
+            number += 1;
+            line["change"] = Value::from(if number % 7 == 0 { "gone" } else { "same" });
+        }
+        format!("{line}\n")
+    });
+    changed.collect()
+}
+
+#[test]
+fn the_counts_of_a_fleet_are_those_of_its_lines() {
+    let (as_it_is, changed) = (text("figures/fleet.jsonl"), fleet_that_changed());
+    let both = ["fault", "limit"];
+    assert!(counted(&changed, &both).values().sum::<usize>() < counted(&as_it_is, &both).values().sum());
+    for lines in [as_it_is, changed] {
+        let found = figures(&lines);
+        let [figure] = found.as_slice() else { panic!("a fleet has one figure") };
+        assert_eq!(figure.id, "fleet-heat");
+        let (expected, faults) = (counted(&lines, &both), counted(&lines, &["fault"]));
+        for drawing in [Some(&figure.pictures[0].wide), figure.pictures[0].narrow.as_ref()] {
+            let drawn = attributes(&drawing.expect("both sizes").element());
+            let of = |name: &str| drawn[name].iter();
+            let cells = of("host").zip(of("code")).zip(of("count"));
+            let cells: BTreeMap<(String, String), usize> = cells
+                .map(|((host, code), count)| ((host.clone(), code.clone()), count.parse().expect("a number")))
+                .collect();
+            assert_eq!(cells, expected);
+            let weight = |host: &String| {
+                let all = expected.iter().filter(|((of, _), _)| of == host);
+                let badness = |(key, count): (&(String, String), &usize)| match faults.contains_key(key) {
+                    true => (*count, 0),
+                    false => (0, *count),
+                };
+                all.map(badness).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
+            };
+            assert!(drawn["host"].iter().map(weight).is_sorted_by(|a, b| a >= b), "the worst host is first");
+        }
+        let rows: BTreeMap<(String, String), usize> = figure
+            .data
+            .rows
+            .iter()
+            .map(|row| ((row[0].clone(), row[1].clone()), row[2].parse().expect("a number")))
+            .collect();
+        assert_eq!(rows, expected, "the table beside it");
+        let worst = &attributes(&figure.pictures[0].wide.element())["host"][0];
+        let answer = Saved::read(&lines).expect("a fleet").answer().expect("an answer");
+        assert!(answer.todo[0].contains(&format!("Begin with {worst}: ")), "{answer:?}");
+    }
+}
+
+#[test]
+fn a_roofline_holds_what_was_computed() {
+    use narrows_model::predict::roofline::{Axis, roofline};
+    let source = include_str!("../../../../systems/ryzen-raid-luks.path.toml");
+    let system = narrows_model::path::file::parse("ryzen-raid-luks", source).expect("is a system");
+    for workload in &system.workloads {
+        let Ok(of) = roofline(&system, workload, Axis::BlockSize, &system.workloads) else { continue };
+        let Some(figure) = super::chart::roofline(&of, 1) else { continue };
+        // All that may be drawn: place and rate of each point.
+        let all = of.lines.iter().map(|line| &line.rates).chain([&of.rates]);
+        let all: Vec<Vec<(f64, f64)>> = all
+            .map(|rates| of.at.iter().copied().zip(rates.iter().map(|rate| rate.get())).collect())
+            .collect();
+        let drawn = attributes(&figure.pictures[0].wide.element());
+        assert!(drawn["points"].len() > 1, "{drawn:?}");
+        for line in &drawn["points"] {
+            let points = line.split(' ').map(|point| point.split_once('=').expect("place and rate"));
+            let points: Vec<(f64, f64)> = points
+                .map(|(at, rate)| (at.parse().expect("a place"), rate.parse().expect("a rate")))
+                .collect();
+            assert!(all.iter().any(|known| points.iter().all(|point| known.contains(point))), "{line}");
+        }
+        let marks: Vec<f64> =
+            of.marks.iter().map(|mark| mark.rate.get()).filter(|rate| *rate > 0.0).collect();
+        let read: Vec<f64> =
+            drawn.get("rate").into_iter().flatten().flat_map(|rate| read_back(rate)).collect();
+        assert_eq!(read, marks);
+    }
 }
 
 #[test]

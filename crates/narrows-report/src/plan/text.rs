@@ -75,7 +75,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
     let columns = vec![
         Column::name("slot", Width::Fit(4, 20)),
         Column::left("wired", Width::Fixed(8)),
-        Column::left("hangs on", Width::Fit(10, usize::MAX)),
+        Column::left("hangs on", Width::Fit(10, 60)),
         Column::left("what is known", Width::Rest(8)).wrapping(),
     ];
     let mut table = Table::new("Slots", 2, columns);

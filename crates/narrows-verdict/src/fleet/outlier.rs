@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BitsPerSec, BytesPerSec, human};
 
 /// A modified z-score beyond this is an outlier, and what makes the median deviation comparable with a standard deviation (Iglewicz and
 /// Hoaglin, "How to Detect and Handle Outliers", ASQC 1993, chapter 3).
@@ -73,9 +73,15 @@ pub fn differing_facts(facts: &[&BTreeMap<String, String>], index: usize) -> Vec
         others.iter().for_each(|other| *counts.entry(*other).or_default() += 1);
         let (usual, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
         (usual != value && count * 10 >= others.len() * 9)
-            .then(|| format!("{name} is {value}, of the others {usual}"))
+            .then(|| format!("{name} is {}, of the others {}", said(name, value), said(name, usual)))
     };
     own.iter().filter_map(differs).collect()
+}
+
+/// A value as a person reads it: the kernel tells the speed of a network card in Mbit/s, without the unit.
+fn said(name: &str, value: &str) -> String {
+    let megabits = value.parse::<u32>().ok().filter(|_| name.starts_with("speed of "));
+    megabits.map_or(value.to_owned(), |speed| human::bit_rate(BitsPerSec::new(f64::from(speed) * 1e6)))
 }
 
 #[cfg(test)]
@@ -125,6 +131,18 @@ mod tests {
         let hosts: Vec<&BTreeMap<String, String>> = hosts.iter().collect();
         assert_eq!(differing_facts(&hosts, 4), ["link is x4, of the others x8"]);
         assert!(differing_facts(&hosts, 5).is_empty() && differing_facts(&hosts, 99).is_empty());
+    }
+
+    #[test]
+    fn the_speed_of_a_card_has_its_unit() {
+        let host = |speed: &str| BTreeMap::from([("speed of eno1".to_owned(), speed.to_owned())]);
+        for (speed, shown) in [("1000", "1 Gbit/s"), ("-1", "-1")] {
+            let hosts: Vec<BTreeMap<String, String>> =
+                (0..20).map(|number| host(if number == 4 { speed } else { "10000" })).collect();
+            let hosts: Vec<&BTreeMap<String, String>> = hosts.iter().collect();
+            let text = format!("speed of eno1 is {shown}, of the others 10 Gbit/s");
+            assert_eq!(differing_facts(&hosts, 4), [text]);
+        }
     }
 
     proptest! {

@@ -134,6 +134,10 @@ fn legend(svg: &mut Svg, rows: &[Row], (left, top): (f64, f64), signs: &Signs) {
     if has(|bar| bar.lost_from.is_some_and(|from| from > bar.value)) {
         put(svg, signs.outline, &|svg, (x, y)| svg.rect("lost", (x, y - 6.0), (16.0, 12.0), 0.0));
     }
+    // Without a sign the notes stand where signs would.
+    if x <= left {
+        y -= 16.0;
+    }
     for text in &signs.notes {
         for line in SMALL.wrap(text, svg.width() - left - 4.0, 3) {
             y += 16.0;
@@ -159,7 +163,7 @@ fn names(row: &Row, is_wide: bool) -> Vec<(&'static str, String)> {
     let room = if is_wide { 232.0 } else { 326.0 };
     let mut lines: Vec<(&'static str, String)> =
         PLAIN_TEXT.wrap(&row.name, room, 2).into_iter().map(|line| (PLAIN_TEXT.class, line)).collect();
-    lines.extend(SMALL.wrap(&row.note, room, 2).into_iter().map(|line| ("t-small soft", line)));
+    lines.extend(SMALL.wrap(&row.note, room, 4).into_iter().map(|line| ("t-small soft", line)));
     lines
 }
 

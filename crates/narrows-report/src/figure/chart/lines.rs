@@ -104,7 +104,10 @@ pub(super) fn lines(
         }
     }
     svg.path("axis", &Stroke::from(left, top).to(left, bottom).to(right, bottom));
-    let name = SMALL.fit(across.name, width - 16.0);
+    // What explains the axis gives way to its name.
+    let whole = across.name;
+    let short = whole.split_once(';').map_or(whole, |(name, _)| name);
+    let name = SMALL.fit(if SMALL.width(whole) > width - 16.0 { short } else { whole }, width - 16.0);
     let half = SMALL.width(&name) / 2.0;
     let middle = f64::midpoint(left, right).min(width - half - 6.0).max(half + 6.0);
     svg.text("t-small soft", (middle, bottom + 35.0), Anchor::Middle, &name);

@@ -139,7 +139,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
                     0 => bound.name.clone(),
                     more => format!("{} and {more} more", bound.name),
                 },
-                note: bound.kind.clone(),
+                note: if bound.kind == "iops" { "IOPS".to_owned() } else { bound.kind.clone() },
                 class: if at == 0 { "narrowest" } else { "" },
                 bars: vec![Bar {
                     class: if at == 0 { "good" } else { "plain" },

@@ -39,7 +39,8 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
         let lost = rung.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
         rows.push(Row {
             name: rung.name.clone(),
-            note: loss.clone(),
+            // The name stands above it.
+            note: loss.strip_prefix(&rung.name).unwrap_or(&loss).trim_start().to_owned(),
             class: if limits { "fault" } else { "" },
             bars: vec![Bar {
                 class: if limits { "bad" } else { "good" },
@@ -225,13 +226,14 @@ pub fn time_budget(report: &CopyReport) -> Option<Figure> {
         });
         data.push([name.to_owned(), human::time(span), share]);
     }
-    let shown = |value: f64| human::time(Nanos::new(value as u64));
+    let shown = |value: f64| if value > 0.0 { human::time(Nanos::new(value as u64)) } else { "0".to_owned() };
+    let signs = Signs { notes: vec!["time of all threads together".to_owned()], ..Signs::default() };
     Some(Figure {
         id: "time-budget".to_owned(),
         title: "Where the time went".to_owned(),
         alternative: format!("{} Time is that of all threads together.", report.sentence),
         pictures: vec![picture(|width| {
-            bars(width, "Time of the copy by what it was spent on", &rows, &shown)
+            bars_with(width, "Time of the copy by what it was spent on", &rows, &shown, &signs)
         })],
         data,
     })

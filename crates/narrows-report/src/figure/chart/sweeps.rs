@@ -264,9 +264,10 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
         data: vec![("points", written(&picture_of.rates))],
         ..Line::default()
     }];
-    // A ceiling far above all else says nothing here; it is in the table.
-    for line in
-        picture_of.lines.iter().filter(|line| positive(&line.rates).iter().any(|rate| *rate <= high * 6.0))
+    let up = decades([low, high], &|value| human::rate(BytesPerSec::new(value)), "rate, logarithmic");
+    // A ceiling far above all else says nothing here, and above the axis it is not seen; it is in the table.
+    let most = up.range[1].min(high * 6.0);
+    for line in picture_of.lines.iter().filter(|line| positive(&line.rates).iter().any(|rate| *rate <= most))
     {
         all.push(Line {
             name: crate::roofline::label(line),
@@ -288,7 +289,6 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
     let ends = [picture_of.at.first().copied().unwrap_or(1.0), picture_of.at.last().copied().unwrap_or(2.0)];
     let ticks = picture_of.at.iter().map(|at| (*at, shown(*at))).collect();
     let across = Axis { range: ends, is_logarithmic: true, ticks, name };
-    let up = decades([low, high], &|value| human::rate(BytesPerSec::new(value)), "rate, logarithmic");
     let mut data = Data::new(&["ceiling", "lowest#", "highest#"]);
     for line in &picture_of.lines {
         let rates = positive(&line.rates);

@@ -268,8 +268,8 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
     let mut over = Vec::new();
     let Some(lane) = lane else {
         for item in &items {
-            over.extend(set(SMALL_STRONG, &item.title, width - 16.0, 2, false));
-            over.extend(set(SMALL, &item.detail, width - 16.0, 2, true));
+            over.extend(set(SMALL_STRONG, &item.title, width - 8.0, 4, false));
+            over.extend(set(SMALL, &item.detail, width - 8.0, 2, true));
         }
         let thick = (lines(&over) + 12.0).max(26.0);
         return Place {
