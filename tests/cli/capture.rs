@@ -90,6 +90,35 @@ fn directory(files: &[(&str, &[u8])]) -> tempfile::TempDir {
 }
 
 #[test]
+fn virtual_disks_that_differ_in_their_names_only_are_one_row_with_the_reason_once() {
+    let mut text = String::from("$ lsblk\nNAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS\n");
+    let mut functions = String::from("$ lspci\n");
+    for (number, letter) in ('a'..='p').enumerate() {
+        text += &format!("vd{letter} 253:{} 0 50G 0 disk\n", number * 16);
+        functions +=
+            &format!("00:{:02x}.0 SCSI storage controller: Red Hat, Inc. Virtio block device\n", number + 4);
+    }
+    // Another disk stands apart.
+    text += "sda 8:0 0 50G 0 disk\n";
+    let said = narrows(&["--from", "-"], (text + &functions).as_bytes());
+    let table: Vec<&str> = said
+        .out
+        .lines()
+        .skip_while(|line| !line.starts_with("target"))
+        .take_while(|line| !line.is_empty())
+        .collect();
+    let golden = "\
+target                on             at most  narrowest hop
+/dev/sda              model unknown  unknown  no hop of this path has a known ceiling (sda: its
+                                              model is not known; not looked for)
+/dev/vda to vdp (16)  virtio device  unknown  no hop of this path has a known ceiling (virtio
+                                              device: a virtual disk is as fast as its host lets it
+                                              be; adapter virtio-blk: what a virtual adapter carries
+                                              is the host's)";
+    assert_eq!(table.join("\n"), golden);
+}
+
+#[test]
 fn a_pasted_text_is_judged_like_the_machine_that_it_is_from() {
     let said = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
     assert_eq!((said.err.as_str(), said.status), ("", Some(1)));

@@ -321,6 +321,9 @@ pub struct Nic {
     pub ids: Vec<String>,
     /// The line rate of one port, decimal Gbit/s.
     pub gigabits_per_second: f64,
+    /// The line rate of one port of the slowest card with this name or id, where cards of several rates have it.
+    #[serde(default)]
+    pub slowest_gigabits_per_second: Option<f64>,
     /// Ports.
     pub ports: u8,
     /// The PCIe generation of its own end of the link.
@@ -330,6 +333,9 @@ pub struct Nic {
     /// The fastest InfiniBand generation of a port, `EDR`.
     #[serde(default)]
     pub infiniband: Option<String>,
+    /// The fastest InfiniBand generation of a port of the slowest card with this name or id, where they differ.
+    #[serde(default)]
+    pub slowest_infiniband: Option<String>,
     /// Whether it or its driver merges received frames; `false` when each costs the processor.
     #[serde(default = "yes")]
     pub offloads: bool,

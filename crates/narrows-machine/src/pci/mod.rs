@@ -23,7 +23,7 @@ pub use role::role;
 pub use state::{End, Ends, Told};
 
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::{Bytes, GtPerSec, Lanes};
+use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 
 /// A vendor and device number pair, such as `8086:8d10`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,6 +49,10 @@ pub struct PciDevice {
     pub id: Fact<PciId>,
     /// What it is called in words, vendor and device. sysfs has numbers only; `lspci` prints the name, often alone.
     pub name: Fact<String>,
+    /// What the maker of the card calls it, `Subsystem:` of `lspci`: it often says which of several cards with one chip it is.
+    pub board: Fact<String>,
+    /// The rate of a Fibre Channel port's wire as a log of the kernel tells it.
+    pub wire: Fact<BitsPerSec>,
     /// Base class, sub-class and programming interface in 24 bits, `…/class` (`0x010802` is NVMe).
     pub class: Fact<u32>,
     /// The bridge above, from the resolved sysfs path; `None` on a root bus.

@@ -35,6 +35,8 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         address,
         id: id(root, &dir),
         name: Fact::default(),
+        board: Fact::default(),
+        wire: Fact::default(),
         class: root.number(&file("class")).map(|class| u32::try_from(class & 0xff_ffff).unwrap_or_default()),
         parent: place.parent,
         domain_owner: place.domain_owner,

@@ -96,6 +96,15 @@ pub fn infiniband(generation: &str) -> Option<BitsPerSec> {
     Some(BitsPerSec::new(gigabits * 1e9))
 }
 
+/// What a Fibre Channel port of this generation carries of data in one direction, 4 for 4GFC: 100 MB/s for each, at every
+/// generation. Up to 8GFC that is 0.8 of a line of 1.0625 Gbit/s for each (8b/10b); 16GFC and 32GFC run 14.025 and 28.05
+/// Gbit/s with 64b/66b, 64GFC 57.8 Gbit/s with 256b/257b and error correction (FC-PI-5, FC-PI-6, FC-PI-7; FCIA, "Fibre
+/// Channel Roadmap", column of throughput). `None` for numbers that name no generation.
+pub fn fibre_channel(generation: u32) -> Option<BytesPerSec> {
+    let is_known = generation.is_power_of_two() && generation <= 128;
+    is_known.then(|| BytesPerSec::new(f64::from(generation) * 100e6))
+}
+
 /// What a card gets of its slot, as TCP data: frames with their descriptors (see
 /// [`super::pcie::packets::Wire::frames_received`]) at `slot`, the link's rate for packets with skip sets off, and
 /// MTU − 52 bytes of data in each frame of MTU + 14.
@@ -156,6 +165,19 @@ mod tests {
         assert_eq!(infiniband("HDR100"), infiniband("EDR"));
         assert_eq!(infiniband("Ethernet"), None);
         assert_eq!(usual_payload(GtPerSec::GEN2), Bytes::new(128));
+    }
+
+    #[test]
+    fn generations_of_fibre_channel_have_their_rates() {
+        // Lines of 8.5, 14.025 and 28.05 Gbit/s after 8b/10b and 64b/66b, of which frames of 2112 of 2148 bytes and gaps of
+        // 24 bytes leave 95 to 97 %.
+        for (generation, line) in [(8, 8.5 * 0.8), (16, 14.025 * 64.0 / 66.0), (32, 28.05 * 64.0 / 66.0)] {
+            let frames = line * 1e9 / 8.0 * 2112.0 / (2148.0 + 24.0);
+            let rate = fibre_channel(generation).unwrap().get();
+            assert!((rate / frames - 1.0).abs() < 0.04, "{generation}: {rate} {frames}");
+        }
+        assert_eq!(fibre_channel(10), None);
+        assert_eq!(fibre_channel(0), None);
     }
 
     proptest! {

@@ -9,6 +9,7 @@ pub mod import;
 mod ink;
 mod ladder;
 mod latency;
+mod letters;
 mod observed;
 mod overview;
 mod peers;

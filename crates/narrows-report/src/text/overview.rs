@@ -1,9 +1,10 @@
 //! Every path of a machine: one line for each target, alike ones together.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::rate::Scale;
-use super::{Tone, adapters, hints, observed, rate};
+use super::{Tone, adapters, hints, letters, observed, rate};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
@@ -29,7 +30,8 @@ struct Group<'a> {
 struct Limit<'a> {
     rate: Option<BytesPerSec>,
     shown: String,
-    hop: &'a str,
+    /// The name of the hop; where none is known the reason, without the names of the devices.
+    hop: Cow<'a, str>,
     kind: &'static str,
     /// Whether each path of the group has such a hop of its own.
     own: bool,
@@ -78,7 +80,8 @@ fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> 
     for path in paths {
         let (what, limit, faults) = (what(path), limit(path), broken.on(path));
         let codes: Vec<String> = faults.iter().map(|(code, _)| code.clone()).collect();
-        let alike = (what.clone(), limit.shown.clone(), limit.kind, limit.next.clone(), codes);
+        let reason = limit.rate.is_none().then(|| limit.hop.clone());
+        let alike = (what.clone(), limit.shown.clone(), limit.kind, reason, limit.next.clone(), codes);
         let place = *places.entry(alike).or_insert(groups.len());
         match groups.get_mut(place) {
             Some(group) => {
@@ -191,7 +194,9 @@ fn medium(hop: &HopView) -> String {
         return "model unknown".to_owned();
     }
     let model = name.strip_suffix(')').and_then(|name| name.strip_suffix(device(hop))?.strip_suffix(" ("));
-    model.unwrap_or(name).to_owned()
+    // `virtio device vda`; what a server is called says which it is.
+    let kind = || name.strip_suffix(device(hop)).filter(|_| hop.kind == HopKind::Device)?.strip_suffix(' ');
+    model.or_else(kind).unwrap_or(name).to_owned()
 }
 
 /// A layer without the name of its device: `md raid5, 11 members`, `dm-crypt`.
@@ -213,7 +218,7 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
         return Limit {
             rate: None,
             shown: "unknown".to_owned(),
-            hop: reason,
+            hop: Cow::Owned(without_names(reason, path)),
             kind: "",
             own: false,
             next: (String::new(), String::new()),
@@ -224,7 +229,7 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
     Limit {
         rate: ceiling.path_bytes_per_second,
         shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
-        hop: &hop.name,
+        hop: Cow::Borrowed(hop.name.as_str()),
         kind: hop.kind.as_str(),
         own: false,
         next: next.map(|(hop, ceiling)| (hop, words(ceiling))).map_or_else(
@@ -235,6 +240,31 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
             },
         ),
     }
+}
+
+/// A text about a path without the names of its devices, which stand before it: what is so of many disks is said once.
+fn without_names(text: &str, path: &PathView) -> String {
+    let mut text = text.to_owned();
+    for name in path.hops.iter().map(device).filter(|name| !name.is_empty()) {
+        for before in [" at ", " "] {
+            text = without(&text, &format!("{before}{name}"));
+        }
+    }
+    text
+}
+
+/// A text without `what`, but where it goes on as a word does.
+fn without(text: &str, what: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(what) {
+        left += before;
+        if behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')) {
+            left += what;
+        }
+        rest = behind;
+    }
+    left + rest
 }
 
 fn at<'a>(path: &'a PathView, id: Option<&String>, write: bool) -> Option<(&'a HopView, &'a CeilingView)> {
@@ -301,7 +331,10 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
     ];
     let mut table = Table::new("Every storage path and its narrowest hop", 0, columns);
     for group in groups {
-        let targets = group.targets.iter().map(|target| (*target).to_owned()).collect();
+        let targets = match letters::span(&group.targets) {
+            Some(span) => vec![span],
+            None => group.targets.iter().map(|target| (*target).to_owned()).collect(),
+        };
         let bar = group.limit.rate.zip(scale);
         let bar = bar.map_or_else(Cell::default, |(rate, scale)| Cell::bar(scale.share(rate)));
         let hop = match group.limit.rate {

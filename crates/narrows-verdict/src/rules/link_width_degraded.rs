@@ -39,7 +39,7 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
 fn is_enough(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> bool {
     let carries = judged.subject.ceilings.get(link.index).and_then(|ceilings| ceilings.read.rate());
     let wires = need::wires(context, link);
-    wires.zip(carries).is_some_and(|(wires, carries)| wires.get() <= carries.get())
+    wires.zip(carries).is_some_and(|(wires, carries)| wires.most.get() <= carries.get())
 }
 
 /// The finding of a link that has lost lanes that its device does not miss.

@@ -2,17 +2,22 @@
 //!
 //! It is arithmetic: the rates of a network card's ports, or the narrowest hop that each path behind the link has of its
 //! own, added up. Drives and adapters of which nothing is known may need all that their link could carry, for they are
-//! made to fill it; the link of a network card is as often wider than its wires need.
+//! made to fill it; the link of a network card is as often wider than its wires need. What the wires of a Fibre Channel
+//! adapter carry bounds what its disks can ask for.
+
+mod names;
 
 use std::collections::BTreeMap;
 
-use narrows_base::catalog::catalog;
+use narrows_base::catalog::{Nic, catalog};
+use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::pci::PciDevice;
-use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::{Direction, fabric};
 use narrows_model::path::{HopId, Target};
 
 use super::super::case::Case;
+use super::super::finding::Evidence;
 use super::super::link::Link;
 use super::Context;
 
@@ -23,18 +28,51 @@ pub(super) enum Need {
     More,
     /// It needs no more.
     Met,
-    /// It is a network card of which no text tells what its wires carry.
+    /// Its wires carry less or more: no text tells, or cards of several rates have its name.
     Unknown,
     /// No text tells what kind of device it is.
     UnknownKind,
 }
 
+/// What the wires of a card can carry in one direction; both are the same but where cards of several rates have one name.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Wires {
+    /// At least.
+    pub(super) least: BytesPerSec,
+    /// At most.
+    pub(super) most: BytesPerSec,
+}
+
+impl Wires {
+    fn of(rate: BytesPerSec) -> Self {
+        Self { least: rate, most: rate }
+    }
+
+    fn against(self, offered: BytesPerSec) -> Need {
+        match offered.get() {
+            offered if self.most.get() <= offered => Need::Met,
+            offered if self.least.get() > offered => Need::More,
+            _ => Need::Unknown,
+        }
+    }
+}
+
 /// What hangs behind a link, over all paths that cross it, against what it offers.
 pub(super) fn of(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> Need {
-    let against = |wanted: BytesPerSec| if wanted.get() > offered.get() { Need::More } else { Need::Met };
-    if let Some(wires) = wires(context, link) {
-        return against(wires);
+    let wires = wires(context, link).map(|wires| wires.against(offered));
+    match wires {
+        // Disks behind wires that carry more may ask for less than both.
+        Some(wires) if link.is_storage() && wires != Need::Met => match behind(context, link, offered) {
+            Need::Met => Need::Met,
+            _ => wires,
+        },
+        Some(wires) => wires,
+        None => behind(context, link, offered),
     }
+}
+
+/// What the devices that are known behind a link can ask for, against what it offers.
+fn behind(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -> Need {
     let mut behind: BTreeMap<HopId, BytesPerSec> = BTreeMap::new();
     for judged in context.judged {
         let case = judged.case(Direction::Read);
@@ -46,7 +84,8 @@ pub(super) fn of(context: &Context<'_>, link: &Link<'_>, offered: BytesPerSec) -
             None => return Need::More,
         };
     }
-    against(behind.values().copied().sum::<BytesPerSec>())
+    let wanted: BytesPerSec = behind.values().copied().sum();
+    if wanted.get() > offered.get() { Need::More } else { Need::Met }
 }
 
 /// Whether the path is that of a function alone, of which no class is known.
@@ -80,14 +119,26 @@ const LINE_RATES: &[(&str, f64)] = &[
 /// Drivers of network cards from which no class follows: they serve Ethernet and InfiniBand.
 const OF_BOTH: [&str; 2] = ["mlx4_core", "mlx5_core"];
 
-/// What the ports of a network card can carry together, by the rate of each; `None` for everything else, and where the rate
-/// of one port is not known.
-pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<BytesPerSec> {
+/// What the ports of a network card or Fibre Channel adapter can carry together, by the rate of each; `None` for everything
+/// else, and where the rate of one port is not known.
+pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<Wires> {
     let card = link.link.device.address.card();
-    let functions = context.machine.pci.values().filter(|port| port.address.card() == card);
-    let rates: Option<Vec<BytesPerSec>> =
-        functions.map(|port| is_port(port).then(|| port_rate(context, port)).flatten()).collect();
-    rates.filter(|rates| !rates.is_empty()).map(|rates| rates.into_iter().sum())
+    let all = || context.machine.pci.values().filter(|port| port.address.card() == card);
+    // The functions for Fibre Channel of a converged adapter have the same wires as those for Ethernet.
+    let has_network = all().any(is_port);
+    let functions: Vec<&PciDevice> = all().filter(|port| !(has_network && is_fibre_channel(port))).collect();
+    let count = match functions.as_slice() {
+        [port] => named(port).find_map(names::ports).map_or(1.0, f64::from),
+        _ => 1.0,
+    };
+    let mut together = Wires::of(BytesPerSec::new(0.0));
+    for port in &functions {
+        let rate =
+            if is_port(port) || is_fibre_channel(port) { port_rate(context, port)? } else { return None };
+        together =
+            Wires { least: together.least + rate.least * count, most: together.most + rate.most * count };
+    }
+    (!functions.is_empty()).then_some(together)
 }
 
 /// Whether a function is a port of a network card, by its class or, where a log leaves that out, by its driver.
@@ -101,42 +152,77 @@ fn is_port(function: &PciDevice) -> bool {
     function.is_network() || function.class.value().is_none() && by_driver()
 }
 
-/// The line rate of one port: what its wire runs at, else what its driver, its id or its name says of its kind.
-pub(super) fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<BytesPerSec> {
+/// The sub-class of InfiniBand among networks, and the one that older adapters have instead.
+const INFINIBAND: [u32; 2] = [0x0207, 0x0c06];
+
+fn is_fibre_channel(function: &PciDevice) -> bool {
+    function.class.value().is_some_and(|class| class >> 8 == 0x0c04)
+}
+
+fn is_infiniband(function: &PciDevice) -> bool {
+    function.class.value().is_some_and(|class| INFINIBAND.contains(&(class >> 8)))
+}
+
+/// What a function is called: what the maker of the card says, who knows which card it is, before the name of its chip.
+fn named(port: &PciDevice) -> impl Iterator<Item = &str> {
+    port.board.value().into_iter().chain(port.name.value()).map(String::as_str)
+}
+
+/// What a network card or Fibre Channel adapter is called, from which its line rate may follow.
+pub(super) fn called(context: &Context<'_>, link: &Link<'_>) -> Option<Evidence> {
+    let port = context.machine.pci.get(&link.link.device.address)?;
+    let says_rate = |fact: &&Fact<String>| fact.value().is_some_and(|name| stated(name, port).is_some());
+    let fact = [&port.board, &port.name].into_iter().find(says_rate).unwrap_or(&port.name);
+    let is_wired = is_port(port) || is_fibre_channel(port);
+    let name = fact.value().filter(|_| is_wired)?;
+    Some(Evidence::new("the card is called", name, fact.source().as_str()))
+}
+
+/// The line rate of one port: what its wire runs at, else what its driver, its names or its id say of its kind.
+pub(super) fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<Wires> {
     let mut nics = context.machine.nics.values();
     let wire = nics.find(|nic| nic.pci == Some(port.address)).and_then(|nic| nic.speed.get());
+    if let Some(wire) = wire.or(port.wire.value().copied()) {
+        return Some(Wires::of(wire.bytes_per_sec()));
+    }
     let by_driver = || {
         let driver = port.driver.value()?;
-        LINE_RATES.iter().find(|(name, _)| name == driver).map(|(_, rate)| *rate)
+        LINE_RATES.iter().find(|(name, _)| name == driver).map(|(_, rate)| megabits(*rate))
     };
     let by_id = || {
         let id = port.id.value()?.to_string();
-        let card = catalog().nics.iter().find(|card| card.ids.contains(&id))?;
-        Some(card.gigabits_per_second * 1000.0)
+        Some(published(catalog().nics.iter().find(|card| card.ids.contains(&id))?, port))
     };
-    let by_name = || named_rate(port.name.value()?);
     // Cards of one kind that differ in their plugs have ids of their own and one line rate: T520-CR, T520-SO.
-    let by_words = || Some(catalog().nic_by_words(port.name.value()?)?.gigabits_per_second * 1000.0);
-    let known = || by_driver().or_else(by_id).or_else(by_name).or_else(by_words);
-    let rate = wire.or_else(|| known().map(BitsPerSec::from_mbit))?;
-    Some(rate.bytes_per_sec())
+    let by_words = || named(port).find_map(|name| Some(published(catalog().nic_by_words(name)?, port)));
+    let by_name = || named(port).find_map(|name| stated(name, port));
+    let by_plain_name = || names::plain_ethernet(port.name.value()?).map(megabits);
+    by_driver().or_else(by_name).or_else(by_id).or_else(by_plain_name).or_else(by_words)
 }
 
-/// The line rate that the name of a card states, in Mbit/s: `82599ES 10-Gigabit SFI/SFP+`, `X710 for 10GbE SFP+`, `RTL8125
-/// 2.5GbE`, `BCM5720 Gigabit Ethernet`. The greatest of several.
-fn named_rate(name: &str) -> Option<f64> {
-    let lower = name.to_ascii_lowercase();
-    let stated = lower.match_indices('g').filter_map(|(at, _)| {
-        let (before, behind) = (lower.get(..at)?, lower.get(at..)?);
-        let is_unit = ["gigabit", "gbe", "gb ", "gbase", "g "].iter().any(|unit| behind.starts_with(unit));
-        let before = before.trim_end_matches(['-', ' ']);
-        let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
-        let rate: f64 = if is_unit { number.parse().ok()? } else { return None };
-        (rate > 0.0 && rate <= 1600.0).then_some(rate * 1000.0)
-    });
-    let most = stated.max_by(f64::total_cmp);
-    let plain = || lower.contains("gigabit").then_some(1000.0);
-    most.or_else(plain).or_else(|| lower.contains("fast ethernet").then_some(100.0))
+fn megabits(rate: f64) -> Wires {
+    Wires::of(BitsPerSec::from_mbit(rate).bytes_per_sec())
+}
+
+/// The line rate that a name states, in the terms of the network that the port is for.
+fn stated(name: &str, port: &PciDevice) -> Option<Wires> {
+    let infiniband = || names::infiniband(name).map(Wires::of);
+    let ethernet = || names::ethernet(name).map(megabits);
+    if is_fibre_channel(port) {
+        return names::fibre_channel(name).or_else(ethernet);
+    }
+    if is_infiniband(port) { infiniband().or_else(ethernet) } else { ethernet().or_else(infiniband) }
+}
+
+/// The line rate of a published card. One id may stand for several cards.
+fn published(card: &Nic, port: &PciDevice) -> Wires {
+    let generation = |name: &Option<String>| Some(fabric::infiniband(name.as_deref()?)?.bytes_per_sec());
+    if let Some(most) = generation(&card.infiniband).filter(|_| is_infiniband(port)) {
+        return Wires { least: generation(&card.slowest_infiniband).unwrap_or(most), most };
+    }
+    let most = megabits(card.gigabits_per_second * 1000.0).most;
+    let least = card.slowest_gigabits_per_second.map_or(most, |rate| megabits(rate * 1000.0).least);
+    Wires { least, most }
 }
 
 /// The narrowest known hop between a link and the application that belongs to one device, in that device's own bytes.
@@ -161,22 +247,4 @@ fn demand(case: &Case<'_>, link: &narrows_model::path::Hop) -> Option<(HopId, By
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_of_a_card_states_its_line_rate() {
-        for (name, megabits) in [
-            ("Broadcom NetXtreme BCM5720 2-port Gigabit Ethernet PCIe", Some(1000.0)),
-            ("Intel 82599ES 10-Gigabit SFI/SFP+ Network Connection", Some(10_000.0)),
-            ("Intel Ethernet Controller X710 for 10GbE SFP+", Some(10_000.0)),
-            ("Realtek RTL8125 2.5GbE Controller", Some(2500.0)),
-            ("Intel Ethernet Controller 10G X550T", Some(10_000.0)),
-            ("Broadcom BCM57414 NetXtreme-E 10Gb/25Gb RDMA", Some(25_000.0)),
-            ("Qualcomm Atheros AR8132 Fast Ethernet", Some(100.0)),
-            ("Mellanox MT27800 Family [ConnectX-5]", None),
-        ] {
-            assert_eq!(named_rate(name), megabits, "{name}");
-        }
-    }
-}
+mod tests;

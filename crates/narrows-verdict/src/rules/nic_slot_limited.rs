@@ -18,10 +18,10 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
 
 /// A card of which no text tells what it could do, and whose ports are known by its driver or name alone.
 fn of_card(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    if link.device_width().is_some() || link.link.part.why_fixed().is_some() {
+    if link.device_width().is_some() || link.link.part.why_fixed().is_some() || link.is_storage() {
         return None;
     }
-    let wires = need::wires(context, link)?;
+    let wires = need::wires(context, link)?.least;
     let carries = judged.case(Direction::Read).ceiling(link.index)?.rate()?;
     if carries.get() >= wires.get() {
         return None;

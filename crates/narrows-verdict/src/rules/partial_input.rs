@@ -136,7 +136,7 @@ fn without_link(context: &Context<'_>) -> Option<String> {
         .collect();
     let may_be_fast = |port: &PciDevice| {
         let is_wired = port.is_network() && port.class.value().is_some_and(|class| class >> 8 != WIRELESS);
-        is_wired && super::need::port_rate(context, port).is_none_or(|rate| rate.get() >= FAST)
+        is_wired && super::need::port_rate(context, port).is_none_or(|rate| rate.most.get() >= FAST)
     };
     let ports = context.machine.pci.values().filter(|port| port.address.bus != 0 && may_be_fast(port));
     let cards: BTreeSet<PciAddress> =

@@ -152,6 +152,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
             .with_evidence(link.width_evidence())
             .with_evidence(link.speed_evidence())
             .with_evidence(claim.iter().map(Claim::evidence))
+            .with_evidence(need::called(context, link))
             .with_advice(advice),
     )
 }

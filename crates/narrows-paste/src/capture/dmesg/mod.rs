@@ -6,6 +6,7 @@
 mod aer;
 mod ata;
 mod driver;
+mod fc;
 mod link;
 mod md;
 mod mmc;
@@ -86,6 +87,7 @@ impl Boot {
             ata::take_controller(self, device, line),
             scsi::take_controller(self, device, line),
             nic::take(self, device, line),
+            fc::take(self, device, line),
             pci::bind(self, device, line),
         ];
         known.contains(&true)

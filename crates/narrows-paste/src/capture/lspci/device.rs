@@ -182,6 +182,11 @@ fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     };
     device.driver = word(["Kernel driver in use", "Driver"]);
     device.slot = word(["Physical Slot", "PhySlot"]);
+    if let Some(record) = line(["Subsystem", "SDevice"]) {
+        let (name, _) = head::split_id(&record.text);
+        device.board =
+            head::kept(name).map_or_else(Fact::default, |name| Fact::known(name, text.source(record.line)));
+    }
     device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
     device.iommu_group =
         number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());

@@ -154,11 +154,15 @@ impl Fill for PciDevice {
             buses,
             best_link,
             name,
+            board,
+            wire,
             port,
             acs,
         } = other;
         self.id.fill(id, than);
         self.name.fill(name, than);
+        self.board.fill(board, than);
+        self.wire.fill(wire, than);
         self.port.fill(port, than);
         self.acs.fill(acs, than);
         self.class.fill(class, than);

@@ -24,6 +24,24 @@ fn a_list_gives_names_and_classes_and_says_what_it_lacks() {
 }
 
 #[test]
+fn a_card_has_the_name_that_its_maker_gave_it_also_where_mail_broke_it() {
+    // Names of pci-ids.ucw.cz: device 10df:e300 and its subsystem 10df:e320.
+    let part = read_words(
+        "3b:00.0 Fibre Channel [0c04]: Emulex Corporation LPe31000/LPe32000 Series 16Gb/32Gb Fibre Channel Adapter [10df:e300]\n\
+         \tSubsystem: Emulex Corporation LPe32002-M2-D 2-Port 32Gb Fibre\nChannel Adapter\n\
+         \tControl: I/O- Mem+ BusMaster+\n3b:00.1 Fibre Channel [0c04]: Emulex Corporation LPe31000 [10df:e300]\n\
+         \tSubsystem: Emulex Corporation Device [10df:e320]\n\
+         Slot:\t3c:00.0\nClass:\tEthernet controller\nVendor:\tIntel Corporation\nDevice:\tEthernet Controller X710\n\
+         SDevice:\tEthernet 10G 4P X710 Adapter\n",
+    );
+    let name = |address: &str| part.machine.pci[&at(address)].board.get();
+    let whole = "Emulex Corporation LPe32002-M2-D 2-Port 32Gb Fibre Channel Adapter";
+    assert_eq!(name("3b:00.0").as_deref(), Some(whole));
+    assert_eq!(name("3b:00.1").as_deref(), Some("Emulex Corporation Device"));
+    assert_eq!(name("3c:00.0").as_deref(), Some("Ethernet 10G 4P X710 Adapter"));
+}
+
+#[test]
 fn a_name_that_follows_a_long_line_is_its_own() {
     let part = read_words(
         "00:00.0 Host bridge: Advanced Micro Devices, Inc. [AMD/ATI] RD9x0/RX980 Host Bridge (rev 02)\n\
