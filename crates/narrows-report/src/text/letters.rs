@@ -9,7 +9,7 @@ const LEAST: usize = 4;
 /// More letters than the kernel gives.
 const LONGEST: usize = 5;
 
-/// All of the names in one, where they are disks without a gap: `/dev/vda to vdp (16)`.
+/// All of the names in one, where they are disks without a gap: `/dev/vd[a-p] ×16`, as a shell would have them.
 pub(super) fn span(names: &[&str]) -> Option<String> {
     let disks: Option<Vec<(&str, usize, &str)>> = names.iter().map(|name| place(name)).collect();
     let mut disks = disks.filter(|disks| disks.len() >= LEAST)?;
@@ -18,8 +18,13 @@ pub(super) fn span(names: &[&str]) -> Option<String> {
         [(kind, place, _), (next_kind, next, _)] => kind == next_kind && place + 1 == *next,
         _ => false,
     });
-    let ((_, _, first), (_, _, last)) = disks.first().zip(disks.last())?;
-    kept.then(|| format!("/dev/{first} to {last} ({})", disks.len()))
+    let ((kind, _, first), (_, _, last)) = disks.first().zip(disks.last())?;
+    let letter = |name: &str| name.strip_prefix(kind).filter(|letters| letters.len() == 1).map(str::to_owned);
+    let name = match (letter(first), letter(last)) {
+        (Some(first), Some(last)) => format!("{kind}[{first}-{last}]"),
+        _ => format!("{first} to {last}"),
+    };
+    kept.then(|| format!("/dev/{name} ×{}", disks.len()))
 }
 
 /// The kind of a disk, its place among them (`a` is 1, `z` 26, `aa` 27), and its name.
@@ -42,8 +47,8 @@ mod tests {
             let names: Vec<String> = letters.iter().map(|letters| format!("/dev/{letters}")).collect();
             span(&names.iter().map(String::as_str).collect::<Vec<_>>())
         };
-        assert_eq!(of(&["vda", "vdb", "vdc", "vdd"]).as_deref(), Some("/dev/vda to vdd (4)"));
-        assert_eq!(of(&["sdaa", "sdy", "sdz", "sdab"]).as_deref(), Some("/dev/sdy to sdab (4)"));
+        assert_eq!(of(&["vda", "vdb", "vdc", "vdd"]).as_deref(), Some("/dev/vd[a-d] ×4"));
+        assert_eq!(of(&["sdaa", "sdy", "sdz", "sdab"]).as_deref(), Some("/dev/sdy to sdab ×4"));
         for apart in [
             &["vda", "vdb", "vdc"][..],
             &["vda", "vdb", "vdc", "vde"],
