@@ -1,5 +1,7 @@
 //! A lab was killed, its journal is genuine, and then somebody used the device.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -143,8 +145,18 @@ fn wait(what: &str, mut is_so: impl FnMut() -> bool) -> Result<()> {
 /// A mount of the lab's own namespace goes with its last process; here it is made sure.
 fn release(device: &Device) -> Result<()> {
     wait("the lab's file system stays mounted", || {
-        succeeds("! grep -q \"$1\" /proc/[0-9]*/mountinfo 2>/dev/null", &[device.node()])
+        succeeds("! grep -q \"$1\" /proc/[0-9]*/mountinfo 2>/dev/null", &[device.node()]) && is_let_go(device)
     })
+}
+
+/// Whether the kernel has let go of the slices: the last block of a file system is written after it is gone from all mounts, and
+/// what is written then is nobody's foreign byte.
+fn is_let_go(device: &Device) -> bool {
+    let alone = |number: &str| {
+        let node = format!("{}p{number}", device.node());
+        OpenOptions::new().read(true).custom_flags(nix::libc::O_EXCL).open(node).is_ok()
+    };
+    slices(device).iter().all(|(number, ..)| alone(number))
 }
 
 /// Number, start and length of the partitions that the kernel knows on a device, as text.
