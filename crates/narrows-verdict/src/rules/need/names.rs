@@ -90,6 +90,8 @@ pub(super) fn ethernet(name: &str) -> Option<f64> {
         let is_unit =
             ["gigabit", "gige", "gbe", "gb ", "gbase", "g "].iter().any(|unit| behind.starts_with(unit));
         let before = before.trim_end_matches(['-', ' ']);
+        // `802.11g` is a standard of wireless networks and no rate.
+        let is_unit = is_unit && !before.ends_with("802.11");
         let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
         let rate: f64 = if is_unit { number.parse().ok()? } else { return None };
         (rate > 0.0 && rate <= 1600.0).then_some(rate * 1000.0)
@@ -139,6 +141,7 @@ mod tests {
             ("MT26478 [ConnectX EN 40GigE, PCIe 2.0 5GT/s]", Some(40_000.0)),
             ("ConnectX-5 EN network interface card, 10/25GbE dual-port SFP28, PCIe3.0 x8", Some(25_000.0)),
             ("Mellanox MT27800 Family [ConnectX-5]", None),
+            ("Broadcom BCM4318 [AirForce One 54g] 802.11g Wireless LAN Controller", None),
         ] {
             assert_eq!(ethernet(name).or_else(|| plain_ethernet(name)), megabits, "{name}");
         }
