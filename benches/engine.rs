@@ -5,10 +5,11 @@
 //!    with every latency recorded, and fio's io_uring engine at its best (registered file and buffers, the same batches,
 //!    no random map) with its usual latency recording. When `NARROWS_T_IO_URING` names a build of fio's `t/io_uring`, it
 //!    runs as well, without latency recording: in turns, and at the same time on the same CPU (`engine/uring.rs`).
-//! 3. The same reads of a block device in memory, past the page cache: `NARROWS_BENCH_MEMORY_DEVICE=/dev/ram0`, or one that
+//! 3. Sixteen cached files at once on two CPUs, a worker for each, and two workers beside twice one (`engine/many.rs`).
+//! 4. The reads of 2 of a block device in memory, past the page cache: `NARROWS_BENCH_MEMORY_DEVICE=/dev/ram0`, or one that
 //!    is made (`engine/memory.rs`); else that says `skipped: …`.
-//! 4. `narrows copy` beside `cp -a` on the same tree (`engine/copying.rs`).
-//! 5. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 1 s, and the bytes that the
+//! 5. `narrows copy` beside `cp -a` on the same tree (`engine/copying.rs`).
+//! 6. 1 MiB sequential reads of a scratch file in `target/bench` past the page cache for 1 s, and the bytes that the
 //!    counters of the disk below saw meanwhile. `NARROWS_BENCH_DEVICE=/dev/…` reads that device, read-only, instead.
 //!
 //! Rounds of ours and theirs alternate. A ratio is the median of the ratios of the rounds. Everything is written to
@@ -23,6 +24,8 @@
 
 #[path = "engine/copying.rs"]
 mod copying;
+#[path = "engine/many.rs"]
+mod many;
 #[path = "engine/memory.rs"]
 mod memory;
 #[path = "engine/uring.rs"]
@@ -67,6 +70,8 @@ const PARTS: &[Part] = &[
     ("nop", "nop", |_| nop()),
     ("null", "nop_against_fio_null", |_| nop_beside_null()),
     ("cached", "cached_random_read", cached_reads),
+    ("many", "many_files", many::beside_fio),
+    ("workers", "second_worker", many::second_worker),
     ("memory", "memory_device_random_read", |_| memory_reads()),
     ("copy", "copy", copying::beside_cp),
     ("device", "device_bytes", device_bytes),
@@ -323,11 +328,18 @@ fn narrows_reads(subject: &Subject<'_>, size: u64, warm_up: Nanos, duration: Nan
 
 /// The IOPS of fio for random reads at the same depth, with no map of what was read.
 fn fio(special: &[&str]) -> Outcome<f64> {
+    let place = [format!("--iodepth={DEPTH}"), format!("--cpus_allowed={CPU}")];
+    let options: Vec<&str> = place.iter().map(String::as_str).chain(special.iter().copied()).collect();
+    fio_sum(&[&["--name=peer"], &options[..]].concat())
+}
+
+/// What all jobs of fio give together, in IOPS.
+fn fio_sum(jobs: &[&str]) -> Outcome<f64> {
     let output = Command::new("fio")
-        .args(["--name=peer", "--rw=randread", "--norandommap", "--direct=0", "--invalidate=0"])
+        .args(["--name=global", "--rw=randread", "--norandommap", "--direct=0", "--invalidate=0"])
         .args(["--time_based", "--ramp_time=200ms", "--thread", "--output-format=json"])
-        .args([format!("--iodepth={DEPTH}"), format!("--runtime={SECONDS}"), format!("--cpus_allowed={CPU}")])
-        .args(special)
+        .arg(format!("--runtime={SECONDS}"))
+        .args(jobs)
         .output()
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => "fio is not installed".to_owned(),
@@ -336,7 +348,9 @@ fn fio(special: &[&str]) -> Outcome<f64> {
     let text = String::from_utf8(output.stdout)?;
     let start = text.find('{').ok_or_else(|| String::from_utf8_lossy(&output.stderr).into_owned())?;
     let result: Value = serde_json::from_str(&text[start..])?;
-    result["jobs"][0]["read"]["iops"].as_f64().ok_or_else(|| "no IOPS in fio's output".into())
+    let jobs = result["jobs"].as_array().ok_or("no jobs in fio's output")?;
+    let iops = |job: &Value| job["read"]["iops"].as_f64().ok_or_else(|| "no IOPS in fio's output".into());
+    jobs.iter().map(iops).sum()
 }
 
 /// What to read for the comparison with the disk's counters, and the disk's number.

@@ -14,6 +14,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut matrix: Option<Matrix> = None;
     let mut begins: Option<(usize, String)> = None;
     let mut broken: Option<String> = None;
+    let mut lost: Vec<usize> = Vec::new();
     for (number, line) in page.lines() {
         let bare = line.trim();
         let line = bare;
@@ -28,8 +29,11 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             let test = test.clone().unwrap_or_else(|| line.trim_end_matches(" bandwidth (GB/s)").to_owned());
             matrix = Some(Matrix { line: number, test, ..Matrix::default() });
         } else if let Some(rest) = line.strip_prefix("SUM ").or_else(|| line.strip_prefix("&&&& PERF ")) {
-            if let Some(matrix) = &mut matrix {
-                matrix.sum = rest.split_whitespace().nth(1).and_then(leading).map(|(sum, _)| sum);
+            match &mut matrix {
+                Some(matrix) => {
+                    matrix.sum = rest.split_whitespace().nth(1).and_then(leading).map(|(sum, _)| sum)
+                }
+                None => lost.push(number),
             }
         } else if line.starts_with("ASSERT in expression") || line.starts_with("[CUDA_ERROR") {
             put(&mut found, page, matrix.take(), begins.take());
@@ -54,6 +58,9 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
     }
     put(&mut found, page, matrix, begins);
+    if let Some(run) = found.last_mut() {
+        run.unread.extend(lost);
+    }
     found
 }
 
@@ -84,6 +91,9 @@ fn put(found: &mut Vec<Imported>, page: &Page<'_>, matrix: Option<Matrix>, begin
         found.push(imported);
     }
     if let (Some(matrix), Some(run)) = (matrix, found.last_mut()) {
+        if matrix.rows.is_empty() {
+            run.unread.push(matrix.line);
+        }
         matrix.add_to(run);
     }
 }
@@ -124,6 +134,24 @@ mod tests {
         assert!(broken != BODY);
         let cells = |body: &str| read(&Page { name: "x", body })[0].measurements.len();
         assert_eq!(cells(&broken), cells(BODY));
+    }
+
+    #[test]
+    fn a_matrix_without_its_heading_or_its_rows_is_said_to_be_unread() {
+        let unread = |body: &str| -> Vec<usize> {
+            read(&Page { name: "x", body }).iter().flat_map(|run| run.unread.clone()).collect()
+        };
+        assert_eq!(unread(BODY), Vec::<usize>::new());
+        let sum = BODY.lines().position(|line| line.starts_with("SUM host_to_device")).unwrap() + 1;
+        let heading = "memcpy CE CPU(row) -> GPU(column) bandwidth (GB/s)";
+        assert_eq!(unread(&BODY.replace(heading, "memcpy CE CPU(row) ->")), [sum]);
+        let row = "0     25.50     24.26     23.90     26.30     26.28     26.38     26.09     26.31";
+        let cut = BODY.replace(row, "0     25.50     24.26     23.90");
+        assert_eq!(unread(&cut), [BODY.lines().position(|line| line == heading).unwrap() + 1]);
+        // What is N/A was read.
+        let none =
+            "Running t.\nmemcpy CE GPU(row) -> GPU(column) bandwidth (GB/s)\n   0\n0  N/A\n\nSUM t 0.00\n";
+        assert_eq!(unread(none), Vec::<usize>::new());
     }
 
     #[test]
