@@ -53,9 +53,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     found
 }
 
-/// What hdparm says of a read that failed (hdparm.c, `read_big_block`), which may stand behind the name of the timing.
+/// What hdparm says of a read that failed (hdparm.c, `read_big_block`), which may stand behind the name of the timing, and of
+/// timings that its old versions did not believe themselves.
 fn failure(line: &str) -> Option<&str> {
-    let at = line.find("read() failed:").or_else(|| line.find("read() hit EOF"))?;
+    let said = ["read() failed:", "read() hit EOF", "suspicious results:"];
+    let at = said.iter().find_map(|words| line.find(words))?;
     line.get(at..)
 }
 
@@ -88,7 +90,8 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, 
     };
     let mut measured = Measured::new(number, work);
     // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.
-    measured.memory_only = label.contains("cached reads");
+    // Old versions have another name for the cached reads.
+    measured.memory_only = ["cached reads", "buffer-cache reads"].iter().any(|name| label.contains(name));
     let side = Side {
         bytes_per_second: BytesPerSec::new(rate.value() * factor(rate_unit)),
         bytes: to_bytes(amount.value() * factor(unit)),
@@ -133,6 +136,20 @@ mod tests {
             (1, &["read() failed: Input/output error".to_owned()][..])
         );
         assert!(read(&Page { name: "x", body: "our read() failed: no\n Timing x\n" }).is_empty());
+    }
+
+    #[test]
+    fn old_versions_read_a_buffer_cache_and_doubt_what_they_measured() {
+        let body = "/dev/hdc:\n Timing buffer-cache reads:   128 MB in 30.58 seconds =  4.19 MB/sec\n \
+            Timing buffered disk reads:  64 MB in 20.98 seconds =  3.05 MB/sec\n\
+            Hmm.. suspicious results: probably not enough free memory for a proper test.\n\n\
+            /dev/md1:\n Timing buffer-cache reads:   128 MB in  0.60 seconds =213.33 MB/sec\n";
+        let found = read(&Page { name: "x", body });
+        let memory: Vec<bool> =
+            found.iter().flat_map(|one| &one.measurements).map(|one| one.memory_only).collect();
+        assert_eq!(memory, [true, false, true]);
+        let doubt = "suspicious results: probably not enough free memory for a proper test.";
+        assert_eq!((found[0].failures.as_slice(), found[1].failures.len()), (&[doubt.to_owned()][..], 0));
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bits/sec"]) {
         return Vec::new();
     }
-    let mut found = Vec::new();
+    let mut found = Found::default();
     let mut commands = Commands::default();
     let mut run = Run::default();
     let mut held: Option<(usize, Row<'_>)> = None;
@@ -25,29 +25,62 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         commands.see(number, line, "iperf3");
         let line = line.trim();
         if let Some((at, row)) = held.take() {
-            // Mail may have broken the line before its last word.
-            let last = line.split_whitespace().next_back().filter(|_| !line.starts_with('['));
-            let row = Row { end: row.end.or_else(|| last.and_then(End::of)), ..row };
+            // Mail may have broken the line before its last word, and put what was below behind it.
+            let last = line.split_whitespace().find_map(End::of).filter(|_| !line.starts_with('['));
+            let row = Row { end: row.end.or(last), ..row };
             if run.is_before(&row) {
-                found.extend(std::mem::take(&mut run).finish(page));
+                found.end(std::mem::take(&mut run), page);
             }
             run.see(at, row);
         }
         let is_head = line.starts_with("Connecting to host") || line.starts_with("iperf Done");
         if run.is_told() && is_table(line) {
-            found.extend(std::mem::take(&mut run).finish(page));
+            found.end(std::mem::take(&mut run), page);
         } else if is_head || Commands::is_call(line, "iperf3") {
-            found.extend(std::mem::take(&mut run).finish(page));
+            found.end(std::mem::take(&mut run), page);
             run.command = commands.last().map(str::to_owned);
         } else {
             held = Row::of(line).map(|row| (number, row));
+        }
+        if held.is_none() && is_broken(line) {
+            found.lost.push(number);
         }
     }
     if let Some((at, row)) = held {
         run.see(at, row);
     }
-    found.extend(run.finish(page));
-    found
+    found.end(run, page);
+    found.all()
+}
+
+/// The runs that were read, and the lines of summaries that were not.
+#[derive(Default)]
+struct Found {
+    runs: Vec<Imported>,
+    lost: Vec<usize>,
+}
+
+impl Found {
+    fn end(&mut self, run: Run<'_>, page: &Page<'_>) {
+        let rows = [run.sender, run.receiver].into_iter().flatten();
+        let told = rows.filter(|(_, row)| row.amount.value() > 0.0).map(|(line, _)| line).max();
+        match run.finish(page) {
+            Some(result) => self.runs.push(result),
+            None => self.lost.extend(told),
+        }
+    }
+
+    fn all(mut self) -> Vec<Imported> {
+        if let Some(last) = self.runs.last_mut() {
+            last.unread = self.lost;
+        }
+        self.runs
+    }
+}
+
+/// Whether a line has the first half of a row, or one behind something else.
+fn is_broken(line: &str) -> bool {
+    line.contains(" sec ") && line.contains("Bytes") && line.contains('[')
 }
 
 /// Whether a line is the heading of a table. Below the summary of a run there is none.
@@ -366,6 +399,27 @@ mod tests {
     fn a_rate_that_is_not_that_of_amount_and_time_contradicts_them() {
         let body = "[  4]   0.00-10.00  sec   952 MBytes   898 Mbits/sec                  receiver\n";
         assert_eq!(of(body)[0].derived.len(), 1);
+    }
+
+    #[test]
+    fn a_row_that_ends_beside_the_next_call_is_whole_and_one_cut_in_two_is_said() {
+        let body = "# iperf3 -c h -u -b100M\n[  5]   0.00-10.05  sec   113 MBytes  94.6 Mbits/sec  0.044 ms\n\
+            467/82603 (0.57%)  receiver # iperf3 -c h -u -b90M\n\
+            [  5]   0.00-10.04  sec  90.5 MBytes  75.6 Mbits/sec  0.146 ms\n12163/77688 (16%)  receiver\n\
+            Lost/Total Datagrams [  5]   0.00-10.01  sec   114 MBytes  95.4\nMbits/sec  0.030 ms  0/82363 (0%)  receiver\n";
+        let found = of(body);
+        assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [94.6e6 / 8.0, 75.6e6 / 8.0]);
+        assert_eq!(found.iter().flat_map(|one| one.unread.clone()).collect::<Vec<_>>(), [6]);
+    }
+
+    #[test]
+    fn streams_without_their_sum_are_said_beside_a_run_that_has_one() {
+        let row = |id: u8| {
+            format!("[  {id}]   0.00-10.00  sec  1.73 GBytes  1.49 Gbits/sec                  receiver\n")
+        };
+        let body = format!("$ iperf3 -c h\n{}$ iperf3 -c h -P 2\n{}{}", row(4), row(5), row(7));
+        let found = of(&body);
+        assert_eq!((found.len(), found[0].unread.len()), (1, 1));
     }
 
     #[test]

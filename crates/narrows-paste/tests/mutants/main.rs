@@ -149,6 +149,7 @@ fn demand(count: &Count) {
         silent.len(),
         other.len()
     );
+    silent.iter().for_each(|one| eprintln!("silent: {one}"));
     assert!(other.is_empty(), "{} of {all}:\n{}", other.len(), other.join("\n"));
     // Of a few, the line that was lost has nothing by which it is known.
     assert!(

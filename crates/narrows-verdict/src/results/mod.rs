@@ -198,7 +198,8 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
         });
     // Copies between main memory and GPUs cross links, which their rates alone do not name.
     let is_one_core = case.result.tool != Tool::Nvbandwidth;
-    let is_memory = case.result.measurements.iter().all(|one| one.memory_only) && !case.result.is_empty();
+    let measured = &case.result.measurements;
+    let is_memory = !measured.is_empty() && measured.iter().all(|one| one.memory_only);
     let memory = is_one_core && is_memory;
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))

@@ -5,8 +5,9 @@ use crate::finding::{Advice, Code, Evidence, Finding, Severity};
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     // An interrupted run has a result, of the time until then.
-    let errors: Vec<&String> =
+    let mut errors: Vec<&String> =
         case.result.failures.iter().filter(|failure| !failure.contains("terminating on signal")).collect();
+    errors.dedup();
     let Some(first) = errors.first() else { return Vec::new() };
     let tool = case.result.tool.name();
     let summary = match case.result.measurements.is_empty() {
@@ -33,5 +34,14 @@ mod tests {
         let all = verdicts("error: failed to setup shm segment\n");
         assert!(!all[0].trusted);
         assert_eq!(codes(&all[0]), [Code::RunFailed]);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_limit_and_a_message_stands_once() {
+        let failed = "read() failed: Input/output error\n";
+        let all = verdicts(&format!("/dev/sda1:\n{failed} Timing buffered disk reads:  {failed}"));
+        assert_eq!(codes(&all[0]), [Code::RunFailed]);
+        assert_eq!(all[0].findings[0].evidence.len(), 1);
+        assert_eq!(all[0].limiting, None);
     }
 }

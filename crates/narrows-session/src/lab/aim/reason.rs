@@ -121,7 +121,7 @@ fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
     let said = prediction(outcome, &measured.test)?;
     let rate = said.bytes_per_second?;
     let off = measured.measurement.bytes_per_second.fraction_of(rate) - 1.0;
-    (off.abs() <= EXPLAINS).then(|| format!(", because the bottleneck is {}, {rate}", said.bound))
+    (off.abs() <= EXPLAINS).then(|| format!(", because the bottleneck is {} (predicted: {rate})", said.bound))
 }
 
 /// Others that share the rank, beside those of which something was said.

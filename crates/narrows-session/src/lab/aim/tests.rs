@@ -60,7 +60,7 @@ fn overlapping_intervals_share_a_rank_and_the_simplest_is_best() {
     assert_eq!(
         ranking.sentence,
         "With encryption required, single LUKS2 is best here for sequential reads, 2.51 GB/s: RAID-0 LUKS2 cannot be \
-         distinguished from it, because the bottleneck is the cipher on one core, 2.42 GB/s."
+         distinguished from it, because the bottleneck is the cipher on one core (predicted: 2.42 GB/s)."
     );
 }
 
@@ -96,7 +96,7 @@ fn several_drives_are_best_where_they_gain() {
     assert!(
         ranking.sentence.starts_with(
             "RAID-0 plain is best here for sequential reads, 7.2 GB/s: single plain gives 50 % less, because the bottleneck \
-             is the drive, 3.6 GB/s"
+             is the drive (predicted: 3.6 GB/s)"
         ),
         "{}",
         ranking.sentence
