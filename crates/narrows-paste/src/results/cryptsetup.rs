@@ -27,7 +27,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 
 /// `aes-xts        256b      2734.6 MiB/s      2732.8 MiB/s`.
 fn cipher(number: usize, line: &str) -> Option<Measured> {
-    let words: Vec<&str> = line.split_whitespace().collect();
+    // A row may stand behind the mark of a comment or a quote.
+    let is_mark = |word: &&str| !word.contains(char::is_alphanumeric);
+    let words: Vec<&str> = line.split_whitespace().skip_while(is_mark).collect();
     let [name, key, encryption, "MiB/s", decryption, "MiB/s", ..] = words.as_slice() else { return None };
     let is_key = key.strip_suffix('b').is_some_and(|bits| bits.bytes().all(|byte| byte.is_ascii_digit()));
     if !is_key || !name.contains('-') {
@@ -52,7 +54,7 @@ mod tests {
     #[test]
     fn a_table_with_annotations_is_one_result() {
         let body = "# Tests are approximate using memory only (no storage IO).\n#     Algorithm |       Key |      Encryption |      Decryption\n\
-            \n        aes-cbc        128b      1105.1 MiB/s      3125.5 MiB/s\n    serpent-cbc        128b       108.4 MiB/s       680.3 MiB/s <- slow\n\
+            \n#       aes-cbc        128b      1105.1 MiB/s      3125.5 MiB/s\n    serpent-cbc        128b       108.4 MiB/s       680.3 MiB/s <- slow\n\
             aes - 3 MiB/s\n";
         let found = read(&Page { name: "x", body });
         assert_eq!(found.len(), 1);

@@ -98,11 +98,16 @@ const HEADINGS: &[(Tool, Words)] = &[
     (Tool::Fio, &[&[": (groupid="], &["err="]]),
     (Tool::Fio, &[&[";fio-"], &[";0;"]]),
     (Tool::Yabs, &[&["fio Disk Speed Tests"]]),
+    (Tool::Yabs, &[&["Block Size |"], &["4k", "512k"]]),
 ];
 
 /// Headings of which each has rows of its own below it, so that one without is lost whatever else was read.
-const OF_ROWS: [(Tool, &str); 3] =
-    [(Tool::Ior, "bw(MiB/s)"), (Tool::Iozone, "Command line used: iozone"), (Tool::Iozone, "reclen")];
+const OF_ROWS: [(Tool, &str); 4] = [
+    (Tool::Ior, "bw(MiB/s)"),
+    (Tool::Iozone, "Command line used: iozone"),
+    (Tool::Iozone, "reclen"),
+    (Tool::Yabs, "Block Size |"),
+];
 
 /// What tells a line below a rate with its latencies, broken before the figure that is taken of it.
 fn broken_latency(line: &str) -> Option<&'static [Tool]> {
@@ -310,7 +315,7 @@ impl Known {
 fn numbers(line: &str) -> impl Iterator<Item = Rounded> {
     let begins = |at: usize| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
-        before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | ','))
+        before.is_none_or(|c| !c.is_alphanumeric() && !matches!(c, '.' | ',' | ':'))
     };
     let starts = line.char_indices().filter(move |(at, c)| c.is_ascii_digit() && begins(*at));
     starts.filter_map(|(at, _)| Rounded::leading(line.get(at..)?)).flat_map(|(number, rest)| {
@@ -322,8 +327,8 @@ fn numbers(line: &str) -> impl Iterator<Item = Rounded> {
             word if word.starts_with('s') => 1e9,
             _ => 1.0,
         };
-        // A digit alone is in everything.
-        let is_plain = number.value() >= 10.0;
+        // A digit or two are in everything, and so are the parts of a clock and the bits of a key.
+        let is_plain = number.value() >= 100.0 && !rest.starts_with(|c: char| c.is_alphabetic() || c == ':');
         let factors = [factor(word, Base::Decimal) * bits, factor(word, Base::Binary) * bits, time];
         factors.into_iter().filter(move |one| is_plain || *one > 1.0).map(move |one| number.times(one))
     })

@@ -13,18 +13,23 @@ pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
         return text;
     }
     let mut plain = String::with_capacity(text.len());
+    // A line may be broken within a letter, so that only the bytes of a whole line are text.
+    let mut line_bytes = Vec::new();
     let mut owed = 0;
     for line in text.split_inclusive('\n') {
         let bare = line.trim_end_matches(['\n', '\r']);
         if let Some(broken) = bare.trim_end_matches(' ').strip_suffix('=') {
-            push(&mut plain, broken);
+            push(&mut line_bytes, broken);
             owed += 1;
             continue;
         }
-        push(&mut plain, bare);
+        push(&mut line_bytes, bare);
+        plain.push_str(&String::from_utf8_lossy(&line_bytes));
+        line_bytes.clear();
         plain.extend(std::iter::repeat_n('\n', std::mem::take(&mut owed)));
         plain.push_str(line.get(bare.len()..).unwrap_or_default());
     }
+    plain.push_str(&String::from_utf8_lossy(&line_bytes));
     plain.extend(std::iter::repeat_n('\n', owed));
     Cow::Owned(plain)
 }
@@ -79,9 +84,8 @@ fn byte(line: &str, at: usize) -> Option<u8> {
     u8::from_str_radix(digits, 16).ok().filter(|_| is_hex)
 }
 
-/// Adds a line in plain. What would be the end of a line is none.
-fn push(plain: &mut String, line: &str) {
-    let mut bytes = Vec::with_capacity(line.len());
+/// Adds what a line stands for. What would be the end of a line is none.
+fn push(bytes: &mut Vec<u8>, line: &str) {
     let mut rest = line;
     while let Some(at) = rest.find('=') {
         bytes.extend_from_slice(rest.get(..at).unwrap_or_default().as_bytes());
@@ -90,7 +94,6 @@ fn push(plain: &mut String, line: &str) {
         rest = rest.get(at + if known.is_some() { 3 } else { 1 }..).unwrap_or_default();
     }
     bytes.extend_from_slice(rest.as_bytes());
-    plain.push_str(&String::from_utf8_lossy(&bytes));
 }
 
 #[cfg(test)]
@@ -124,6 +127,7 @@ mod tests {
         assert_eq!(plain("AES-NI : =E2=9C=94 Enabled\n"), "AES-NI : ✔ Enabled\n");
         assert_eq!(plain("> a=20\n> =20\n> b=\nc\n"), "> a \n>  \n> bc\n\n");
         assert_eq!(plain("a=20\n--=20\nme\n"), "a \n-- \nme\n");
+        assert_eq!(plain("198 MB/=E7=A7=\n=92 =C2=B5=\n"), "198 MB/秒 µ\n\n");
     }
 
     #[test]
