@@ -53,8 +53,19 @@ fn live(root: Root) -> Facts {
 ///
 /// # Errors
 /// As [`open`].
-pub(super) fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
-    let mut seen = Seen::default();
+fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
+    gathered(from, stdin, Seen::default())
+}
+
+/// The machine that one capture of a fleet holds; results in it are not read.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
+    gathered(std::slice::from_ref(capture), io::empty(), Seen::of_machines())
+}
+
+fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
     let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
     if gathered.trees.is_empty() && gathered.merger.is_empty() && seen.results.is_empty() {
         return Err(nothing(from, &gathered));

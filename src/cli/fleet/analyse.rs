@@ -1,7 +1,5 @@
 //! From one capture to what is compared.
 
-use std::io;
-
 use super::entries::Capture;
 use crate::cli::{check, facts};
 use narrows_report::fleet::build;
@@ -13,7 +11,7 @@ pub(super) fn host(capture: &Capture) -> Host {
         Ok(path) => path,
         Err(why) => return build::failed(&capture.host, why),
     };
-    let facts = match facts::captured(std::slice::from_ref(path), io::empty()) {
+    let facts = match facts::machine_of(path) {
         Ok(facts) => facts,
         Err(failure) => return build::failed(&capture.host, failure.message()),
     };

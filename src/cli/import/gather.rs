@@ -19,10 +19,16 @@ pub(in crate::cli) struct Seen {
     pub(in crate::cli) around: Surroundings,
     /// Lines that look like results in texts where none could be read.
     pub(in crate::cli) unread: Vec<String>,
+    /// Whether nobody asks for the results: then only texts in which no reader of captures found anything are looked at, to say
+    /// whether they are known.
+    is_machine_only: bool,
 }
 
 impl Viewer for Seen {
-    fn see(&mut self, text: &Text) -> bool {
+    fn see(&mut self, text: &Text, is_known: bool) -> bool {
+        if self.is_machine_only && is_known {
+            return true;
+        }
         let page = Page { name: text.name(), body: text.body() };
         let found = read(&page);
         if found.is_empty() {
@@ -33,9 +39,9 @@ impl Viewer for Seen {
         }
         let remarks = self.around.remote.len();
         self.around.see(&page);
-        let is_known = !found.is_empty() || self.around.remote.len() > remarks;
+        let has_result = !found.is_empty() || self.around.remote.len() > remarks;
         self.results.extend(found);
-        is_known
+        is_known || has_result
     }
 
     fn take(&mut self, name: &str, head: &[u8], is_whole: bool, rest: &mut dyn Read) -> Option<Taken> {
@@ -48,6 +54,11 @@ impl Viewer for Seen {
 }
 
 impl Seen {
+    /// Nothing as yet, and nobody will ask for results: a fleet is judged by its machines.
+    pub(in crate::cli) fn of_machines() -> Self {
+        Self { is_machine_only: true, ..Self::default() }
+    }
+
     /// What is thought of the results, on the machine that the same texts tell of.
     pub(in crate::cli) fn judge(&mut self, machine: &Machine) -> Vec<ResultVerdict> {
         self.complete();

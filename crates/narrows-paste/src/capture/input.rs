@@ -80,8 +80,8 @@ pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputErro
 
 /// Who else looks at the texts.
 pub trait Viewer {
-    /// Looks at a text; whether something in it is known.
-    fn see(&mut self, text: &Text) -> bool;
+    /// Looks at a text, in which the readers of captures found something if `is_known`; whether something in it is known.
+    fn see(&mut self, text: &Text, is_known: bool) -> bool;
 
     /// Is offered a text before it is held as a whole: its name, its first bytes, whether these are all of it, and the
     /// rest. What is taken is shown to nobody else; `None` when it is not, and then nothing may have been read.
@@ -91,8 +91,8 @@ pub trait Viewer {
 }
 
 impl<F: FnMut(&Text) -> bool> Viewer for F {
-    fn see(&mut self, text: &Text) -> bool {
-        self(text)
+    fn see(&mut self, text: &Text, is_known: bool) -> bool {
+        self(text) || is_known
     }
 }
 

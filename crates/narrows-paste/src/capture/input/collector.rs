@@ -280,7 +280,7 @@ impl Collector<'_> {
         let Some(text) = Text::of_file(name, &bytes) else { return self.unrecognised(name) };
         drop(bytes);
         let found = parts(&text);
-        let is_known = self.viewer.see(&text) || !found.is_empty();
+        let is_known = self.viewer.see(&text, !found.is_empty());
         self.known_left -= usize::from(is_known);
         if !is_known && !text.body().trim().is_empty() {
             self.unrecognised(name);
