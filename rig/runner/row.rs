@@ -103,7 +103,7 @@ impl Row {
     }
 
     fn judge(&mut self, scenario: &Scenario, mode: Mode, leavings: &Leavings) {
-        if leavings.text("setup.exit").as_deref().map(str::trim) != Some("0") {
+        if !leavings.is_set_up() {
             self.complaints.push("the setup failed".to_owned());
         } else {
             let names = Names::parse(&leavings.text("names").unwrap_or_default());
@@ -196,7 +196,8 @@ fn prove(check: &Check, outcome: &Outcome, leavings: &Leavings, index: usize) ->
 
 fn kernel_trouble(leavings: &Leavings) -> bool {
     let messages = leavings.text("dmesg").unwrap_or_else(|| leavings.console());
-    ["BUG: ", "Oops: ", "Kernel panic", "general protection fault"].iter().any(|sign| messages.contains(sign))
+    let said = |sign: &&str| messages.contains(*sign) || leavings.other_consoles.contains(*sign);
+    ["BUG: ", "Oops: ", "Kernel panic", "general protection fault"].iter().any(said)
 }
 
 /// What people need to see of a failure.
