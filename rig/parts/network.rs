@@ -83,7 +83,7 @@ fn a_host_gets_its_own_setup_no_check_and_the_names_of_all() {
     let hosts = two().of_hosts();
     let files = of_guest(&[&hosts[0]], Mode::Check);
     let text = |name: &str| {
-        let path = format!("rig/scenarios/pair/{name}");
+        let path = format!("rig/scenarios/pair.s1/{name}");
         files.iter().find(|(file, _)| *file == path).map(|(_, text)| text.as_str())
     };
     assert_eq!(text("setup"), Some("true"));

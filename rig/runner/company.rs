@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::ability::{self, Processors};
+use super::command::shell;
 use super::error::{Result, RigError};
-use super::files::Mode;
 use super::guest::{Guest, Manner, Ran};
 use super::image::Base;
 use super::leavings::Leavings;
@@ -75,27 +75,22 @@ pub(crate) struct Company {
 pub(crate) type Used = Vec<(u32, Processors, f64)>;
 
 impl Company {
-    /// Starts the other guests of a scenario, in directories beside that of the first; `None` where it has none.
+    /// Switches the other guests of a scenario on, in directories beside that of the first. All boot the same image.
     pub(crate) fn start(
         base: &Base,
-        scenario: &Scenario,
-        mode: Mode,
-        directory: &Path,
+        scenarios: Vec<Scenario>,
+        wires: Wires,
+        (image, directory): (&Path, &Path),
         manner: Manner,
-    ) -> Result<Option<Self>> {
-        if scenario.networks.is_empty() {
-            return Ok(None);
-        }
-        let wires = Wires::make(scenario, &beside(directory, NETWORK))?;
-        // Nobody sits at them.
-        let mode = if mode == Mode::Shell { Mode::Check } else { mode };
-        let mut company = Self { guests: Vec::new(), scenarios: Scenario::of_hosts(scenario), wires };
+    ) -> Result<Self> {
+        let mut company = Self { guests: Vec::new(), scenarios, wires };
         for one in &company.scenarios {
             let place = beside(directory, &one.host_name);
-            let guest = Guest::start(base, &[one], mode, &place, (manner, Some(&company.wires)))?;
+            shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&place.display().to_string()])?;
+            let guest = Guest::start(base, &[one], (image, &place), (manner, Some(&company.wires)))?;
             company.guests.push(guest);
         }
-        Ok(Some(company))
+        Ok(company)
     }
 
     /// What connects them.
@@ -143,6 +138,12 @@ impl Company {
         }
         Ok(all)
     }
+}
+
+/// The networks of a scenario; `None` where it has none.
+pub(crate) fn wires(scenario: &Scenario, directory: &Path) -> Result<Option<Wires>> {
+    let is_connected = !scenario.networks.is_empty();
+    is_connected.then(|| Wires::make(scenario, &beside(directory, NETWORK))).transpose()
 }
 
 /// The directory of another guest.

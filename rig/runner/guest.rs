@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use super::ability::{self, Processors};
 use super::command::shell;
-use super::company::Company;
+use super::company::{self, Company};
 use super::error::{Result, RigError};
 use super::files::{self, Mode};
 use super::image::Base;
@@ -78,12 +78,9 @@ impl Guest {
         directory: &Path,
         manner: Manner,
     ) -> Result<Self> {
-        let Some(first) = scenarios.first() else {
-            return Err(RigError::Usage("no scenario is left to run".to_owned()));
-        };
-        let company = Company::start(base, first, mode, directory, manner)?;
+        let (image, company) = begin(base, scenarios, mode, directory, manner)?;
         let wires = company.as_ref().map(Company::wires);
-        let mut guest = Self::start(base, scenarios, mode, directory, (manner, wires))?;
+        let mut guest = Self::start(base, scenarios, (&image, directory), (manner, wires))?;
         guest.company = company;
         guest.await_ready()?;
         Ok(guest)
@@ -93,14 +90,13 @@ impl Guest {
     pub(crate) fn start(
         base: &Base,
         scenarios: &[&Scenario],
-        mode: Mode,
-        directory: &Path,
+        (image, directory): (&Path, &Path),
         (manner, wires): (Manner, Option<&Wires>),
     ) -> Result<Self> {
         let Some(first) = scenarios.first() else {
             return Err(RigError::Usage("no scenario is left to run".to_owned()));
         };
-        let mut arguments = prepare(base, scenarios, mode, directory, wires)?;
+        let mut arguments = arguments(base, scenarios, image, directory)?;
         let link = Link::make(directory)?;
         let line = format!("pipe,id=line,path={}", link::NAME);
         for argument in
@@ -322,12 +318,12 @@ impl Drop for Guest {
 
 /// Boots a scenario's machine with its drives, and gives its console to whoever sits there.
 pub(crate) fn open_shell(base: &Base, scenario: &Scenario, directory: &Path) -> Result<()> {
-    let mut company = Company::start(base, scenario, Mode::Shell, directory, Manner::Usual)?;
+    let (image, mut company) = begin(base, &[scenario], Mode::Shell, directory, Manner::Usual)?;
     if let Some(company) = &mut company {
         company.set_up(&directory.with_extension("hosts"))?;
     }
     let wires = company.as_ref().map(Company::wires);
-    let mut arguments = prepare(base, &[scenario], Mode::Shell, directory, wires)?;
+    let mut arguments = arguments(base, &[scenario], &image, directory)?;
     let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));
     for (number, drive) in pluggable.enumerate() {
         qemu::make_file(drive, directory)?;
@@ -338,19 +334,33 @@ pub(crate) fn open_shell(base: &Base, scenario: &Scenario, directory: &Path) -> 
     shell("cd \"$1\"; rm -f initramfs ./*.raw", &[&directory.display().to_string()]).map(drop)
 }
 
-/// Makes the directory of a guest with what it boots, and the arguments of QEMU but for its consoles.
-fn prepare(
+/// Makes the directory of a guest with the image that it boots, and has the other guests of its scenario boot that as well.
+fn begin(
     base: &Base,
     scenarios: &[&Scenario],
     mode: Mode,
     directory: &Path,
-    wires: Option<&Wires>,
-) -> Result<Vec<String>> {
-    let Some(first) = scenarios.first() else { return Ok(Vec::new()) };
+    manner: Manner,
+) -> Result<(PathBuf, Option<Company>)> {
     shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&directory.display().to_string()])?;
-    let mut contents = files::of_guest(scenarios, mode);
-    contents.extend(wires.iter().flat_map(|wires| wires.files()).cloned());
-    base.write(&directory.join("initramfs"), scenarios, &contents)?;
+    let Some(first) = scenarios.first() else {
+        return Err(RigError::Usage("no scenario is left to run".to_owned()));
+    };
+    let wires = company::wires(first, directory)?;
+    let hosts = first.of_hosts();
+    let all: Vec<&Scenario> = scenarios.iter().copied().chain(&hosts).collect();
+    let mut contents = files::of_guest(&all, mode);
+    contents.extend(wires.iter().flat_map(Wires::files).cloned());
+    let image = directory.join("initramfs");
+    base.write(&image, &all, &contents)?;
+    let start = |wires| Company::start(base, hosts, wires, (&image, directory), manner);
+    let company = wires.map(start).transpose()?;
+    Ok((image, company))
+}
+
+/// The arguments of QEMU for a guest but for its consoles, with the files of its drives.
+fn arguments(base: &Base, scenarios: &[&Scenario], image: &Path, directory: &Path) -> Result<Vec<String>> {
+    let Some(first) = scenarios.first() else { return Ok(Vec::new()) };
     for drive in first.machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
         qemu::make_file(drive, directory)?;
     }
@@ -360,9 +370,11 @@ fn prepare(
         let time = shell("date --utc --date \"$1\" +%Y-%m-%dT%H:%M:%S", &[&ahead])?;
         arguments.extend(["-rtc".to_owned(), format!("base={}", time.trim())]);
     }
-    let words = format!("{KERNEL_WORDS} {}", first.machine.kernel);
-    let kernel = base.kernel().display().to_string();
-    for argument in ["-kernel", &kernel, "-initrd", "initramfs", "-append", &words] {
+    // Whoever sits at the first machine does not sit at the others.
+    let role = if first.host_name.is_empty() { "" } else { "rig.host" };
+    let words = format!("{KERNEL_WORDS} {role} {}", first.machine.kernel);
+    let (kernel, image) = (base.kernel().display().to_string(), image.display().to_string());
+    for argument in ["-kernel", &kernel, "-initrd", &image, "-append", &words] {
         arguments.push(argument.to_owned());
     }
     Ok(arguments)

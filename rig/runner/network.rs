@@ -192,5 +192,8 @@ fn new_key(directory: &Path) -> Result<Vec<(String, String)>> {
     )?;
     let file = |path: &Path| fs::read_to_string(path).map_err(RigError::file(path));
     let public = made.with_extension("pub");
-    Ok(vec![("rig/ssh/key".to_owned(), file(&made)?), ("rig/ssh/key.pub".to_owned(), file(&public)?)])
+    let files =
+        vec![("rig/ssh/key".to_owned(), file(&made)?), ("rig/ssh/key.pub".to_owned(), file(&public)?)];
+    fs::remove_dir_all(directory).map_err(RigError::file(directory))?;
+    Ok(files)
 }

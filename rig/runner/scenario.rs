@@ -310,7 +310,7 @@ impl Scenario {
     /// What each of the other guests is given: its own machine and setup, and no check.
     pub(crate) fn of_hosts(&self) -> Vec<Self> {
         let of_host = |host: &Host| Self {
-            name: self.name.clone(),
+            name: format!("{}.{}", self.name, host.name),
             host_name: host.name.clone(),
             serves_rates: self.depends_on_rates(),
             machine: host.machine.clone(),
