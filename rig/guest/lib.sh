@@ -174,7 +174,8 @@ nvme_export() {
     echo 1 >"$nvme_subsystem/namespaces/1/enable"
     shift 2
     for nvme_address in "$@"; do
-        nvme_port=$nvme_target/ports/$(echo "$nvme_address" | tr -dc 0-9 | tail -c 4)
+        # A port's name is a number.
+        nvme_port=$nvme_target/ports/$(echo "$nvme_address" | awk -F . '{ print $3 * 256 + $4 }')
         if [ ! -d "$nvme_port" ]; then
             mkdir "$nvme_port"
             echo ipv4 >"$nvme_port/addr_adrfam"
@@ -190,18 +191,26 @@ nvme_export() {
 nvme_import() {
     nvme_us=00000000-0000-0000-0000-$(sha256sum /proc/sys/kernel/hostname | head -c 12)
     nvme connect -t tcp -a "$2" -s 4420 -n "$1" --nr-io-queues=1 --hostnqn="nqn.2014-08.org.nvmexpress:uuid:$nvme_us" --hostid="$nvme_us"
-    wait_for 10 nvme_namespace "$1"
-    wait_for 5 test -b "/dev/$(nvme_namespace "$1")"
+    wait_for 30 nvme_namespace "$1"
+    wait_for 30 test -b "/dev/$(nvme_namespace "$1")"
     name "$1" "$(nvme_namespace "$1")"
 }
 
 # nvme_namespace NAME: prints the kernel name of the namespace of a subsystem.
 nvme_namespace() {
     for nvme_found in /sys/class/nvme-subsystem/*; do
-        if [ "$(cat "$nvme_found/subsysnqn")" = "$1" ]; then
-            basename "$(ls -d "$nvme_found"/nvme*n* | grep -v 'c[0-9]*n')"
-            return
-        fi
+        [ "$(cat "$nvme_found/subsysnqn")" = "$1" ] || continue
+        for nvme_device in "$nvme_found"/nvme*n*; do
+            nvme_device=${nvme_device##*/}
+            case $nvme_device in
+            # What is not there yet, and the single paths to a namespace that may have several.
+            *\** | *c*n*) ;;
+            *)
+                echo "$nvme_device"
+                return 0
+                ;;
+            esac
+        done
     done
     return 1
 }

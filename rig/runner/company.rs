@@ -108,7 +108,10 @@ impl Company {
             match guest.run(scenario, &place.join(name), false)? {
                 Ran::Unable(reason) => return Ok(Some(format!("{name}: {reason}"))),
                 Ran::Through(leavings) if leavings.is_set_up() => {}
-                Ran::Through(leavings) => return Err(failed(name, &leavings)),
+                Ran::Through(leavings) => match leavings.lacks_processors() {
+                    Some(reason) => return Ok(Some(format!("{name}: its setup failed, and {reason}"))),
+                    None => return Err(failed(name, &leavings)),
+                },
             }
         }
         Ok(None)

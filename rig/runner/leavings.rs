@@ -6,6 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::ability::LEAST_SHARE;
+
 /// What the guest left.
 #[derive(Debug)]
 pub(crate) struct Leavings {
@@ -26,6 +28,15 @@ impl Leavings {
     pub(crate) fn text(&self, name: &str) -> Option<String> {
         let bytes = fs::read(self.directory.join("result").join(name)).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Why nothing follows from a failure: the guest's processors got too little of what they asked for. `None` where they got enough.
+    pub(crate) fn lacks_processors(&self) -> Option<String> {
+        let share = self.share.filter(|share| *share < LEAST_SHARE)?;
+        let percent = share * 100.0;
+        Some(format!(
+            "this host gave the guest's processors only {percent:.0} % of the time that they asked for"
+        ))
     }
 
     /// Whether the setup succeeded.
