@@ -1,7 +1,6 @@
 //! The other guests of a scenario: hosts beside the machine on which narrows runs, connected to it by networks.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde::Deserialize;
 
@@ -157,6 +156,6 @@ fn beside(directory: &Path, name: &str) -> PathBuf {
 
 fn failed(name: &str, leavings: &Leavings) -> RigError {
     let said = leavings.text("setup.stderr").unwrap_or_default();
-    let seconds = Duration::from_secs_f64(leavings.elapsed.as_secs_f64()).as_secs();
+    let seconds = leavings.elapsed.as_secs();
     RigError::Machine(format!("the setup of {name} failed after {seconds} s: {}", said.trim()))
 }
