@@ -15,6 +15,8 @@ mod figure;
 mod judge;
 #[path = "parts/kernel.rs"]
 mod kernel;
+#[path = "parts/network.rs"]
+mod network;
 #[path = "parts/options.rs"]
 mod options;
 #[path = "parts/pointer.rs"]

@@ -148,4 +148,71 @@ record_agrees() {
     rm -f /tmp/round-trip.tar.zst
 }
 
+# ssh_server: starts OpenSSH's server and makes its client known to those of the scenario's other machines.
+ssh_server() {
+    mkdir -p /run/sshd /run/ssh /root/.ssh
+    chmod 700 /root /root/.ssh
+    # Files of the first file system may be read by all, which no ssh takes for a key.
+    cp /rig/ssh/key /rig/ssh/key.pub /run/ssh
+    chmod 600 /run/ssh/key
+    printf '%s\n' root:x:0:0:root:/root:/bin/sh sshd:x:100:100::/run/sshd:/bin/false >/etc/passwd
+    printf '%s\n' 'Host *' 'User root' 'IdentityFile /run/ssh/key' 'StrictHostKeyChecking no' 'UserKnownHostsFile /dev/null' \
+        'LogLevel ERROR' >/root/.ssh/config
+    printf '%s\n' 'HostKey /run/ssh/key' 'AuthorizedKeysFile /run/ssh/key.pub' 'UsePAM no' 'PidFile none' 'StrictModes no' \
+        'PermitRootLogin yes' 'PasswordAuthentication no' 'MaxSessions 30' 'UseDNS no' "SetEnv PATH=$PATH" >/run/ssh/config
+    /bin/sshd -f /run/ssh/config
+}
+
+# nvme_export NAME DEVICE ADDRESS…: exports a device by the kernel's NVMe/TCP target, as the subsystem NAME.
+nvme_export() {
+    nvme_target=/sys/kernel/config/nvmet
+    nvme_subsystem=$nvme_target/subsystems/$1
+    mkdir "$nvme_subsystem"
+    echo 1 >"$nvme_subsystem/attr_allow_any_host"
+    mkdir "$nvme_subsystem/namespaces/1"
+    echo "$2" >"$nvme_subsystem/namespaces/1/device_path"
+    echo 1 >"$nvme_subsystem/namespaces/1/enable"
+    shift 2
+    for nvme_address in "$@"; do
+        # A port's name is a number.
+        nvme_port=$nvme_target/ports/$(echo "$nvme_address" | awk -F . '{ print $3 * 256 + $4 }')
+        if [ ! -d "$nvme_port" ]; then
+            mkdir "$nvme_port"
+            echo ipv4 >"$nvme_port/addr_adrfam"
+            echo tcp >"$nvme_port/addr_trtype"
+            echo "$nvme_address" >"$nvme_port/addr_traddr"
+            echo 4420 >"$nvme_port/addr_trsvcid"
+        fi
+        ln -s "$nvme_subsystem" "$nvme_port/subsystems/${nvme_subsystem##*/}"
+    done
+}
+
+# nvme_import NAME ADDRESS: connects to a subsystem, and names the device that appears by NAME.
+nvme_import() {
+    nvme_us=00000000-0000-0000-0000-$(sha256sum /proc/sys/kernel/hostname | head -c 12)
+    nvme connect -t tcp -a "$2" -s 4420 -n "$1" --nr-io-queues=1 --hostnqn="nqn.2014-08.org.nvmexpress:uuid:$nvme_us" --hostid="$nvme_us"
+    wait_for 30 nvme_namespace "$1"
+    wait_for 30 test -b "/dev/$(nvme_namespace "$1")"
+    name "$1" "$(nvme_namespace "$1")"
+}
+
+# nvme_namespace NAME: prints the kernel name of the namespace of a subsystem.
+nvme_namespace() {
+    for nvme_found in /sys/class/nvme-subsystem/*; do
+        [ "$(cat "$nvme_found/subsysnqn")" = "$1" ] || continue
+        for nvme_device in "$nvme_found"/nvme*n*; do
+            nvme_device=${nvme_device##*/}
+            case $nvme_device in
+            # What is not there yet, and the single paths to a namespace that may have several.
+            *\** | *c*n*) ;;
+            *)
+                echo "$nvme_device"
+                return 0
+                ;;
+            esac
+        done
+    done
+    return 1
+}
+
 if [ -e /result/names ]; then . /result/names; fi

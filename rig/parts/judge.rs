@@ -133,3 +133,20 @@ fn a_missing_reference_or_measurement_is_a_complaint() {
     assert!(rate_complaint(Some(1.0), None, 0.05).is_some());
     assert!(rate_complaint(Some(100.0), Some(104.0), 0.05).is_none());
 }
+
+#[test]
+fn of_a_load_on_many_hosts_the_last_run_is_looked_at() {
+    let point =
+        |kind: &str, rate: f64| json!({"verdict": {"limit": {"kind": kind, "bytes_per_second": rate}}});
+    let said = |schema: &str| {
+        let points = [point("generator", 20e6), point("drive", 39e6)];
+        let document = json!({"schema": schema, "points": points});
+        Outcome { exit: Some(0), stdout: document.to_string(), ..Outcome::default() }
+    };
+    let check = check("[[check.expect]]\nexit = [0]\nlimiting = 'drive'");
+    let judgement = judge(&check, &said("narrows/fleet-run/1"), &Names::default());
+    assert_eq!((judgement.named.as_deref(), judgement.measured), (Some("drive"), Some(39e6)));
+    assert_eq!(judgement.complaints, [""; 0]);
+    // A sweep has points as well.
+    assert_eq!(judge(&check, &said("narrows/sweep/1"), &Names::default()).named, None);
+}

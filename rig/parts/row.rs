@@ -24,6 +24,7 @@ fn row(machine: &str, exit: &str, share: Option<f64>) -> Row {
     let leavings = Leavings {
         directory: directory.path().to_owned(),
         elapsed: Duration::from_millis(1234),
+        other_consoles: String::new(),
         share,
         processor_seconds: 0.5,
     };

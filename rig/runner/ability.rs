@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use narrows::units::BytesPerSec;
 
-use super::scenario::{Check, Drive, Scenario};
+use super::scenario::{Drive, Scenario};
 use super::shape;
 
 /// How long the piece of work that is the pace takes a guest on an idle host with the slowest processors that the rig was run on.
@@ -27,7 +27,7 @@ const HEADROOM: f64 = 1.25;
 /// The drive to be measured before its limit is set, the one with the highest, and the least that it must give; `None` where nothing
 /// that is expected depends on a rate. Only of drives that are plugged in: the others have their limits from the beginning.
 pub(crate) fn needed(scenario: &Scenario) -> Option<(&Drive, f64)> {
-    if !scenario.checks.iter().any(Check::depends_on_rates) {
+    if !scenario.depends_on_rates() {
         return None;
     }
     let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));

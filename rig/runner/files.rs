@@ -1,6 +1,7 @@
 //! A scenario as files in the guest: everything that `guest/init`, `guest/drive` and `guest/tidy` look for.
 
-use super::scenario::{Check, Scenario};
+use super::network;
+use super::scenario::{Check, MachineSpec, Scenario};
 
 /// What the guest runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,6 +59,14 @@ pub(crate) fn of_guest(scenarios: &[&Scenario], mode: Mode) -> Vec<(String, Stri
         add("setup", scenario.setup.clone());
         add("modules", lines(scenario.machine.modules_at_start()));
         add("drives", lines(scenario.machine.drives.iter().map(|drive| drive.name.as_str())));
+        if !scenario.machine.nics.is_empty() {
+            add("nics", nics(&scenario.machine));
+            add("hosts", scenario.machine.known_hosts.clone());
+            add(
+                "hostname",
+                if scenario.host_name.is_empty() { "rig" } else { &scenario.host_name }.to_owned(),
+            );
+        }
         for (index, check) in scenario.checks.iter().enumerate() {
             let mut add =
                 |name: &str, text: &str| add(&format!("checks/{index}/{name}"), format!("{text}\n"));
@@ -95,6 +104,15 @@ fn add_check(check: &Check, add: &mut impl FnMut(&str, &str)) {
     for (index, command) in check.verify.iter().enumerate() {
         add(&format!("verify.{index}"), command);
     }
+}
+
+/// The cards of a machine, a line each: hardware address, address, and what `tc` takes to shape what it sends.
+fn nics(machine: &MachineSpec) -> String {
+    let line = |(card, nic): (usize, &network::Nic)| {
+        let shaping = nic.bits_per_second.map(network::shaping).unwrap_or_default();
+        format!("{} {} {shaping}", network::hardware_address(machine.number, card), nic.address)
+    };
+    machine.nics.iter().enumerate().map(|nic| line(nic) + "\n").collect()
 }
 
 fn lines<'a>(items: impl Iterator<Item = &'a str>) -> String {

@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 
 use super::ability::{self, Processors};
 use super::command::shell;
+use super::company::{self, Company};
 use super::error::{Result, RigError};
 use super::files::{self, Mode};
 use super::image::Base;
 use super::leavings::Leavings;
 use super::link::{self, Link};
+use super::network::Wires;
 use super::qemu;
 use super::qmp::Qmp;
 use super::scenario::{Drive, Scenario};
@@ -45,6 +47,8 @@ pub(crate) struct Guest {
     /// How much of the console belongs to scenarios before.
     console: usize,
     plugged: Vec<String>,
+    /// The other guests of its scenario, if it has some.
+    company: Option<Company>,
 }
 
 /// How much of the host's processors a guest may have.
@@ -66,7 +70,7 @@ pub(crate) enum Ran {
 }
 
 impl Guest {
-    /// Boots a guest for these scenarios, which have one shape.
+    /// Boots a guest for these scenarios, which have one shape, and the other guests of the only one that has some.
     pub(crate) fn boot(
         base: &Base,
         scenarios: &[&Scenario],
@@ -74,10 +78,25 @@ impl Guest {
         directory: &Path,
         manner: Manner,
     ) -> Result<Self> {
+        let (image, company) = begin(base, scenarios, mode, directory, manner)?;
+        let wires = company.as_ref().map(Company::wires);
+        let mut guest = Self::start(base, scenarios, (&image, directory), (manner, wires))?;
+        guest.company = company;
+        guest.await_ready()?;
+        Ok(guest)
+    }
+
+    /// Switches a guest on. It may be connected with others.
+    pub(crate) fn start(
+        base: &Base,
+        scenarios: &[&Scenario],
+        (image, directory): (&Path, &Path),
+        (manner, wires): (Manner, Option<&Wires>),
+    ) -> Result<Self> {
         let Some(first) = scenarios.first() else {
             return Err(RigError::Usage("no scenario is left to run".to_owned()));
         };
-        let mut arguments = prepare(base, scenarios, mode, directory)?;
+        let mut arguments = arguments(base, scenarios, image, directory)?;
         let link = Link::make(directory)?;
         let line = format!("pipe,id=line,path={}", link::NAME);
         for argument in
@@ -87,14 +106,14 @@ impl Guest {
         }
         let log = directory.join("qemu.log");
         let errors = fs::File::create(&log).map_err(RigError::file(&log))?;
-        let mut child = command(directory, &arguments, manner)
+        let mut child = command(directory, &arguments, manner, wires)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(errors)
             .spawn()
             .map_err(start)?;
         let qmp = Qmp::begin(&mut child).map_err(|error| in_words(directory, error))?;
-        let mut guest = Self {
+        Ok(Self {
             shape: Shape::of(first),
             child,
             qmp,
@@ -103,9 +122,19 @@ impl Guest {
             noted: false,
             console: 0,
             plugged: Vec::new(),
-        };
-        guest.answer("ready", ANSWER).map_err(|error| in_words(directory, error))?;
-        Ok(guest)
+            company: None,
+        })
+    }
+
+    /// Waits until it has booted.
+    pub(crate) fn await_ready(&mut self) -> Result<()> {
+        let ready = self.answer("ready", ANSWER);
+        ready.map(drop).map_err(|error| in_words(&self.directory, error))
+    }
+
+    /// The process of QEMU.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
     }
 
     /// What it is like.
@@ -117,15 +146,33 @@ impl Guest {
     pub(crate) fn run(&mut self, scenario: &Scenario, place: &Path, others_follow: bool) -> Result<Ran> {
         shell("rm -rf \"$1\"; mkdir -p \"$1/result\"", &[&place.display().to_string()])?;
         let outcome = self.run_in(scenario, place, others_follow);
-        let console = fs::read(self.directory.join("console.log")).unwrap_or_default();
-        let of_this = place.join("console.log");
-        fs::write(&of_this, console.get(self.console..).unwrap_or_default())
-            .map_err(RigError::file(&of_this))?;
-        self.console = console.len();
-        outcome.map_err(|error| in_words(&self.directory, error))
+        self.keep_console(place)?;
+        self.console = self.console_length();
+        let others = self.company.as_ref().map(|company| company.consoles(place)).transpose()?;
+        let outcome = outcome.map_err(|error| in_words(&self.directory, error))?;
+        Ok(match (outcome, others) {
+            (Ran::Through(leavings), Some(others)) => {
+                Ran::Through(Leavings { other_consoles: others, ..leavings })
+            }
+            (outcome, _) => outcome,
+        })
+    }
+
+    /// Puts what has come on its console since the last scenario into a directory.
+    pub(crate) fn keep_console(&self, place: &Path) -> Result<String> {
+        let console = self.console_of_this();
+        let file = place.join("console.log");
+        shell("mkdir -p \"$1\"", &[&place.display().to_string()])?;
+        fs::write(&file, &console).map_err(RigError::file(&file))?;
+        Ok(console)
     }
 
     fn run_in(&mut self, scenario: &Scenario, place: &Path, others_follow: bool) -> Result<Ran> {
+        if let Some(company) = &mut self.company
+            && let Some(reason) = company.set_up(place)?
+        {
+            return Ok(Ran::Unable(reason));
+        }
         if others_follow && !self.noted {
             self.ask("state", "noted", ANSWER)?;
             self.noted = true;
@@ -146,6 +193,7 @@ impl Guest {
         let began = Instant::now();
         let processors = Processors::of(self.child.id());
         let used = ability::processor_seconds(self.child.id());
+        let used_by_others = self.company.as_ref().map(Company::used).unwrap_or_default();
         let in_guest = if scenario.machine.instruction_shift.is_some() { 1 } else { factor };
         self.link.say(&format!("run {} {in_guest}", scenario.name))?;
         let limit = Limit {
@@ -154,12 +202,20 @@ impl Guest {
         };
         let archive = self.attend(scenario, began, &limit)?;
         let elapsed = began.elapsed();
-        let share = processors.share_since(self.child.id());
-        let processor_seconds = ability::processor_seconds(self.child.id()) - used;
+        let (least_share, seconds_of_others) = Company::since(&used_by_others);
+        let shares = [processors.share_since(self.child.id()), least_share];
+        let share = shares.into_iter().flatten().reduce(f64::min);
+        let processor_seconds = ability::processor_seconds(self.child.id()) - used + seconds_of_others;
         let file = place.join("result.tar.gz");
         fs::write(&file, archive).map_err(RigError::file(&file))?;
         shell("cd \"$1\"; tar -xzf result.tar.gz -C result", &[&place.display().to_string()])?;
-        Ok(Ran::Through(Leavings { directory: place.to_owned(), elapsed, share, processor_seconds }))
+        Ok(Ran::Through(Leavings {
+            directory: place.to_owned(),
+            elapsed,
+            other_consoles: String::new(),
+            share,
+            processor_seconds,
+        }))
     }
 
     /// Plugs in the drives of a scenario that are not there from the beginning.
@@ -262,38 +318,75 @@ impl Drop for Guest {
 
 /// Boots a scenario's machine with its drives, and gives its console to whoever sits there.
 pub(crate) fn open_shell(base: &Base, scenario: &Scenario, directory: &Path) -> Result<()> {
-    let mut arguments = prepare(base, &[scenario], Mode::Shell, directory)?;
+    let (image, mut company) = begin(base, &[scenario], Mode::Shell, directory, Manner::Usual)?;
+    if let Some(company) = &mut company {
+        company.set_up(&directory.with_extension("hosts"))?;
+    }
+    let wires = company.as_ref().map(Company::wires);
+    let mut arguments = arguments(base, &[scenario], &image, directory)?;
     let pluggable = scenario.machine.drives.iter().filter(|drive| shape::is_pluggable(drive));
     for (number, drive) in pluggable.enumerate() {
         qemu::make_file(drive, directory)?;
         qemu::push_drive(&mut arguments, drive, Some(&qemu::port(number)));
     }
     arguments.extend(["-serial", "mon:stdio"].map(str::to_owned));
-    command(directory, &arguments, Manner::Usual).status().map_err(start)?;
+    command(directory, &arguments, Manner::Usual, wires).status().map_err(start)?;
     shell("cd \"$1\"; rm -f initramfs ./*.raw", &[&directory.display().to_string()]).map(drop)
 }
 
-/// Makes the directory of a guest with what it boots, and the arguments of QEMU but for its consoles.
-fn prepare(base: &Base, scenarios: &[&Scenario], mode: Mode, directory: &Path) -> Result<Vec<String>> {
-    let Some(first) = scenarios.first() else { return Ok(Vec::new()) };
+/// Makes the directory of a guest with the image that it boots, and has the other guests of its scenario boot that as well.
+fn begin(
+    base: &Base,
+    scenarios: &[&Scenario],
+    mode: Mode,
+    directory: &Path,
+    manner: Manner,
+) -> Result<(PathBuf, Option<Company>)> {
     shell("rm -rf \"$1\"; mkdir -p \"$1\"", &[&directory.display().to_string()])?;
-    base.write(&directory.join("initramfs"), scenarios, &files::of_guest(scenarios, mode))?;
+    let Some(first) = scenarios.first() else {
+        return Err(RigError::Usage("no scenario is left to run".to_owned()));
+    };
+    let wires = company::wires(first, directory)?;
+    let hosts = first.of_hosts();
+    let all: Vec<&Scenario> = scenarios.iter().copied().chain(&hosts).collect();
+    let mut contents = files::of_guest(&all, mode);
+    contents.extend(wires.iter().flat_map(Wires::files).cloned());
+    let image = directory.join("initramfs");
+    base.write(&image, &all, &contents)?;
+    let start = |wires| Company::start(base, hosts, wires, (&image, directory), manner);
+    let company = wires.map(start).transpose()?;
+    Ok((image, company))
+}
+
+/// The arguments of QEMU for a guest but for its consoles, with the files of its drives.
+fn arguments(base: &Base, scenarios: &[&Scenario], image: &Path, directory: &Path) -> Result<Vec<String>> {
+    let Some(first) = scenarios.first() else { return Ok(Vec::new()) };
     for drive in first.machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
         qemu::make_file(drive, directory)?;
     }
     let mut arguments = qemu::arguments(&first.machine, shape::ports(scenarios));
-    let words = format!("{KERNEL_WORDS} {}", first.machine.kernel);
-    let kernel = base.kernel().display().to_string();
-    for argument in ["-kernel", &kernel, "-initrd", "initramfs", "-append", &words] {
+    if first.machine.clock_seconds != 0 {
+        let ahead = format!("{} seconds", first.machine.clock_seconds);
+        let time = shell("date --utc --date \"$1\" +%Y-%m-%dT%H:%M:%S", &[&ahead])?;
+        arguments.extend(["-rtc".to_owned(), format!("base={}", time.trim())]);
+    }
+    // Whoever sits at the first machine does not sit at the others.
+    let role = if first.host_name.is_empty() { "" } else { "rig.host" };
+    let words = format!("{KERNEL_WORDS} {role} {}", first.machine.kernel);
+    let (kernel, image) = (base.kernel().display().to_string(), image.display().to_string());
+    for argument in ["-kernel", &kernel, "-initrd", &image, "-append", &words] {
         arguments.push(argument.to_owned());
     }
     Ok(arguments)
 }
 
 /// QEMU ends with the thread that started it, also when that is killed.
-fn command(directory: &Path, arguments: &[String], manner: Manner) -> Command {
+fn command(directory: &Path, arguments: &[String], manner: Manner, wires: Option<&Wires>) -> Command {
     let mut command = Command::new("setpriv");
     command.current_dir(directory).args(["--pdeathsig", "KILL"]);
+    if let Some(wires) = wires {
+        command.arg("nsenter").arg(format!("--net={}", wires.namespace()));
+    }
     if manner == Manner::LeftOver {
         command.args(["nice", "-n", "10"]);
     }

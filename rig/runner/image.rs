@@ -12,6 +12,7 @@ use super::command::{locate, shell};
 use super::cpio::Tree;
 use super::error::{Result, RigError};
 use super::kernel::Kernel;
+use super::network;
 use super::scenario::{Linux, Scenario, is_within};
 
 /// The programs of the guest, beside busybox.
@@ -49,6 +50,11 @@ const TOOLS: &[&str] = &[
 
 /// Programs that only those guests have whose scenarios name them. Debian's fio brings 80 MB of libraries for network storage.
 const LARGE_TOOLS: &[&str] = &["fio"];
+
+/// What guests have that are connected with others: what a load on many hosts is made with. Newer servers of OpenSSH are in parts,
+/// which have fixed places.
+const CONNECTED_TOOLS: &[&str] = &["fio", "ssh", "sshd"];
+const CONNECTED_PARTS: &[&str] = &["/usr/lib/openssh/sshd-session", "/usr/lib/openssh/sshd-auth"];
 
 /// Other names of tools.
 const ALIASES: &[(&str, &str)] = &[
@@ -117,7 +123,12 @@ impl Base {
         }
         let module = machine.optional_modules.iter().find(|module| !self.kernel.has(module));
         let tool = machine.optional_tools.iter().find(|tool| locate(tool).is_err());
-        module.or(tool).map(|what| format!("this machine has no {what} for the guest"))
+        let what = module.or(tool).map(String::as_str);
+        let is_connected = !scenario.networks.is_empty();
+        let connected = CONNECTED_TOOLS.iter().copied().find(|tool| is_connected && locate(tool).is_err());
+        what.or(connected)
+            .map(|what| format!("this machine has no {what} for the guest"))
+            .or_else(|| is_connected.then(network::unable).flatten())
     }
 
     /// Writes the initramfs of a guest for these scenarios; `files` are paths in the guest and their contents.
@@ -139,6 +150,9 @@ impl Base {
         for machine in scenarios.iter().map(|scenario| &scenario.machine) {
             for tool in &machine.optional_tools {
                 add_all(&mut tree, &with_libraries(&locate(tool)?)?)?;
+            }
+            if !machine.nics.is_empty() {
+                add_connected(&mut tree)?;
             }
             for program in &machine.programs {
                 add_all(&mut tree, &with_libraries(&self.program(program)?)?)?;
@@ -185,6 +199,18 @@ fn with_libraries(program: &str) -> Result<BTreeSet<String>> {
     let listing = shell("ldd \"$1\" 2>/dev/null || true", &[program])?;
     let libraries = listing.split_whitespace().filter(|word| word.starts_with('/')).map(str::to_owned);
     Ok(libraries.chain([program.to_owned()]).collect())
+}
+
+/// Adds what guests have that are connected with others.
+fn add_connected(tree: &mut Tree) -> Result<()> {
+    for tool in CONNECTED_TOOLS {
+        add_all(tree, &with_libraries(&locate(tool)?)?)?;
+    }
+    for part in CONNECTED_PARTS.iter().filter(|part| Path::new(part).is_file()) {
+        add_all(tree, &with_libraries(part)?)?;
+        tree.file(part.trim_start_matches('/'), read(Path::new(part))?);
+    }
+    Ok(())
 }
 
 /// Programs go to /bin, libraries to where they are on the host.

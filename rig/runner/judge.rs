@@ -111,7 +111,7 @@ impl Comparison<'_> {
     fn make(&self, expectation: &Expectation) -> Judgement {
         let path = self.path(expectation);
         let direction = expectation.direction.key();
-        let named = first_text(self.json, &format!("{path}/limiting_hop/{direction}"));
+        let named = first_text(self.json, &named_place(&path, direction));
         let measured = self.application_hop(&path, direction);
         let mut complaints = Vec::new();
         self.exit(expectation, &mut complaints);
@@ -152,10 +152,15 @@ impl Comparison<'_> {
         if self.json.get("ladders").is_some() { "/ladders/0/findings" } else { "/findings" }
     }
 
-    /// Where the path that is looked at stands; in a report of `narrows ladder`, the first ladder.
+    /// Where the path that is looked at stands; in a report of `narrows ladder`, the first ladder, in one of `narrows fleet run` its last
+    /// run.
     fn path(&self, expectation: &Expectation) -> String {
         if self.json.get("ladders").is_some() {
             return "/ladders/0".to_owned();
+        }
+        let is_fleet = self.json.get("schema").is_some_and(|schema| schema == "narrows/fleet-run/1");
+        if let Some(points) = self.json.get("points").and_then(Value::as_array).filter(|_| is_fleet) {
+            return format!("{FLEET}{}", points.len().saturating_sub(1));
         }
         expectation.path.as_ref().map_or_else(
             || "/paths/0".to_owned(),
@@ -168,6 +173,9 @@ impl Comparison<'_> {
     /// What was measured where the application stands: the first hop of the path that has a measurement, or the highest
     /// rung of a ladder.
     fn application_hop(&self, path: &str, direction: &str) -> Option<&Value> {
+        if path.starts_with(FLEET) {
+            return self.json.pointer(&format!("{path}/verdict/limit"));
+        }
         let rungs = pointer::find(self.json, &format!("{path}/rungs/*/measured/{direction}"));
         if let Some(top) = rungs.into_iter().next_back() {
             return Some(top);
@@ -197,7 +205,7 @@ impl Comparison<'_> {
         path: &str,
         complaints: &mut Vec<String>,
     ) {
-        let place = format!("{path}/limiting_hop/{}", expectation.direction.key());
+        let place = named_place(path, expectation.direction.key());
         let got = named.unwrap_or("nothing");
         if let Some(wanted) = &expectation.limiting {
             let wanted = self.names.fill(wanted);
@@ -284,6 +292,17 @@ impl Comparison<'_> {
             && place.contains.as_ref().is_none_or(|wanted| text.contains(&self.names.fill(wanted)))
             && place.at_least.is_none_or(|least| value.as_f64().is_some_and(|n| n >= least))
             && place.at_most.is_none_or(|most| value.as_f64().is_some_and(|n| n <= most))
+    }
+}
+
+/// Where a load on many hosts has its runs.
+const FLEET: &str = "/points/";
+
+/// Where it stands what limits a path; of a load on many hosts, where the kind of limit stands.
+fn named_place(path: &str, direction: &str) -> String {
+    match path.starts_with(FLEET) {
+        true => format!("{path}/verdict/limit/kind"),
+        false => format!("{path}/limiting_hop/{direction}"),
     }
 }
 

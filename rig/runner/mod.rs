@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 pub(crate) mod ability;
 mod command;
+pub(crate) mod company;
 pub(crate) mod confusion;
 pub(crate) mod cpio;
 pub(crate) mod error;
@@ -17,6 +18,8 @@ pub(crate) mod judge;
 pub(crate) mod kernel;
 pub(crate) mod leavings;
 mod link;
+pub(crate) mod machine;
+pub(crate) mod network;
 pub(crate) mod options;
 pub(crate) mod pointer;
 pub(crate) mod qemu;

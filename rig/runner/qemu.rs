@@ -8,6 +8,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::error::{Result, RigError};
+use super::network;
 use super::scenario::{Drive, Interface, MachineSpec, Switch};
 use super::shape;
 
@@ -43,6 +44,14 @@ pub(crate) fn arguments(machine: &MachineSpec, ports: usize) -> Vec<String> {
     for group in &machine.groups {
         let limits = format!("throttle-group,id={},x-bps-total={}", group.id, group.bytes_per_second);
         push(&mut arguments, &["-object", &limits]);
+    }
+    for card in 0..machine.nics.len() {
+        let tap = network::tap(machine.number, card);
+        push(&mut arguments, &["-netdev", &format!("tap,id=net{card},ifname={tap},script=no,downscript=no")]);
+        let address = network::hardware_address(machine.number, card);
+        // Nothing is booted from it.
+        let device = format!("virtio-net-pci,netdev=net{card},mac={address},romfile=");
+        push(&mut arguments, &["-device", &device]);
     }
     for drive in machine.drives.iter().filter(|drive| !shape::is_pluggable(drive)) {
         push_drive(&mut arguments, drive, drive.port.as_deref());

@@ -1,6 +1,5 @@
 //! The row of a scenario: what it left, judged check by check.
 
-use super::ability::LEAST_SHARE;
 use super::confusion::Answer;
 use super::figure::{self, Reading};
 use super::files::Mode;
@@ -86,13 +85,8 @@ impl Row {
         row.share_of_processors = leavings.share.map(|share| (share * 1000.0).round() / 1000.0);
         row.processor_seconds = (leavings.processor_seconds * 10.0).round() / 10.0;
         // Where guest time counts instructions, it stands still while the guest waits for a processor.
-        if let (false, None, Some(share)) = (row.pass, scenario.machine.instruction_shift, leavings.share)
-            && share < LEAST_SHARE
-        {
-            row.inconclusive = Some(format!(
-                "this host gave the guest's processors only {:.0} % of the time that they asked for",
-                share * 100.0
-            ));
+        if !row.pass && scenario.machine.instruction_shift.is_none() {
+            row.inconclusive = leavings.lacks_processors();
         }
         row
     }
@@ -103,7 +97,7 @@ impl Row {
     }
 
     fn judge(&mut self, scenario: &Scenario, mode: Mode, leavings: &Leavings) {
-        if leavings.text("setup.exit").as_deref().map(str::trim) != Some("0") {
+        if !leavings.is_set_up() {
             self.complaints.push("the setup failed".to_owned());
         } else {
             let names = Names::parse(&leavings.text("names").unwrap_or_default());
@@ -196,7 +190,8 @@ fn prove(check: &Check, outcome: &Outcome, leavings: &Leavings, index: usize) ->
 
 fn kernel_trouble(leavings: &Leavings) -> bool {
     let messages = leavings.text("dmesg").unwrap_or_else(|| leavings.console());
-    ["BUG: ", "Oops: ", "Kernel panic", "general protection fault"].iter().any(|sign| messages.contains(sign))
+    let said = |sign: &&str| messages.contains(*sign) || leavings.other_consoles.contains(*sign);
+    ["BUG: ", "Oops: ", "Kernel panic", "general protection fault"].iter().any(said)
 }
 
 /// What people need to see of a failure.

@@ -2,17 +2,20 @@
 
 #![expect(clippy::disallowed_methods, reason = "reads scenario files")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::company::{self, Host};
 use super::error::{Result, RigError};
+pub(crate) use super::machine::{Drive, Interface, MachineSpec, Switch};
+use super::network::Network;
 
 /// One scenario.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Scenario {
     /// The file's stem.
@@ -36,6 +39,18 @@ pub(crate) struct Scenario {
     pub(crate) long: bool,
     /// The virtual machine.
     pub(crate) machine: MachineSpec,
+    /// Networks that connect it with other hosts.
+    #[serde(default, rename = "network")]
+    pub(crate) networks: Vec<Network>,
+    /// Other virtual machines, in the order in which they are set up.
+    #[serde(default, rename = "host")]
+    pub(crate) hosts: Vec<Host>,
+    /// Of the scenario that one of them is given: its name.
+    #[serde(skip)]
+    pub(crate) host_name: String,
+    /// Of that: whether rates are compared by the scenario that it is part of.
+    #[serde(skip)]
+    pub(crate) serves_rates: bool,
     /// Shell commands that make the storage path in the guest.
     #[serde(default)]
     pub(crate) setup: String,
@@ -44,66 +59,11 @@ pub(crate) struct Scenario {
     pub(crate) checks: Vec<Check>,
 }
 
-/// The virtual machine.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct MachineSpec {
-    /// Processors.
-    #[serde(default = "two")]
-    pub(crate) cpus: u32,
-    /// Memory, as QEMU's `-m` takes it.
-    #[serde(default = "one_gib")]
-    pub(crate) memory: String,
-    /// Guest time counts instructions, each 2 to this power nanoseconds, and idle time is skipped. What a processor does
-    /// in a second then depends on neither the host nor its load. Needs `cpus = 1`, and drives without throttling,
-    /// which is timed by the host's clock. Absent: guest time is host time.
-    pub(crate) instruction_shift: Option<u8>,
-    /// Kernel modules to load before setup, each with its parameters, and so to put into the initramfs.
-    #[serde(default)]
-    pub(crate) modules: Vec<String>,
-    /// Modules that the kernel loads by itself when it needs them: only put into the initramfs.
-    #[serde(default)]
-    pub(crate) modules_on_demand: Vec<String>,
-    /// Modules, and programs, that Debian's main archive does not have. Without them the scenario is skipped.
-    #[serde(default)]
-    pub(crate) optional_modules: Vec<String>,
-    #[serde(default)]
-    pub(crate) optional_tools: Vec<String>,
-    /// Programs of the host to put into the guest's search path, relative to the package: `target/rig/attacks`.
-    #[serde(default)]
-    pub(crate) programs: Vec<String>,
-    /// The Linux that the scenario is about, where not every one shows it. With another it is skipped.
-    pub(crate) linux: Option<LinuxRange>,
-    /// PCIe switches.
-    #[serde(default, rename = "switch")]
-    pub(crate) switches: Vec<Switch>,
-    /// Limits that several drives share.
-    #[serde(default, rename = "group")]
-    pub(crate) groups: Vec<Group>,
-    /// Drives.
-    #[serde(default, rename = "drive")]
-    pub(crate) drives: Vec<Drive>,
-    /// More arguments for QEMU, in front of the drives.
-    #[serde(default)]
-    pub(crate) qemu: Vec<String>,
-    /// More words for the kernel's command line.
-    #[serde(default)]
-    pub(crate) kernel: String,
-}
-
-fn two() -> u32 {
-    2
-}
-
-fn one_gib() -> String {
-    "1G".to_owned()
-}
-
 /// A major and a minor number of Linux.
 pub(crate) type Linux = (u32, u32);
 
 /// Some releases of Linux, and why it is those.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LinuxRange {
     /// The first of them.
@@ -117,68 +77,6 @@ pub(crate) struct LinuxRange {
 /// Whether a release is within these bounds.
 pub(crate) fn is_within(release: Linux, since: Option<Linux>, before: Option<Linux>) -> bool {
     since.is_none_or(|first| release >= first) && before.is_none_or(|end| release < end)
-}
-
-/// A PCIe switch below a root port of its own; its downstream ports are `<id>.0`, `<id>.1` and so on.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Switch {
-    /// Its id.
-    pub(crate) id: String,
-    /// How many downstream ports it has.
-    pub(crate) ports: u8,
-}
-
-/// A limit that several drives share, whatever their places: a throttle node below the limit of each drive.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Group {
-    /// Its name, by which QMP finds it as `/objects/<id>`.
-    pub(crate) id: String,
-    /// Bytes per second for reads and writes of all together.
-    pub(crate) bytes_per_second: u64,
-}
-
-/// How a drive is attached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(crate) enum Interface {
-    /// An NVMe controller with one namespace.
-    Nvme,
-    /// A virtio block device.
-    Virtio,
-    /// A SATA disk on the machine's AHCI adapter.
-    Sata,
-    /// A SCSI disk on an adapter among `qemu`, which `port` names.
-    Scsi,
-}
-
-/// A drive: a sparse file on the host, throttled by QEMU.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Drive {
-    /// Its name: the serial number, QEMU's id, `$name` in shell commands and `{name}` in expectations.
-    pub(crate) name: String,
-    /// Its size in MiB.
-    pub(crate) mib: u64,
-    /// How it is attached.
-    #[serde(default = "nvme")]
-    pub(crate) interface: Interface,
-    /// The port it is plugged into (`<switch id>.<n>`); absent: a root port of its own.
-    pub(crate) port: Option<String>,
-    /// Bytes per second for reads and writes together.
-    pub(crate) bytes_per_second: Option<u64>,
-    /// I/Os per second for reads and writes together.
-    pub(crate) ios_per_second: Option<u64>,
-    /// The limit that it shares with others, by its name.
-    pub(crate) group: Option<String>,
-    /// More properties of the QEMU device, `key=value`.
-    #[serde(default)]
-    pub(crate) properties: Vec<String>,
-}
-
-fn nvme() -> Interface {
-    Interface::Nvme
 }
 
 /// A run of narrows and what must come of it.
@@ -396,11 +294,30 @@ impl Scenario {
         let mut scenario: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         scenario.name = name.to_owned();
         scenario.validate()?;
+        company::number(&mut scenario);
         // The machine as the last check left it: what comes before may still be at work on it.
         if let Some(last) = scenario.checks.last_mut() {
             last.verify.push(RECORD_AGREES.to_owned());
         }
         Ok(scenario)
+    }
+
+    /// Whether a rate, or what limits, is compared.
+    pub(crate) fn depends_on_rates(&self) -> bool {
+        self.serves_rates || self.checks.iter().any(Check::depends_on_rates)
+    }
+
+    /// What each of the other guests is given: its own machine and setup, and no check.
+    pub(crate) fn of_hosts(&self) -> Vec<Self> {
+        let of_host = |host: &Host| Self {
+            name: format!("{}.{}", self.name, host.name),
+            host_name: host.name.clone(),
+            serves_rates: self.depends_on_rates(),
+            machine: host.machine.clone(),
+            setup: host.setup.clone(),
+            ..Self::default()
+        };
+        self.hosts.iter().map(of_host).collect()
     }
 
     /// Keeps what is expected with this Linux, in all checks.
@@ -409,64 +326,14 @@ impl Scenario {
     }
 
     fn validate(&self) -> std::result::Result<(), String> {
-        let machine = &self.machine;
-        let throttled = |drive: &Drive| drive.bytes_per_second.is_some() || drive.ios_per_second.is_some();
-        if machine.instruction_shift.is_some() && (machine.cpus != 1 || machine.drives.iter().any(throttled))
-        {
-            return Err("`instruction_shift` needs `cpus = 1` and drives that are not throttled".to_owned());
-        }
         if self.checks.is_empty() {
             return Err("has no [[check]]".to_owned());
         }
-        let mut seen = BTreeSet::new();
-        for drive in &self.machine.drives {
-            let word = drive.name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-            if !word || !drive.name.starts_with(|c: char| c.is_ascii_lowercase()) || drive.name.len() > 20 {
-                return Err(format!("drive `{}` is not named like a shell variable", drive.name));
-            }
-            if !seen.insert(&drive.name) {
-                return Err(format!("two drives are named `{}`", drive.name));
-            }
-            if let Some(port) = &drive.port
-                && !self.machine.has_port(port)
-            {
-                return Err(format!("drive `{}` is in port `{port}`, which no switch has", drive.name));
-            }
-            if let Some(id) = &drive.group
-                && !self.machine.groups.iter().any(|group| group.id == *id)
-            {
-                return Err(format!("drive `{}` is in the group `{id}`, which there is not", drive.name));
-            }
-        }
+        self.machine.validate()?;
+        company::validate(self)?;
         self.checks.iter().enumerate().try_for_each(|(index, check)| {
             check.validate().map_err(|reason| format!("check {}: {reason}", index + 1))
         })
-    }
-}
-
-impl MachineSpec {
-    /// Whether a switch, or a device among QEMU's own arguments, has this port.
-    fn has_port(&self, port: &str) -> bool {
-        // QEMU names the bus of an adapter after it: `hba.0`.
-        let id = format!("id={}", port.strip_suffix(".0").unwrap_or(port));
-        self.switches.iter().any(|switch| (0..switch.ports).any(|n| format!("{}.{n}", switch.id) == port))
-            || self
-                .qemu
-                .iter()
-                .any(|argument| argument.split(',').any(|word| word == id || word == format!("id={port}")))
-    }
-
-    /// The modules to load before the setup, each with its parameters. Looking for disks at an adapter that has none takes AHCI's
-    /// driver a second.
-    pub(crate) fn modules_at_start(&self) -> impl Iterator<Item = &str> {
-        let has_disk = self.drives.iter().any(|drive| drive.interface == Interface::Sata);
-        has_disk.then_some("ahci").into_iter().chain(self.modules.iter().map(String::as_str))
-    }
-
-    /// The modules that must be in the initramfs, by name.
-    pub(crate) fn module_names(&self) -> impl Iterator<Item = &str> {
-        let on_demand = self.modules_on_demand.iter().map(String::as_str);
-        self.modules_at_start().chain(on_demand).filter_map(|line| line.split_whitespace().next())
     }
 }
 

@@ -11,9 +11,11 @@ impl Shape {
     pub(crate) fn of(scenario: &Scenario) -> Self {
         let machine = &scenario.machine;
         let fixed: Vec<&Drive> = machine.drives.iter().filter(|drive| !is_pluggable(drive)).collect();
+        // Guests that are connected are there for one scenario only.
+        let company = if scenario.networks.is_empty() { "" } else { &scenario.name };
         let MachineSpec { cpus, memory, instruction_shift, switches, groups, qemu, kernel, .. } = machine;
         Self(format!(
-            "{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?}"
+            "{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?} {company}"
         ))
     }
 }
