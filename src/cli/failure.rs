@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use narrows_load::LoadError;
 use narrows_report::sanitize::{inert, inert_within};
 
 /// No hint is longer than this many characters: it may list all that there is to choose from.
@@ -52,6 +53,19 @@ impl Failure {
     pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
         self.hints.extend(hint);
         self
+    }
+}
+
+/// What the engine, a scratch file or a device refused, with what to do.
+impl From<&LoadError> for Failure {
+    fn from(error: &LoadError) -> Self {
+        Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
+    }
+}
+
+impl From<LoadError> for Failure {
+    fn from(error: LoadError) -> Self {
+        Self::from(&error)
     }
 }
 

@@ -62,11 +62,11 @@ const fn is_about_naming(reason: &Reason) -> bool {
 
 /// Searches the device for data, through a handle that nobody else can claim it beside, and adds what it finds.
 fn search(name: &str, identity: Option<&str>, reasons: &mut Vec<Reason>) -> Result<Searched, Failure> {
-    let device = open(name).map_err(|error| load_failure(&error))?;
+    let device = open(name)?;
     let progress = Progress::on_stderr(false);
     let mut watching = Watching::new(name, device.size(), &progress, None);
     let searched = guard::search_device(&device, name, identity, &mut |step| watching.step(step));
-    let (searched, found) = searched.map_err(|error| load_failure(&error))?;
+    let (searched, found) = searched?;
     reasons.extend(found);
     Ok(searched)
 }
@@ -113,7 +113,7 @@ fn still_unused(root: &Root, name: &str) -> Result<(), Failure> {
 /// Why a permitted device was not opened after all.
 fn not_opened(root: &Root, error: &WriteError) -> Failure {
     match error {
-        WriteError::Open(error) => load_failure(error),
+        WriteError::Open(error) => error.into(),
         WriteError::Refused(refusal) => refused(root, refusal),
     }
 }
@@ -145,7 +145,7 @@ struct Decision {
 /// Opens a device, reads who uses it, examines it and all that belongs to it, and decides.
 fn decide(root: &Root, name: &str, own: Option<&str>) -> Result<Decision, Failure> {
     // The handle comes first: while it is open, the number belongs to this device.
-    let device = open(name).map_err(|error| load_failure(&error))?;
+    let device = open(name)?;
     let usage = settled_usage(root, name);
     let examined: Vec<Examined> = match silence(&usage)? {
         None => usage.family.iter().map(|member| examine(root, member, name, &device)).collect(),
@@ -198,10 +198,6 @@ fn settled(root: &Root, name: &str) -> Usage {
         }
         thread::sleep(GLANCE / 20);
     }
-}
-
-fn load_failure(error: &LoadError) -> Failure {
-    Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
 }
 
 fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Failure> {

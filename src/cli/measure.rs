@@ -1,8 +1,6 @@
 //! `--measure`: which loads run on one path, and where.
 
 use std::ops::ControlFlow;
-use std::path::{Path as FilePath, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -15,15 +13,16 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::error::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
 use narrows_load::preset::StopRule;
-use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::scratch::ScratchOptions;
 use narrows_load::stats;
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::{Path, Target};
+use narrows_model::path::Path;
 use narrows_report::progress::Progress;
-use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Timing, seed};
+use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Timing};
+use narrows_session::place::{Place, Use};
 use narrows_session::scene;
 use narrows_verdict::{Run, Subject};
 
@@ -116,18 +115,18 @@ pub(super) fn run(
     let plan = Plan::new(extent, args.duration);
     let (progress, stop) = (Progress::on_stderr(false), stop_on_signals()?);
     let place = place(&subject.path, args)?;
-    let writes = match &place {
-        Place::Scratch(dir) => {
+    let writes = match place.scratch() {
+        Some(dir) => {
             let writes = writes(&plan, &subject.path, root)?;
             output::note(&writes.filling(&dir.display().to_string()));
             Some(writes)
         }
-        Place::Device(_) | Place::File(_) => None,
+        None => None,
     };
     let target = match open(&place, &plan, writes.as_ref(), (&progress, &stop)) {
         Ok(target) => target,
         Err(LoadError::Interrupted) => return Ok(interrupted()),
-        Err(error) => return Err(failure(&error)),
+        Err(error) => return Err(error.into()),
     };
     progress.phase("watching the idle machine", plan.idle);
     let path = &subject.path;
@@ -186,63 +185,37 @@ fn interrupted() -> Completion {
 }
 
 /// Where the bytes are read from.
-enum Place {
-    Device(PathBuf),
-    File(PathBuf),
-    Scratch(PathBuf),
-}
-
 fn place(path: &Path, args: &CheckArgs) -> Result<Place, Failure> {
     if let Some(dir) = &args.scratch {
         return Ok(Place::Scratch(dir.clone()));
     }
-    match &path.asked {
-        Target::Mount { path, .. } if FilePath::new(path).is_file() => Ok(Place::File(path.into())),
-        Target::Mount { path, .. } => Ok(Place::Scratch(path.into())),
-        _ => scene::medium(path).map(Place::Device).ok_or_else(|| {
-            Failure::new(format!("nothing can be read through `{}` alone", path.target))
-                .hint("measure a device, mount or directory behind it")
-        }),
-    }
+    Place::of(path, Use::ReadOrScratch).map_err(|error| {
+        Failure::new(error.to_string()).hint("measure a device, mount or directory behind it")
+    })
 }
 
-/// The bar, and the flag that the first signal raises.
-type Live<'a> = (&'a Progress, &'a Arc<AtomicBool>);
-
+/// Opens it; a scratch file is written first.
 fn open(
     place: &Place,
     plan: &Plan,
     writes: Option<&Writes>,
-    live: Live<'_>,
-) -> Result<LoadTarget, LoadError> {
-    match place {
-        Place::Device(path) => LoadTarget::open_device(path),
-        Place::File(path) => LoadTarget::open_file_read(path),
-        Place::Scratch(dir) => scratch(dir, plan, writes, live),
-    }
-}
-
-fn scratch(
-    dir: &FilePath,
-    plan: &Plan,
-    writes: Option<&Writes>,
-    (progress, stop): Live<'_>,
+    (progress, stop): (&Progress, &AtomicBool),
 ) -> Result<LoadTarget, LoadError> {
     let options = ScratchOptions {
         time: Some(plan.scratch_time),
-        seed: seed(),
         budget: writes.map(|writes| writes.budget().clone()),
         ..ScratchOptions::default()
     };
     let size = writes.map_or(plan.scratch, Writes::size);
-    let phase = format!("writing scratch file, {} at most", human::bytes(size));
-    progress.phase(&phase, plan.scratch_time);
+    if writes.is_some() {
+        let phase = format!("writing scratch file, {} at most", human::bytes(size));
+        progress.phase(&phase, plan.scratch_time);
+    }
     let begin = Instant::now();
-    let file = ScratchFile::create(dir, size, &options, &mut |written, _| {
+    place.open_or_make(size, &options, &mut |written, _| {
         progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
         if stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    })?;
-    Ok(file.into_target())
+    })
 }
 
 impl Bench<'_> {
@@ -275,12 +248,8 @@ impl Bench<'_> {
         let asked = Asked { workload: step.workload.clone(), options, timing, budget: None, is_short: false };
         self.progress.phase(step.name, timing.longest());
         let bar = Bar { progress: self.progress, before: Duration::ZERO };
-        let mut seen = self.session.run(&asked, &[target], &bar).map_err(|error| failure(&error))?;
+        let mut seen = self.session.run(&asked, &[target], &bar)?;
         let measurement = seen.single();
         Ok(self.session.judged(Direction::Read, measurement, seen.activity))
     }
-}
-
-pub(super) fn failure(error: &LoadError) -> Failure {
-    Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
 }

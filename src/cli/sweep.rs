@@ -8,7 +8,7 @@ use super::bench::args::Common;
 use super::bench::failed;
 use super::bench::ground::{self, beside, with};
 use super::bench::kept;
-use super::bench::place::{Filling, Place};
+use super::bench::place::{self, Filling};
 use super::bench::runner::Runner;
 use super::bench::save::SaveFile;
 use super::bench::trims::Discards;
@@ -27,6 +27,7 @@ use narrows_report::bench::sweep::{
 };
 use narrows_report::bench::{Context, TargetKind, TargetView};
 use narrows_session::measure::{Command, Timing};
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 use narrows_verdict as verdict;
 
@@ -127,10 +128,10 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.cpu_node);
     let scene = scene::read(&typed, node)?;
     let was_file = kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
-    let place = Place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
-    place.check_way(&scene, &typed)?;
+    let place = place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
+    place::check_way(&place, &scene, &typed)?;
     if kept.as_ref().is_some_and(|kept| {
-        (kept.target.kind == TargetKind::OwnedDevice) != (place.kind() == TargetKind::OwnedDevice)
+        (kept.target.kind == TargetKind::OwnedDevice) != matches!(place, Place::Owned { .. })
     }) {
         return Err(Failure::new("the saved sweep and this one do not agree on writing to the device")
             .hint("give --write --i-own SERIAL again, or leave both out, as it was begun"));
@@ -148,7 +149,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
     let runner = Runner::new(Command::Sweep, &scene, node, writes)?.polling(poll);
-    let target = place.open(size, Filling::Whole, compressible, &runner)?;
+    let target = place::open(&place, size, Filling::Whole, compressible, &runner)?;
     let begun = match kept {
         Some(kept) => Ok(SweepReport { failed: None, ..kept }),
         None => empty(loads, &timing, typed, &scene, &place, &target).map(|report| SweepReport {
@@ -192,7 +193,7 @@ fn allowance(
         None => loads.iter().cloned().map(Work::Load).collect(),
     };
     let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
-    let is_device = place.kind() == TargetKind::OwnedDevice;
+    let is_device = matches!(place, Place::Owned { .. });
     let writes = Writes::of(&Wanted {
         kept: kept.and_then(|kept| kept.writes.as_ref()),
         size: (size, kept.is_some() || args.common.size.is_some()),
@@ -255,7 +256,7 @@ fn empty(
     place: &Place,
     target: &Opened,
 ) -> Result<SweepReport, Failure> {
-    let is_read = matches!(place.kind(), TargetKind::Device | TargetKind::File);
+    let is_read = place.filled().is_none();
     if is_read && loads.iter().any(LoadSpec::changes) {
         return Err(Failure::new(format!("`{typed}` is only ever read")).hint(
             "name a directory: it is tested in a scratch file; or a blank device with --write --i-own SERIAL",
@@ -272,7 +273,7 @@ fn empty(
         ))
         .hint("use --size, or sweep less far"));
     }
-    let kind = place.kind();
+    let kind = TargetKind::from(place);
     let view = TargetView { name: typed, kind, size_bytes: room };
     let ceilings = Context::new(&scene.subject, Peer::None).ceilings;
     let timing = PointTiming {

@@ -1,13 +1,11 @@
 //! `narrows A B --measure`: what several targets give alone and at the same time.
 
 use std::collections::BTreeMap;
-use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
 use super::check::check_node;
-use super::measure::failure;
 use super::signals::stop_on_signals;
 use super::values::Choices;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
@@ -25,6 +23,7 @@ use narrows_report::together::{About, document, report};
 use narrows_session::measure::{
     Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
 };
+use narrows_session::place::{Place, Use};
 use narrows_session::scene;
 use narrows_verdict::together::hidden::{self, HiddenVerdict};
 use narrows_verdict::together::{Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups};
@@ -87,7 +86,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());
     let bar = Bar { progress: &progress, before: Duration::ZERO };
     let rounds = alone_and_together(&session, &asked, (&opened, &plan), &bar, &ahead);
-    let rounds = rounds.map_err(|error| failure(&error))?;
+    let rounds = rounds?;
     let reason = rounds.cut_short.clone();
     let (subjects, ran) = collect(&session, chosen.subjects, &plan, rounds);
     let mut verdicts = judge_groups(&machine, &subjects, &ran);
@@ -249,22 +248,11 @@ impl More<'_, '_> {
 
 /// Opens what is read of a path. Nothing is written, so a directory is none.
 fn open(path: &Path) -> Result<LoadTarget, Failure> {
-    let file: Option<PathBuf> = match &path.asked {
-        Target::Mount { path, .. } => Some(PathBuf::from(path)).filter(|path| FilePath::is_file(path)),
-        _ => None,
-    };
-    let opened = match (&file, scene::medium(path)) {
-        (Some(file), _) => LoadTarget::open_file_read(file),
-        (None, Some(device)) => LoadTarget::open_device(&device),
-        (None, None) => {
-            return Err(Failure::new(format!(
-                "several targets are only read, and `{}` is no file or device",
-                path.target
-            ))
-            .hint("name a device, or a large file on that file system"));
-        }
-    };
-    opened.map_err(|error| failure(&error))
+    let place = Place::of(path, Use::Read).map_err(|_| {
+        Failure::new(format!("several targets are only read, and `{}` is no file or device", path.target))
+            .hint("name a device, or a large file on that file system")
+    })?;
+    Ok(place.open()?)
 }
 
 fn phase(paths: &[Path], members: &[usize]) -> String {

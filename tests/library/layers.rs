@@ -33,8 +33,8 @@ const TYPES_ONLY: &[(&str, &str)] = &[
     ("report/", "narrows_machine::root"),
 ];
 
-/// What calls the engine, and what follows a run of it: everywhere but in the engine and the session.
-const ENGINE: [&str; 7] = [
+/// What calls the engine, follows a run of it, or opens and fills what it runs on: everywhere but in the engine and the session.
+const ENGINE: [&str; 14] = [
     "run::run(",
     "load::run::run",
     "load::run::{self",
@@ -42,6 +42,13 @@ const ENGINE: [&str; 7] = [
     "scan::scan(",
     "load::scan::{self",
     "load::control",
+    "copy::copy(",
+    "ScratchFile::",
+    "Target::open_",
+    "Opened::open_",
+    "owned::prepare",
+    "load::fill",
+    "load::memcopy",
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.

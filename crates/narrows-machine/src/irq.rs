@@ -1,6 +1,6 @@
 //! Interrupts: which processors serve them, `/proc/interrupts` (kernel `kernel/irq/proc.c`, `show_interrupts`).
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::root::Root;
 
@@ -16,12 +16,6 @@ pub struct IrqLine {
 /// Reads every numbered interrupt, by its number. A machine that does not tell has none.
 pub fn read(root: &Root) -> BTreeMap<u32, IrqLine> {
     root.text("/proc/interrupts").get().map(|text| parse_interrupts(&text)).unwrap_or_default()
-}
-
-/// The processors that ever served one of `irqs`: how far a device's interrupts are spread.
-pub fn served_by(interrupts: &BTreeMap<u32, IrqLine>, irqs: &[u32]) -> BTreeSet<u32> {
-    let lines = irqs.iter().filter_map(|irq| interrupts.get(irq));
-    lines.flat_map(|line| line.counts.keys().copied()).collect()
 }
 
 /// Reads the table: a header that names a processor for each column, then a line for each interrupt. Lines of the
@@ -97,14 +91,6 @@ mod tests {
         let arm = "           CPU0       CPU1       \n 27:   10   20     GICv3  27 Level     arch_timer\n 30:   1   0   ITS-MSI 524288 Edge      nvme0q0\n";
         assert_eq!(parse_interrupts(arm)[&27].name, "arch_timer");
         assert_eq!(parse_interrupts(arm)[&30].name, "nvme0q0");
-    }
-
-    #[test]
-    fn the_spread_counts_each_processor_once() {
-        let interrupts = parse_interrupts(X86);
-        assert_eq!(served_by(&interrupts, &[36, 37]), BTreeSet::from([0, 2]));
-        assert_eq!(served_by(&interrupts, &[36]), BTreeSet::from([2]));
-        assert_eq!(served_by(&interrupts, &[1234]), BTreeSet::new());
     }
 
     #[test]

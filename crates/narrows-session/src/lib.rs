@@ -1,5 +1,5 @@
 //! What puts load on devices and sees what the machine does meanwhile: a [`Session`](measure::Session) measures on a
-//! [`Scene`](scene::Scene), and the layout [`lab`] builds on devices and takes away again.
+//! [`Scene`](scene::Scene) at a [`Place`](place::Place), and the layout [`lab`] builds on devices and takes away again.
 //!
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
@@ -7,4 +7,5 @@ pub mod fleet;
 pub mod lab;
 pub mod live;
 pub mod measure;
+pub mod place;
 pub mod scene;

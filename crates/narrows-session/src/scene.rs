@@ -6,8 +6,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::measure::{Command, Kernel, Processors, Session};
-use narrows_machine::Machine;
 use narrows_machine::root::Root;
+use narrows_machine::{Machine, mount, target};
 use narrows_model::path::{HopSpec, Path, Target, build};
 use narrows_verdict::Subject;
 
@@ -62,6 +62,15 @@ pub fn medium(path: &Path) -> Option<PathBuf> {
     }
 }
 
+/// The block devices that the file system which holds `path`, or will hold it, lies on right away.
+pub fn devices(root: &Root, path: &FilePath) -> Vec<String> {
+    let mounts = mount::read(root);
+    let real = root.resolve(&path.to_string_lossy()).get();
+    let real = real.or_else(|| root.resolve(&path.parent()?.to_string_lossy()).get());
+    let mount = real.and_then(|real| target::mount_of(&mounts, &real)).and_then(|index| mounts.get(index));
+    mount.map(|mount| mount.devices.clone()).unwrap_or_default()
+}
+
 /// The drives of a path, by kernel name.
 pub fn drives(path: &Path) -> Vec<String> {
     let drive = |spec: &HopSpec| match spec {
@@ -69,4 +78,29 @@ pub fn drives(path: &Path) -> Vec<String> {
         _ => None,
     };
     path.hops.iter().filter_map(|hop| drive(&hop.spec)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_machine::tree::Tree;
+
+    #[test]
+    fn a_file_that_is_not_there_yet_will_lie_on_the_devices_of_its_directory() {
+        let mut tree = Tree::new();
+        tree.file(
+            "/proc/self/mountinfo",
+            "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 9:0 / /srv rw - xfs /dev/md0 rw\n",
+        )
+        .link("/sys/dev/block/8:1", "../../devices/sda1")
+        .link("/sys/dev/block/9:0", "../../devices/md0")
+        .file("/sys/devices/sda1/dev", "8:1\n")
+        .file("/sys/devices/md0/dev", "9:0\n")
+        .file("/srv/photos/one", "x");
+        let root = Root::from_tree(tree);
+        for (path, on) in [("/srv/photos/one", "md0"), ("/srv/photos/two", "md0"), ("/other", "sda1")] {
+            assert_eq!(devices(&root, FilePath::new(path)), [on], "{path}");
+        }
+        assert!(devices(&root, FilePath::new("/no/such/place")).is_empty());
+    }
 }

@@ -2,7 +2,6 @@
 
 use super::args::{BenchArgs, Common};
 use super::kept;
-use super::place::Place;
 use super::save::SaveFile;
 use crate::cli::Failure;
 use narrows_base::units::Nanos;
@@ -10,13 +9,14 @@ use narrows_load::preset::{self, Preset, StopRule, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_report::bench::{self, BenchReport, Engine, TargetKind};
 use narrows_session::measure::Timing;
+use narrows_session::place::Place;
 
 /// Whether the place suits what else was asked, and what is kept.
 ///
 /// # Errors
 /// It does not.
 pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
-    let is_written = place.kind() == TargetKind::OwnedDevice;
+    let is_written = matches!(place, Place::Owned { .. });
     match engine {
         Engine::Fio if is_written => {
             return Err(Failure::new("fio is not let near a device that is written")

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::fitting::Fitting;
-use super::place::Place;
+use super::place;
 use super::save;
 use super::writes::Writes;
 use crate::cli::{Failure, NOTHING_FOUND, output};
@@ -11,6 +11,7 @@ use narrows_base::units::Bytes;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, Test, Work};
 use narrows_session::measure::Timing;
+use narrows_session::place::Place;
 
 /// What a run would do.
 pub(super) struct Planned<'a> {
@@ -28,7 +29,8 @@ pub(super) struct Planned<'a> {
 /// # Errors
 /// The target cannot be opened, or the file cannot be written or is there already.
 pub(super) fn job_file(file: &Path, preset: &Preset, planned: &Planned<'_>) -> Result<u8, Failure> {
-    let target = planned.place.job_target(planned.place.planned(planned.size)?);
+    let region = planned.place.planned(planned.size).map_err(|error| place::no_place(&error))?;
+    let target = planned.place.job_target(region);
     let time = JobTime { run: planned.timing.longest(), warm_up: planned.timing.warm_up };
     let tests: Vec<Test> =
         preset.tests.iter().filter(|test| planned.can_run(test, &target)).cloned().collect();

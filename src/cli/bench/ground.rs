@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::runner::{Runner, failure};
+use super::runner::Runner;
 use super::writes::ESTIMATED_AFTER;
 use crate::cli::guard::watching::Watching;
 use crate::cli::{Failure, guard, output};
@@ -13,7 +13,7 @@ use narrows_load::guard::Others;
 use narrows_load::target::Target as Opened;
 use narrows_load::{LoadError, owned};
 use narrows_report::progress::Progress;
-use narrows_session::measure::seed;
+use narrows_session::place;
 
 /// How many places of foreign data are named.
 const NAMED: usize = 3;
@@ -44,10 +44,10 @@ pub(super) fn open(
         runner.follow(begin, written)
     };
     let path = writable.path().to_owned();
-    let prepared = owned::prepare(writable, size, seed(), compressible, progress);
+    let prepared = place::fill(writable, size, compressible, progress);
     let target = prepared.map_err(|error| match &error {
         LoadError::Others(others) => stopped(others, &path),
-        _ => failure(&error),
+        _ => Failure::from(&error),
     })?;
     let filled = target.region().length;
     runner.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
@@ -66,7 +66,7 @@ pub(super) fn open_blank(name: &str, own: &str, size: Bytes, runner: &Runner<'_>
     let path = writable.path().to_owned();
     owned::blank(writable, size).map_err(|error| match &error {
         LoadError::Others(others) => stopped(others, &path),
-        _ => failure(&error),
+        _ => Failure::from(&error),
     })
 }
 
@@ -108,7 +108,7 @@ pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), 
         if let LoadError::Others(others) = &error {
             return stopped(others, target.path());
         }
-        let failed = failure(&error);
+        let failed = Failure::from(&error);
         Failure::new(format!("{path} was not cleared: {failed}")).hint(left)
     })?;
     let Some(cleared) = cleared.filter(|cleared| !cleared.is_blank()) else { return Ok(()) };

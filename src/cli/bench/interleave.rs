@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::args::{BenchArgs, Common};
 use super::fitting::{Fitting, too_large};
-use super::place::{Filling, Place};
+use super::place::{self, Filling};
 use super::runner::Runner;
 use super::trims::Discards;
 use super::writes::{Wanted, Writes};
@@ -20,8 +20,9 @@ use narrows_load::preset::{Preset, StopRule, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::interleave::{self, InterleaveReport, SumOfWrites, TurnSettings, TurnsOfTest};
-use narrows_report::bench::{Context, Engine, LeftOut, TargetView, TestResult};
+use narrows_report::bench::{Context, Engine, LeftOut, TargetKind, TargetView, TestResult};
 use narrows_session::measure::{Command, Timing};
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 use narrows_verdict::Code;
 use narrows_verdict::compare::Verdict;
@@ -133,7 +134,7 @@ fn bench<'a>(
 fn empty(benches: &[Bench<'_>; 2], sites: &[Site; 2], pace: &Pace) -> InterleaveReport {
     let views = [0, 1].map(|at| TargetView {
         name: sites[at].typed.clone(),
-        kind: sites[at].place.kind(),
+        kind: TargetKind::from(&sites[at].place),
         size_bytes: benches[at].target.region().length,
     });
     interleave::report(&sites[0].scene.machine, views, benches[0].preset, pace.view())
@@ -150,11 +151,11 @@ struct Site {
 impl Site {
     fn of(args: &BenchArgs, preset: &Preset, typed: &str) -> Result<Self, Failure> {
         let scene = scene::read(typed, args.common.cpu_node)?;
-        let place = Place::of(&scene.subject.path, &args.common, args.common.read_only)?;
-        place.check_way(&scene, typed)?;
+        let place = place::of(&scene.subject.path, &args.common, args.common.read_only)?;
+        place::check_way(&place, &scene, typed)?;
         let loads: Vec<_> = preset.loads().collect();
         let discards = Discards::of(&scene, &place, &loads)?;
-        let fitting = Fitting { kind: place.kind(), engine: Engine::Narrows, discards };
+        let fitting = Fitting { kind: TargetKind::from(&place), engine: Engine::Narrows, discards };
         Ok(Self { typed: typed.to_owned(), scene, place, fitting })
     }
 
@@ -192,7 +193,7 @@ impl Site {
         let is_asked = common.size.is_some() || preset.stop != StopRule::Precision;
         let filling = if is_asked { Filling::Whole } else { Filling::Quick };
         let size = runner.writes().map_or(preset.size, Writes::size);
-        self.place.open(size, filling, compressible, runner)
+        place::open(&self.place, size, filling, compressible, runner)
     }
 }
 

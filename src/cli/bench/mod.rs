@@ -27,9 +27,10 @@ use std::time::{Duration, SystemTime};
 use args::{BenchArgs, Common};
 use fitting::{Fitting, too_large};
 use narrows_session::measure::{Command, Timing};
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 use outcome::Outcome;
-use place::{Filling, Place};
+use place::Filling;
 use runner::Runner;
 use save::SaveFile;
 use trims::Discards;
@@ -87,8 +88,8 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let scene = scene::read(&typed, node)?;
     let read_only =
         args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
-    let place = Place::of(&scene.subject.path, &args.common, read_only)?;
-    place.check_way(&scene, &typed)?;
+    let place = place::of(&scene.subject.path, &args.common, read_only)?;
+    place::check_way(&place, &scene, &typed)?;
     let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
     let batch = kept.as_ref().map_or(args.common.batch, |kept| kept.settings.batch);
@@ -97,10 +98,10 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let discards = Discards::of(&scene, &place, &loads)?;
     let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
     let context = Context::new(&scene.subject, preset.peer);
-    let fitting = Fitting { kind: place.kind(), engine, discards };
+    let fitting = Fitting { kind: TargetKind::from(&place), engine, discards };
     let works = fitting.works(&preset, kept.as_ref());
     let asked_size = kept.as_ref().map(|kept| kept.target.size_bytes).or(args.common.size);
-    let is_device = place.kind() == TargetKind::OwnedDevice;
+    let is_device = matches!(place, Place::Owned { .. });
     let wanted = Wanted {
         kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
         size: (asked_size.unwrap_or(preset.size), asked_size.is_some()),
@@ -109,7 +110,7 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
         ..Wanted::of(&scene, &args.common, is_device, &timing)
     };
-    let writes = place.filled().map(|what| Ok((Writes::of(&wanted)?, what))).transpose()?;
+    let writes = place.filled().map(|what| Ok::<_, Failure>((Writes::of(&wanted)?, what))).transpose()?;
     if let Some((writes, what)) = writes.as_ref().filter(|_| args.emit_fio.is_none()) {
         output::note(&writes.announcement(what));
     }
@@ -131,7 +132,7 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     // A run that goes on needs the file as large as it was.
     let is_asked = kept.is_some() || args.common.size.is_some() || preset.stop != StopRule::Precision;
     let filling = if is_asked { Filling::Whole } else { Filling::Quick };
-    let target = place.open(size, filling, compressible, &runner)?;
+    let target = place::open(&place, size, filling, compressible, &runner)?;
     let bench = Bench {
         engine,
         poll,
@@ -290,7 +291,7 @@ impl Bench<'_> {
     }
 
     fn empty(&self, typed: String) -> BenchReport {
-        let kind = self.place.kind();
+        let kind = TargetKind::from(self.place);
         let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
         let target = TargetView { name: typed, kind, size_bytes: self.target.region().length };

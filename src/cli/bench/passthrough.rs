@@ -1,11 +1,11 @@
 //! `--engine passthrough`: finds the namespace behind a target, and refuses what cannot be read by NVMe commands.
 
-use super::place::Place;
 use crate::cli::Failure;
 use narrows_base::units::Bytes;
 use narrows_load::Namespace;
 use narrows_machine::block::BlockDevice;
 use narrows_machine::block::namespace;
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 
 /// The namespace at a place.

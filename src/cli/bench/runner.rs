@@ -13,13 +13,11 @@ use std::time::{Duration, Instant};
 
 use super::outcome::{Outcome, known, late, leave_out_warm_up, used_up};
 use super::passthrough;
-use super::place::Place;
 use super::writes::{Allowance, Writes};
 use crate::cli::Failure;
 use crate::cli::signals::stop_on_signals;
 use narrows_base::units::{Bytes, human};
 use narrows_load::error::LoadError;
-use narrows_load::fill::refill;
 use narrows_load::guard::{Sentry, WritableDevice};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::{LoadSpec, StopRule};
@@ -29,7 +27,8 @@ use narrows_load::target::Target as Opened;
 use narrows_machine::root::Root;
 use narrows_report::bench::AllowanceView;
 use narrows_report::progress::Progress;
-use narrows_session::measure::{Asked, Command, MOST_ROUNDS, Seen, Session, Timing, WINDOW, is_steady, seed};
+use narrows_session::measure::{Asked, Command, MOST_ROUNDS, Seen, Session, Timing, WINDOW, is_steady};
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 use narrows_verdict::Run;
 use shown::{Samples, Shown};
@@ -117,7 +116,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// There is no room for another thread.
     pub(super) fn keep_watch(&self, device: &WritableDevice) -> Result<(), Failure> {
-        let sentry = device.sentry(self.session.stop().clone()).map_err(|error| failure(&error))?;
+        let sentry = device.sentry(self.session.stop().clone())?;
         self.sentry.replace(sentry);
         Ok(())
     }
@@ -194,7 +193,7 @@ impl<'a> Runner<'a> {
         Ok(outcome)
     }
 
-    /// Writes the target again when something was trimmed: holes are read and trimmed without the device.
+    /// Writes the target again when something was trimmed.
     fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
         if !self.is_trimmed.get() {
             return Ok(());
@@ -204,7 +203,7 @@ impl<'a> Runner<'a> {
             taken.map_err(|over| LoadError::Workload(over.to_string()))?;
         }
         let begin = Instant::now();
-        refill(target, seed(), load.compressible_percent, &mut |written, _| {
+        self.session.refill(target, load.compressible_percent, &mut |written, _| {
             let rate = human::rate(written.per(begin.elapsed()));
             self.progress.remark(&format!("writing trimmed parts again, {rate}"));
             self.go_on()
@@ -323,9 +322,4 @@ fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
     // What is little is kept for what counts.
     let warm_up = allowance.map_or(timing.warm_up, |allowance| allowance.warm_up(timing.warm_up));
     Timing { warm_up, ..timing }
-}
-
-/// A load error with its hint.
-pub(in crate::cli) fn failure(error: &LoadError) -> Failure {
-    Failure::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path as FilePath;
 
-use super::place::Place;
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, human};
 use narrows_load::LoadError;
 use narrows_load::preset::LoadSpec;
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 
 /// What a device says of its discards.
@@ -32,7 +32,7 @@ impl Discards {
         let number = |file: &str| scene.root.number(&format!("{queue}/{file}")).get();
         if number("discard_max_bytes") == Some(0) {
             let error = LoadError::NoDiscard(FilePath::new("/dev").join(name));
-            return Err(super::runner::failure(&error));
+            return Err(error.into());
         }
         Ok(Self { granularity: Bytes::new(number("discard_granularity").unwrap_or(0)) })
     }

@@ -5,25 +5,22 @@ mod args;
 pub use args::CopyArgs;
 
 use std::path::Path;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use args::EngineName;
 
 use super::{FAILED, Failure, NOTHING_FOUND, output, signals};
 use narrows_base::units::{Bytes, human};
-use narrows_load::copy::{CopyControl, CopyError, CopyOptions, CopyResult, MOST_MEMORY, copy};
+use narrows_load::copy::{CopyControl, CopyError, CopyOptions, MOST_MEMORY};
 use narrows_load::run::EngineChoice;
-use narrows_machine::activity::{Activity, Sample};
+use narrows_machine::activity::Activity;
 use narrows_machine::available::available;
-use narrows_machine::mount::{self, Mount};
 use narrows_machine::root::Root;
-use narrows_machine::target;
 use narrows_report::copy::{self as report, DeviceView, Moved};
 use narrows_report::progress::Progress;
+use narrows_session::measure::{self, Copied};
+use narrows_session::scene;
 
-/// How often progress is shown.
-const TICK: Duration = Duration::from_millis(50);
 /// What takes less time than this shows no progress.
 const SHOW_AFTER: Duration = Duration::from_secs(1);
 
@@ -47,9 +44,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
         memory: memory(&root),
     };
     let control = CopyControl::with_stop(signals::stop_on_signals()?);
-    let before = Sample::read(&root);
-    let result = watched(&args.src, &args.dst, &options, &control)?.map_err(|error| failure(&error))?;
-    let activity = Activity::between(&before, &Sample::read(&root));
+    let Copied { result, activity } = shown(&root, (&args.src, &args.dst), &options, &control)?;
     let moved = moved(&root, &activity, args);
     let shown = report::build(&args.src.to_string_lossy(), &args.dst.to_string_lossy(), &result, moved);
     output::report(&shown, &args.output, report::document)?;
@@ -71,39 +66,31 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
     Ok(if result.is_whole() { NOTHING_FOUND } else { FAILED })
 }
 
-/// Copies in a thread of its own while this one shows progress.
+/// Copies while a bar shows how far that is.
 ///
 /// # Errors
-/// The copying thread died.
-pub(super) fn watched(
-    source: &Path,
-    destination: &Path,
+/// Nothing can be copied.
+pub(super) fn shown(
+    root: &Root,
+    ends: (&Path, &Path),
     options: &CopyOptions,
     control: &CopyControl,
-) -> Result<Result<CopyResult, CopyError>, Failure> {
-    thread::scope(|scope| {
-        let copying = scope.spawn(|| copy(source, destination, options, control));
-        let begin = Instant::now();
-        let mut progress = None;
-        while !control.is_done() && !copying.is_finished() {
-            thread::sleep(TICK.min(Duration::from_millis(5) + begin.elapsed() / 20));
-            let elapsed = begin.elapsed();
-            if elapsed >= SHOW_AFTER {
-                let bar = progress.get_or_insert_with(|| {
-                    let bar = Progress::on_stderr(false);
-                    bar.phase(
-                        if options.verify { "copying and verifying" } else { "copying" },
-                        Duration::ZERO,
-                    );
-                    bar
-                });
-                let (done, whole) = control.progress();
-                let text = format!("{} · {} files", human::rate(done.per(elapsed)), control.files());
-                bar.amount(done.get(), whole.get(), &text);
-            }
+) -> Result<Copied, Failure> {
+    let mut progress = None;
+    let look = &mut |elapsed: Duration| {
+        if elapsed < SHOW_AFTER {
+            return;
         }
-        copying.join().map_err(|_| Failure::new("the copy failed; this is a bug in narrows"))
-    })
+        let bar = progress.get_or_insert_with(|| {
+            let bar = Progress::on_stderr(false);
+            bar.phase(if options.verify { "copying and verifying" } else { "copying" }, Duration::ZERO);
+            bar
+        });
+        let (done, whole) = control.progress();
+        let text = format!("{} · {} files", human::rate(done.per(elapsed)), control.files());
+        bar.amount(done.get(), whole.get(), &text);
+    };
+    measure::copy(root, ends, options, control, look).map_err(|error| failure(&error))
 }
 
 /// What the blocks of a copy may take: a quarter of what this process could still get, and never more than helps.
@@ -114,26 +101,15 @@ fn memory(root: &Root) -> Bytes {
 
 /// What the block devices of both ends moved meanwhile.
 fn moved(root: &Root, activity: &Activity, args: &CopyArgs) -> Moved {
-    let mounts = mount::read(root);
     let of = |path: &Path| -> Vec<DeviceView> {
-        let names = devices(root, &mounts, path);
-        let found = names.iter().filter_map(|name| Some((name, activity.disks.get(name)?)));
-        let view = |(name, disk): (&String, &narrows_machine::activity::DiskActivity)| DeviceView {
-            name: name.clone(),
-            read_bytes: disk.read_bytes,
-            written_bytes: disk.written_bytes,
+        let names = scene::devices(root, path).into_iter();
+        let view = |name: String| {
+            let disk = activity.disks.get(&name)?;
+            Some(DeviceView { read_bytes: disk.read_bytes, written_bytes: disk.written_bytes, name })
         };
-        found.map(view).collect()
+        names.filter_map(view).collect()
     };
     Moved { source: of(&args.src), destination: of(&args.dst) }
-}
-
-/// The block devices below the file system that holds `path`.
-fn devices(root: &Root, mounts: &[Mount], path: &Path) -> Vec<String> {
-    let real = root.resolve(&path.to_string_lossy()).get();
-    let real = real.or_else(|| root.resolve(&path.parent()?.to_string_lossy()).get());
-    let mount = real.and_then(|real| target::mount_of(mounts, &real)).and_then(|index| mounts.get(index));
-    mount.map(|mount| mount.devices.clone()).unwrap_or_default()
 }
 
 /// Why nothing was copied, with what to do.

@@ -21,14 +21,14 @@ use crate::cli::{Failure, NOTHING_FOUND, facts, output};
 use narrows_base::units::Bytes;
 use narrows_load::held::{Aim, Held};
 use narrows_load::measurement::Access;
-use narrows_load::scratch::{ScratchFile, ScratchOptions};
-use narrows_load::target::Target as LoadTarget;
+use narrows_load::scratch::ScratchOptions;
 use narrows_machine::activity;
 use narrows_machine::root::Root;
 use narrows_machine::{Machine, snapshot};
 use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
 use narrows_session::fleet::{as_bytes, as_lines};
+use narrows_session::place::Place;
 use narrows_verdict::fleet::judge::NODE;
 
 /// How often the keeper looks.
@@ -187,30 +187,21 @@ fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
     let machine = Machine::read(&root);
     let found = find::find(&root, &machine, typed).map_err(Failure::new)?;
     let path = Path::new(&found.name);
-    let load_failure = |error: narrows_load::LoadError| Failure::new(error.to_string());
-    let scratch;
-    let opened;
-    let target = match found.kind {
-        FoundKind::Device => {
-            opened = LoadTarget::open_device(path).map_err(load_failure)?;
-            &opened
-        }
-        FoundKind::File => {
-            opened = LoadTarget::open_file_read(path).map_err(load_failure)?;
-            &opened
-        }
+    let place = match found.kind {
+        FoundKind::Device => Place::Device(path.to_owned()),
+        FoundKind::File => Place::File(path.to_owned()),
         _ => {
             Held::open(path, Aim::Write).map_err(|error| Failure::new(error.to_string()))?;
-            let options = ScratchOptions { minimum: Bytes::new(size), ..ScratchOptions::default() };
-            let mut go_on = |_: Bytes, _: Bytes| match ended.load(Ordering::Relaxed) {
-                true => std::ops::ControlFlow::Break(()),
-                false => std::ops::ControlFlow::Continue(()),
-            };
-            scratch =
-                ScratchFile::create(path, Bytes::new(size), &options, &mut go_on).map_err(load_failure)?;
-            scratch.target()
+            Place::Scratch(path.to_owned())
         }
     };
+    let size = Bytes::new(size);
+    let options = ScratchOptions { minimum: size, ..ScratchOptions::default() };
+    let target = place.open_or_make(size, &options, &mut |_, _| match ended.load(Ordering::Relaxed) {
+        true => std::ops::ControlFlow::Break(()),
+        false => std::ops::ControlFlow::Continue(()),
+    });
+    let target = target.map_err(|error| Failure::new(error.to_string()))?;
     symlink(target.reopen_path(), TARGET)
         .map_err(|error| Failure::new(format!("cannot make a link in the run's directory: {error}")))?;
     let is_direct = target.access() == Access::Direct;

@@ -2,7 +2,7 @@
 
 use super::args::GuardArgs;
 use super::watching::Watching;
-use super::{blank, load_failure, not_opened, open, refused, settled_usage, silence};
+use super::{blank, not_opened, open, refused, settled_usage, silence};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use narrows_load::guard::{self, Cleaned, Medium, Reason, Refusal};
@@ -16,7 +16,7 @@ use narrows_report::progress::Progress;
 /// [`Failure`] when somebody uses the device, it was not named, or a read or write fails.
 pub(super) fn run(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
-    let device = open(name).map_err(|error| load_failure(&error))?;
+    let device = open(name)?;
     let usage = settled_usage(root, name);
     let size = device.size();
     // What does not answer is named; what is suspended is a user of the device, and refused as such.

@@ -141,7 +141,13 @@ impl Copying {
     ///
     /// # Errors
     /// It could not be begun, was interrupted, or no more may be written.
-    pub(super) fn to(&self, cell: Cell, point: &Path, budget: &Budget) -> Result<CellCopy, Failure> {
+    pub(super) fn to(
+        &self,
+        root: &Root,
+        cell: Cell,
+        point: &Path,
+        budget: &Budget,
+    ) -> Result<CellCopy, Failure> {
         if cell.file_system == FileSystem::None {
             return Ok(CellCopy::Not(NEEDS.to_owned()));
         }
@@ -159,8 +165,8 @@ impl Copying {
         let cached = self.make_ready();
         let options = CopyOptions { direct: self.about.from == ReadFrom::Drive, ..CopyOptions::default() };
         let control = CopyControl::with_stop(self.stop.clone());
-        let result = cli_copy::watched(&self.about.path, &point.join("copy"), &options, &control)?
-            .map_err(|error| cli_copy::failure(&error))?;
+        let ends: (&Path, &Path) = (&self.about.path, &point.join("copy"));
+        let result = cli_copy::shown(root, ends, &options, &control)?.result;
         if result.interrupted || self.stop.load(Ordering::Relaxed) {
             return Err(Failure::new("interrupted"));
         }
@@ -358,14 +364,18 @@ mod tests {
             from: ReadFrom::Memory,
         };
         let copying = Copying { source, extent, about, stop, targets: 1 };
+        let root = Root::live();
         let bare =
             Cell { layout: Layout::Raid0, encryption: Encryption::Plain, file_system: FileSystem::None };
-        let said = copying.to(bare, Path::new("/nonexistent"), &Budget::new(Bytes::new(0)));
+        let said = copying.to(&root, bare, Path::new("/nonexistent"), &Budget::new(Bytes::new(0)));
         assert_eq!(said, Ok(CellCopy::Not(NEEDS.to_owned())));
         let there = Cell { file_system: FileSystem::Ext4, ..bare };
         let to = tempfile::tempdir().unwrap();
-        assert!(copying.to(there, to.path(), &Budget::new(Bytes::new(0))).is_err(), "nothing may be written");
-        let copied = copying.to(there, to.path(), &Budget::new(Bytes::from_mib(1))).unwrap();
+        assert!(
+            copying.to(&root, there, to.path(), &Budget::new(Bytes::new(0))).is_err(),
+            "nothing may be written"
+        );
+        let copied = copying.to(&root, there, to.path(), &Budget::new(Bytes::from_mib(1))).unwrap();
         let CellCopy::Copied(copied) = copied else { panic!("{copied:?}") };
         assert_eq!((copied.files, copied.bytes, copied.faults), (1, Bytes::new(1), 0));
         assert_eq!(copied.verified_files + copied.verified_by_advice, 1);
@@ -373,7 +383,7 @@ mod tests {
         let again = tempfile::tempdir().unwrap();
         let large =
             Copying { about: CopySource { from: ReadFrom::Drive, ..copying.about.clone() }, ..copying };
-        let copied = large.to(there, again.path(), &Budget::new(Bytes::from_mib(1))).unwrap();
+        let copied = large.to(&root, there, again.path(), &Budget::new(Bytes::from_mib(1))).unwrap();
         let CellCopy::Copied(copied) = copied else { panic!("{copied:?}") };
         assert_eq!((copied.read_from, copied.bytes), (ReadFrom::Drive, Bytes::new(1)));
     }

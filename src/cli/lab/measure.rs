@@ -8,21 +8,21 @@ use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
 use super::timed::{LEAST, Timed, filled, probes, reach, slice, tests};
-use crate::cli::bench::runner::{Runner, failure};
+use crate::cli::bench::runner::Runner;
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Life, Writes};
 use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
-use narrows_load::owned;
 use narrows_load::preset::LoadSpec;
 use narrows_load::run::RunOptions;
-use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
 use narrows_report::bench::trusted;
 use narrows_session::lab::Measured;
-use narrows_session::measure::{Asked, Command, Timing, at_once, seed};
+use narrows_session::measure::{Asked, Command, Timing, at_once};
+use narrows_session::place::{self, Place};
 use narrows_session::scene::Scene;
 use narrows_verdict as verdict;
 
@@ -126,18 +126,13 @@ impl Bench {
             self.estimate(&runner, begin, written);
             runner.follow(begin, written)
         };
-        let target = owned::prepare(device, self.size, seed(), 0, progress);
-        self.counted(target.map_err(|error| failure(&error))?)
+        let target = place::fill(device, self.size, 0, progress);
+        self.counted(target?)
     }
 
     /// A filled scratch file on a file system.
     pub(super) fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Failure> {
-        let options = ScratchOptions {
-            reserve: Some(RESERVE),
-            minimum: LEAST,
-            seed: seed(),
-            ..ScratchOptions::default()
-        };
+        let options = ScratchOptions { reserve: Some(RESERVE), minimum: LEAST, ..ScratchOptions::default() };
         let runner = self.runner(scene);
         runner.progress.phase("writing scratch file", Duration::ZERO);
         let begin = Instant::now();
@@ -145,8 +140,8 @@ impl Bench {
             self.estimate(&runner, begin, written);
             runner.follow(begin, written)
         };
-        let made = ScratchFile::create(mount_point, self.size, &options, progress);
-        self.counted(made.map_err(|error| failure(&error))?.into_target())
+        let made = Place::Scratch(mount_point.to_owned()).open_or_make(self.size, &options, progress);
+        self.counted(made?)
     }
 
     /// Says what the whole lab is going to write and how long it takes, once, after the first 256 MiB or all of the first
@@ -191,7 +186,7 @@ impl Bench {
             runner.progress.test(index, fitting.len(), &test.name);
             let outcome = match runner.load(&test.name, &test.load, target, &test.timing) {
                 Ok(outcome) => outcome,
-                Err(error) => return (measured, Some(failure(&error))),
+                Err(error) => return (measured, Some(error.into())),
             };
             if let Some(why) = &outcome.measurement.cut_short {
                 return (measured, Some(Failure::new(format!("{}: {why}", test.name))));
@@ -237,7 +232,7 @@ impl Bench {
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
             let asked = self.asked(workload, options, timing);
             let seen = runner.session.run(&asked, &[target], &());
-            let measurement = seen.map_err(|error| failure(&error))?.single();
+            let measurement = seen?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Failure::new(format!("{}: {why}", test.test)));
             }
@@ -252,9 +247,9 @@ impl Bench {
         let runner = Runner::stopped_by(Command::Lab, scene, None, None, self.stop.clone());
         let begin = Instant::now();
         let progress = &mut |written, _| runner.follow(begin, written);
-        let target = match owned::prepare(device, self.reach(), seed(), 0, progress) {
+        let target = match place::fill(device, self.reach(), 0, progress) {
             Ok(target) => target,
-            Err(error) => return (Vec::new(), Some(failure(&error))),
+            Err(error) => return (Vec::new(), Some(error.into())),
         };
         let mut measured = Vec::new();
         let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
@@ -265,7 +260,7 @@ impl Bench {
             runner.progress.test(index, tests.len(), &test.name);
             let outcome = match runner.load(&test.name, &test.load, &target, &test.timing) {
                 Ok(outcome) => outcome,
-                Err(error) => return (measured, Some(failure(&error))),
+                Err(error) => return (measured, Some(error.into())),
             };
             measured.push(Measured {
                 test: test.name.clone(),
@@ -315,7 +310,7 @@ impl Bench {
         runner.progress.phase(&format!("all at once: {}", test.name), time);
         let targets: Vec<&Target> = targets.iter().collect();
         let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &());
-        let seen = seen.map_err(|error| failure(&error))?;
+        let seen = seen?;
         Ok((at_once(seen.measurements), seen.activity.working))
     }
 

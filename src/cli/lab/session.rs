@@ -228,7 +228,8 @@ impl Session<'_> {
         }
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
-            outcome.copy = Some(copying.to(cell, Path::new(&point), self.bench.budget())?);
+            outcome.copy =
+                Some(copying.to(self.workshop.root, cell, Path::new(&point), self.bench.budget())?);
         }
         Ok(())
     }

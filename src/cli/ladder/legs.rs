@@ -5,19 +5,13 @@ use std::time::Duration;
 use super::args::LadderArgs;
 use super::network;
 use super::runner::Runner;
-use narrows_base::units::{Bytes, Nanos};
-use narrows_load::memcopy::memory_copy;
-use narrows_load::nop_ceiling;
+use narrows_base::units::Bytes;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::cipher;
 use narrows_model::path::{CryptHop, HopKind, HopSpec};
+use narrows_session::measure::{memory_copy, nop_ceiling};
 use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{Leg, LegKind};
-
-/// How long NOPs are measured.
-const NOP_TIME: Nanos = Nanos::from_millis(200);
-/// How long copies are measured.
-const COPY_TIME: Duration = Duration::from_millis(200);
 
 /// Measures every leg that the path has. What cannot be measured says what would.
 pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runner: &Runner<'_>) -> Vec<Leg> {
@@ -28,7 +22,7 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
         .into_iter()
         .filter(|cores| *cores == 1 || *cores == runner.session.online())
     {
-        legs.push(match memory_copy(cores, COPY_TIME) {
+        legs.push(match memory_copy(cores) {
             Some(rate) => Leg::measured(LegKind::MemoryCopy, "memory copy", cores, rate, "bytes copied"),
             None => Leg::missing(LegKind::MemoryCopy, "memory copy", "no thread could be started"),
         });
@@ -54,7 +48,7 @@ pub(super) fn measure(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runn
 }
 
 fn nop(block: Bytes) -> Leg {
-    match nop_ceiling(NOP_TIME) {
+    match nop_ceiling() {
         // What the kernel granted the ring is in the results of the rungs.
         Ok(nop) => Leg::nop(nop.ns_per_io, block, nop.engine.name()),
         Err(error) => Leg::missing(LegKind::Nop, "I/O that does nothing", error.to_string()),

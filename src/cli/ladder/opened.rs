@@ -1,7 +1,5 @@
 //! Opens what load runs on at each layer: devices and files for reading, a scratch file on a file system.
 
-use std::path::Path as FilePath;
-
 use super::args::LadderArgs;
 use super::runner::Runner;
 use super::scratch;
@@ -9,7 +7,7 @@ use crate::cli::Failure;
 use narrows_load::LoadError;
 use narrows_load::target::Target;
 use narrows_model::path::layers::{Entry, Layer};
-use narrows_session::scene::device;
+use narrows_session::place::NoPlace;
 
 /// What was opened at a layer, or why nothing was.
 enum Open {
@@ -33,14 +31,14 @@ impl Opening {
         let mut opening = Self { hops: Vec::new(), opened: Vec::new(), hint: None };
         for layer in layers {
             let opened = match open(&layer.entry, args, runner) {
-                Err(Refusal::Engine(LoadError::Interrupted)) => {
+                Err(NoPlace::Load(LoadError::Interrupted)) => {
                     return Err(Failure::new("interrupted before anything was measured"));
                 }
-                Err(Refusal::Engine(error)) => {
+                Err(NoPlace::Load(error)) => {
                     opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
                     Open::Refused(error.to_string())
                 }
-                Err(Refusal::Asked(reason)) => Open::Refused(reason.to_owned()),
+                Err(_) => Open::Refused("--read writes no scratch file; name a large file on it".to_owned()),
                 Ok(target) => Open::Target(target),
             };
             opening.hops.push(layer.hop.to_string());
@@ -104,22 +102,10 @@ impl Opening {
     }
 }
 
-enum Refusal {
-    Engine(LoadError),
-    Asked(&'static str),
-}
-
-fn open(entry: &Entry, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, Refusal> {
-    let opened = match entry {
-        Entry::Block(name) => Target::open_device(&device(name)),
-        Entry::File(path) => Target::open_file_read(FilePath::new(path)),
-        Entry::Mount(path) => match scratch::directory(entry, args) {
-            Some(dir) => scratch::make(&dir, args, runner),
-            None if FilePath::new(path).is_file() => Target::open_file_read(FilePath::new(path)),
-            None => {
-                return Err(Refusal::Asked("--read writes no scratch file; name a large file on it"));
-            }
-        },
-    };
-    opened.map_err(Refusal::Engine)
+fn open(entry: &Entry, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, NoPlace> {
+    let place = scratch::place_of(entry, args)?;
+    Ok(match place.scratch() {
+        Some(_) => scratch::make(&place, args, runner)?,
+        None => place.open()?,
+    })
 }

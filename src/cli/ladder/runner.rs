@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
 use crate::cli::bar::Bar;
-use crate::cli::bench::runner::failure;
 use crate::cli::bench::writes::{ESTIMATED_AFTER, Writes};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
@@ -105,7 +104,7 @@ impl<'a> Runner<'a> {
         let budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
         let asked = Asked { workload, options, timing, budget, is_short: false };
         let bar = Bar { progress: &self.progress, before: self.warm_up };
-        let seen = self.session.run(&asked, targets, &bar).map_err(|error| failure(&error))?;
+        let seen = self.session.run(&asked, targets, &bar)?;
         let mut measurements = seen.measurements;
         for one in &mut measurements {
             // The verdict compares what all workers asked for with what waits in each layer.

@@ -11,31 +11,35 @@ use narrows_base::units::Bytes;
 use narrows_base::units::peers::Peer;
 use narrows_load::LoadError;
 use narrows_load::preset::{LoadSpec, StopRule, Work};
-use narrows_load::scratch::{ScratchFile, ScratchOptions};
+use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
 use narrows_model::path::layers::{Entry, Layer};
 use narrows_report::bench::Context;
 use narrows_session::measure::Timing;
-use narrows_session::measure::seed;
+use narrows_session::place::{self, NoPlace, Place, Use};
 use narrows_session::scene::Scene;
 
 /// The size of a scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);
 /// How long it may take to write before it stays as large as it is.
 const FILL_TIME: Duration = Duration::from_secs(4);
-/// The least part of a size that was not asked for, as a divisor.
-const LEAST_PART: u64 = 8;
+
+/// Where load runs at a layer.
+///
+/// # Errors
+/// It is a directory, and nothing may be written.
+pub(super) fn place_of(entry: &Entry, args: &LadderArgs) -> Result<Place, NoPlace> {
+    let files = match (args.read, args.write_scratch) {
+        (true, _) => Use::Read,
+        (false, true) => Use::Scratch,
+        (false, false) => Use::ReadOrScratch,
+    };
+    Place::of_layer(entry, files)
+}
 
 /// The directory in which a layer needs a scratch file.
-pub(super) fn directory(entry: &Entry, args: &LadderArgs) -> Option<PathBuf> {
-    let Entry::Mount(path) = entry else { return None };
-    let path = FilePath::new(path);
-    match (path.is_file(), args.write_scratch) {
-        (true, false) => None,
-        _ if args.read => None,
-        (true, true) => Some(path.parent().unwrap_or(path).to_owned()),
-        (false, _) => Some(path.to_owned()),
-    }
+fn directory(entry: &Entry, args: &LadderArgs) -> Option<PathBuf> {
+    place_of(entry, args).ok()?.scratch().map(FilePath::to_owned)
 }
 
 /// What the ladder may write, said before it does; `None` where it needs no scratch file.
@@ -89,28 +93,22 @@ pub(super) fn writes(
 ///
 /// # Errors
 /// It cannot be made, or not as large as it must be.
-pub(super) fn make(dir: &FilePath, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, LoadError> {
+pub(super) fn make(place: &Place, args: &LadderArgs, runner: &Runner<'_>) -> Result<Target, LoadError> {
+    let dir = place.scratch().unwrap_or(FilePath::new(""));
     let Some(writes) = runner.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
     let size = writes.size();
-    let minimum = ScratchOptions::default().minimum;
-    let least = match args.size {
-        Some(size) => size.min(minimum),
-        None => minimum.max(Bytes::new(size.get() / LEAST_PART)),
-    };
     let options = ScratchOptions {
         time: Some(FILL_TIME),
-        seed: seed(),
-        minimum: least.min(size),
+        minimum: place::least(args.size.unwrap_or(size), args.size.is_some()).min(size),
         budget: Some(writes.budget().clone()),
         ..ScratchOptions::default()
     };
     runner.progress.phase("writing scratch file", FILL_TIME);
     let begin = Instant::now();
     writes.begin_metering(runner.root());
-    let made =
-        ScratchFile::create(dir, size, &options, &mut |written, size| runner.follow(begin, written, size));
+    let made = place.open_or_make(size, &options, &mut |written, size| runner.follow(begin, written, size));
     writes.end_metering(runner.root());
-    let target = made?.into_target();
+    let target = made?;
     // A file that stays smaller than what is asked for says as much.
     let filled = target.region().length;
     runner.estimate(filled.per(begin.elapsed()), (filled, filled));

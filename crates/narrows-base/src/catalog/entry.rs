@@ -418,20 +418,6 @@ impl Board {
             with_number.next().is_none().then_some(first)
         })
     }
-
-    /// The slot behind the root port at `device.function` of bus 0 (`1c.7`). A port that is only the slot's under a
-    /// firmware option (several ports merged into a wide one) counts only when it is as wide as the option makes it:
-    /// otherwise it belongs to something else.
-    pub fn slot_behind(&self, root_port: &str, port_width: Option<Lanes>) -> Option<&BoardSlot> {
-        self.slots.iter().find(|slot| {
-            let place = slot.root_ports.iter().position(|port| port.eq_ignore_ascii_case(root_port));
-            match (place, &slot.option) {
-                (Some(0), _) | (Some(_), None) => true,
-                (Some(_), Some(option)) => port_width.is_some_and(|width| width.get() >= option.lanes),
-                (None, _) => false,
-            }
-        })
-    }
 }
 
 /// A name in lower case, with one hyphen for each run of characters that are no letters or digits.

@@ -7,6 +7,7 @@ mod disk_model;
 mod entry;
 mod known;
 mod part;
+pub mod wire;
 mod words;
 
 use std::cell::RefCell;

@@ -302,11 +302,6 @@ fn the_x99_slot_is_known_with_its_firmware_option() {
     assert_eq!(option.menu, r"Advanced\Onboard Devices Configuration: PCI-EX16_2 Slot (Black) Bandwidth");
     assert_eq!((option.value.as_str(), option.default_lanes, option.lanes), ("X4 Mode", 1, 4));
     assert_eq!(option.cost, "disables PCIEX1_1 and USB3_E56");
-    // Port 8 is the slot's by default; port 5 only once ports 5 to 8 are merged.
-    assert_eq!(board.slot_behind("1c.7", Some(crate::units::Lanes::new(1))), Some(slot));
-    assert_eq!(board.slot_behind("1c.4", Some(crate::units::Lanes::new(4))), Some(slot));
-    assert_eq!(board.slot_behind("1c.4", Some(crate::units::Lanes::new(1))), None);
-    assert_eq!(board.slot_behind("1c.4", None), None);
 }
 
 #[test]

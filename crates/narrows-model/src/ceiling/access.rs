@@ -1,9 +1,8 @@
-//! The time of one access to a medium, and mixes of reads and writes.
+//! The time of one access to a medium.
 //!
 //! A hard disk: overhead + seek + half a turn + size over the rate of the zone (manuals of Hitachi and HGST drives): 8.2 ms
 //! and 4.17 ms at 7200 turns a minute give 80 reads a second at depth 1. The elevator of a deep queue halves the way:
-//! 150 to 200 at depth 32. The inner tracks carry 0.45 to 0.5 of the outer, the mean is about 0.75. Expected error
-//! ±20 %.
+//! 150 to 200 at depth 32. Expected error ±20 %.
 //!
 //! Flash at depth 1 is its latency: 66 to 68 µs for enterprise TLC (vitastor, bench2), 64 to 81 for consumer TLC of
 //! generation 3, 100 on SATA; a write into protected memory 15 to 17 µs. In sequence the drive has part of the next block
@@ -17,24 +16,14 @@
 //! drive programs its cells first: 286 writes a second (960 PRO, percona.com 2018/07/18), 478 (950 PRO, freshbsd.org
 //! freebsd/src 321928), 574 (980, igene.tw choosing-ceph-ssd), 608 (990 PRO, tanelpoder.com), 1480 (PM961, TKperf) and 1000 to 2000
 //! (vitastor): no law that estimates, for they differ by five.
-//!
-//! Reads and writes that share one medium share its time: 1/B = r/R + w/W, exact for a medium that does one thing at a
-//! time (727 + 726 MB/s on a PM983 of 3000 and 1050; openzfs/zfs issue 10066). The mean time of a mix at depth 1 is that
-//! of its parts.
 
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Iops, Nanos};
 
 /// The part of the latency of a random read that a sequential one at depth 1 still waits for.
 pub const SEQUENTIAL_SHARE: f64 = 0.65;
 
 /// The round trip of a flush that finds nothing to write. Expected error ±5 µs.
 pub const EMPTY_FLUSH: Nanos = Nanos::new(13_000);
-
-/// The mean rate over all tracks of a disk, of its outer tracks.
-pub const MEAN_TRACK: f64 = 0.75;
-
-/// The rate of the innermost tracks, of the outermost.
-pub const INNER_TRACK: f64 = 0.48;
 
 /// The mean seek of desktop and server disks.
 pub const SEEK: Nanos = Nanos::new(8_200_000);
@@ -56,23 +45,9 @@ pub fn sequential_wait(random: Nanos) -> Nanos {
     Nanos::new((random.get() as f64 * SEQUENTIAL_SHARE).round() as u64)
 }
 
-/// The total rate of a mix of which `read_share` are reads.
-pub fn mixed_rate(read: BytesPerSec, write: BytesPerSec, read_share: f64) -> BytesPerSec {
-    let share = read_share.clamp(0.0, 1.0);
-    let part = |share: f64, rate: BytesPerSec| if share > 0.0 { share / rate.get() } else { 0.0 };
-    BytesPerSec::new(1.0 / (part(share, read) + part(1.0 - share, write)))
-}
-
-/// The mean time of an I/O of a mix.
-pub fn mixed_time(read: Nanos, write: Nanos, read_share: f64) -> Nanos {
-    let share = read_share.clamp(0.0, 1.0);
-    Nanos::new((read.get() as f64 * share + write.get() as f64 * (1.0 - share)).round() as u64)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
 
     #[test]
     fn a_disk_of_7200_turns_does_80_reads_a_second_and_twice_that_in_a_deep_queue() {
@@ -82,19 +57,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mix_was_measured_on_a_pm983() {
-        let half = mixed_rate(BytesPerSec::from_mb(3000.0), BytesPerSec::from_mb(1050.0), 0.5) * 0.5;
-        assert!((half.get() / 727e6 - 1.0).abs() < 0.08, "{half}");
-        let time = mixed_time(Nanos::new(50_000), Nanos::new(15_000), 0.7);
-        assert_eq!(time, Nanos::new(39_500));
+    fn a_sequence_waits_for_a_part_of_the_latency() {
         assert_eq!(sequential_wait(Nanos::new(80_000)), Nanos::new(52_000));
-    }
-
-    proptest! {
-        #[test]
-        fn a_mix_lies_between_its_parts(read in 1e7..1e10f64, write in 1e7..1e10f64, share in 0.0..1.0f64) {
-            let rate = mixed_rate(BytesPerSec::new(read), BytesPerSec::new(write), share).get();
-            prop_assert!(rate <= read.max(write) * (1.0 + 1e-9) && rate >= read.min(write) * (1.0 - 1e-9));
-        }
     }
 }

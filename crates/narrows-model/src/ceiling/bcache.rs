@@ -5,15 +5,12 @@
 //! memory access time). Exact for one reader and a known hit ratio. Sequential streams longer than
 //! `sequential_cutoff` (4 MiB unless changed) pass the cache by, as does everything while the cache is congested (2 ms
 //! for reads, 20 ms for writes; Linux `Documentation/admin-guide/bcache.rst`). Written data goes to both (writethrough,
-//! the default) or to the cache until [`WRITEBACK_PERCENT`] of it is dirty (writeback).
+//! the default) or to the cache until `writeback_percent` of it is dirty (writeback).
 
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// The default of `sequential_cutoff`.
 pub const SEQUENTIAL_CUTOFF: Bytes = Bytes::from_mib(4);
-
-/// The default of `writeback_percent`.
-pub const WRITEBACK_PERCENT: u32 = 10;
 
 /// What is read with hit ratio `hit` (0 to 1).
 pub fn read(cache: BytesPerSec, backing: BytesPerSec, hit: f64) -> BytesPerSec {

@@ -14,23 +14,14 @@
 //! | Apple M1 (linsk issue 37) | 0.25 | 3.2 | 256b | 3758 | −3 % |
 //! | Cortex-A76 (gitbls/sdm issue 199) | 1 | 2.4 | 256b | 1821 | +13 % |
 //!
-//! Each of the four leaves 0.19 to 0.28 ns for AF_ALG; the mean of the others predicts it within 15 %. Inside one
-//! program the copies are absent and [`IN_PROCESS`] stands for tweak, loads and stores (Xeon 8375C, 6199 MB/s by AES-NI,
-//! aws-lc pull 1004). Kernels from 4.15 to 5.11 on processors that need retpolines called the cipher indirectly for each
-//! block and got [`RETPOLINE`] of it (1579 of 2596 and 1813 of 2947 MiB/s on one Ryzen 2600, two key sizes). From 6.10 on VAES
-//! works on several blocks at once, [`vaes_gain`]. Expected error ±15 %; software AES without instructions is not
-//! covered.
+//! Each of the four leaves 0.19 to 0.28 ns for AF_ALG; the mean of the others predicts it within 15 %. Expected error ±15 %;
+//! software AES without instructions, VAES (Linux 6.10 and newer, 2.3 to 2.6 times as fast: E. Biggers, `lkml.org` 2403.3/11828) and
+//! kernels that called the cipher through retpolines (4.15 to 5.11, 0.61 of the rate on one Ryzen 2600) are not covered.
 
 use narrows_base::units::BytesPerSec;
 
 /// What AF_ALG and its copies cost, nanoseconds for each byte.
 pub const AF_ALG: f64 = 0.225;
-
-/// What tweak, loads and stores cost within one program, nanoseconds for each byte.
-pub const IN_PROCESS: f64 = 0.04;
-
-/// What retpolines left of the rate, Linux 4.15 to 5.11 with mitigations.
-pub const RETPOLINE: f64 = 0.61;
 
 /// A core that has AES instructions.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -50,27 +41,13 @@ pub const fn rounds(xts_key_bits: u32) -> u32 {
     }
 }
 
-/// What one core encrypts or decrypts with XTS, `overhead` nanoseconds for each byte on top ([`AF_ALG`],
-/// [`IN_PROCESS`]).
+/// What one core encrypts or decrypts with XTS, `overhead` nanoseconds for each byte on top ([`AF_ALG`]).
 pub fn xts_rate(core: AesCore, xts_key_bits: u32, overhead: f64) -> BytesPerSec {
     if core.gigahertz <= 0.0 {
         return BytesPerSec::new(0.0);
     }
     let nanoseconds = f64::from(rounds(xts_key_bits)) * core.cycles_per_round / (16.0 * core.gigahertz);
     BytesPerSec::new(1e9 / (nanoseconds + overhead))
-}
-
-/// Ciphers one after another on the same data (a cascade of VeraCrypt): 1/C = Σ 1/Cᵢ, exact.
-pub fn cascade(rates: &[BytesPerSec]) -> BytesPerSec {
-    let time: f64 = rates.iter().map(|rate| 1.0 / rate.get()).sum();
-    if time > 0.0 { BytesPerSec::new(1.0 / time) } else { BytesPerSec::new(f64::MAX) }
-}
-
-/// What VAES gains over AES-NI by sector size (E. Biggers, `lkml.org` 2403.3/11828): ×1.04 to ×2.6 with 4096-byte
-/// sectors. `None` for a core without VAES.
-pub fn vaes_gain(microarchitecture: &str) -> Option<f64> {
-    let known = [("Ice Lake", 2.27), ("Sapphire Rapids", 2.51), ("Zen 3", 2.38), ("Zen 4", 2.55)];
-    known.iter().find(|(name, _)| *name == microarchitecture).map(|(_, gain)| *gain)
 }
 
 #[cfg(test)]
@@ -96,15 +73,6 @@ mod tests {
             let error = xts_rate(core, key, AF_ALG).get() / (measured * 1e6) - 1.0;
             assert!(error.abs() < 0.15, "{core:?} {key}: {error:+.3}");
         }
-        let library = xts_rate(core(0.5, 3.5), 512, IN_PROCESS).get();
-        assert!((library / 6199e6 - 1.0).abs() < 0.05, "{library}");
-    }
-
-    #[test]
-    fn a_cascade_is_slower_than_its_slowest() {
-        let one = BytesPerSec::from_gb(3.0);
-        assert!((cascade(&[one, one, one]).get() / 1e9 - 1.0).abs() < 1e-9);
-        assert_eq!((vaes_gain("Zen 4"), vaes_gain("Haswell")), (Some(2.55), None));
     }
 
     proptest! {
@@ -113,7 +81,6 @@ mod tests {
             let fast = xts_rate(core(cycles, clock), 256, overhead);
             prop_assert!(xts_rate(core(cycles, clock), 512, overhead) < fast);
             prop_assert!(xts_rate(core(cycles, clock * 1.1), 256, overhead) > fast);
-            prop_assert!(cascade(&[fast, fast]) < fast);
         }
     }
 }

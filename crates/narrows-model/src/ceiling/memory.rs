@@ -3,8 +3,7 @@
 //! The kernel does not state the bandwidth of memory. The firmware claims speed and width of each module (SMBIOS type 17): the sum over
 //! all is what they could carry if each had a channel of its own, so it is an upper bound, and of a claim; two modules of one channel carry
 //! what one does, and which share one the firmware does not tell. Programs get [`USUAL`] of what the
-//! channels carry: 60 % where reads and writes mix on desktops, 85 % where servers only read (112 of 128 GB/s on a Xeon 8160, J. McCalpin;
-//! [`super::dram`]). Neither is a ceiling of DMA: data that a device brings may end in a processor's cache (Intel DDIO), and a path's bytes
+//! channels carry: 60 % where reads and writes mix on desktops, 85 % where servers only read (112 of 128 GB/s on a Xeon 8160, J. McCalpin). Neither is a ceiling of DMA: data that a device brings may end in a processor's cache (Intel DDIO), and a path's bytes
 //! cross memory as often as [`crossings`] counts, beside all other work of the machine.
 
 use super::Ceilings;

@@ -10,51 +10,11 @@
 //! Calibration: a Samsung 970 EVO Plus reads 1 MiB at depth 1 with 2841 MB/s, which is 369 µs: 293 µs on a link
 //! of 3577 MB/s and 76 µs before it, and its random 4 KiB read takes 80.9 µs.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-
-/// One stage that every I/O passes.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Stage {
-    /// What it takes whatever the size.
-    pub fixed: Nanos,
-    /// The rate at which it passes the bytes of one I/O; `None` for one that handles no bytes.
-    pub rate: Option<BytesPerSec>,
-}
-
-impl Stage {
-    /// A stage that takes a fixed time.
-    pub const fn fixed(time: Nanos) -> Self {
-        Self { fixed: time, rate: None }
-    }
-
-    /// A stage that passes bytes at a rate.
-    pub const fn bytes(rate: BytesPerSec) -> Self {
-        Self { fixed: Nanos::new(0), rate: Some(rate) }
-    }
-
-    /// The time that one I/O of `size` spends in it, in seconds; infinite where its rate is zero.
-    pub fn seconds(&self, size: Bytes) -> f64 {
-        let moving =
-            self.rate.map_or(0.0, |rate| if size.get() == 0 { 0.0 } else { size.as_f64() / rate.get() });
-        self.fixed.as_secs_f64() + moving
-    }
-}
-
-/// The time of one I/O of `size` through all stages, in seconds.
-pub fn serial_seconds(stages: &[Stage], size: Bytes) -> f64 {
-    stages.iter().map(|stage| stage.seconds(size)).sum()
-}
+use narrows_base::units::Iops;
 
 /// I/Os that end in a second when `in_flight` are under way and each takes `seconds`.
 pub fn little(in_flight: f64, seconds: f64) -> Iops {
     if seconds > 0.0 { Iops::new(in_flight / seconds) } else { Iops::new(f64::MAX) }
-}
-
-/// The rate of I/Os of `size` through stages one after another, with `in_flight` under way, when nothing that they
-/// share carries more than `narrowest`.
-pub fn through(stages: &[Stage], size: Bytes, in_flight: f64, narrowest: BytesPerSec) -> BytesPerSec {
-    let ended = little(in_flight, serial_seconds(stages, size));
-    BytesPerSec::new(ended.get() * size.as_f64()).min(narrowest)
 }
 
 /// The mean number of `members` of a stripe that have work when each of `requests` falls on `pieces` of them, any with the
@@ -119,20 +79,8 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_at_depth_1_is_its_latency_and_its_link_one_after_the_other() {
-        let stages = [Stage::fixed(Nanos::new(76_000)), Stage::bytes(BytesPerSec::from_mb(3577.0))];
-        let link = BytesPerSec::from_mb(3577.0);
-        let one = through(&stages, Bytes::from_mib(1), 1.0, link);
-        assert!((one.get() / 2841e6 - 1.0).abs() < 0.002, "{one}");
-        assert_eq!(through(&stages, Bytes::from_mib(1), 8.0, link), link);
-    }
-
-    #[test]
-    fn nothing_takes_no_time_and_a_dead_stage_passes_nothing() {
+    fn what_takes_no_time_ends_at_once() {
         assert!(little(1.0, 0.0).get() > 1e300);
-        let dead = [Stage::bytes(BytesPerSec::new(0.0))];
-        assert_eq!(through(&dead, Bytes::new(4096), 1.0, BytesPerSec::from_gb(1.0)), BytesPerSec::new(0.0));
-        assert_eq!(serial_seconds(&dead, Bytes::new(0)), 0.0);
     }
 
     #[test]
@@ -149,18 +97,6 @@ mod tests {
         fn no_more_members_work_than_there_are(members in 1.0..64.0f64, pieces in 1.0..64.0f64, requests in 1u32..4096) {
             let working = at_work(members, pieces, f64::from(requests));
             prop_assert!(working > 0.0 && working <= members + 1e-9);
-        }
-
-        #[test]
-        fn more_depth_never_slows_and_more_stages_never_speed_up(
-            fixed in 1u64..1_000_000, rate in 1e6..1e11f64, size in 512u64..4_194_304, depth in 1.0..256.0f64
-        ) {
-            let (stage, size) = (Stage { fixed: Nanos::new(fixed), rate: Some(BytesPerSec::new(rate)) }, Bytes::new(size));
-            let narrowest = BytesPerSec::new(rate);
-            let one = through(&[stage], size, depth, narrowest);
-            prop_assert!(through(&[stage], size, depth + 1.0, narrowest) >= one);
-            prop_assert!(through(&[stage, stage], size, depth, narrowest) <= one);
-            prop_assert!(one <= narrowest);
         }
     }
 }

@@ -1,21 +1,12 @@
 //! Writes into a fast cache (pseudo-SLC) and after it.
 //!
 //! Writing V bytes takes min(V, cache)/fast + max(0, V − cache)/steady (piecewise; exact for a known cache that was empty).
-//! A fill of a whole drive runs below the rated rate even in the cache: 1600 of 1700 (Crucial P1), 5000 of 6200 (HP FX700)
-//! and 5000 of 6500 MB/s (Solidigm P44 Pro; all techpowerup.com) are [`FILL_SHARE`] ±10 %, each predicted by the
-//! other two within 15 %. After the cache QLC drives write [`QLC_STEADY`] (150 and 130 MB/s); TLC drives are published with
-//! 1 to 3 GB/s and have no common figure: over whole drives 480 MB/s (A2000 1 TB), 582 (NV2 1 TB), 830 (FX900 1 TB), 1000 (P5 1 TB), 1514 (NM800 Pro
-//! 2 TB), 2300 (A440 Pro 2 TB) and 3100 (M480 Play 2 TB; all techpowerup.com/review), and one and the same FX900 makes 830 there and 1540
-//! at guru3d.com. QLC drives make 120 to 300 over all of them (MP44S, FX700, P1: techpowerup.com; P41 Plus: guru3d.com). That is why a
-//! class of drives has no law for long writes. A cache of free cells is about the free space over the bits of a cell.
+//! What the rates are a drive's data sheet or a review tells: over whole drives of TLC 480 MB/s (A2000 1 TB), 582 (NV2 1 TB), 830
+//! (FX900 1 TB), 1000 (P5 1 TB), 1514 (NM800 Pro 2 TB), 2300 (A440 Pro 2 TB) and 3100 (M480 Play 2 TB; all techpowerup.com/review) are
+//! published, and one and the same FX900 makes 830 there and 1540 at guru3d.com. QLC drives make 120 to 300 over all of them (MP44S,
+//! FX700, P1: techpowerup.com; P41 Plus: guru3d.com). That is why a class of drives has no law for long writes.
 
 use narrows_base::units::{Bytes, BytesPerSec};
-
-/// What a drive writes into its cache while it is being filled, as a share of its rated writes.
-pub const FILL_SHARE: f64 = 0.84;
-
-/// What QLC cells take directly, decimal MB/s.
-pub const QLC_STEADY: f64 = 140.0;
 
 /// The mean rate of writing `volume`.
 pub fn mean_rate(volume: Bytes, cache: Bytes, fast: BytesPerSec, steady: BytesPerSec) -> BytesPerSec {
@@ -24,11 +15,6 @@ pub fn mean_rate(volume: Bytes, cache: Bytes, fast: BytesPerSec, steady: BytesPe
     let part = |bytes: f64, rate: BytesPerSec| if bytes > 0.0 { bytes / rate.get() } else { 0.0 };
     let time = part(within, fast) + part(beyond, steady);
     if time > 0.0 { BytesPerSec::new(volume.as_f64() / time) } else { fast }
-}
-
-/// The cache that free cells make when each of them holds `bits`.
-pub fn dynamic_cache(free: Bytes, bits: u32) -> Bytes {
-    Bytes::new(free.get() / u64::from(bits.max(1)))
 }
 
 #[cfg(test)]
@@ -44,15 +30,6 @@ mod tests {
         let whole = mean_rate(gigabytes(2000), gigabytes(460), fast, BytesPerSec::from_mb(130.0));
         assert!((whole.get() / 168e6 - 1.0).abs() < 0.03, "{whole}");
         assert_eq!(mean_rate(Bytes::new(0), gigabytes(1), fast, fast), fast);
-        assert_eq!(dynamic_cache(gigabytes(400), 4), gigabytes(100));
-    }
-
-    #[test]
-    fn shares_of_the_rated_rate_were_measured() {
-        for (rated, measured) in [(1700.0, 1600.0), (6200.0, 5000.0), (6500.0, 5000.0)] {
-            let error: f64 = rated * FILL_SHARE / measured - 1.0;
-            assert!(error.abs() < 0.12, "{rated} {error:+.2}");
-        }
     }
 
     proptest! {

@@ -103,19 +103,6 @@ pub(super) fn answer(
     Answer::Known(intervals(bounds, rate, residuals))
 }
 
-/// What is known of a rate that one law decides alone, whatever the workload, by these residuals.
-pub fn of_law(law: Law, residuals: &Residuals) -> Answer {
-    if residuals.knows(law) {
-        let ends = |part: f64| {
-            let at = |part: f64| residuals.quantile(law, part).exp();
-            (at(part).min(1.0), at(1.0 - part).max(1.0))
-        };
-        return Answer::Known(Intervals { in_80: ends(0.1), in_95: ends(0.025) });
-    }
-    let measure = law.validity().map_or_else(String::new, |it| it.measure.clone());
-    Answer::NotKnown(NotKnown { because: few(law, residuals), measure, at_most: None })
-}
-
 fn few(law: Law, residuals: &Residuals) -> String {
     let (rows, sources) = residuals.count(law);
     let of = |count: usize, noun: &str| match count {

@@ -5,9 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::flow::Duplex;
 use super::iommu;
 use super::zfs::Zfs;
-use crate::ceiling::{
-    self, Basis, Ceiling, Ceilings, Limit, cipher, crypt, crypt_time, parity, resync, write_cache,
-};
+use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, cipher, crypt, crypt_time, parity, write_cache};
 use crate::path::file::{Device, DeviceKind, Engine, Host, Name, PartKind, Pattern, System, Workload};
 use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
 use narrows_base::catalog::catalog;
@@ -338,7 +336,7 @@ fn leave_resync(above: &[&Hop], loaded: &mut Loaded) {
     let Some(taken) = taken else { return };
     let left = |ceiling: &mut Ceiling| {
         if let Ceiling::Known(limit) = ceiling {
-            limit.rate = resync::left(limit.rate, taken);
+            limit.rate = limit.rate - taken;
             limit.formula = format!("{}; a resync takes {taken} and leaves {}", limit.formula, limit.rate);
         }
     };

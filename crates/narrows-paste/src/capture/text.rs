@@ -13,7 +13,6 @@ mod markup;
 mod printable;
 mod quote;
 mod terminal;
-mod wrap;
 
 pub(super) use decode::is_binary;
 
@@ -54,13 +53,6 @@ impl Text {
     /// Its lines with their numbers, from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         (1..).zip(self.body.lines())
-    }
-
-    /// Its lines as they were before a mail program broke long ones: a line that starts nothing (`starts` says no, and
-    /// it is not indented) belongs to the line above it, when its first word had no room there. The number is that of
-    /// the first piece.
-    pub fn lines_joined(&self, starts: impl Fn(&str) -> bool) -> impl Iterator<Item = (usize, Cow<'_, str>)> {
-        wrap::join(self.lines(), starts)
     }
 
     /// The source of a fact in this line: `lspci.txt:12`.

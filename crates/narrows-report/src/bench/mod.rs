@@ -28,6 +28,7 @@ use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
 use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
+use narrows_session::place::Place;
 use narrows_verdict::{Code, Severity};
 
 /// The name and version of the schema, in [`BenchReport::schema`].
@@ -102,6 +103,17 @@ pub enum TargetKind {
     Scratch,
     /// A block device that was proven empty, read and written between its first and its last MiB.
     OwnedDevice,
+}
+
+impl From<&Place> for TargetKind {
+    fn from(place: &Place) -> Self {
+        match place {
+            Place::Device(_) => Self::Device,
+            Place::File(_) => Self::File,
+            Place::Scratch(_) => Self::Scratch,
+            Place::Owned { .. } => Self::OwnedDevice,
+        }
+    }
 }
 
 /// A preset in words.

@@ -59,6 +59,8 @@ pub enum Command {
     Ladder,
     /// `narrows lab`
     Lab,
+    /// `narrows copy`, and the copies of a lab
+    Copy,
 }
 
 impl Evidence {
@@ -92,9 +94,11 @@ impl Evidence {
         }
     }
 
-    /// Whether a command takes it. All take what is free, at the ends or without load; two cost more than most have use for.
+    /// Whether a command takes it. All that measure a load take what is free, at the ends or without load; two cost more than most
+    /// have use for. A copy tells where its time went by itself, and takes what its devices counted beside.
     pub const fn is_taken_by(self, command: Command) -> bool {
         match self {
+            _ if matches!(command, Command::Copy) => matches!(self, Self::Counters),
             // Only the ladder compares layers by their workers, and says how long it runs.
             Self::ThreadsBetween => matches!(command, Command::Ladder),
             // The ladder measures it once as a leg of its own; the check shows no cost of an I/O.

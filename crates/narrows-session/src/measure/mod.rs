@@ -4,7 +4,9 @@
 //! the engine on every target, follows all of them to their end, and asks links and drives again. What evidence
 //! there is and what it costs is in [`Evidence`]; nobody else calls the engine.
 
+mod alone;
 mod alone_and_together;
+mod copying;
 mod engine;
 mod evidence;
 mod follow;
@@ -16,7 +18,9 @@ mod timing;
 mod together;
 mod watch;
 
+pub use alone::{memory_copy, nop_ceiling};
 pub use alone_and_together::{Rounds, alone_and_together};
+pub use copying::{Copied, copy};
 pub use engine::{Engine, Kernel};
 pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};

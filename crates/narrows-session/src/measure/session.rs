@@ -1,6 +1,7 @@
 //! A session: runs loads one after another on one machine, each on one target or on several at the same time.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -12,9 +13,10 @@ use super::follow::{Follower, Look};
 use super::processors::Processors;
 use super::timing::Timing;
 use super::watch::{Watch, Watched};
-use narrows_base::units::Nanos;
+use narrows_base::units::{Bytes, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::error::LoadError;
+use narrows_load::fill;
 use narrows_load::guard::Budget;
 use narrows_load::measurement::{Measurement, Workload};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -122,11 +124,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
     #[must_use]
     pub fn through(self, namespace: Namespace) -> Self {
         Self { passthrough: Some(namespace), ..self }
-    }
-
-    /// Where facts are read.
-    pub const fn witness(&self) -> &'a W {
-        self.witness
     }
 
     /// What ends everything when it is raised.
@@ -271,6 +268,19 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
 }
 
 impl<W: Witness> Session<'_, W, Kernel> {
+    /// Writes a target again of which parts were trimmed: holes are read and trimmed without the device.
+    ///
+    /// # Errors
+    /// A write failed, or `follow` broke it off.
+    pub fn refill(
+        &self,
+        target: &Target,
+        compressible_percent: u8,
+        follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
+    ) -> Result<(), LoadError> {
+        fill::refill(target, seed(), compressible_percent, follow)
+    }
+
     /// Reads samples over a whole target.
     ///
     /// # Errors

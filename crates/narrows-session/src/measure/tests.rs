@@ -1,5 +1,6 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
+mod copying;
 mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};

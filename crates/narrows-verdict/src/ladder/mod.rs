@@ -173,13 +173,6 @@ pub struct LadderVerdict {
     pub findings: Vec<Finding>,
 }
 
-impl LadderVerdict {
-    /// Whether a rung lost something.
-    pub fn has_losses(&self) -> bool {
-        self.steps.iter().any(|step| step.loss.is_some())
-    }
-}
-
 /// Judges a ladder: `rungs` from the media up. The same input gives the same verdict.
 pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdict {
     let steps: Vec<Step> = (0..rungs.len()).map(|index| step::of(machine, rungs, index)).collect();

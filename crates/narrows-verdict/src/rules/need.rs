@@ -9,11 +9,12 @@ mod names;
 
 use std::collections::BTreeMap;
 
+use narrows_base::catalog::wire;
 use narrows_base::catalog::{Nic, catalog};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::pci::PciDevice;
-use narrows_model::ceiling::{Direction, fabric};
+use narrows_model::ceiling::Direction;
 use narrows_model::path::{HopId, Target};
 
 use super::super::case::Case;
@@ -216,7 +217,7 @@ fn stated(name: &str, port: &PciDevice) -> Option<Wires> {
 
 /// The line rate of a published card. One id may stand for several cards.
 fn published(card: &Nic, port: &PciDevice) -> Wires {
-    let generation = |name: &Option<String>| Some(fabric::infiniband(name.as_deref()?)?.bytes_per_sec());
+    let generation = |name: &Option<String>| Some(wire::infiniband(name.as_deref()?)?.bytes_per_sec());
     if let Some(most) = generation(&card.infiniband).filter(|_| is_infiniband(port)) {
         return Wires { least: generation(&card.slowest_infiniband).unwrap_or(most), most };
     }

@@ -9,7 +9,7 @@ mod said;
 
 use super::args::BenchArgs;
 use super::ground;
-use super::place::Place;
+use super::place;
 use super::runner::Runner;
 use super::writes::{Life, Wanted, Writes};
 use crate::cli::{Failure, output, scene, status};
@@ -20,6 +20,7 @@ use narrows_load::qualify::Plan;
 use narrows_report::bench::qualify::{QualifyView, in_words};
 use narrows_report::bench::{self, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView};
 use narrows_session::measure::{Command, Timing};
+use narrows_session::place::Place;
 use narrows_session::scene::Scene;
 use parts::Parts;
 
@@ -34,9 +35,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let asked = Asked::of(args)?;
     let node = args.common.cpu_node;
     let scene = scene::read(asked.typed, node)?;
-    let place = Place::of(&scene.subject.path, &args.common, false)?;
+    let place = place::of(&scene.subject.path, &args.common, false)?;
     let Place::Owned { name, own } = &place else { return Err(asked::no_device(asked.typed)) };
-    let capacity = place.planned(Bytes::new(u64::MAX))?.length;
+    let capacity = place.planned(Bytes::new(u64::MAX)).map_err(|error| place::no_place(&error))?.length;
     let plan = Plan::new(capacity, asked.max_writes, asked.target.is_some())
         .ok_or_else(|| asked::too_little(name, capacity, asked.max_writes))?;
     let (preset, context) =

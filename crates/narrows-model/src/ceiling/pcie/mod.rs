@@ -4,7 +4,6 @@
 //! −3 % to +1.5 % for drives and adapters, up to +8 % for network cards with small packets, whose acknowledgements and
 //! descriptors are not counted. A single request at a time stays below it; that is a matter of latency.
 
-pub mod packets;
 pub mod rate;
 
 use super::{Basis, Ceilings, FactRef, Limit};

@@ -260,9 +260,4 @@ impl Site {
                 .push(format!("how long a drive {names} holds (look at the manual, table of M.2 sockets)"));
         }
     }
-
-    /// The slots that are cards' and can be used.
-    pub fn card_slots(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.iter().filter(|slot| slot.form == SlotForm::Card && slot.dead.is_none())
-    }
 }

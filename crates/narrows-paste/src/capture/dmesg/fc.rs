@@ -1,11 +1,9 @@
 //! Ports of Fibre Channel adapters, as their drivers report links.
 
 use super::{Boot, Device, Line};
+use narrows_base::catalog::wire;
 use narrows_base::fact::Fact;
-use narrows_base::units::BitsPerSec;
-
-/// The data rate of a generation in bits per second: 100 MB/s for each (FC-PI; FCIA, "Fibre Channel Roadmap").
-const DATA_RATE: f64 = 800e6;
+use narrows_base::units::{BitsPerSec, BytesPerSec};
 
 /// Understands `qla2xxx [0000:84:00.0]-500a:1: LOOP UP detected (8 Gbps).`, `… LOOP DOWN detected (2 7 0 0).`, `lpfc
 /// 0000:05:00.0: 0:1303 Link Up Event x1 received Data: x1 xf7 x20 x0 x0 x0 0` and `… 0:1305 Link Down Event x2 …`.
@@ -17,7 +15,7 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
     };
     let Some(state) = said else { return false };
     super::pci::entry(boot, device.address).wire = match state {
-        State::Up(generation) => line.known(BitsPerSec::new(f64::from(generation) * DATA_RATE)),
+        State::Up(rate) => line.known(BitsPerSec::new(rate.get() * 8.0)),
         State::Down => Fact::default(),
     };
     true
@@ -25,8 +23,8 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
 
 /// What a port's link came to.
 enum State {
-    /// Up at this generation: 8 for 8GFC.
-    Up(u8),
+    /// Up, at a generation that carries so much data.
+    Up(BytesPerSec),
     Down,
 }
 
@@ -35,8 +33,8 @@ fn qlogic(said: &str) -> Option<State> {
         return Some(State::Down);
     }
     // Converged adapters say 10, which is Ethernet and no generation.
-    let generation: u8 = said.split_once("LOOP UP detected (")?.1.split_once(" Gbps)")?.0.parse().ok()?;
-    (generation.is_power_of_two() && generation <= 128).then_some(State::Up(generation))
+    let generation = said.split_once("LOOP UP detected (")?.1.split_once(" Gbps)")?.0.parse().ok()?;
+    wire::fibre_channel(generation).map(State::Up)
 }
 
 /// The speeds in the third word of its data (kernel `drivers/scsi/lpfc/lpfc_hw.h`, `LPFC_LINK_SPEED_4GHZ` and the next). Smaller
@@ -46,14 +44,15 @@ fn emulex(said: &str) -> Option<State> {
         return Some(State::Down);
     }
     let data = said.split_once("1303 Link Up Event ")?.1.split_once(" Data: ")?.1;
-    match data.split(' ').nth(2)? {
-        "x10" => Some(State::Up(4)),
-        "x20" => Some(State::Up(8)),
-        "x80" => Some(State::Up(16)),
-        "x90" => Some(State::Up(32)),
-        "xa0" => Some(State::Up(64)),
-        _ => None,
-    }
+    let generation = match data.split(' ').nth(2)? {
+        "x10" => 4,
+        "x20" => 8,
+        "x80" => 16,
+        "x90" => 32,
+        "xa0" => 64,
+        _ => return None,
+    };
+    wire::fibre_channel(generation).map(State::Up)
 }
 
 #[cfg(test)]

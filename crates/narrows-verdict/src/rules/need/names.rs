@@ -1,7 +1,7 @@
 //! Line rates that names of cards state, as `lspci` and labels have them.
 
+use narrows_base::catalog::wire;
 use narrows_base::units::BytesPerSec;
-use narrows_model::ceiling::fabric;
 
 use super::Wires;
 
@@ -37,13 +37,13 @@ pub(super) fn infiniband(name: &str) -> Option<BytesPerSec> {
     }
     let at = words(name).position(|word| is(word, "infiniband") || is(word, "ib"))?;
     let named = words(name).filter_map(|word| GENERATIONS.into_iter().find(|known| is(word, known)));
-    let fastest = named.filter_map(fabric::infiniband).max_by(|a, b| a.get().total_cmp(&b.get()));
+    let fastest = named.filter_map(wire::infiniband).max_by(|a, b| a.get().total_cmp(&b.get()));
     let stated = || {
         // `40Gb/s InfiniBand` makes the words `40Gb` and `s`.
         let before = words(name).take(at).last().filter(|word| *word == "s").and(at.checked_sub(2))?;
         let rate = gigabits(words(name).nth(before)?)?;
         let (_, generation) = ON_THE_WIRE.into_iter().find(|(known, _)| *known == rate)?;
-        fabric::infiniband(generation)
+        wire::infiniband(generation)
     };
     Some(fastest.or_else(stated)?.bytes_per_sec())
 }
@@ -69,7 +69,7 @@ fn generations(part: &str) -> Vec<BytesPerSec> {
     let rates = part.split('/').map(|one| gigabits(one).or_else(|| one.parse().ok()));
     let known = rates.map(|rate| {
         // A cast from f64 saturates.
-        fabric::fibre_channel(rate.filter(|rate| rate.fract() == 0.0)? as u32)
+        wire::fibre_channel(rate.filter(|rate| rate.fract() == 0.0)? as u32)
     });
     known.collect::<Option<Vec<_>>>().unwrap_or_default()
 }
