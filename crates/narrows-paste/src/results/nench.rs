@@ -33,12 +33,17 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             seen.push(head);
         } else if let Some(result) = found.last_mut() {
             // Mail may have broken the longest line of all.
-            let whole = broken.take().map(|begun| format!("{begun} {line}"));
+            let rest = line.trim_start_matches(['#', '>', '*', '|', '%', '/', ' ']);
+            let whole = broken.take().map(|begun| format!("{begun} {rest}"));
             let line = whole.as_deref().unwrap_or(line);
             if whole.is_none() && line.starts_with("generated ") && !line.ends_with("B/s") {
                 broken = Some(line.to_owned());
             }
-            result.measurements.extend(measured(part, number, line));
+            let found = measured(part, number, line);
+            if whole.is_some() && found.is_none() {
+                result.unread.push(number - 1);
+            }
+            result.measurements.extend(found);
         }
     }
     found
@@ -94,6 +99,18 @@ mod tests {
         let rate = |side: &Option<Side>| side.as_ref().map(|side| side.bytes_per_second.get() / 1_048_576.0);
         assert_eq!(rate(&order.read), Some(136.9));
         assert_eq!((rate(&first.write), rate(&second.write)), (Some(132.56), Some(120.16)));
+    }
+
+    #[test]
+    fn the_longest_line_may_go_on_behind_a_mark_and_is_said_where_it_does_not() {
+        let body = |rest: &str| {
+            format!(
+                "nench.sh v2019.07.20 --\nioping: sequential read speed\n\
+                generated 2.74 k requests in 5.01 s, 685.2 MiB, 547 iops,\n{rest}\n\ndd: sequential write speed\n"
+            )
+        };
+        let read = |rest: &str| read(&Page { name: "x", body: &body(rest) }).remove(0);
+        assert_eq!((read("#136.9 MiB/s").measurements.len(), read("").unread), (1, vec![3]));
     }
 
     #[test]
