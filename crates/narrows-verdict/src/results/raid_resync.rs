@@ -1,6 +1,7 @@
 //! An array or pool was busy with itself while it was measured.
 
 use super::case::Case;
+use super::run_failed;
 use crate::attribution::is_syncing;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{BytesPerSec, human};
@@ -81,7 +82,11 @@ fn slower_than_any_disk(case: &Case<'_>) -> Option<Finding> {
     })
 }
 
+/// How fast a result reads its device in order; `None` of numbers that do not count.
 fn rate_of(result: &Imported) -> Option<(&str, BytesPerSec)> {
+    if !run_failed::errors(result).is_empty() {
+        return None;
+    }
     let in_order = |one: &&Measured| {
         let is_past = one.work.direct == Some(true) || result.tool == Tool::Hdparm;
         !one.memory_only && is_past && one.work.pattern == Some(Pattern::Sequential) && one.write.is_none()
@@ -126,6 +131,14 @@ mod tests {
             codes(verdicts(&text).last().expect("two")).contains(&Code::RaidResync)
         };
         assert!(of("40.00") && !of("178.00") && !of("350.00"));
+    }
+
+    #[test]
+    fn numbers_that_the_tool_itself_doubts_tell_nothing_of_an_array() {
+        let doubt = "Hmm.. suspicious results: probably not enough free memory for a proper test.\n";
+        let all =
+            verdicts(&format!("{}{doubt}{}{doubt}", hdparm("/dev/hdc", "3.05"), hdparm("/dev/md1", "1.43")));
+        assert!(all.iter().all(|one| !codes(one).contains(&Code::RaidResync)), "{all:?}");
     }
 
     #[test]

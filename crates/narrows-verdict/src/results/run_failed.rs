@@ -2,17 +2,23 @@
 
 use super::case::Case;
 use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use narrows_paste::results::Imported;
+
+/// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
+pub(super) fn errors(result: &Imported) -> Vec<&String> {
+    let mut errors: Vec<&String> =
+        result.failures.iter().filter(|failure| !failure.contains("terminating on signal")).collect();
+    errors.dedup();
+    errors
+}
 
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    // An interrupted run has a result, of the time until then.
-    let mut errors: Vec<&String> =
-        case.result.failures.iter().filter(|failure| !failure.contains("terminating on signal")).collect();
-    errors.dedup();
+    let errors = errors(case.result);
     let Some(first) = errors.first() else { return Vec::new() };
     let tool = case.result.tool.name();
     let summary = match case.result.measurements.is_empty() {
         true => format!("{tool} failed and measured nothing: {first}"),
-        false => format!("{tool} failed; its numbers are void: {first}"),
+        false => format!("{tool} says that something went wrong; its numbers are void: {first}"),
     };
     let evidence =
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
