@@ -190,16 +190,15 @@ impl Case<'_> {
             }
         }
         let counted = self.counted();
-        let mut flows = Vec::new();
+        let mut flows: Vec<(f64, Flow)> = Vec::new();
         for (server, activity) in self.servers.iter().enumerate() {
             for theirs in activity.iter().flat_map(|activity| &activity.flows) {
                 let Some(client) = ends.get(&(theirs.local.as_str(), theirs.remote.as_str())).copied() else {
                     continue;
                 };
                 let sender = if self.reads_most() { Some(theirs) } else { self.of_client(client, theirs) };
-                let carries = |flow: &FlowActivity| flow.sent.get() > 0.0;
-                if let Some(flow) = sender.filter(|flow| carries(flow) && counted.contains(&client)) {
-                    flows.push(Flow {
+                if let Some(flow) = sender.filter(|_| counted.contains(&client)) {
+                    let seen = Flow {
                         client,
                         server,
                         busy: flow.busy,
@@ -207,17 +206,32 @@ impl Case<'_> {
                         rtt: flow.rtt,
                         least_rtt: flow.least_rtt,
                         is_capped: limit::is_at_its_cap(self, client),
-                    });
+                    };
+                    flows.push((flow.sent.get(), seen));
                 }
             }
         }
-        flows
+        that_carry(flows)
     }
 
     fn of_client(&self, client: usize, theirs: &FlowActivity) -> Option<&FlowActivity> {
         let activity = self.clients.get(client)?.as_ref()?;
         activity.flows.iter().find(|flow| flow.local == theirs.remote && flow.remote == theirs.local)
     }
+}
+
+/// The connections that carry what their client asks for. NVMe/TCP has an administrative queue beside those of data, and controllers
+/// that are not in use: a keep-alive now and then, which is never late, says nothing of a queue.
+fn that_carry(flows: Vec<(f64, Flow)>) -> Vec<Flow> {
+    /// Of the client's busiest connection.
+    const LEAST: f64 = 0.01;
+    let mut most: BTreeMap<usize, f64> = BTreeMap::new();
+    for (sent, flow) in &flows {
+        let of_client = most.entry(flow.client).or_default();
+        *of_client = of_client.max(*sent);
+    }
+    let carries = |sent: f64, flow: &Flow| sent > 0.0 && sent >= most[&flow.client] * LEAST;
+    flows.into_iter().filter(|(sent, flow)| carries(*sent, flow)).map(|(_, flow)| flow).collect()
 }
 
 /// At most three names, and how many more.

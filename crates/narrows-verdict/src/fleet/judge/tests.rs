@@ -59,6 +59,35 @@ fn each_side_of_the_network_is_named_with_its_rate() {
     assert_eq!((one.limit.kind, one.limit.clients.as_slice()), (Kind::ClientNic, &[4][..]));
 }
 
+// As NVMe/TCP has it: a connection of the administrative queue for each controller, and the controller of a drive not in use.
+#[test]
+fn connections_that_carry_keep_alives_alone_do_not_free_a_server() {
+    let idle = |activity: &mut Activity| {
+        let port = |address: &str| address.replace(":500", ":501");
+        let spare: Vec<FlowActivity> = activity
+            .flows
+            .iter()
+            .map(|flow| FlowActivity {
+                local: port(&flow.local),
+                remote: port(&flow.remote),
+                busy: 0.0,
+                rtt: Nanos::new(60_000),
+                sent: BytesPerSec::new(30.0),
+                ..flow.clone()
+            })
+            .collect();
+        activity.flows.extend(spare);
+    };
+    let both = |clients: &mut Vec<Option<Activity>>, servers: &mut Vec<Option<Activity>>| {
+        clients.iter_mut().chain(servers).flatten().for_each(idle);
+    };
+    let card = verdict(|_| (0.99, 11_000), |_, clients, servers| both(clients, servers));
+    assert_eq!((card.limit.kind, card.limit.clients.len()), (Kind::ServerNic, 6));
+    let trunk = |client| if client > 2 { (0.99, 16_800) } else { (0.08, 250) };
+    let trunk = verdict(trunk, |_, clients, servers| both(clients, servers));
+    assert_eq!((trunk.limit.kind, trunk.limit.clients.as_slice()), (Kind::Fabric, &[3, 4, 5][..]));
+}
+
 #[test]
 fn without_a_queue_the_storage_is_named_and_without_servers_nothing() {
     let drives = verdict(|_| (0.05, 60), |_, _, _| {});
