@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::measure::{Command, Kernel, Processors, Session};
 use narrows_machine::root::Root;
 use narrows_machine::{Machine, mount, target};
-use narrows_model::path::{HopSpec, Path, Target, build};
+use narrows_model::path::{Hop, HopKind, HopSpec, Path, Target, build};
 use narrows_verdict::Subject;
 
 /// A machine, and the one path of it that is measured.
@@ -80,10 +80,56 @@ pub fn drives(path: &Path) -> Vec<String> {
     path.hops.iter().filter_map(|hop| drive(&hop.spec)).collect()
 }
 
+/// The server that all of a path's data comes from, as `address:port`: the first of several. `None` where drives of this machine hold a
+/// part of it.
+pub fn server(path: &Path) -> Option<&str> {
+    let is_own = |hop: &Hop| matches!(hop.spec, HopSpec::Device(_));
+    if path.hops.iter().any(is_own) {
+        return None;
+    }
+    let remote = path.hops.iter().find(|hop| hop.kind() == HopKind::Remote)?;
+    remote.id.as_str().split_once(':').map(|(_, place)| place)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_machine::tree::Tree;
+
+    /// A mirror of two drives behind NVMe/TCP, or of one and a drive of this machine.
+    fn mirror(has_own: bool) -> Root {
+        let block = "/sys/class/block";
+        let mut tree = Tree::new();
+        tree.file(&format!("{block}/md0/dev"), "9:0\n")
+            .file(&format!("{block}/md0/md/level"), "raid1\n")
+            .file(&format!("{block}/md0/md/raid_disks"), "2\n");
+        for (number, is_remote) in [(1, true), (2, !has_own)] {
+            let (controller, name) = (format!("nvme{number}"), format!("nvme{number}n1"));
+            let (class, at) =
+                (format!("/sys/class/nvme/{controller}"), format!("/sys/devices/ctl/{controller}"));
+            let address = format!("traddr=10.9.0.{number},trsvcid=4420,src_addr=10.9.0.9\n");
+            tree.file(&format!("{at}/transport"), if is_remote { "tcp\n" } else { "pcie\n" })
+                .file(&format!("{at}/address"), &address)
+                .file(&format!("{at}/{name}/dev"), &format!("259:{number}\n"))
+                .link(&format!("{at}/{name}/device"), &format!("../../{controller}"))
+                .link(&class, &at)
+                .link(&format!("{block}/{name}"), &format!("{at}/{name}"))
+                .link(&format!("{block}/md0/slaves/{name}"), "/x")
+                .file(&format!("{block}/md0/md/dev-{name}/state"), "in_sync\n");
+        }
+        Root::from_tree(tree)
+    }
+
+    #[test]
+    fn an_array_of_drives_of_servers_comes_from_a_server_and_one_with_a_drive_of_its_own_does_not() {
+        let server_of = |root: Root| {
+            let machine = Machine::read(&root);
+            let path = build::path(&machine, &Target::Block("md0".to_owned())).expect("is an array");
+            server(&path).map(str::to_owned)
+        };
+        assert_eq!(server_of(mirror(false)).as_deref(), Some("10.9.0.1:4420"));
+        assert_eq!(server_of(mirror(true)), None);
+    }
 
     #[test]
     fn a_file_that_is_not_there_yet_will_lie_on_the_devices_of_its_directory() {

@@ -37,19 +37,16 @@ pub(super) fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found,
     let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message().to_owned())?;
     let path = build::path(machine, &asked);
     let drives = path.as_ref().map(scene::drives).unwrap_or_default();
+    let server = path.as_ref().and_then(scene::server).map(str::to_owned);
     match &asked {
         Target::Block(name) => {
             let device = scene::device(name).display().to_string();
             let serial = Identity::of(root, name).text().map(|(text, _)| text);
             let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
             let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
-            let server = fabric_server(root, name);
             Ok(Found { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
         }
-        Target::Mount { index, path } => {
-            let mount = machine.mounts.get(*index);
-            let server =
-                mount.and_then(|mount| Some(format!("{}:{}", mount.option("addr")?, mount.server_port()?)));
+        Target::Mount { path, .. } => {
             let is_directory = Path::new(path).is_dir();
             let free = is_directory.then(|| free_bytes(path)).flatten();
             let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
@@ -57,19 +54,6 @@ pub(super) fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found,
         }
         _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
     }
-}
-
-/// The server of a drive behind NVMe over TCP.
-fn fabric_server(root: &Root, name: &str) -> Option<String> {
-    let controller = name.get(..name.rfind('n').filter(|at| *at > 4)?)?;
-    let address = root.text(&format!("/sys/class/nvme/{controller}/address")).get()?;
-    let option = |wanted: &str| {
-        address
-            .split(',')
-            .find_map(|part| part.trim().strip_prefix(wanted)?.strip_prefix('='))
-            .map(str::to_owned)
-    };
-    Some(format!("{}:{}", option("traddr")?, option("trsvcid")?))
 }
 
 fn free_bytes(path: &str) -> Option<Bytes> {
