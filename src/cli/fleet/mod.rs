@@ -7,7 +7,7 @@ mod entries;
 mod pool;
 mod sink;
 
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use earlier::fuzz as fuzz_earlier;
 
 use std::collections::BTreeMap;

@@ -215,7 +215,7 @@ fn unescape(text: &str) -> Option<Vec<u8>> {
 }
 
 /// A door for the fuzzer: what a manifest says, and the same of the lines that are written of it again.
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub fn fuzz(bytes: &[u8]) -> Option<(usize, usize)> {
     let known = parse(bytes)?;
     let mut again = head(&known.source);

@@ -27,7 +27,7 @@ mod worker;
 
 pub use fault::{CopyError, Fault, Why};
 pub use job::CopyControl;
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use manifest::fuzz as fuzz_manifest;
 pub use result::{CopyResult, LARGE, ReadBack, Side, Tally};
 pub use source::{Extent, Room, Source};

@@ -59,7 +59,7 @@ pub use signatures::Class;
 pub use slice::{Flusher, PlannedRest, Slice, SlicePlan, Unmade, is_shut, remove_slice, reopen_slice};
 pub use usage::{Identity, Usage, Use, UseKind};
 pub use watch::{Step, Watch};
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub use zfs_label::fuzz as fuzz_zfs_label;
 
 #[cfg(test)]

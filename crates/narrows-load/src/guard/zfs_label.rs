@@ -57,7 +57,7 @@ fn string(bytes: &[u8], at: usize) -> Option<(&[u8], usize)> {
 }
 
 /// A door for the fuzzer: the name of the pool in a list.
-#[cfg(fuzzing)]
+#[cfg(feature = "fuzzing")]
 pub fn fuzz(list: &[u8]) -> Option<String> {
     text(list, "name")
 }
