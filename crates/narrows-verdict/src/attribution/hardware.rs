@@ -18,6 +18,8 @@ pub const REACHED: f64 = 0.85;
 const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.
 const SLOW_LATENCY: f64 = 1.5;
+/// What moves more than this many times what its siblings move is not slow: it was chosen more often (the halves of a mirror).
+const MOST_OF_EVEN: f64 = 1.25;
 /// A path queues when the round trip of most segments, and that of the data where we read, is this many times the least
 /// one, and at least [`QUEUEING`] longer.
 const QUEUEING_FACTOR: f64 = 3.0;
@@ -60,7 +62,7 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
 /// One member of an array that spreads bytes evenly holds the queue while its siblings wait.
 pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     case.hops().find_map(|(_, hop)| {
-        let members = spread_evenly(hop)?;
+        let members = spread_evenly(hop, case.direction)?;
         let disks: Vec<(&str, &DiskActivity)> = members
             .iter()
             .filter_map(|member| case.disk(member).map(|disk| (member.as_str(), disk)))
@@ -83,10 +85,18 @@ pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     })
 }
 
-/// The members of an array or volume that gives each of them the same share.
-fn spread_evenly(hop: &Hop) -> Option<&[String]> {
+/// The members of an array or volume that gives each of them the same share. A mirror writes all to each, but reads from the member that it
+/// chooses (`drivers/md/raid1.c`, `read_balance`): a longer queue at one is that choice, and nothing waits for it.
+fn spread_evenly(hop: &Hop, direction: Direction) -> Option<&[String]> {
     match &hop.spec {
-        HopSpec::Raid(raid) => raid.level.filter(|level| *level != RaidLevel::Linear).map(|_| &*raid.members),
+        HopSpec::Raid(raid) => {
+            let is_even = match raid.level? {
+                RaidLevel::Linear => false,
+                RaidLevel::Raid1 => direction == Direction::Write,
+                RaidLevel::Raid0 | RaidLevel::Raid10 | RaidLevel::Raid5 | RaidLevel::Raid6 => true,
+            };
+            is_even.then_some(&*raid.members)
+        }
         HopSpec::Volume(volume) => {
             matches!(volume.layout, VolumeLayout::Striped { .. }).then_some(&*volume.members)
         }
@@ -108,7 +118,7 @@ fn slowest<'a>(case: &Case<'_>, disks: &[Member<'a>]) -> Option<(Member<'a>, Vec
         others.iter().map(|(_, disk)| of(disk)).sum::<f64>() / others.len() as f64
     };
     let share = mean(&|disk| case.moved(disk));
-    let even = (0.5..=2.0).contains(&(case.moved(slow.1) / share.max(1.0)));
+    let even = (0.5..=MOST_OF_EVEN).contains(&(case.moved(slow.1) / share.max(1.0)));
     let latency = |disk: &DiskActivity| disk.read_latency.map_or(disk.in_flight, |time| time.as_secs_f64());
     let longer = latency(slow.1) >= SLOW_LATENCY * mean(&latency);
     (even && longer && slow.1.in_flight >= SLOW_QUEUE * mean(&|disk| disk.in_flight))
@@ -242,7 +252,8 @@ pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
 /// rate and the rate of the next slowest branch. Only hops that one member has for itself count; `None` when a branch
 /// is only estimated, for two estimates do not compare.
 pub(crate) fn unequal_members(case: &Case<'_>, array: &Hop) -> Option<(usize, BytesPerSec, BytesPerSec)> {
-    let members = spread_evenly(array)?;
+    // A mirror counts, too: what is written waits for the slowest.
+    let members = spread_evenly(array, Direction::Write)?;
     let mut branches: Vec<(usize, BytesPerSec)> = members
         .iter()
         .map(|member| {

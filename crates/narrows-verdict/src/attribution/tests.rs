@@ -111,9 +111,19 @@ fn the_slow_member_of_a_stripe_is_named_by_the_queue_that_it_holds() {
 }
 
 #[test]
-fn a_mirror_that_reads_one_stream_from_one_member_has_no_slow_member() {
-    let one = run(80.0).disk("nvme0n1", 80.0, 32.0).disk("nvme1n1", 0.0, 0.0);
-    let mirror = Sketch::of("/dev/md0")
+fn a_mirror_reads_from_whom_it_chooses_and_has_no_slow_member() {
+    for [first, second] in
+        [[(80.0, 32.0), (0.0, 0.0)], [(36.0, 22.0), (36.0, 8.0)], [(44.0, 24.0), (28.0, 7.0)]]
+    {
+        let read = run(first.0 + second.0);
+        let mirror = mirror().run(read.disk("nvme0n1", first.0, first.1).disk("nvme1n1", second.0, second.1));
+        assert_eq!(mirror.limiting(), "device:nvme0n1", "{first:?} {second:?}");
+        assert_eq!(mirror.finding(Code::RaidSlowMember), None, "{first:?} {second:?}");
+    }
+}
+
+fn mirror() -> Sketch {
+    Sketch::of("/dev/md0")
         .raid("md0", RaidLevel::Raid1, &["nvme0n1", "nvme1n1"])
         .below(HopKind::Raid, "md0", 0.5)
         .device("nvme0n1", None)
@@ -121,9 +131,6 @@ fn a_mirror_that_reads_one_stream_from_one_member_has_no_slow_member() {
         .device("nvme1n1", None)
         .below(HopKind::Device, "nvme0n1", 1.0)
         .memory()
-        .run(one);
-    assert_eq!(mirror.limiting(), "device:nvme0n1");
-    assert_eq!(mirror.finding(Code::RaidSlowMember), None);
 }
 
 #[test]
