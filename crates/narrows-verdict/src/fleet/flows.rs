@@ -51,8 +51,8 @@ pub enum Congested {
     Between(BTreeSet<usize>),
     /// Those of one client, or of some with a queue each.
     Clients(BTreeSet<usize>),
-    /// All connections there are, with one client or with a queue each: either side may be full.
-    EitherSide,
+    /// Those of one client that a server serves alone, or of some with a queue and a server each: either side may be full.
+    EitherSide(BTreeSet<usize>),
 }
 
 impl Flow {
@@ -79,14 +79,29 @@ pub fn congested(flows: &[Flow]) -> Congested {
     let rtts: Vec<u64> = full.map(|flow| flow.rtt.get()).collect();
     let (lowest, highest) = (rtts.iter().min().copied(), rtts.iter().max().copied());
     let is_one_queue = lowest.zip(highest).is_some_and(|(low, high)| high as f64 <= low as f64 * EQUAL);
+    let is_whole = servers.is_disjoint(&free_servers);
+    let are_pairs = is_whole && serves_one_each(flows, &servers);
     let is_all = free_clients.is_empty() && free_servers.is_empty();
     match () {
-        () if is_all && (clients.len() == 1 || !is_one_queue && servers.len() == 1) => Congested::EitherSide,
+        () if is_all && (clients.len() == 1 || !is_one_queue && servers.len() == 1) => {
+            Congested::EitherSide(clients)
+        }
         // No connection of these servers is free, though the clients may have free ones to others.
-        () if servers.is_disjoint(&free_servers) && clients.len() > 1 => Congested::Servers(servers),
-        () if clients.len() > 1 && is_one_queue => Congested::Between(clients),
+        () if is_whole && !are_pairs && clients.len() > 1 => Congested::Servers(servers),
+        () if is_one_queue && clients.len() > 1 => Congested::Between(clients),
+        () if are_pairs => Congested::EitherSide(clients),
         () => Congested::Clients(clients),
     }
+}
+
+/// Whether each of these servers has one client. Then all connections of a server are those of one client, and tell its card from the
+/// client's no more.
+pub fn serves_one_each(flows: &[Flow], servers: &BTreeSet<usize>) -> bool {
+    servers.iter().all(|server| {
+        let of: BTreeSet<usize> =
+            flows.iter().filter(|flow| flow.server == *server).map(|flow| flow.client).collect();
+        of.len() == 1
+    })
 }
 
 #[cfg(test)]
@@ -154,10 +169,22 @@ mod tests {
 
     #[test]
     fn one_client_alone_does_not_tell_the_sides_apart() {
-        assert_eq!(congested(&[flow(0, 0, 1.0, 9_000)]), Congested::EitherSide);
+        assert_eq!(congested(&[flow(0, 0, 1.0, 9_000)]), Congested::EitherSide(clients([0])));
         // Each its own queue.
         let each = six(|client| (0.99, 6_000 + 2_600 * (client as u64)));
-        assert_eq!(congested(&each), Congested::EitherSide);
+        assert_eq!(congested(&each), Congested::EitherSide(clients(0..6)));
+    }
+
+    // As seen with three nodes that serve a client each, two of these behind a trunk.
+    #[test]
+    fn servers_with_one_client_each_are_not_named_for_what_their_clients_share() {
+        let pairs = |rtts: [u64; 3]| -> Vec<Flow> {
+            let busy = |rtt: u64| if rtt > 1000 { 0.99 } else { 0.2 };
+            (0..3).zip(rtts).map(|(place, rtt)| flow(place, place, busy(rtt), rtt)).collect()
+        };
+        assert_eq!(congested(&pairs([9_000, 9_500, 200])), Congested::Between(clients([0, 1])));
+        assert_eq!(congested(&pairs([9_000, 30_000, 200])), Congested::EitherSide(clients([0, 1])));
+        assert_eq!(congested(&pairs([9_000, 200, 200])), Congested::EitherSide(clients([0])));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use super::alone::Alone;
 use super::{Case, Conservation, Kind, Limit, Side};
 use crate::Confidence;
 use crate::fleet::HostPoint;
-use crate::fleet::flows::{Congested, Flow, congested};
+use crate::fleet::flows::{Congested, Flow, congested, serves_one_each};
 use crate::fleet::samples::Activity;
 
 /// A processor that is busy for this share of the time is full.
@@ -204,26 +204,30 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
         Congested::Servers(servers) => {
             let of: BTreeSet<usize> =
                 flows.iter().filter(|flow| servers.contains(&flow.server)).map(|flow| flow.client).collect();
+            // A link that all of several servers are behind would look the same.
+            let confidence = if servers.len() == 1 { Confidence::High } else { Confidence::Medium };
             let name = format!("network card of {}", case.server_names(servers));
-            (Kind::ServerNic, name, sorted(of), Confidence::High)
+            (Kind::ServerNic, name, sorted(of), confidence)
         }
         Congested::Between(clients) => {
+            let servers =
+                flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
+            // Network cards of one speed would look the same.
+            let is_pairs = serves_one_each(flows, &servers);
+            let confidence = if is_pairs { Confidence::Medium } else { Confidence::High };
             let name = format!("the network between {} and the servers", case.names(clients.iter().copied()));
-            (Kind::Fabric, name, sorted(clients), Confidence::High)
+            (Kind::Fabric, name, sorted(clients), confidence)
         }
         Congested::Clients(clients) => {
             let name = format!("network card of {}", case.names(clients.iter().copied()));
             (Kind::ClientNic, name, sorted(clients), Confidence::High)
         }
-        Congested::EitherSide => {
-            let of: BTreeSet<usize> = flows.iter().map(|flow| flow.client).collect();
-            (
-                Kind::Network,
-                "the network; which side of it is not known".to_owned(),
-                sorted(of),
-                Confidence::Medium,
-            )
-        }
+        Congested::EitherSide(clients) => (
+            Kind::Network,
+            "the network; which side of it is not known".to_owned(),
+            sorted(clients),
+            Confidence::Medium,
+        ),
     })
 }
 
