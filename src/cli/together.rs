@@ -18,13 +18,13 @@ use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Path, Target, build};
-use narrows_report::progress::Progress;
 use narrows_report::together::{About, document, report};
 use narrows_session::measure::{
     Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
 };
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
+use narrows_session::teller::Moving;
 use narrows_verdict::together::hidden::{self, HiddenVerdict};
 use narrows_verdict::together::{Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups};
 use narrows_verdict::{Run, Subject};
@@ -73,7 +73,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let opened = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (plan, times) = (groups(&paths), Times::new(extent, args.duration));
     announce(&chosen, &plan, &times, args);
-    let progress = Progress::on_stderr(false);
+    let progress = Bar::on_stderr();
     let drives = paths.iter().flat_map(scene::drives).collect();
     let on = (Processors::of_all(&machine, &paths, args.cpu_node), drives);
     progress.phase("watching the idle machine", times.idle);
@@ -84,7 +84,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let options = session.options(1, &timing);
     let asked = Asked { workload: workload.clone(), options, timing, budget: None, is_short: false };
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());
-    let bar = Bar { progress: &progress, before: Duration::ZERO };
+    let bar = Moving { teller: &progress, before: Duration::ZERO };
     let rounds = alone_and_together(&session, &asked, (&opened, &plan), &bar, &ahead);
     let rounds = rounds?;
     let reason = rounds.cut_short.clone();
@@ -201,7 +201,7 @@ struct More<'a, 'm> {
     session: &'a Session<'m>,
     asked: &'a Asked,
     targets: &'a [LoadTarget],
-    bar: &'a Bar<'a>,
+    bar: &'a Moving<'a, Bar>,
     ahead: &'a dyn Fn(&[usize]),
 }
 

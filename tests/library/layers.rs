@@ -17,9 +17,13 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("model/path", &["ceiling", "predict", "plan"]),
     ("model/ceiling", &["predict", "plan"]),
     ("model/predict", &["plan"]),
-    ("session/lab", &["measure", "scene", "fleet"]),
-    ("session/measure", &["lab", "scene", "fleet"]),
-    ("session/fleet", &["lab", "measure", "scene"]),
+    ("session/lab", &["check", "measure", "runner", "scene", "fleet", "writes"]),
+    ("session/measure", &["check", "guard", "lab", "runner", "scene", "fleet", "writes"]),
+    ("session/fleet", &["check", "guard", "lab", "measure", "runner", "scene", "writes"]),
+    ("session/guard", &["check", "lab", "measure", "runner", "fleet", "writes"]),
+    ("session/writes", &["check", "guard", "lab", "runner", "fleet"]),
+    ("session/runner", &["check", "guard", "lab", "fleet"]),
+    ("session/check", &["guard", "lab", "runner", "fleet"]),
     ("verdict/", &["compare", "cohort", "fleet"]),
     ("verdict/fleet", &["compare", "cohort"]),
     ("verdict/compare", &["cohort"]),
@@ -49,6 +53,25 @@ const ENGINE: [&str; 14] = [
     "owned::prepare",
     "load::fill",
     "load::memcopy",
+];
+
+/// What decides whether a device may be written, opens or clears one, or divides what may be written: everywhere but in the
+/// engine's guard and the session.
+const DECIDING: [&str; 14] = [
+    "guard::decide",
+    "guard::examine",
+    "guard::search_device",
+    "guard::clean(",
+    "guard::open_for_writing(permit",
+    "Device::open(",
+    "usage::watch(",
+    "owned::blank",
+    "owned::clear",
+    "owned::usable",
+    "place::in_two_parts",
+    "guard::Sentry",
+    "struct Allowance {",
+    "struct Life {",
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
@@ -138,6 +161,29 @@ fn only_the_session_runs_the_engine() {
         callers.is_empty(),
         "these measure by themselves; use narrows_session::measure:\n{}",
         callers.join("\n")
+    );
+}
+
+#[test]
+fn only_the_session_decides_what_may_be_written() {
+    let (mut deciders, mut session) = (Vec::new(), 0);
+    for (name, path) in sources::all() {
+        let text = fs::read_to_string(&path).expect("a source file is readable");
+        let lines = code(&text).filter(|line| DECIDING.iter().any(|what| line.contains(what)));
+        match name.split('/').next() {
+            Some("load") => {}
+            Some("session") => session += lines.count(),
+            _ => deciders.extend(lines.map(|line| format!("{name}: {}", line.trim()))),
+        }
+    }
+    assert!(
+        session > DECIDING.len() / 2,
+        "the session decides: the words to look for are still the right ones"
+    );
+    assert!(
+        deciders.is_empty(),
+        "these decide by themselves; use narrows_session::guard, runner or writes:\n{}",
+        deciders.join("\n")
     );
 }
 

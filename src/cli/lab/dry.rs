@@ -3,12 +3,12 @@
 use super::args::LabArgs;
 use super::{basis, copying, ground, timed};
 use crate::cli::Failure;
-use crate::cli::bench::writes::Life;
 use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
+use narrows_session::writes::Life;
 
 /// The commands, cell by cell.
 ///

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::args::LabArgs;
 use super::timed::{LEAST, Timed, filled, probes, reach, slice, tests};
-use crate::cli::bench::runner::Runner;
-use crate::cli::bench::writes::{ESTIMATED_AFTER, Life, Writes};
+use crate::cli::bench::runner::{self, Runner};
 use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
@@ -24,6 +23,7 @@ use narrows_session::lab::Measured;
 use narrows_session::measure::{Asked, Command, Timing, at_once};
 use narrows_session::place::{self, Place};
 use narrows_session::scene::Scene;
+use narrows_session::writes::{ESTIMATED_AFTER, Life, Writes};
 use narrows_verdict as verdict;
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
@@ -114,7 +114,7 @@ impl Bench {
     }
 
     fn runner<'a>(&self, scene: &'a Scene) -> Runner<'a> {
-        Runner::stopped_by(Command::Lab, scene, None, Some(self.writes.clone()), self.stop.clone())
+        runner::stopped_by(Command::Lab, scene, None, Some(self.writes.clone()), self.stop.clone())
     }
 
     /// Fills a device that may be written, and makes a target of it.
@@ -244,7 +244,7 @@ impl Bench {
     /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
     /// of a path says whether to believe them.
     pub(super) fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
-        let runner = Runner::stopped_by(Command::Lab, scene, None, None, self.stop.clone());
+        let runner = runner::stopped_by(Command::Lab, scene, None, None, self.stop.clone());
         let begin = Instant::now();
         let progress = &mut |written, _| runner.follow(begin, written);
         let target = match place::fill(device, self.reach(), 0, progress) {

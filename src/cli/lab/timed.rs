@@ -1,11 +1,11 @@
 //! The tests of a lab: those that were asked for, and what predictions need beside them.
 
 use super::args::LabArgs;
-use crate::cli::bench::writes::{Life, part_of_limit};
 use narrows_base::units::Bytes;
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_session::measure::Timing;
+use narrows_session::writes::{Life, part_of_limit};
 
 /// The least that is worth measuring on.
 pub(super) const LEAST: Bytes = Bytes::from_mib(16);

@@ -20,6 +20,7 @@ use super::{Failure, output, scene, status, target};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
+use narrows_report::bench::WritesView;
 use narrows_report::ladder::{self, About};
 use narrows_verdict::ladder::judge;
 
@@ -65,7 +66,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         target: args.target.clone(),
         duration: args.time.into(),
         legs,
-        writes: runner.writes().map(|writes| writes.view(&scene.root)),
+        writes: runner.writes().map(|writes| WritesView::of(&writes.account(&scene.root))),
         left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
         reason,
     };

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
 use crate::cli::bar::Bar;
-use crate::cli::bench::writes::{ESTIMATED_AFTER, Writes};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
 use narrows_base::units::{Bytes, BytesPerSec};
@@ -13,9 +12,10 @@ use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target;
 use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
-use narrows_report::progress::Progress;
 use narrows_session::measure::{Asked, Command, Session, Timing, at_once};
 use narrows_session::scene::Scene;
+use narrows_session::teller::Moving;
+use narrows_session::writes::{ESTIMATED_AFTER, Writes};
 use narrows_verdict::Run;
 
 /// How long the idle machine is watched first.
@@ -25,7 +25,7 @@ const IDLE: Duration = Duration::from_millis(300);
 pub(super) struct Runner<'a> {
     /// Where facts are read.
     pub(super) root: &'a Root,
-    pub(super) progress: Progress,
+    pub(super) progress: Bar,
     /// What measures.
     pub(super) session: Session<'a>,
     time: Duration,
@@ -40,7 +40,7 @@ impl<'a> Runner<'a> {
     /// # Errors
     /// Signals cannot be watched for.
     pub(super) fn new(scene: &'a Scene, args: &LadderArgs, writes: Option<Writes>) -> Result<Self, Failure> {
-        let (progress, stop) = (Progress::on_stderr(false), stop_on_signals()?);
+        let (progress, stop) = (Bar::on_stderr(), stop_on_signals()?);
         progress.phase("watching the idle machine", IDLE);
         let session = scene.session(Command::Ladder, args.cpu_node, stop, IDLE);
         Ok(Self { root: &scene.root, progress, session, time: args.time, warm_up: args.warm_up, writes })
@@ -103,7 +103,7 @@ impl<'a> Runner<'a> {
         let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
         let budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
         let asked = Asked { workload, options, timing, budget, is_short: false };
-        let bar = Bar { progress: &self.progress, before: self.warm_up };
+        let bar = Moving { teller: &self.progress, before: self.warm_up };
         let seen = self.session.run(&asked, targets, &bar)?;
         let mut measurements = seen.measurements;
         for one in &mut measurements {

@@ -5,7 +5,6 @@ use std::time::{Duration, Instant};
 
 use super::args::LadderArgs;
 use super::runner::Runner;
-use crate::cli::bench::writes::{Wanted, Writes};
 use crate::cli::{Failure, output};
 use narrows_base::units::Bytes;
 use narrows_base::units::peers::Peer;
@@ -18,6 +17,7 @@ use narrows_report::bench::Context;
 use narrows_session::measure::Timing;
 use narrows_session::place::{self, NoPlace, Place, Use};
 use narrows_session::scene::Scene;
+use narrows_session::writes::{Wanted, Writes};
 
 /// The size of a scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);

@@ -26,5 +26,5 @@ pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};
 pub use processors::Processors;
 pub use session::{Asked, Seen, Session, seed};
-pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
+pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 pub use together::at_once;

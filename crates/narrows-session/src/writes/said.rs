@@ -6,7 +6,7 @@ use narrows_base::units::{Bytes, human};
 
 impl Writes {
     /// Says what filling a scratch file in `directory` writes, where nothing else is written.
-    pub(in crate::cli) fn filling(&self, directory: &str) -> String {
+    pub fn filling(&self, directory: &str) -> String {
         let records = self.limit.device.saturating_sub(self.limit.data);
         format!(
             "writes at most {}: {} to fill a scratch file in {directory}, the rest for the file system's own records",
@@ -16,7 +16,7 @@ impl Writes {
     }
 
     /// Says what will be written to `place`, before anything is.
-    pub(in crate::cli) fn announcement(&self, place: &str) -> String {
+    pub fn announcement(&self, place: &str) -> String {
         let Limit { data, device, is_asked } = self.limit;
         let mut text = format!("writes at most {}", human::bytes(device));
         text.push_str(&match self.share_of_life() {

@@ -2,16 +2,15 @@
 
 use std::path::Path as FilePath;
 
-use crate::cli::Failure;
+use crate::place::Place;
+use crate::scene::Scene;
 use narrows_base::units::{Bytes, human};
 use narrows_load::LoadError;
 use narrows_load::preset::LoadSpec;
-use narrows_session::place::Place;
-use narrows_session::scene::Scene;
 
 /// What a device says of its discards.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::cli) struct Discards {
+pub struct Discards {
     /// The least that it gives back, `queue/discard_granularity`; zero where that is not known or nothing is discarded.
     granularity: Bytes,
 }
@@ -21,7 +20,7 @@ impl Discards {
     ///
     /// # Errors
     /// It takes no discards (`queue/discard_max_bytes` is 0, kernel `Documentation/ABI/stable/sysfs-block`).
-    pub(in crate::cli) fn of(scene: &Scene, place: &Place, loads: &[&LoadSpec]) -> Result<Self, Failure> {
+    pub fn of(scene: &Scene, place: &Place, loads: &[&LoadSpec]) -> Result<Self, LoadError> {
         let Place::Owned { name, .. } = place else { return Ok(Self::default()) };
         if loads.iter().all(|load| load.trim_percent == 0) {
             return Ok(Self::default());
@@ -32,13 +31,13 @@ impl Discards {
         let number = |file: &str| scene.root.number(&format!("{queue}/{file}")).get();
         if number("discard_max_bytes") == Some(0) {
             let error = LoadError::NoDiscard(FilePath::new("/dev").join(name));
-            return Err(error.into());
+            return Err(error);
         }
         Ok(Self { granularity: Bytes::new(number("discard_granularity").unwrap_or(0)) })
     }
 
     /// Why a load cannot be run, if it cannot: a device may ignore what is smaller than it can give back.
-    pub(in crate::cli) fn obstacle(&self, load: &LoadSpec) -> Option<String> {
+    pub fn obstacle(&self, load: &LoadSpec) -> Option<String> {
         let whole =
             self.granularity.get() == 0 || load.block_size.get().is_multiple_of(self.granularity.get());
         (load.trim_percent > 0 && !whole).then(|| {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Writes, whole_gib};
+use crate::measure::Timing;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule};
-use narrows_session::measure::Timing;
 
 /// A run writes no more than this of what it was estimated to.
 pub(super) const HELD_WITHIN: f64 = 1.5;
@@ -18,25 +18,25 @@ const SHORT: Duration = Duration::from_millis(2400);
 
 /// What one test may write, and how long it may take.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Allowance {
+pub struct Allowance {
     /// What its writes are taken from.
-    pub(in crate::cli) budget: Arc<Budget>,
+    pub budget: Arc<Budget>,
     /// How long it may take, where that was announced.
-    pub(in crate::cli) time: Option<Duration>,
+    pub time: Option<Duration>,
     /// How long it can run with these bytes, at the rate that it is thought to have, and at the highest that it may have.
     lasts: [Duration; 2],
     /// Whether it is what was estimated that it may not exceed; more may be written.
-    pub(in crate::cli) is_held: bool,
+    pub is_held: bool,
 }
 
 impl Allowance {
     /// Whether it is over so soon that it is sampled finer.
-    pub(in crate::cli) fn is_short(&self) -> bool {
+    pub fn is_short(&self) -> bool {
         self.lasts.first().is_some_and(|lasts| *lasts < SHORT)
     }
 
     /// The part of a warm-up that does not use up what is meant for the test.
-    pub(in crate::cli) fn warm_up(&self, asked: Duration) -> Duration {
+    pub fn warm_up(&self, asked: Duration) -> Duration {
         self.lasts.last().map_or(asked, |lasts| asked.min(*lasts / 10))
     }
 
@@ -44,7 +44,7 @@ impl Allowance {
     ///
     /// # Errors
     /// There is less.
-    pub(in crate::cli) fn suffices(&self, load: &LoadSpec) -> Result<(), OverBudget> {
+    pub fn suffices(&self, load: &LoadSpec) -> Result<(), OverBudget> {
         let in_flight = load.total_depth().saturating_mul(load.block_size.get());
         self.budget.announce(Bytes::new(in_flight.saturating_mul(2)))
     }
@@ -53,7 +53,7 @@ impl Allowance {
 impl Writes {
     /// Why a load that runs in rounds cannot, if it cannot: it needs far more than other tests, so it is not begun with
     /// less.
-    pub(in crate::cli) fn obstacle(&self, load: &LoadSpec, timing: &Timing) -> Option<String> {
+    pub fn obstacle(&self, load: &LoadSpec, timing: &Timing) -> Option<String> {
         if !matches!(timing.stop, StopRule::SteadyRounds(_)) || load.write_percent == 0 {
             return None;
         }
@@ -72,7 +72,7 @@ impl Writes {
     }
 
     /// What the next test with this load may have (`None`: a scan).
-    pub(in crate::cli) fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
+    pub fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
         let mut state = self.state();
         // What is trimmed now is written again before whatever comes next.
         let others = Bytes::new(self.size.get().saturating_mul(state.ahead.refills())) + state.to_fill;

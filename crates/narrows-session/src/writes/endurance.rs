@@ -7,16 +7,16 @@ use narrows_model::path::{DeviceHop, HopSpec, Path};
 
 /// What a drive may be written in its life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) struct Life {
+pub struct Life {
     /// In all.
-    pub(in crate::cli) rated: Bytes,
+    pub rated: Bytes,
     /// The class of which that is usual, where the maker's figure for the model is not known.
-    pub(in crate::cli) class: Option<&'static str>,
+    pub class: Option<&'static str>,
 }
 
 impl Life {
     /// That of the drive of a path that may be written least; `None` where no drive is seen, or only virtual ones.
-    pub(in crate::cli) fn of_path(path: &Path) -> Option<Self> {
+    pub fn of_path(path: &Path) -> Option<Self> {
         let by_usb = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Usb(_)));
         let by_sas = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Sas(_)));
         let drives = path.hops.iter().filter_map(|hop| match &hop.spec {
@@ -41,7 +41,7 @@ impl Life {
 }
 
 /// What may be written to a drive of this model and size in its life, where its maker says so.
-pub(in crate::cli) fn rated(model: &str, size: Bytes) -> Option<Bytes> {
+pub fn rated(model: &str, size: Bytes) -> Option<Bytes> {
     catalog().medium(model)?.rated_drive_writes.map(|writes| times(size, writes))
 }
 

@@ -1,5 +1,6 @@
 //! What a run may write: said before it begins, divided among its tests, limited while it runs.
 
+mod account;
 mod ahead;
 mod allowance;
 mod endurance;
@@ -11,64 +12,63 @@ mod said;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub use account::{Account, Before, Estimated};
 use ahead::Ahead;
-pub(in crate::cli) use allowance::Allowance;
-pub(in crate::cli) use endurance::{Life, rated};
-pub(in crate::cli) use estimate::ESTIMATED_AFTER;
+pub use allowance::Allowance;
+pub use endurance::{Life, rated};
+pub use estimate::ESTIMATED_AFTER;
 use estimate::Estimate;
 use limit::{Limit, Times};
 use meter::Meter;
 
-use super::args::Common;
-use crate::cli::Failure;
+use crate::measure::{MOST_ROUNDS, Timing};
+use crate::objection::Objection;
+use crate::scene::Scene;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
 use narrows_machine::root::Root;
 use narrows_model::path::Path;
-use narrows_report::bench::{EstimateView, WritesView};
-use narrows_session::measure::{MOST_ROUNDS, Timing};
-use narrows_session::scene::Scene;
 
 /// How often devices are asked what they have written, at most.
 const LOOK: Duration = Duration::from_millis(40);
 
 /// What a run is to do.
-pub(in crate::cli) struct Wanted<'a> {
+pub struct Wanted<'a> {
     /// `--max-writes`.
-    pub(in crate::cli) asked: Option<Bytes>,
+    pub asked: Option<Bytes>,
     /// What an earlier part of the run wrote.
-    pub(in crate::cli) kept: Option<&'a WritesView>,
+    pub kept: Option<Before>,
     /// How much is filled, and whether that was asked for; less is filled where it was not and less may be written.
-    pub(in crate::cli) size: (Bytes, bool),
+    pub size: (Bytes, bool),
     /// Whether a device is filled, and zeroed again; else a file.
-    pub(in crate::cli) is_device: bool,
+    pub is_device: bool,
     /// The tests, in order.
-    pub(in crate::cli) works: &'a [Work],
+    pub works: &'a [Work],
     /// How long they run.
-    pub(in crate::cli) timing: &'a Timing,
+    pub timing: &'a Timing,
     /// How often another program runs each test, too.
-    pub(in crate::cli) again: u32,
+    pub again: u32,
     /// Whether tests may take as long as they need, whatever was estimated; so they may where their time is fixed.
-    pub(in crate::cli) is_patient: bool,
+    pub is_patient: bool,
     /// Where all ends.
-    pub(in crate::cli) path: Option<(&'a Path, &'a Root)>,
+    pub path: Option<(&'a Path, &'a Root)>,
     /// The most that the path carries.
-    pub(in crate::cli) ceiling: Option<BytesPerSec>,
+    pub ceiling: Option<BytesPerSec>,
 }
 
 impl<'a> Wanted<'a> {
-    /// A run that fills and tests nothing, as far as its scene and the options that commands share say it.
-    pub(in crate::cli) fn of(scene: &'a Scene, common: &Common, is_device: bool, timing: &'a Timing) -> Self {
+    /// A run that fills and tests nothing on the path of a scene, where `asked` is the most that it may write.
+    pub const fn of(scene: &'a Scene, asked: Option<Bytes>, is_device: bool, timing: &'a Timing) -> Self {
         Self {
-            asked: common.writing.max_writes,
+            asked,
             kept: None,
             size: (Bytes::new(0), false),
             is_device,
             works: &[],
             timing,
             again: 0,
-            is_patient: common.max_time.is_some(),
+            is_patient: false,
             path: Some((&scene.subject.path, &scene.root)),
             ceiling: None,
         }
@@ -77,7 +77,7 @@ impl<'a> Wanted<'a> {
 
 /// What a run may write, and what it has written. A clone is the same.
 #[derive(Debug, Clone)]
-pub(in crate::cli) struct Writes {
+pub struct Writes {
     budget: Arc<Budget>,
     limit: Limit,
     size: Bytes,
@@ -117,23 +117,23 @@ impl Writes {
     ///
     /// # Errors
     /// Not even what is filled fits into that.
-    pub(in crate::cli) fn of(wanted: &Wanted<'_>) -> Result<Self, Failure> {
+    pub fn of(wanted: &Wanted<'_>) -> Result<Self, Objection> {
         Self::on_drives(wanted, wanted.path.and_then(|(path, _)| Life::of_path(path)))
     }
 
-    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Failure> {
+    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Objection> {
         let kept = wanted.kept;
-        let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit_bytes, kept.limit_is_asked));
+        let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit, kept.limit_is_asked));
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
         let limit = Limit::of(wanted.asked.or(kept_limit), life, adds);
-        let before = kept.map_or(Bytes::new(0), |kept| kept.written_bytes);
+        let before = kept.map_or(Bytes::new(0), |kept| kept.written);
         let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::changes);
         let times = Times::of(wanted.works, wanted.is_device);
         let size = limit::size(limit, limit.data.saturating_sub(before), wanted.size, times, changes)?;
         let budget = Budget::new(limit.data);
         // An earlier part may have been allowed more than is asked for now.
         let taken = budget.take(before.min(limit.data));
-        taken.map_err(|over| Failure::new(over.to_string()))?;
+        taken.map_err(|over| Objection::new(over.to_string()))?;
         let ahead = Ahead::of(wanted.works, wanted.timing, wanted.again);
         let longest = |rate| size + in_tests(wanted.works, size, rate, wanted.timing);
         let expected = if changes { wanted.ceiling.map(longest) } else { Some(size) };
@@ -164,14 +164,14 @@ impl Writes {
     ///
     /// # Errors
     /// Not even what is filled first fits into the budget.
-    pub(in crate::cli) fn plan(
+    pub fn plan(
         (asked, life): (Option<Bytes>, Option<Life>),
-        kept: Option<&WritesView>,
+        kept: Option<Before>,
         fill: Bytes,
         loads: &[&LoadSpec],
         ceiling: Option<BytesPerSec>,
         timing: &Timing,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, Objection> {
         let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
         let wanted = Wanted {
             asked,
@@ -192,12 +192,12 @@ impl Writes {
 
     /// The same, which writes no more than it was estimated to, within a factor; its tests may take as long as they are told
     /// to.
-    pub(in crate::cli) fn holding_bytes(self) -> Self {
+    pub fn holding_bytes(self) -> Self {
         Self { holds_bytes: true, ..self }
     }
 
     /// The same for a run whose bytes were planned before the first: `most` in all, of blocks of which so many percent are zeros.
-    pub(in crate::cli) fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
+    pub fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
         Self { expected: Some(most), is_planned: true, compressible_percent, ..self }
     }
 
@@ -205,24 +205,24 @@ impl Writes {
     ///
     /// # Errors
     /// It is more than may be written.
-    pub(in crate::cli) fn take_filled(&self, bytes: Bytes) -> Result<(), OverBudget> {
+    pub fn take_filled(&self, bytes: Bytes) -> Result<(), OverBudget> {
         let mut state = self.state();
         state.to_fill = state.to_fill.saturating_sub(bytes);
         self.budget.take(bytes)
     }
 
     /// The same for a run that fills so many equal parts one after another before its tests.
-    pub(in crate::cli) fn in_parts(self, count: u64) -> Self {
+    pub fn in_parts(self, count: u64) -> Self {
         Self { size: Bytes::new(self.size.get() / count.max(1)), ..self }
     }
 
     /// How much is filled.
-    pub(in crate::cli) const fn size(&self) -> Bytes {
+    pub const fn size(&self) -> Bytes {
         self.size
     }
 
     /// What is taken from.
-    pub(in crate::cli) const fn budget(&self) -> &Arc<Budget> {
+    pub const fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
@@ -234,18 +234,18 @@ impl Writes {
     }
 
     /// Takes what a drive counted beside what was sent to it: headers, file systems and arrays write, too.
-    pub(in crate::cli) fn take_beside(&self, bytes: Bytes) {
+    pub fn take_beside(&self, bytes: Bytes) {
         let mut state = self.state();
         state.beside = state.beside + self.budget.take_up_to(bytes);
     }
 
     /// Whether the run was estimated.
-    pub(in crate::cli) fn is_estimated(&self) -> bool {
+    pub fn is_estimated(&self) -> bool {
         self.state().estimate.is_some()
     }
 
     /// We begin to write: what devices count beside that from now on is a file system's.
-    pub(in crate::cli) fn begin_metering(&self, root: &Root) {
+    pub fn begin_metering(&self, root: &Root) {
         let sent = self.budget.spent();
         let mut state = self.state();
         let beside = state.beside;
@@ -254,7 +254,7 @@ impl Writes {
 
     /// Takes from the budget of a test what devices have counted beside what was sent to them; without one, from what all
     /// tests may have.
-    pub(in crate::cli) fn meter(&self, root: &Root, budget: Option<&Budget>) {
+    pub fn meter(&self, root: &Root, budget: Option<&Budget>) {
         let mut state = self.state();
         if state.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
             return;
@@ -269,57 +269,40 @@ impl Writes {
     }
 
     /// We write no more for now.
-    pub(in crate::cli) fn end_metering(&self, root: &Root) {
+    pub fn end_metering(&self, root: &Root) {
         self.state().meter.end(root);
     }
 
     /// A `--max-writes` for a run in which this test has `times` its allowance.
-    pub(in crate::cli) fn needed(&self, times: f64) -> Bytes {
+    pub fn needed(&self, times: f64) -> Bytes {
         let needed = self.limit.data.as_f64() * times.max(1.1);
         Bytes::new(Bytes::new(needed as u64).get().div_ceil(1 << 30) << 30)
     }
 
-    /// What was written so far, for the report.
-    pub(in crate::cli) fn view(&self, root: &Root) -> WritesView {
+    /// What may be and was written so far.
+    pub fn account(&self, root: &Root) -> Account {
         let state = self.state();
-        let device = state.meter.written(root);
-        let estimate = state.estimate.map(|estimate| EstimateView {
-            after_bytes: estimate.after,
+        let estimate = state.estimate.map(|estimate| Estimated {
+            after: estimate.after,
             bytes: estimate.bytes,
-            time_ns: estimate.time.into(),
+            time: estimate.time,
             actual_bytes: self.spent(&state),
-            actual_time_ns: self.begun.elapsed().into(),
+            actual_time: self.begun.elapsed(),
             is_held: !self.is_patient,
         });
-        let why = [
-            (self.expected.is_none(), "expected_bytes: the path's ceiling is not known"),
-            (
-                self.life.is_none(),
-                "rated_life_bytes, limit_of_rated_life: the drive's endurance is not known",
-            ),
-            (
-                self.life.is_some_and(|life| life.class.is_none()),
-                "rated_life_class: the life is that of the model",
-            ),
-            (device.is_none(), "device_written_bytes: no device of the path is looked at"),
-            (estimate.is_none() && !self.is_planned, "estimate: less than 256 MiB were written"),
-            (self.is_planned, "estimate: every byte was planned before the first"),
-        ];
-        let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
-        WritesView {
-            limit_bytes: self.limit.data,
-            limit_is_asked: Some(self.limit.is_asked),
-            device_limit_bytes: Some(self.limit.device),
-            written_bytes: self.budget.spent().saturating_sub(state.beside),
-            device_written_bytes: device,
-            expected_bytes: self.expected,
-            rated_life_bytes: self.life.map(|life| life.rated),
-            rated_life_class: self.life.and_then(|life| life.class).map(str::to_owned),
-            limit_of_rated_life: self.share_of_life().map(|(share, _)| share),
+        Account {
+            limit: self.limit.data,
+            limit_is_asked: self.limit.is_asked,
+            device_limit: self.limit.device,
+            written: self.budget.spent().saturating_sub(state.beside),
+            device_written: state.meter.written(root),
+            expected: self.expected,
+            life: self.life,
+            limit_of_life: self.share_of_life().map(|(share, _)| share),
             limit_reached: self.budget.is_exhausted(),
             compressible_percent: self.compressible_percent,
             estimate,
-            reason: (!why.is_empty()).then(|| why.join("; ")),
+            is_planned: self.is_planned,
         }
     }
 
@@ -339,18 +322,13 @@ impl Writes {
 }
 
 /// What each of so many things that are filled may take of what may be written, of `wanted`.
-pub(in crate::cli) fn part_of_limit(
-    asked: Option<Bytes>,
-    life: Option<Life>,
-    wanted: Bytes,
-    count: u64,
-) -> Bytes {
+pub fn part_of_limit(asked: Option<Bytes>, life: Option<Life>, wanted: Bytes, count: u64) -> Bytes {
     let limit = Limit::of(asked, life, Some(limit::added(None)));
     limit::part(limit.data, wanted, count.max(1))
 }
 
 /// `12GiB`, as it is typed.
-pub(in crate::cli) fn whole_gib(bytes: Bytes) -> String {
+pub fn whole_gib(bytes: Bytes) -> String {
     format!("{}GiB", bytes.get().div_ceil(1 << 30))
 }
 

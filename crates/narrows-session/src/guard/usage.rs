@@ -11,7 +11,7 @@ use narrows_machine::usage::{self, Class, Counters, DeviceUsage, DeviceUse, Hidd
 const KERNEL_NAME: &str = "kernel name";
 
 /// Reads who uses the device with this kernel name.
-pub fn of(root: &Root, name: &str) -> Usage {
+pub(crate) fn of(root: &Root, name: &str) -> Usage {
     plain(usage::read(root, name))
 }
 

@@ -1,32 +1,46 @@
 //! What one test came to.
 
-use super::writes::whole_gib;
+use crate::measure::{Session, Timing};
+use crate::writes::whole_gib;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 use narrows_load::measurement::{Measurement, OpTotals};
 use narrows_load::stats::{self, Outlook};
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::Direction;
-use narrows_report::bench::AllowanceView;
-use narrows_session::measure::{Session, Timing};
 use narrows_verdict::Run;
 
+/// What a test that writes might write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowed {
+    /// The most that it might write, its warm-up included.
+    pub bytes: Bytes,
+    /// What it wrote.
+    pub written: Bytes,
+    /// Whether that ended the test before its rate was known well enough.
+    pub ended_test: bool,
+    /// A `--max-writes` with which it would likely be; `None` unless it ended the test, and where only the estimate of the whole
+    /// run kept it from more.
+    pub needed: Option<Bytes>,
+}
+
 /// What one test came to.
-pub(in crate::cli) struct Outcome {
+#[derive(Debug)]
+pub struct Outcome {
     /// The figures.
-    pub(in crate::cli) measurement: Measurement,
+    pub measurement: Measurement,
     /// Why it ended.
-    pub(in crate::cli) ended: String,
+    pub ended: String,
     /// What it might write, where it writes.
-    pub(in crate::cli) allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// The mean rates of rounds, where there were rounds.
-    pub(in crate::cli) rounds: Vec<BytesPerSec>,
+    pub rounds: Vec<BytesPerSec>,
     /// What the machine did meanwhile.
     pub(super) activity: Activity,
 }
 
 impl Outcome {
     /// Processors of the whole machine that were at work in the measured time, on average.
-    pub(in crate::cli) const fn processors(&self) -> f64 {
+    pub const fn processors(&self) -> f64 {
         self.activity.working
     }
 

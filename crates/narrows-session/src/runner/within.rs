@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use super::super::outcome::Outcome;
-use super::{Runner, Shown};
+use super::{Outcome, Runner, Shown};
+use crate::measure::{Asked, Timing};
+use crate::teller::Teller;
 use narrows_load::error::LoadError;
 use narrows_load::guard::Budget;
 use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
-use narrows_session::measure::{Asked, Timing};
 
-impl Runner<'_> {
+impl<T: Teller> Runner<'_, T> {
     /// Runs a load once. It ends with its time, or when `budget` is used up; at a rate of `paced` I/Os a second, each due at its
     /// own time, where there is one.
     ///
     /// # Errors
     /// Nothing could be measured.
-    pub(in crate::cli) fn within(
+    pub fn within(
         &self,
         load: &LoadSpec,
         target: &Opened,

@@ -9,7 +9,7 @@ use narrows_load::guard::Budget;
 use narrows_load::preset::LoadSpec;
 
 /// After so much the rest of a run is estimated.
-pub(in crate::cli) const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);
+pub const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);
 /// Of that, what is left for trying the tests.
 const FOR_TRIALS: Bytes = Bytes::from_mib(64);
 
@@ -23,12 +23,12 @@ pub(super) struct Estimate {
 
 impl Writes {
     /// What the rest of the filling must leave when the tests are tried.
-    pub(in crate::cli) fn filled_before_trials(&self) -> Bytes {
+    pub fn filled_before_trials(&self) -> Bytes {
         ESTIMATED_AFTER.saturating_sub(FOR_TRIALS).min(self.size)
     }
 
     /// The loads that are tried before the rest is estimated, and what each may write.
-    pub(in crate::cli) fn trials(&self) -> Vec<(LoadSpec, Arc<Budget>)> {
+    pub fn trials(&self) -> Vec<(LoadSpec, Arc<Budget>)> {
         let loads = self.state().ahead.tried();
         let count = loads.len().max(1) as u64;
         let left = self.left(self.state().ahead.refills());
@@ -40,7 +40,7 @@ impl Writes {
 
     /// Estimates the whole run, in words: it was filled at `rate`, the filling will come to `size`, and these loads were
     /// tried and wrote so many bytes a second.
-    pub(in crate::cli) fn estimate(
+    pub fn estimate(
         &self,
         rate: BytesPerSec,
         (there, size): (Bytes, Bytes),
@@ -63,7 +63,7 @@ impl Writes {
     }
 
     /// The same for a run that fills several things: `there` of the first were written at `rate`.
-    pub(in crate::cli) fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
+    pub fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
         let mut state = self.state();
         state.ahead.learn(rate.get(), &[]);
         let rest = state.to_fill.saturating_sub(there);

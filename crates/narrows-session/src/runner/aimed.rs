@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Runner;
-use narrows_base::units::Iops;
+use crate::measure::Timing;
+use crate::teller::Teller;
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::error::LoadError;
 use narrows_load::guard::Budget;
 use narrows_load::latency_target::{LatencyTarget, Search};
@@ -12,8 +14,6 @@ use narrows_load::measurement::Measurement;
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::AtTarget;
-use narrows_session::measure::Timing;
 
 /// How long each rate is tried, and the longest where I/Os are few.
 const TRY: Duration = Duration::from_secs(2);
@@ -21,26 +21,56 @@ const LONGEST_TRY: Duration = Duration::from_secs(30);
 /// More I/Os than a percentile needs, since a run of a time has more or fewer than expected.
 const SPARE: f64 = 1.2;
 
-impl Runner<'_> {
+/// The highest rate of a load at which a percentile of its latency stays within a limit, as far as it was found.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Aimed {
+    /// The highest rate that met it; `None` where none did.
+    pub iops: Option<Iops>,
+    /// The same in bytes.
+    pub bytes_per_second: Option<BytesPerSec>,
+    /// The percentile at that rate.
+    pub latency: Option<Nanos>,
+    /// The lowest rate that was tried and did not meet it; `None` where the load met it as fast as it goes.
+    pub missed_at: Option<Iops>,
+    /// Why the search ended before its end.
+    pub why: Option<String>,
+}
+
+impl Aimed {
+    /// A run met it.
+    #[must_use]
+    pub fn met_by(self, target: &LatencyTarget, run: &Measurement) -> Self {
+        let (iops, bytes_per_second) = (Some(run.iops), Some(run.bytes_per_second));
+        Self { iops, bytes_per_second, latency: target.of(&run.latency), ..self }
+    }
+
+    /// The search ended before its end.
+    #[must_use]
+    pub fn because(self, why: impl Into<String>) -> Self {
+        Self { why: Some(why.into()), ..self }
+    }
+}
+
+impl<T: Teller> Runner<'_, T> {
     /// The highest rate of a load that meets a limit; `free` is its run as fast as it goes. Each rate is tried in an open loop,
     /// in which an I/O that is late counts from when it was due.
     ///
     /// # Errors
     /// A run failed.
-    pub(in crate::cli) fn aimed(
+    pub fn aimed(
         &self,
         target: &LatencyTarget,
         load: &LoadSpec,
         opened: &Opened,
         free: &Measurement,
         budget: Option<&Arc<Budget>>,
-    ) -> Result<AtTarget, LoadError> {
+    ) -> Result<Aimed, LoadError> {
         let name = format!("{} {}", load.mark(), load.direction());
-        let mut found = AtTarget::unknown(target, &name);
+        let mut found = Aimed::default();
         match target.is_met(&free.latency) {
             None => return Ok(found.because("too few I/Os ended for that percentile")),
-            Some(true) => return Ok(found.met_by(free)),
-            Some(false) => found.missed_at_iops = Some(free.iops),
+            Some(true) => return Ok(found.met_by(target, free)),
+            Some(false) => found.missed_at = Some(free.iops),
         }
         let mut search = Search::below(free.iops.get());
         while let Some(rate) = search.next() {
@@ -54,12 +84,12 @@ impl Runner<'_> {
             self.progress.phase(&format!("{name} at {rate} IOPS"), timing.longest());
             let run = self.within(load, opened, &timing, (budget.cloned(), Some(rate)))?.measurement;
             if let Some(why) = &run.cut_short {
-                return Ok(found.because(why));
+                return Ok(found.because(why.as_str()));
             }
             let is_met = target.is_met(&run.latency);
             match is_met {
-                Some(true) => found = found.met_by(&run),
-                Some(false) => found.missed_at_iops = Some(Iops::new(search.between().1.min(rate as f64))),
+                Some(true) => found = found.met_by(target, &run),
+                Some(false) => found.missed_at = Some(Iops::new(search.between().1.min(rate as f64))),
                 None => return Ok(found.because("too few I/Os ended for that percentile")),
             }
             search.told(rate, is_met == Some(true));

@@ -7,9 +7,9 @@
 use std::time::Duration;
 
 use super::limit;
+use crate::measure::{MOST_ROUNDS, Timing};
 use narrows_base::units::Bytes;
 use narrows_load::preset::{LoadSpec, StopRule, Work};
-use narrows_session::measure::{MOST_ROUNDS, Timing};
 
 /// How long a test at a steady rate runs until it is known to 2 %: the least is 2 s, and a rate that varies as that of most
 /// drives does takes half as long again.

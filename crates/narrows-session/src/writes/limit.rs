@@ -1,7 +1,7 @@
 //! The most that a run may write, and how large a scratch file that allows.
 
 use super::endurance::Life;
-use crate::cli::Failure;
+use crate::objection::Objection;
 use narrows_base::units::{Bytes, human};
 use narrows_load::preset::{LoadSpec, Work};
 use narrows_model::path::{HopSpec, Path};
@@ -109,7 +109,7 @@ pub(super) fn size(
     (wanted, is_asked): (Bytes, bool),
     times: Times,
     writes: bool,
-) -> Result<Bytes, Failure> {
+) -> Result<Bytes, Objection> {
     let all = times.all();
     let at_most = Bytes::new(left.get() / all);
     if is_asked || wanted <= at_most.min(LEAST) {
@@ -129,7 +129,7 @@ fn in_whole_mib(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get() >> 20 << 20)
 }
 
-fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Failure {
+fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Objection {
     let needed = Bytes::new(size.get().saturating_mul(times.all()));
     let what = match (times.refills, times.cleared) {
         (0, false) => String::new(),
@@ -146,8 +146,9 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Failure {
              drive's rated life)"
         ),
     };
-    Failure::new(format!("{needed_text} are to be written{what}, and {why}"))
-        .hint("allow more with --max-writes, use a smaller --size, or read a large file with --read-only")
+    Objection::new(format!("{needed_text} are to be written{what}, and {why}")).with_hint(
+        "allow more with --max-writes, use a smaller --size, or read a large file with --read-only",
+    )
 }
 
 #[cfg(test)]

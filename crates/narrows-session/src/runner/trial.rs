@@ -2,31 +2,26 @@
 
 use std::time::Duration;
 
-use super::super::writes::Writes;
 use super::Runner;
-use crate::cli::output;
+use crate::measure::{Asked, Timing};
+use crate::teller::Teller;
+use crate::writes::Writes;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
-use narrows_session::measure::{Asked, Timing};
 
 /// How long each test that writes is tried, and all of them together, before the run is estimated.
 const TRIAL: Duration = Duration::from_millis(50);
 const TRIALS: Duration = Duration::from_secs(2);
 
-impl Runner<'_> {
+impl<T: Teller> Runner<'_, T> {
     /// Estimates the whole run and says what it takes: `there` of the `size` that are filled were written at `rate`. The
     /// loads are tried on what is there, where that can be.
-    pub(in crate::cli) fn estimate(
-        &self,
-        target: Option<&Opened>,
-        rate: BytesPerSec,
-        (there, size): (Bytes, Bytes),
-    ) {
+    pub fn estimate(&self, target: Option<&Opened>, rate: BytesPerSec, (there, size): (Bytes, Bytes)) {
         let Some(writes) = self.writes.as_ref().filter(|writes| !writes.is_estimated()) else { return };
         let tried = target.map_or_else(Vec::new, |target| self.try_out(target, writes));
         let text = writes.estimate(rate, (there, size), &tried);
-        self.progress.aside(|| output::note(&text));
+        self.progress.note(&text);
     }
 
     /// The bytes that each load writes in a second, as far as a moment of it tells.

@@ -1,22 +1,22 @@
 //! Shows how far a run is, and counts what it writes.
 
-use super::super::writes::{Allowance, Writes};
+use crate::measure::{Follower, Look, Timing};
+use crate::teller::{Live, Teller};
+use crate::writes::{Allowance, Writes};
 use narrows_base::units::{Bytes, human};
 use narrows_load::stats::{Decision, Outlook};
 use narrows_machine::root::Root;
-use narrows_report::progress::{Live, Progress};
-use narrows_session::measure::{Follower, Look, Timing};
 
 /// Shows the rate with its interval and the time left.
-pub(super) struct Shown<'a> {
+pub(super) struct Shown<'a, T> {
     pub(super) root: &'a Root,
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a T,
     pub(super) timing: &'a Timing,
     /// What counts the writes, of a run that writes.
     pub(super) metered: Option<(&'a Writes, &'a Allowance)>,
 }
 
-impl Shown<'_> {
+impl<T> Shown<'_, T> {
     fn meter(&self) {
         if let Some((writes, allowance)) = self.metered {
             writes.meter(self.root, Some(&allowance.budget));
@@ -24,7 +24,7 @@ impl Shown<'_> {
     }
 }
 
-impl Follower for Shown<'_> {
+impl<T: Teller> Follower for Shown<'_, T> {
     fn begin(&self) {
         if let Some((writes, _)) = self.metered {
             writes.begin_metering(self.root);
@@ -53,13 +53,13 @@ impl Follower for Shown<'_> {
 }
 
 /// Shows how much of a scan was read.
-pub(super) struct Samples<'a> {
-    pub(super) progress: &'a Progress,
+pub(super) struct Samples<'a, T> {
+    pub(super) progress: &'a T,
     /// What it reads in all.
     pub(super) all: Bytes,
 }
 
-impl Follower for Samples<'_> {
+impl<T: Teller> Follower for Samples<'_, T> {
     fn look(&self, look: &Look) {
         let text = format!("{} of {}", human::bytes(look.done), human::bytes(self.all));
         self.progress.say(look.elapsed, &text);
