@@ -31,6 +31,10 @@ impl Teller for Bar {
         self.0.phase(name, length);
     }
 
+    fn test(&self, index: usize, all: usize, name: &str) {
+        self.0.test(index, all, name);
+    }
+
     fn name(&self, name: &str) {
         self.0.name(name);
     }

@@ -361,7 +361,7 @@ fn points(
                 }
                 let subject = scene.subject.with_runs(runner.runs(&outcome));
                 let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
-                let trusted = narrows_report::bench::trusted(&subject, &verdict);
+                let trusted = verdict.trusts(&subject);
                 let checks = narrows_report::bench::checks(&load, &outcome.measurement, &subject);
                 let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
                 let point =

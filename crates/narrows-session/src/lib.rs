@@ -15,5 +15,6 @@ pub mod place;
 pub mod runner;
 pub mod scene;
 pub mod teller;
+pub mod trials;
 pub mod trims;
 pub mod writes;

@@ -25,6 +25,9 @@ pub trait Teller {
     /// A phase begins that is expected to take `length`; zero when nobody knows.
     fn phase(&self, name: &str, length: Duration);
 
+    /// A test of a series begins, the `index`th of `all` from 0 on.
+    fn test(&self, index: usize, all: usize, name: &str);
+
     /// The test that runs has another name from now on.
     fn name(&self, name: &str);
 
@@ -47,6 +50,7 @@ pub trait Teller {
 /// Nobody hears.
 impl Teller for () {
     fn phase(&self, _: &str, _: Duration) {}
+    fn test(&self, _: usize, _: usize, _: &str) {}
     fn name(&self, _: &str) {}
     fn remark(&self, _: &str) {}
     fn say(&self, _: Duration, _: &str) {}

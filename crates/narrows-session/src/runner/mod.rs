@@ -338,3 +338,63 @@ fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
     let warm_up = allowance.map_or(timing.warm_up, |allowance| allowance.warm_up(timing.warm_up));
     Timing { warm_up, ..timing }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::writes::Wanted;
+    use narrows_base::units::BytesPerSec;
+    use narrows_load::measurement::Pattern;
+    use narrows_load::preset::Work;
+
+    const TIMING: Timing = Timing {
+        stop: StopRule::Precision,
+        precision: 0.02,
+        max_time: Duration::from_secs(30),
+        fixed: None,
+        warm_up: Duration::from_secs(1),
+    };
+
+    /// What the only test may have of a run that fills 100 MiB and writes 100 MB/s, with `limit` MiB for all.
+    fn allowance(limit: u64, is_patient: bool) -> Allowance {
+        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1).writing(100);
+        let works = [Work::Load(load.clone())];
+        let writes = Writes::of(&Wanted {
+            asked: Some(Bytes::from_mib(limit)),
+            kept: None,
+            size: (Bytes::from_mib(100), true),
+            is_device: false,
+            works: &works,
+            timing: &TIMING,
+            again: 0,
+            is_patient,
+            path: None,
+            ceiling: None,
+        });
+        let writes = writes.expect("the file fits");
+        let size = writes.size();
+        writes.budget().take(size).expect("the file fits");
+        writes.estimate(BytesPerSec::from_mb(100.0), (size, size), &[(load.clone(), 1e8)]);
+        writes.allow(Some(&load))
+    }
+
+    #[test]
+    fn a_test_ends_with_what_was_announced_for_the_run_unless_its_time_was_asked_for() {
+        let one = allowance(8192, false);
+        let time = one.time.expect("it was announced");
+        assert_eq!(announced(TIMING, Some(&one)).max_time, time - TIMING.warm_up);
+        let fixed = Timing { fixed: Some(Duration::from_secs(20)), ..TIMING };
+        assert_eq!(announced(fixed, Some(&one)).longest(), Duration::from_secs(20));
+        let in_seconds = Timing { stop: StopRule::Seconds(9), ..TIMING };
+        assert_eq!(announced(in_seconds, Some(&one)).longest(), Duration::from_secs(9));
+        assert_eq!(announced(TIMING, Some(&allowance(8192, true))), TIMING);
+        assert_eq!(announced(TIMING, None), TIMING, "it writes nothing");
+    }
+
+    #[test]
+    fn a_warm_up_takes_no_more_than_a_tenth_of_what_may_be_written() {
+        // 100 MiB are left: 1.05 s at 100 MB/s, and at half as fast again 0.7 s.
+        let warm_up = announced(TIMING, Some(&allowance(200, true))).warm_up;
+        assert!((0.065..0.075).contains(&warm_up.as_secs_f64()), "{warm_up:?}");
+    }
+}
