@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # How large the sources are at a commit: for each area the lines of Rust that are neither blank nor comments, those of tests
-# apart, the files and the functions outside tests; then how long those of the product are, from `fn` to the closing brace.
+# apart, the files, and the functions and public items outside tests; then how long those of the product are, from `fn` to the closing brace.
 #   scripts/size.sh [COMMIT]    (HEAD)
 # What stands after `#[cfg(test)]` and `mod tests {` is test, and so are `tests.rs`, `*_tests.rs`, `testing.rs` and `tests/`.
 set -euo pipefail
@@ -34,6 +34,7 @@ pending && /^mod tests \{/ { in_test = 1 }
 {
     if (in_test) { test[at]++; next }
     code[at]++
+    if ($0 ~ /^ *pub (const |async |unsafe )*(fn|struct|enum|trait|const|static|type|mod|use) /) public[at]++
     if (match($0, /^ *(pub(\([^)]*\))? )?(const |async |unsafe |extern "C" )*fn [a-z_0-9]+/) && !start && !/;$/) {
         start = FNR
         indent = match($0, /[^ ]/)
@@ -47,11 +48,13 @@ pending && /^mod tests \{/ { in_test = 1 }
     }
 }
 END {
-    for (at in files) printf "%s\t%d\t%d\t%d\t%d\n", at, code[at], test[at], files[at], functions[at]
+    for (at in files) printf "%s\t%d\t%d\t%d\t%d\t%d\n", at, code[at], test[at], files[at], functions[at], public[at]
 }' 3>functions.txt | LC_ALL=C sort >areas.txt
-awk -F '\t' 'BEGIN { printf "%-14s %8s %8s %6s %10s\n", "area", "code", "test", "files", "functions" }
-    { printf "%-14s %8d %8d %6d %10d\n", $1, $2, $3, $4, $5; c += $2; t += $3; f += $4; n += $5 }
-    END { printf "%-14s %8d %8d %6d %10d\n", "all", c, t, f, n }' areas.txt
+awk -F '\t' 'BEGIN {
+    printf "%-14s %8s %8s %6s %10s %7s\n", "area", "code", "test", "files", "functions", "public"
+}
+{ printf "%-14s %8d %8d %6d %10d %7d\n", $1, $2, $3, $4, $5, $6; c += $2; t += $3; f += $4; n += $5; p += $6 }
+END { printf "%-14s %8d %8d %6d %10d %7d\n", "all", c, t, f, n, p }' areas.txt
 sort -n functions.txt >sorted.txt
 awk '{ length_of[NR] = $1; over += $1 > 60 } END {
     part = "lines of a function: median %d, 90 %% at most %d, 99 %% at most %d, %d above 60\n"
