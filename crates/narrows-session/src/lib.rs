@@ -7,6 +7,7 @@ pub mod check;
 pub mod fleet;
 pub mod guard;
 pub mod lab;
+pub mod ladder;
 pub mod live;
 pub mod measure;
 pub mod objection;

@@ -26,5 +26,7 @@ pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};
 pub use processors::Processors;
 pub use session::{Asked, Seen, Session, seed};
+#[cfg(test)]
+pub(crate) use timing::UNTIL_KNOWN;
 pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 pub use together::at_once;

@@ -91,31 +91,33 @@ pub fn rounds<O, E>(
     Ok((rates, last))
 }
 
+/// Until the rate is known, in tests.
+#[cfg(test)]
+pub(crate) const UNTIL_KNOWN: Timing = Timing {
+    stop: StopRule::Precision,
+    precision: 0.02,
+    max_time: Duration::from_secs(30),
+    fixed: None,
+    warm_up: Duration::ZERO,
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_load::stats::Decision;
 
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::ZERO,
-    };
-
     #[test]
     fn the_time_alone_decides_where_it_was_asked_for() {
         let rates = [BytesPerSec::from_mb(100.0); 100];
         let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
-        assert_eq!(decision(TIMING), Some(Decision::Stop));
-        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
-        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
+        assert_eq!(decision(UNTIL_KNOWN), Some(Decision::Stop));
+        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..UNTIL_KNOWN }), None);
+        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..UNTIL_KNOWN }), None);
         assert_eq!(
-            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
+            Timing { fixed: Some(Duration::from_secs(9)), ..UNTIL_KNOWN }.longest(),
             Duration::from_secs(9)
         );
-        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
+        assert_eq!(Timing { stop: StopRule::Seconds(3), ..UNTIL_KNOWN }.longest(), Duration::from_secs(3));
     }
 
     /// How many rounds come of one that gives these rates in turn, and the rate of the last.

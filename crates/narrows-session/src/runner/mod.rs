@@ -6,6 +6,7 @@ mod failed;
 mod ground;
 mod open;
 mod outcome;
+mod rung;
 mod shown;
 mod trial;
 mod within;
@@ -342,18 +343,13 @@ fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::UNTIL_KNOWN;
     use crate::writes::Wanted;
     use narrows_base::units::BytesPerSec;
     use narrows_load::measurement::Pattern;
     use narrows_load::preset::Work;
 
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::from_secs(1),
-    };
+    const TIMING: Timing = Timing { warm_up: Duration::from_secs(1), ..UNTIL_KNOWN };
 
     /// What the only test may have of a run that fills 100 MiB and writes 100 MB/s, with `limit` MiB for all.
     fn allowance(limit: u64, is_patient: bool) -> Allowance {

@@ -137,17 +137,8 @@ fn of_side(measurement: &Measurement, totals: &OpTotals) -> Measurement {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_load::preset::StopRule;
+    use crate::measure::UNTIL_KNOWN;
     use narrows_load::stats::Decision;
-    use std::time::Duration;
-
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::ZERO,
-    };
 
     #[test]
     fn a_test_that_may_write_no_more_says_how_well_its_rate_is_known() {
@@ -199,7 +190,7 @@ mod tests {
         assert_eq!(measurement.bytes_per_second, outlook.rate);
         assert!((measurement.iops.get() - 80.0).abs() < 1e-9);
         assert!((measurement.reads.bytes_per_second.get() - 40e6).abs() < 1e-3);
-        let said = known(&TIMING, &measurement, &outlook);
+        let said = known(&UNTIL_KNOWN, &measurement, &outlook);
         assert_eq!(said, "known to ± 2 % after 8 s, the first 2 s left out as warm-up");
         let whole = Measurement { ..measurement.clone() };
         leave_out_warm_up(

@@ -215,15 +215,10 @@ fn guess(load: &LoadSpec) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::UNTIL_KNOWN;
     use narrows_load::measurement::Pattern;
 
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::from_millis(200),
-    };
+    const TIMING: Timing = Timing { warm_up: Duration::from_millis(200), ..UNTIL_KNOWN };
 
     fn load(kib: u64, depth: u32, writes: u8) -> LoadSpec {
         LoadSpec::reading(Pattern::Random, Bytes::from_kib(kib), depth).writing(writes)

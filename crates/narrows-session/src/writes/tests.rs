@@ -1,14 +1,10 @@
 use super::allowance::HELD_WITHIN;
 use super::*;
+use crate::measure::UNTIL_KNOWN;
 use narrows_load::measurement::Pattern;
 
-const TIMING: Timing = Timing {
-    stop: StopRule::Precision,
-    precision: 0.02,
-    max_time: Duration::from_secs(30),
-    fixed: Some(Duration::from_secs(9)),
-    warm_up: Duration::from_secs(1),
-};
+const TIMING: Timing =
+    Timing { fixed: Some(Duration::from_secs(9)), warm_up: Duration::from_secs(1), ..UNTIL_KNOWN };
 
 fn load() -> LoadSpec {
     LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)

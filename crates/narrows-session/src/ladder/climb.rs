@@ -1,41 +1,48 @@
 //! Climbs the layers with one load: each alone, and members at once before the layer that joins them.
 
-use super::args::LadderArgs;
-use super::opened::Opening;
-use super::runner::Runner;
-use crate::cli::Failure;
+use super::{Ask, Opening};
+use crate::runner::Runner;
+use crate::scene::Scene;
+use crate::teller::Teller;
+use narrows_load::LoadError;
 use narrows_load::preset::LoadSpec;
 use narrows_load::target::Target as Opened;
 use narrows_model::path::layers::{Entry, Layer};
 use narrows_model::path::{HopSpec, Target, build};
-use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{NodeRun, Rung};
 use narrows_verdict::{Run, Subject};
 
 /// What a climb came to.
-#[derive(Default)]
-pub(super) struct Climbed {
-    pub(super) rungs: Vec<Rung>,
-    pub(super) numa: Vec<NodeRun>,
+#[derive(Debug, Default)]
+pub struct Climbed {
+    /// A rung for each layer, and for members at once.
+    pub rungs: Vec<Rung>,
+    /// The top from the processors of each node.
+    pub numa: Vec<NodeRun>,
     /// What ended it early.
-    pub(super) trouble: Option<String>,
+    pub trouble: Option<String>,
 }
 
 /// A climb.
-pub(super) struct Climb<'a> {
-    pub(super) scene: &'a Scene,
-    pub(super) layers: &'a [Layer],
-    pub(super) opened: &'a Opening,
-    pub(super) runner: &'a Runner<'a>,
-    pub(super) args: &'a LadderArgs,
+pub struct Climb<'a, T: Teller> {
+    /// The machine, and the path.
+    pub scene: &'a Scene,
+    /// The layers of the path.
+    pub layers: &'a [Layer],
+    /// What was opened at each.
+    pub opened: &'a Opening,
+    /// What runs the load.
+    pub runner: &'a Runner<'a, T>,
+    /// What was asked.
+    pub ask: Ask,
 }
 
-impl Climb<'_> {
+impl<T: Teller> Climb<'_, T> {
     /// Measures every layer that was opened. A load that writes only runs on file systems.
     ///
     /// # Errors
     /// A load cannot be run as it was asked.
-    pub(super) fn up(&self, load: &LoadSpec) -> Result<Climbed, Failure> {
+    pub fn up(&self, load: &LoadSpec) -> Result<Climbed, LoadError> {
         let mut climbed = Climbed::default();
         // The rung of each layer.
         let mut places: Vec<Option<usize>> = vec![None; self.layers.len()];
@@ -76,7 +83,7 @@ impl Climb<'_> {
         (members, together): (Vec<usize>, Option<usize>),
         load: &LoadSpec,
         climbed: &mut Climbed,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), LoadError> {
         let mut rung = Rung {
             hop: layer.hop.clone(),
             at_once: false,
@@ -100,7 +107,7 @@ impl Climb<'_> {
         members: &[usize],
         load: &LoadSpec,
         climbed: &mut Climbed,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), LoadError> {
         let targets: Option<Vec<&Opened>> =
             layer.below.iter().map(|below| self.opened.target(*below)).collect();
         let mut rung = Rung {
@@ -130,8 +137,8 @@ impl Climb<'_> {
         targets: &[&Opened],
         load: &LoadSpec,
         climbed: &mut Climbed,
-    ) -> Result<(), Failure> {
-        let run = self.runner.run(label, targets, load, None)?;
+    ) -> Result<(), LoadError> {
+        let run = self.runner.rung(label, targets, load, (self.ask.time, self.ask.warm_up), None)?;
         if self.runner.is_stopped() {
             rung.unmeasured = Some("interrupted".to_owned());
             return Ok(());
@@ -159,7 +166,7 @@ impl Climb<'_> {
                 None => return self.scene.subject.with_runs(Vec::new()),
             },
         };
-        let options = build::Options { reader_node: self.args.cpu_node };
+        let options = build::Options { reader_node: self.ask.cpu_node };
         let Some(path) = build::path_with(machine, &target, &options) else {
             return self.scene.subject.with_runs(Vec::new());
         };
@@ -167,7 +174,7 @@ impl Climb<'_> {
     }
 
     /// The top from the processors of each node, on a machine with several.
-    fn nodes(&self, load: &LoadSpec, climbed: &mut Climbed) -> Result<(), Failure> {
+    fn nodes(&self, load: &LoadSpec, climbed: &mut Climbed) -> Result<(), LoadError> {
         let nodes: Vec<_> =
             self.scene.machine.cpus.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
         let top = (0..self.layers.len()).rev().find_map(|index| self.opened.target(index));
@@ -175,7 +182,13 @@ impl Climb<'_> {
         let home = self.home();
         for node in nodes {
             let label = format!("read from node {}", node.id);
-            let run = self.runner.run(&label, &[top], load, Some(&node.cpus))?;
+            let run = self.runner.rung(
+                &label,
+                &[top],
+                load,
+                (self.ask.time, self.ask.warm_up),
+                Some(&node.cpus),
+            )?;
             if self.runner.is_stopped() {
                 return Ok(());
             }
