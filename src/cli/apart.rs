@@ -9,7 +9,6 @@
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -24,6 +23,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::{Failure, output};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{Device, Medium};
+use narrows_session::guard::{self, Silence};
 
 /// Set in a child to the number of its parent.
 const PARENT: &str = "NARROWS_PARENT";
@@ -96,15 +96,6 @@ fn pass_on(mut from: impl Read, to: &mut impl Write) {
     }
 }
 
-/// Why devices did not answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Silence {
-    /// Reading this one did not end.
-    Of(String),
-    /// Somebody wanted to stop before all had answered.
-    Interrupted,
-}
-
 /// Lets a child read both ends of each device, and waits for it. `None` when all answered, with data or with an error; also
 /// where no child can be started.
 pub(super) fn silent(names: &[String]) -> Option<Silence> {
@@ -162,7 +153,7 @@ fn wait(child: &mut Child, stop: &AtomicBool, patience: Duration) -> bool {
 pub(super) fn look(names: &[String]) -> Result<u8, Failure> {
     dies_with_parent();
     for name in names {
-        if let Ok(device) = Device::open(Path::new(&format!("/dev/{}", name.replace('!', "/")))) {
+        if let Ok(device) = guard::open(name) {
             look_at(&device);
         }
         output::data(&format!("{name}\n"))?;

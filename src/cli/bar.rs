@@ -1,19 +1,61 @@
-//! The bar of a run of a known length.
+//! The bar of a run, as the session tells it.
 
+use std::ops::Deref;
 use std::time::Duration;
 
+use super::output;
+use narrows_base::units::BytesPerSec;
 use narrows_report::progress::Progress;
-use narrows_session::measure::{Follower, Look};
+use narrows_session::teller::{Live, Teller};
 
-/// Shows how far a run is, and its rate so far.
-pub(super) struct Bar<'a> {
-    pub(super) progress: &'a Progress,
-    /// What of the length that was announced is over when the measured time begins.
-    pub(super) before: Duration,
+/// A bar on standard error, and notes beside it.
+pub(super) struct Bar(Progress);
+
+impl Bar {
+    /// A bar, or a silent one where standard error is no terminal.
+    pub(super) fn on_stderr() -> Self {
+        Self(Progress::on_stderr(false))
+    }
 }
 
-impl Follower for Bar<'_> {
-    fn look(&self, look: &Look) {
-        self.progress.update(self.before + look.elapsed, Some(look.done.per(look.elapsed)));
+impl Deref for Bar {
+    type Target = Progress;
+
+    fn deref(&self) -> &Progress {
+        &self.0
+    }
+}
+
+impl Teller for Bar {
+    fn phase(&self, name: &str, length: Duration) {
+        self.0.phase(name, length);
+    }
+
+    fn test(&self, index: usize, all: usize, name: &str) {
+        self.0.test(index, all, name);
+    }
+
+    fn name(&self, name: &str) {
+        self.0.name(name);
+    }
+
+    fn remark(&self, text: &str) {
+        self.0.remark(text);
+    }
+
+    fn say(&self, elapsed: Duration, text: &str) {
+        self.0.say(elapsed, text);
+    }
+
+    fn update(&self, elapsed: Duration, rate: BytesPerSec) {
+        self.0.update(elapsed, Some(rate));
+    }
+
+    fn live(&self, live: &Live) {
+        self.0.live(live);
+    }
+
+    fn note(&self, text: &str) {
+        self.0.aside(|| output::note(text));
     }
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use narrows_load::LoadError;
 use narrows_report::sanitize::{inert, inert_within};
+use narrows_session::objection::Objection;
 
 /// No hint is longer than this many characters: it may list all that there is to choose from.
 const LONGEST_HINT: usize = 20_000;
@@ -60,6 +61,13 @@ impl Failure {
 impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
         Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
+    }
+}
+
+/// What speaks against what was asked for, with what to do.
+impl From<Objection> for Failure {
+    fn from(objection: Objection) -> Self {
+        Self::new(objection.to_string()).maybe_hint(objection.hint().map(str::to_owned))
     }
 }
 

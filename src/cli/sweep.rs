@@ -6,13 +6,10 @@ use clap::{Args, ValueEnum};
 
 use super::bench::args::Common;
 use super::bench::failed;
-use super::bench::ground::{self, beside, with};
 use super::bench::kept;
-use super::bench::place::{self, Filling};
-use super::bench::runner::Runner;
+use super::bench::place;
+use super::bench::runner::{self, Runner, beside, clear, with};
 use super::bench::save::SaveFile;
-use super::bench::trims::Discards;
-use super::bench::writes::{Wanted, Writes};
 use super::scene;
 use super::values::size;
 use super::{Failure, output, status};
@@ -25,10 +22,13 @@ use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, at_target, curves, document,
 };
-use narrows_report::bench::{Context, TargetKind, TargetView};
+use narrows_report::bench::{AllowanceView, Context, TargetKind, TargetView, WritesView};
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
+use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
+use narrows_session::trims::Discards;
+use narrows_session::writes::{Wanted, Writes};
 use narrows_verdict as verdict;
 
 /// The size of the scratch file, unless another is asked for.
@@ -148,7 +148,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let size = writes.as_ref().map_or(size, Writes::size);
     let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
     let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
-    let runner = Runner::new(Command::Sweep, &scene, node, writes)?.polling(poll);
+    let runner = runner::begin(Command::Sweep, &scene, node, writes)?.polling(poll);
     let target = place::open(&place, size, Filling::Whole, compressible, &runner)?;
     let begun = match kept {
         Some(kept) => Ok(SweepReport { failed: None, ..kept }),
@@ -163,9 +163,9 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
         Ok((report, trouble))
     });
     // Whatever came of the loads.
-    let uncleared = ground::clear(&target, &runner).err();
+    let uncleared = clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
-    report.writes = runner.writes().map(|writes| writes.view(runner.root()));
+    report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
     if let Some(target) = &args.common.latency_target {
         report.at_target = at_target(&report.points, target);
     }
@@ -195,11 +195,11 @@ fn allowance(
     let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
     let is_device = matches!(place, Place::Owned { .. });
     let writes = Writes::of(&Wanted {
-        kept: kept.and_then(|kept| kept.writes.as_ref()),
+        kept: kept.and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
         size: (size, kept.is_some() || args.common.size.is_some()),
         works: &works,
         ceiling: ceiling.map(|ceiling| ceiling.bytes_per_second),
-        ..Wanted::of(scene, &args.common, is_device, timing)
+        ..args.common.wanted(scene, is_device, timing)
     })?;
     output::note(&writes.announcement(&what));
     Ok(Some(writes))
@@ -341,7 +341,7 @@ fn points(
     report: &mut SweepReport,
 ) -> Result<Option<Failure>, Failure> {
     let keep = |report: &mut SweepReport| {
-        report.writes = runner.writes().map(|writes| writes.view(runner.root()));
+        report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
         file.map_or(Ok(()), |file| file.keep(report))
     };
     keep(report)?;
@@ -361,10 +361,11 @@ fn points(
                 }
                 let subject = scene.subject.with_runs(runner.runs(&outcome));
                 let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
-                let trusted = narrows_report::bench::trusted(&subject, &verdict);
+                let trusted = verdict.trusts(&subject);
                 let checks = narrows_report::bench::checks(&load, &outcome.measurement, &subject);
                 let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
-                let point = SweepPoint { allowance: outcome.allowance, ..point };
+                let point =
+                    SweepPoint { allowance: outcome.allowance.as_ref().map(AllowanceView::of), ..point };
                 let failure = outcome.measurement.failure;
                 (Some(point), failure.map(|failure| failed::view(&failure, runner.root(), path)))
             }
@@ -400,15 +401,7 @@ fn conclude(runner: &Runner<'_>, target: &Opened, is_kept: bool, report: &mut Sw
         Some(failed) => {
             format!("{} {} failed: {}", failed.load.mark(), failed.load.direction(), failed.failed.summary)
         }
-        None if runner.is_over_budget() => {
-            "no more may be written (--max-writes), and a larger --max-writes is needed to go on".to_owned()
-        }
-        None if !target.is_alone() => "somebody else wrote to the device".to_owned(),
-        None if runner.is_stopped() => "interrupted".to_owned(),
-        None if runner.writes().is_some() => {
-            "too little may be written for all of them, and a larger --max-writes is needed".to_owned()
-        }
-        None => "ended early".to_owned(),
+        None => runner.why_over(target, "of them", runner.writes().is_some()),
     };
     report.reason = (rest > 0).then(|| format!("{why}; {rest} loads to go; {how}"));
 }

@@ -18,16 +18,15 @@ use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Path, Target, build};
-use narrows_report::progress::Progress;
 use narrows_report::together::{About, document, report};
 use narrows_session::measure::{
-    Asked, Command, Kernel, Processors, Rounds, Seen, Session, Timing, alone_and_together,
+    Asked, Command, Kernel, More, Processors, Session, Timing, alone_and_together, collect,
 };
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
-use narrows_verdict::together::hidden::{self, HiddenVerdict};
-use narrows_verdict::together::{Group, GroupVerdict, Rate, conclude, doubt_by_drift, groups, judge_groups};
-use narrows_verdict::{Run, Subject};
+use narrows_session::teller::Moving;
+use narrows_verdict::Subject;
+use narrows_verdict::together::{conclude, groups, judge_groups};
 
 /// How long the idle machine is watched, the load that is not counted, and the measured time of each run.
 struct Times {
@@ -73,7 +72,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let opened = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let (plan, times) = (groups(&paths), Times::new(extent, args.duration));
     announce(&chosen, &plan, &times, args);
-    let progress = Progress::on_stderr(false);
+    let progress = Bar::on_stderr();
     let drives = paths.iter().flat_map(scene::drives).collect();
     let on = (Processors::of_all(&machine, &paths, args.cpu_node), drives);
     progress.phase("watching the idle machine", times.idle);
@@ -84,13 +83,13 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let options = session.options(1, &timing);
     let asked = Asked { workload: workload.clone(), options, timing, budget: None, is_short: false };
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());
-    let bar = Bar { progress: &progress, before: Duration::ZERO };
+    let bar = Moving { teller: &progress, before: Duration::ZERO };
     let rounds = alone_and_together(&session, &asked, (&opened, &plan), &bar, &ahead);
     let rounds = rounds?;
     let reason = rounds.cut_short.clone();
     let (subjects, ran) = collect(&session, chosen.subjects, &plan, rounds);
     let mut verdicts = judge_groups(&machine, &subjects, &ran);
-    let more = More { session: &session, asked: &asked, targets: &opened, bar: &bar, ahead: &ahead };
+    let more = More { session: &session, asked: &asked, targets: &opened, follower: &bar, ahead: &ahead };
     let drift = match reason {
         Some(_) => None,
         None => more.drift(&subjects, &mut verdicts),
@@ -196,56 +195,6 @@ fn every_drive(machine: &Machine) -> Vec<(String, String)> {
     build::all(machine).iter().filter(is_own).filter(is_drive).filter_map(named).collect()
 }
 
-/// The runs that are made once the plan is through.
-struct More<'a, 'm> {
-    session: &'a Session<'m>,
-    asked: &'a Asked,
-    targets: &'a [LoadTarget],
-    bar: &'a Bar<'a>,
-    ahead: &'a dyn Fn(&[usize]),
-}
-
-impl More<'_, '_> {
-    /// Runs these targets at the same time.
-    fn run(&self, members: &[usize]) -> Result<Vec<Run>, String> {
-        (self.ahead)(members);
-        let those: Vec<&LoadTarget> = members.iter().filter_map(|at| self.targets.get(*at)).collect();
-        let seen = self.session.run(self.asked, &those, self.bar).map_err(|error| error.to_string())?;
-        if let Some(why) = seen.measurements.iter().find_map(|one| one.cut_short.clone()) {
-            return Err(why);
-        }
-        if self.session.is_stopped() {
-            return Err("interrupted".to_owned());
-        }
-        Ok(runs(self.session, seen))
-    }
-
-    /// Makes the first run once more, and says what changed.
-    fn drift(&self, subjects: &[Subject], verdicts: &mut [GroupVerdict]) -> Option<String> {
-        let first = subjects.first()?;
-        match self.run(&[0]) {
-            Ok(again) => doubt_by_drift(first, again.first()?, verdicts),
-            Err(why) => Some(format!("the first run could not be repeated: {why}")),
-        }
-    }
-
-    /// Finds out who shares a limit, from the runs of each alone and of all.
-    fn hidden(&self, subjects: &[Subject], ran: &[Group], verdicts: &[GroupVerdict]) -> HiddenVerdict {
-        let Some((all, verdict)) = ran.last().zip(verdicts.last()) else { return HiddenVerdict::default() };
-        let found = hidden::may_search(verdict).and_then(|()| {
-            let alone: Vec<Rate> =
-                subjects.iter().filter_map(|subject| subject.runs.first()).map(Rate::of).collect();
-            let together: Vec<Rate> = all.runs.iter().map(Rate::of).collect();
-            let mut run = |who: &[usize]| -> Result<Vec<Rate>, String> {
-                Ok(self.run(who)?.iter().map(Rate::of).collect())
-            };
-            hidden::find(&alone, &together, &mut run)
-        });
-        let name = |at: usize| subjects.get(at).map_or("", |subject| subject.path.target.as_str());
-        hidden::judge(found, verdict, &name)
-    }
-}
-
 /// Opens what is read of a path. Nothing is written, so a directory is none.
 fn open(path: &Path) -> Result<LoadTarget, Failure> {
     let place = Place::of(path, Use::Read).map_err(|_| {
@@ -308,28 +257,4 @@ fn narrowest(subject: &Subject) -> Option<BytesPerSec> {
         (hop.traffic.read > 0.0).then(|| limit.rate / hop.traffic.read)
     });
     rates.filter(|rate| rate.get().is_finite()).min_by(|a, b| a.get().total_cmp(&b.get()))
-}
-
-/// What each target of a run gave.
-fn runs(session: &Session<'_>, seen: Seen) -> Vec<Run> {
-    let Seen { measurements, activity, .. } = seen;
-    let judged = |one| session.judged(Direction::Read, one, activity.clone());
-    measurements.into_iter().map(judged).collect()
-}
-
-/// Hands each run to whom it speaks for: those alone to the targets, the others to their groups.
-fn collect(
-    session: &Session<'_>,
-    mut subjects: Vec<Subject>,
-    plan: &[Vec<usize>],
-    rounds: Rounds,
-) -> (Vec<Subject>, Vec<Group>) {
-    for (subject, seen) in subjects.iter_mut().zip(rounds.alone) {
-        subject.runs = runs(session, seen);
-        subject.settle_links();
-    }
-    let ran = plan.iter().zip(rounds.together);
-    let ran =
-        ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(session, seen) }).collect();
-    (subjects, ran)
 }

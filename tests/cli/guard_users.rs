@@ -12,7 +12,6 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use narrows::lab;
 use narrows::load::guard::{Identity, Usage, UseKind};
 use narrows::machine::root::Root;
 use nix::libc;
@@ -411,7 +410,7 @@ fn who_is_seen_nowhere_is_seen_by_what_he_does() {
                     std::thread::sleep(Duration::from_millis(200));
                 }
             });
-            lab::watch_usage(&Root::live(), &mut usage);
+            narrows_session::guard::watch_usage(&Root::live(), &mut usage);
             is_over.store(true, std::sync::atomic::Ordering::Relaxed);
         });
         usage.uses.iter().map(|used| (used.kind, used.device.clone())).collect::<Vec<_>>()

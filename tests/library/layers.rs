@@ -17,9 +17,15 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("model/path", &["ceiling", "predict", "plan"]),
     ("model/ceiling", &["predict", "plan"]),
     ("model/predict", &["plan"]),
-    ("session/lab", &["measure", "scene", "fleet"]),
-    ("session/measure", &["lab", "scene", "fleet"]),
-    ("session/fleet", &["lab", "measure", "scene"]),
+    ("session/lab", &["check", "measure", "runner", "scene", "fleet", "ladder", "trials", "writes"]),
+    ("session/measure", &["check", "guard", "lab", "runner", "scene", "fleet", "ladder", "trials", "writes"]),
+    ("session/fleet", &["check", "guard", "lab", "measure", "runner", "ladder", "scene", "trials", "writes"]),
+    ("session/guard", &["check", "lab", "measure", "runner", "fleet", "ladder", "trials", "writes"]),
+    ("session/writes", &["check", "guard", "lab", "runner", "fleet", "ladder", "trials"]),
+    ("session/runner", &["check", "guard", "lab", "fleet", "ladder", "trials"]),
+    ("session/check", &["guard", "lab", "runner", "fleet", "ladder", "trials"]),
+    ("session/trials", &["check", "guard", "fleet", "ladder"]),
+    ("session/ladder", &["check", "guard", "lab", "fleet", "trials"]),
     ("verdict/", &["compare", "cohort", "fleet"]),
     ("verdict/fleet", &["compare", "cohort"]),
     ("verdict/compare", &["cohort"]),
@@ -49,6 +55,25 @@ const ENGINE: [&str; 14] = [
     "owned::prepare",
     "load::fill",
     "load::memcopy",
+];
+
+/// What decides whether a device may be written, opens or clears one, or divides what may be written: everywhere but in the
+/// engine's guard and the session.
+const DECIDING: [&str; 14] = [
+    "guard::decide",
+    "guard::examine",
+    "guard::search_device",
+    "guard::clean(",
+    "guard::open_for_writing(permit",
+    "Device::open(",
+    "usage::watch(",
+    "owned::blank",
+    "owned::clear",
+    "owned::usable",
+    "place::in_two_parts",
+    "guard::Sentry",
+    "struct Allowance {",
+    "struct Life {",
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
@@ -130,6 +155,8 @@ fn only_the_session_runs_the_engine() {
         match name.split('/').next() {
             Some("load") => {}
             Some("session") => session += calls.count(),
+            // No command has a measuring loop of its own.
+            Some("narrows") if code(&text).any(|line| line.contains("session.run(")) => callers.push(name),
             _ => callers.extend(calls.map(|line| format!("{name}: {}", line.trim()))),
         }
     }
@@ -138,6 +165,29 @@ fn only_the_session_runs_the_engine() {
         callers.is_empty(),
         "these measure by themselves; use narrows_session::measure:\n{}",
         callers.join("\n")
+    );
+}
+
+#[test]
+fn only_the_session_decides_what_may_be_written() {
+    let (mut deciders, mut session) = (Vec::new(), 0);
+    for (name, path) in sources::all() {
+        let text = fs::read_to_string(&path).expect("a source file is readable");
+        let lines = code(&text).filter(|line| DECIDING.iter().any(|what| line.contains(what)));
+        match name.split('/').next() {
+            Some("load") => {}
+            Some("session") => session += lines.count(),
+            _ => deciders.extend(lines.map(|line| format!("{name}: {}", line.trim()))),
+        }
+    }
+    assert!(
+        session > DECIDING.len() / 2,
+        "the session decides: the words to look for are still the right ones"
+    );
+    assert!(
+        deciders.is_empty(),
+        "these decide by themselves; use narrows_session::guard, runner or writes:\n{}",
+        deciders.join("\n")
     );
 }
 

@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use narrows::load::fill::refill;
 use narrows::load::guard::Budget;
-use narrows::load::measurement::{
-    Distribution, Measurement, OpTotals, Pattern, Region, SyncCadence, SyncKind, WeightedSize, Workload,
-};
+use narrows::load::measurement::{Measurement, OpTotals, Pattern, Region, SyncCadence, SyncKind, Workload};
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
@@ -183,36 +181,10 @@ fn only_the_asked_part_is_visited() {
 }
 
 #[test]
-fn sizes_and_distributions_run_on_every_engine() {
-    let target = scratch(16);
-    let size = |kib, weight| WeightedSize { block_size: Bytes::from_kib(kib), weight };
-    for engine in ENGINES {
-        for distribution in
-            [Distribution::Uniform, Distribution::Zipf { theta: 1.1 }, Distribution::Pareto { hot: 0.2 }]
-        {
-            let workload = Workload { distribution, ..mixed(Pattern::Random, 40, 4, 4, 100) }
-                .with_block_sizes(vec![size(4, 3), size(64, 1)]);
-            let options = RunOptions { engine, streams: 5, workers: 2, ..RunOptions::default() };
-            let measurement = long_enough(&target, &workload, &options, |run| run.latency.count >= 200);
-            assert_eq!((measurement.errors, &measurement.first_error), (0, &None));
-            let mean = measurement.bytes.as_f64() / measurement.latency.count as f64 / 1024.0;
-            assert!((10.0..30.0).contains(&mean), "{mean} KiB in the mean, 19 expected");
-        }
-    }
-}
-
-#[test]
 fn shapes_that_make_no_sense_are_refused() {
     let target = scratch(1);
     let read = mixed(Pattern::Random, 0, 4, 1, 50);
-    let size = |bytes, weight| WeightedSize { block_size: Bytes::new(bytes), weight };
     for wrong in [
-        Workload { distribution: Distribution::Zipf { theta: 0.0 }, ..read.clone() },
-        Workload { distribution: Distribution::Zipf { theta: f64::NAN }, ..read.clone() },
-        Workload { distribution: Distribution::Pareto { hot: 0.5 }, ..read.clone() },
-        read.clone().with_block_sizes(vec![size(4096, 0)]),
-        read.clone().with_block_sizes(vec![size(8192, 1), size(12_288, 1)]),
-        read.clone().with_block_sizes(vec![size(0, 1), size(4096, 1)]),
         Workload { working_set: Some(Bytes::new(0)), ..read.clone() },
         Workload { sync: Some(SyncCadence { kind: SyncKind::Fsync, every_writes: 0 }), ..read.clone() },
     ] {

@@ -24,7 +24,7 @@ pub enum Pattern {
 pub struct Workload {
     /// The order of addresses.
     pub pattern: Pattern,
-    /// Bytes in each I/O; the largest of [`block_sizes`](Self::block_sizes) when there is such a list.
+    /// Bytes in each I/O.
     pub block_size: Bytes,
     /// I/Os kept in flight by each worker.
     pub queue_depth: u32,
@@ -37,17 +37,10 @@ pub struct Workload {
     /// device. Writes and trims together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub trim_percent: u8,
-    /// So many percent of each written block of 4 KiB (or of the smallest I/O) are zeros, the rest is incompressible: a
+    /// So many percent of each written block of 4 KiB (or of a smaller I/O) are zeros, the rest is incompressible: a
     /// device or file system that compresses saves about that much. 0: nothing can be compressed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressible_percent: u8,
-    /// Which blocks a random workload prefers.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub distribution: Distribution,
-    /// I/Os of several sizes, each drawn as often as its weight says; empty when all are alike. The larger ones are
-    /// multiples of the smallest, to which all are aligned.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub block_sizes: Vec<WeightedSize>,
     /// Only these parts of the target's region are visited, in turn; empty for all of it.
     #[serde(default, skip_serializing_if = "is_default")]
     pub regions: Vec<Region>,
@@ -101,48 +94,6 @@ pub enum Mode {
     },
 }
 
-/// Which blocks a random workload prefers.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Distribution {
-    /// All alike.
-    #[default]
-    Uniform,
-    /// Zipf's law: the k-th most wanted block is visited in proportion to k^−theta. The exponent is above 0 and at most
-    /// 10; 0.99 is the custom of YCSB (Cooper and others, "Benchmarking Cloud Serving Systems with YCSB", SoCC 2010).
-    Zipf {
-        /// The exponent.
-        theta: f64,
-    },
-    /// The self-similar (Pareto, "80/20") distribution of Gray and others, "Quickly generating billion-record synthetic
-    /// databases", SIGMOD 1994, section 3: the fraction `hot` of the blocks gets the fraction 1 − `hot` of the I/Os, and
-    /// the same within that part. fio's `random_distribution=pareto` is the same.
-    Pareto {
-        /// The fraction of the blocks that is hot, above 0 and below ½.
-        hot: f64,
-    },
-}
-
-impl Distribution {
-    /// Whether its parameter is in the range that is defined.
-    pub fn is_sensible(self) -> bool {
-        match self {
-            Self::Uniform => true,
-            Self::Zipf { theta } => theta > 0.0 && theta <= 10.0,
-            Self::Pareto { hot } => hot > 0.0 && hot < 0.5,
-        }
-    }
-}
-
-/// A size of I/Os and how often it occurs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct WeightedSize {
-    /// Bytes in each I/O.
-    pub block_size: Bytes,
-    /// How often, against the other weights; at least 1.
-    pub weight: u32,
-}
-
 /// A part of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Region {
@@ -183,18 +134,6 @@ impl Workload {
     /// Only writes, which a run accepts on a scratch file alone.
     pub fn write(pattern: Pattern, block_size: Bytes, queue_depth: u32, duration: Nanos) -> Self {
         Self { write_percent: 100, ..Self::read(pattern, block_size, queue_depth, duration) }
-    }
-
-    /// The same with I/Os of several sizes.
-    #[must_use]
-    pub fn with_block_sizes(self, block_sizes: Vec<WeightedSize>) -> Self {
-        let largest = block_sizes.iter().map(|size| size.block_size).max();
-        Self { block_size: largest.unwrap_or(self.block_size), block_sizes, ..self }
-    }
-
-    /// The smallest I/O, to which all are aligned.
-    pub fn smallest_block(&self) -> Bytes {
-        self.block_sizes.iter().map(|size| size.block_size).min().unwrap_or(self.block_size)
     }
 
     /// Whether some of its I/Os are writes.

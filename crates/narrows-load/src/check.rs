@@ -34,9 +34,7 @@ pub(super) fn check(
     }
     let logical = target.logical_block_size();
     let unit = human::block_size(logical);
-    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
-    for (what, bytes) in sizes.map(|size| ("block size", size)).chain([("offset", workload.alignment_offset)])
-    {
+    for (what, bytes) in [("block size", workload.block_size), ("offset", workload.alignment_offset)] {
         if !bytes.get().is_multiple_of(logical.get()) {
             let asked = human::block_size(bytes);
             let why = format!("the {what} {asked} is no multiple of the device's logical block of {unit}");
@@ -51,10 +49,9 @@ pub(super) fn check(
         let why = "only whole sectors of 512 bytes are written to a device, since each bears a mark";
         return Err(LoadError::Workload(why.to_owned()));
     }
-    // Each stream must have room for the largest I/O.
+    // Each stream must have room for an I/O.
     let slices = u64::from(options.workers.max(options.streams));
-    let need = slices.saturating_mul(workload.block_size.get() / workload.smallest_block().get());
-    match regions.iter().find(|blocks| blocks.count < need) {
+    match regions.iter().find(|blocks| blocks.count < slices) {
         None => Ok(regions),
         Some(small) => Err(LoadError::TooSmall {
             path: target.path().to_owned(),
@@ -74,7 +71,7 @@ fn regions(target: &Target, workload: &Workload) -> Vec<Blocks> {
     let whole = target.region();
     let all = if workload.regions.is_empty() { vec![whole] } else { workload.regions.clone() };
     let mut left = workload.working_set.map_or(u64::MAX, Bytes::get);
-    let (unit, shift) = (workload.smallest_block().get(), workload.alignment_offset.get());
+    let (unit, shift) = (workload.block_size.get(), workload.alignment_offset.get());
     let end = whole.start + whole.length;
     let mut blocks = Vec::new();
     for region in all {
@@ -115,22 +112,8 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if workload.ramp_ns > Nanos::new(0) && Tempo::of(workload).is_none() {
         return wrong("a ramp needs a paced or limited rate to climb to".to_owned());
     }
-    if !workload.distribution.is_sensible() {
-        return wrong(
-            "Zipf's theta must be above 0 and at most 10, Pareto's hot part above 0 and below 0.5".to_owned(),
-        );
-    }
-    let (largest, smallest) = (workload.block_size.get(), workload.smallest_block().get());
-    if workload
-        .block_sizes
-        .iter()
-        .any(|size| !size.block_size.get().is_multiple_of(smallest) || size.block_size.get() > largest)
-    {
-        return wrong(
-            "block sizes must be multiples of the smallest and no larger than `block_size`".to_owned(),
-        );
-    }
-    let each = Memory::size(largest, workload.queue_depth, workload.reads(), workload.writes());
+    let each =
+        Memory::size(workload.block_size.get(), workload.queue_depth, workload.reads(), workload.writes());
     if u128::from(each) * u128::from(options.workers) > u128::from(MAX_MEMORY) {
         let limit = human::block_size(Bytes::new(MAX_MEMORY));
         return wrong(format!("block size times queue depth is above the limit of {limit} for buffers"));
@@ -144,14 +127,12 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
 /// What must not be zero and is.
 fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
     let sync = workload.sync.map_or(1, |sync| sync.every_writes);
-    let least_weight = workload.block_sizes.iter().map(|size| size.weight).min();
     let is_zero = [
-        (workload.smallest_block().get() == 0 || workload.block_size.get() == 0, "the block size"),
+        (workload.block_size.get() == 0, "the block size"),
         (workload.queue_depth == 0, "the queue depth"),
         (options.workers == 0, "the number of workers"),
         (options.streams == 0, "the number of streams"),
         (sync == 0, "the number of writes between two syncs"),
-        (least_weight == Some(0), "the weight of a block size"),
         (Tempo::of(workload).is_some_and(|tempo| tempo.amount == 0), "the rate"),
         (workload.working_set == Some(Bytes::new(0)), "the working set"),
     ];

@@ -47,10 +47,8 @@ impl Deal<'_> {
             match streams.as_slice() {
                 [stream] => {
                     let (blocks, next) = (stream.blocks(), Arc::<AtomicU64>::default());
-                    // A slice must have room for the largest I/O.
-                    let largest = self.workload.block_size.get() / blocks.block_size.max(1);
-                    let room = blocks.count / largest.max(1);
-                    let each = if self.is_apart { each.min(room).max(1) } else { each };
+                    // A slice must have room for an I/O.
+                    let each = if self.is_apart { each.min(blocks.count).max(1) } else { each };
                     threads.extend((0..each).map(|thread| {
                         let offsets = match self.workload.pattern {
                             _ if self.is_apart => {
@@ -74,7 +72,7 @@ impl Deal<'_> {
     }
 
     fn source(&self, streams: Vec<Offsets>, seed: u64) -> Source {
-        let unit = u32::try_from(self.workload.smallest_block().get()).unwrap_or(u32::MAX);
+        let unit = u32::try_from(self.workload.block_size.get()).unwrap_or(u32::MAX);
         Source::new(self.workload, streams, unit, seed)
     }
 
@@ -101,7 +99,7 @@ impl Deal<'_> {
     }
 
     fn random(&self, blocks: Blocks, seed: u64) -> Offsets {
-        Offsets::random(self.workload.distribution, blocks, seed)
+        Offsets::random(blocks, seed)
     }
 }
 

@@ -54,7 +54,6 @@ pub mod scratch;
 mod slot;
 mod slowest;
 mod source;
-mod spread;
 mod stamp;
 pub mod stats;
 mod streak;

@@ -5,8 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::measurement::Pattern;
 use super::random::Random;
-use super::spread::Spread;
-use super::workload::Distribution;
 
 /// Whole blocks in a region: block `i` is at `first + i × block_size`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,7 +51,7 @@ pub(super) enum Offsets {
     /// One after another, taken in turns by several threads, so that together they read one stream.
     Shared { blocks: Blocks, next: Arc<AtomicU64> },
     /// At random, with repetition.
-    Random { blocks: Blocks, random: Random, spread: Spread },
+    Random { blocks: Blocks, random: Random },
 }
 
 impl Offsets {
@@ -61,13 +59,13 @@ impl Offsets {
     pub(super) fn new(pattern: Pattern, blocks: Blocks, seed: u64) -> Self {
         match pattern {
             Pattern::Sequential => Self::Sequential { blocks, next: 0 },
-            Pattern::Random => Self::random(Distribution::Uniform, blocks, seed),
+            Pattern::Random => Self::random(blocks, seed),
         }
     }
 
-    /// Random offsets of a distribution.
-    pub(super) fn random(distribution: Distribution, blocks: Blocks, seed: u64) -> Self {
-        Self::Random { blocks, random: Random::seeded(seed), spread: Spread::new(distribution, blocks.count) }
+    /// Random offsets.
+    pub(super) fn random(blocks: Blocks, seed: u64) -> Self {
+        Self::Random { blocks, random: Random::seeded(seed) }
     }
 
     /// The blocks that it visits.
@@ -79,30 +77,26 @@ impl Offsets {
         }
     }
 
-    /// The offset of the next I/O, which takes `length` blocks, no more than there are.
+    /// The offset of the next I/O, of one block.
     #[inline(always)]
-    pub(super) fn next(&mut self, length: u64) -> u64 {
+    pub(super) fn next(&mut self) -> u64 {
         match self {
             Self::Sequential { blocks, next } => {
-                let index = if *next + length <= blocks.count { *next } else { 0 };
-                *next = index + length;
+                let index = if *next < blocks.count { *next } else { 0 };
+                *next = index + 1;
                 blocks.offset(index)
             }
             Self::Shared { blocks, next } => {
-                let index = next.fetch_add(length, Ordering::Relaxed) % blocks.count.max(1);
-                blocks.offset(if index + length <= blocks.count { index } else { 0 })
+                blocks.offset(next.fetch_add(1, Ordering::Relaxed) % blocks.count.max(1))
             }
-            Self::Random { blocks, random, spread } => {
-                let index = spread.draw(random, blocks.count);
-                blocks.offset(index.min(blocks.count.saturating_sub(length)))
-            }
+            Self::Random { blocks, random } => blocks.offset(random.below(blocks.count)),
         }
     }
 
     /// The offsets of the next I/Os, each of one block.
     #[inline(always)]
     pub(super) fn fill(&mut self, offsets: &mut [u64]) {
-        if let Self::Random { blocks, random, spread: Spread::Uniform } = self {
+        if let Self::Random { blocks, random } = self {
             // A copy, for the state to stay in registers.
             let mut copy = random.clone();
             for offset in offsets {
@@ -111,7 +105,7 @@ impl Offsets {
             *random = copy;
         } else {
             for offset in offsets {
-                *offset = self.next(1);
+                *offset = self.next();
             }
         }
     }
@@ -127,7 +121,7 @@ mod tests {
     #[test]
     fn sequential_offsets_visit_each_block_once_and_start_again() {
         let mut offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 4 * MIB + 5, MIB), 0);
-        let got: Vec<u64> = (0..6).map(|_| offsets.next(1) / MIB).collect();
+        let got: Vec<u64> = (0..6).map(|_| offsets.next() / MIB).collect();
         assert_eq!(got, [0, 1, 2, 3, 0, 1]);
     }
 
@@ -139,7 +133,7 @@ mod tests {
             let threads: Vec<_> = (0..4)
                 .map(|_| {
                     let mut offsets = shared.clone();
-                    scope.spawn(move || (0..25).map(|_| offsets.next(1)).collect::<Vec<_>>())
+                    scope.spawn(move || (0..25).map(|_| offsets.next()).collect::<Vec<_>>())
                 })
                 .collect();
             threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
@@ -155,32 +149,22 @@ mod tests {
         let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, 64 * 4096, 4096), 42);
         let mut seen = [0u32; 64];
         for _ in 0..64_000 {
-            seen[(offsets.next(1) / 4096) as usize] += 1;
+            seen[(offsets.next() / 4096) as usize] += 1;
         }
         let chi2: f64 = seen.iter().map(|n| (f64::from(*n) - 1000.0).powi(2) / 1000.0).sum();
         assert!(chi2 < 103.4, "chi-squared {chi2}");
     }
 
     #[test]
-    fn longer_ios_follow_each_other_and_never_reach_past_the_end() {
-        let mut offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 10 * 512, 512), 0);
-        let got: Vec<u64> = [1, 4, 4, 2, 8, 8].map(|length| offsets.next(length) / 512).into();
-        assert_eq!(got, [0, 1, 5, 0, 2, 0]);
-        let mut random = Offsets::new(Pattern::Random, Blocks::inside(0, 10 * 512, 512), 0);
-        assert!((0..1000).all(|_| random.next(8) <= 2 * 512));
-    }
-
-    #[test]
     fn offsets_that_are_drawn_at_once_are_those_that_follow() {
         let blocks = Blocks::inside(0, 100 * 4096, 4096);
-        let uniform = Offsets::new(Pattern::Random, blocks, 3);
-        let preferred = Offsets::random(Distribution::Zipf { theta: 0.9 }, blocks, 3);
-        for mut offsets in [Offsets::new(Pattern::Sequential, blocks, 3), uniform, preferred] {
+        for pattern in [Pattern::Sequential, Pattern::Random] {
+            let mut offsets = Offsets::new(pattern, blocks, 3);
             let mut alone = offsets.clone();
             let mut drawn = [0; 40];
             offsets.fill(&mut drawn);
-            assert_eq!(drawn, [(); 40].map(|()| alone.next(1)));
-            assert_eq!(offsets.next(1), alone.next(1));
+            assert_eq!(drawn, [(); 40].map(|()| alone.next()));
+            assert_eq!(offsets.next(), alone.next());
         }
     }
 
@@ -188,7 +172,7 @@ mod tests {
     fn a_seed_decides_the_sequence() {
         let draw = |seed| {
             let mut offsets = Offsets::new(Pattern::Random, Blocks::inside(0, MIB, 512), seed);
-            (0..20).map(|_| offsets.next(1)).collect::<Vec<_>>()
+            (0..20).map(|_| offsets.next()).collect::<Vec<_>>()
         };
         assert_eq!(draw(7), draw(7));
         assert_ne!(draw(7), draw(8));
@@ -205,7 +189,7 @@ mod tests {
             let pattern = if sequential { Pattern::Sequential } else { Pattern::Random };
             let mut offsets = Offsets::new(pattern, blocks, seed);
             for _ in 0..50 {
-                let offset = offsets.next(1);
+                let offset = offsets.next();
                 prop_assert_eq!(offset % block_size, 0);
                 prop_assert!(offset >= start && offset + block_size <= start + length);
             }

@@ -80,9 +80,8 @@ impl Namespace {
         if workload.changes() || workload.sync.is_some() {
             return refused("NVMe passthrough only ever reads".to_owned());
         }
-        let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
-        let odd = sizes.into_iter().find(|size| !size.get().is_multiple_of(self.block.get().max(1)));
-        if let Some(size) = odd {
+        let size = workload.block_size;
+        if !size.get().is_multiple_of(self.block.get().max(1)) {
             return refused(format!(
                 "{} are not whole blocks of {}, in which passthrough reads",
                 human::block_size(size),

@@ -14,7 +14,6 @@ use super::ran::{EngineKind, EngineRan};
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
-use super::spread::gcd;
 use super::stamp::{SMALLEST, STAMPED};
 use super::target::Target;
 use super::trim::TrimMethod;
@@ -253,9 +252,15 @@ fn mode(workload: &Workload, options: &RunOptions) -> Mode {
     }
 }
 
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// The largest block that divides every I/O and is no larger than 4 KiB; `None` when it is too small for a stamp.
 pub(super) fn stamped_block(workload: &Workload) -> Option<u64> {
-    let sizes = workload.block_sizes.iter().map(|size| size.block_size).chain([workload.block_size]);
-    let block = sizes.fold(STAMPED, |block, size| gcd(block, size.get()));
+    let block = gcd(STAMPED, workload.block_size.get());
     (block >= SMALLEST).then_some(block)
 }

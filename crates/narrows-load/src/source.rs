@@ -45,44 +45,6 @@ impl Mix {
     }
 }
 
-/// The sizes of I/Os in blocks, all 1 unless there is a list.
-#[derive(Debug, Clone)]
-enum Sizes {
-    One,
-    /// Sizes with the sum of their weights and of all before them.
-    Drawn {
-        sizes: Vec<(u64, u64)>,
-        whole: u64,
-        random: Random,
-    },
-}
-
-impl Sizes {
-    fn new(workload: &Workload, unit: u64, seed: u64) -> Self {
-        if workload.block_sizes.is_empty() {
-            return Self::One;
-        }
-        let mut whole = 0;
-        let mut sizes = Vec::new();
-        for size in &workload.block_sizes {
-            whole += u64::from(size.weight);
-            sizes.push((whole, size.block_size.get() / unit.max(1)));
-        }
-        Self::Drawn { sizes, whole, random: Random::seeded(seed.rotate_left(32)) }
-    }
-
-    #[inline]
-    fn next(&mut self) -> u64 {
-        match self {
-            Self::One => 1,
-            Self::Drawn { sizes, whole, random } => {
-                let draw = random.below(*whole);
-                sizes.iter().find(|(upto, _)| draw < *upto).map_or(1, |(_, blocks)| *blocks)
-            }
-        }
-    }
-}
-
 /// When the next sync is due.
 #[derive(Debug, Clone, Copy)]
 struct Cadence {
@@ -99,9 +61,8 @@ pub(super) struct Source {
     /// The stream whose turn it is.
     turn: usize,
     mix: Mix,
-    sizes: Sizes,
     cadence: Option<Cadence>,
-    /// Bytes of a block, the smallest I/O.
+    /// Bytes of an I/O.
     unit: u32,
     /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
     left: Option<u64>,
@@ -110,8 +71,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// The I/Os of a workload on the streams of one worker, in blocks of `unit` bytes; `seed` decides which ones write,
-    /// and their sizes.
+    /// The I/Os of a workload on the streams of one worker, of `unit` bytes each; `seed` decides which ones write.
     pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, unit: u32, seed: u64) -> Self {
         let cadence = workload.sync.map(|sync| Cadence {
             op: match sync.kind {
@@ -121,13 +81,12 @@ impl Source {
             every: sync.every_writes,
             writes: 0,
         });
-        let sizes = Sizes::new(workload, unit.into(), seed);
         let mix = Mix::new(workload, seed);
-        let alike = match (&mix, &sizes, &cadence) {
-            (Mix::Only(op), Sizes::One, None) => Some(*op),
+        let alike = match (&mix, &cadence) {
+            (Mix::Only(op), None) => Some(*op),
             _ => None,
         };
-        Self { streams, turn: 0, mix, sizes, cadence, unit, left: None, alike }
+        Self { streams, turn: 0, mix, cadence, unit, left: None, alike }
     }
 
     /// Ends the sequence after so many blocks if all of its I/Os trim.
@@ -160,7 +119,7 @@ impl Source {
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Request> {
         match (self.alike, self.streams.as_mut_slice()) {
-            (Some(op), [stream]) => Some(Request { op, offset: stream.next(1), length: self.unit }),
+            (Some(op), [stream]) => Some(Request { op, offset: stream.next(), length: self.unit }),
             _ => self.next_of_many(),
         }
     }
@@ -170,9 +129,8 @@ impl Source {
         if let Some(sync) = self.due_sync() {
             return Some(sync);
         }
-        let blocks = self.sizes.next();
         if let Some(left) = &mut self.left {
-            match left.checked_sub(blocks) {
+            match left.checked_sub(1) {
                 Some(rest) => *left = rest,
                 None => {
                     *left = 0;
@@ -181,13 +139,13 @@ impl Source {
             }
         }
         let stream = self.streams.get_mut(self.turn)?;
-        let offset = stream.next(blocks);
+        let offset = stream.next();
         self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
         let op = self.mix.next();
         if let Some(cadence) = &mut self.cadence {
             cadence.writes += u32::from(op == Op::Write);
         }
-        Some(Request { op, offset, length: blocks as u32 * self.unit })
+        Some(Request { op, offset, length: self.unit })
     }
 
     /// Whether nothing is left to do.
@@ -208,7 +166,7 @@ mod tests {
     use super::*;
     use crate::offsets::Blocks;
     use narrows_base::units::{Bytes, Nanos};
-    use narrows_base::workload::{Pattern, SyncCadence, WeightedSize};
+    use narrows_base::workload::{Pattern, SyncCadence};
 
     fn source(write_percent: u8, streams: u64) -> Source {
         let nothing = Nanos::new(0);
@@ -240,19 +198,6 @@ mod tests {
             let tolerance = 5.0 * (count as f64 * share * (1.0 - share)).sqrt();
             assert!((writes as f64 - share * count as f64).abs() <= tolerance, "{writes} for {percent} %");
         }
-    }
-
-    #[test]
-    fn sizes_occur_as_often_as_their_weights_say() {
-        let size = |kib, weight| WeightedSize { block_size: Bytes::from_kib(kib), weight };
-        let workload = Workload::default().with_block_sizes(vec![size(4, 1), size(8, 2), size(64, 7)]);
-        let stream = Offsets::new(Pattern::Random, Blocks::inside(0, 1 << 20, 4096), 0);
-        let all = requests(Source::new(&workload, vec![stream], 4096, 3), 100_000);
-        for (length, share) in [(4096, 0.1), (8192, 0.2), (65_536, 0.7)] {
-            let count = all.iter().filter(|request| request.length == length).count() as f64;
-            assert!((count / 1e5 - share).abs() < 0.01, "{count} of {length}");
-        }
-        assert!(all.iter().all(|request| request.offset + u64::from(request.length) <= 1 << 20));
     }
 
     #[test]

@@ -187,7 +187,7 @@ mod tests {
     use crate::scratch::{ScratchFile, ScratchOptions};
     use crate::stamp::digest;
     use narrows_base::units::Nanos;
-    use narrows_base::workload::{Pattern, WeightedSize, Workload};
+    use narrows_base::workload::{Pattern, Workload};
     use std::ops::ControlFlow;
 
     fn scratch() -> Target {
@@ -266,14 +266,6 @@ mod tests {
                 assert_eq!(one(&check(&target, &log)).kind, Wrong::Flipped, "a bit among the zeros");
             }
         }
-    }
-
-    #[test]
-    fn writes_of_several_sizes_are_found_again() {
-        let target = scratch();
-        let sizes = [4, 12, 64].map(|kib| WeightedSize { block_size: Bytes::from_kib(kib), weight: 1 });
-        let workload = workload(Pattern::Random, 100).with_block_sizes(sizes.into());
-        assert!(check(&target, &written(&target, &workload, &RunOptions::default())).is_clean());
     }
 
     #[test]

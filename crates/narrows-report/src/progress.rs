@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
+pub use narrows_session::teller::Live;
 
 /// Shows how far a measurement is: phases by name, each with a length in time.
 ///
@@ -16,21 +17,6 @@ use narrows_base::units::{BytesPerSec, Nanos, human};
 pub struct Progress {
     bar: ProgressBar,
     series: Cell<Option<Series>>,
-}
-
-/// What is known of a test that runs.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Live {
-    /// Since its measured time began.
-    pub elapsed: Duration,
-    /// The rate so far.
-    pub rate: BytesPerSec,
-    /// Half of its confidence interval as a part of it, once there is one.
-    pub half: Option<f64>,
-    /// The time that is left of the test.
-    pub left: Duration,
-    /// Whether it may end before.
-    pub at_most: bool,
 }
 
 /// Parts of one test on the bar of a series.

@@ -157,6 +157,20 @@ pub struct Verdict {
 }
 
 impl Verdict {
+    /// Whether to believe the runs of a subject, which was the first to be judged: each must be trusted in each direction that
+    /// it has. `None` when they were not judged.
+    pub fn trusts(&self, subject: &Subject) -> Option<bool> {
+        let hop = subject.path.hops.first()?;
+        let path = self.paths.first()?;
+        let judged: Vec<bool> = subject
+            .runs
+            .iter()
+            .filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)))
+            .map(|measured| measured.trusted)
+            .collect();
+        (!judged.is_empty()).then(|| judged.iter().all(|trusted| *trusted))
+    }
+
     /// Adds what is thought of benchmarks that were pasted beside a machine's outputs. What only doubts a benchmark
     /// (it was short, or scattered) says nothing of the machine, and becomes `info`.
     pub fn add_results(&mut self, results: Vec<results::ResultVerdict>) {

@@ -10,6 +10,9 @@ use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
 use narrows_load::latency_target::LatencyTarget;
 use narrows_report::bench::Engine;
+use narrows_session::measure::Timing;
+use narrows_session::scene::Scene;
+use narrows_session::writes::Wanted;
 
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -72,6 +75,17 @@ impl Common {
     /// The longest that a test may run.
     pub fn longest(&self) -> Duration {
         self.max_time.unwrap_or(LONGEST)
+    }
+
+    /// A run that fills and tests nothing, as far as its scene and these options say it.
+    pub(in crate::cli) fn wanted<'a>(
+        &self,
+        scene: &'a Scene,
+        is_device: bool,
+        timing: &'a Timing,
+    ) -> Wanted<'a> {
+        let is_patient = self.max_time.is_some();
+        Wanted { is_patient, ..Wanted::of(scene, self.writing.max_writes, is_device, timing) }
     }
 }
 

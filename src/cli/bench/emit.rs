@@ -5,13 +5,13 @@ use std::path::Path;
 use super::fitting::Fitting;
 use super::place;
 use super::save;
-use super::writes::Writes;
 use crate::cli::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, Test, Work};
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
+use narrows_session::writes::Writes;
 
 /// What a run would do.
 pub(super) struct Planned<'a> {

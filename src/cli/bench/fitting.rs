@@ -1,10 +1,10 @@
 //! Which tests of a preset can be run where.
 
-use super::trims::Discards;
 use narrows_base::units::human;
 use narrows_load::preset::{Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::{BenchReport, Engine, TargetKind, TestResult};
+use narrows_session::trims::Discards;
 
 /// What is known of the place before it is opened.
 #[derive(Debug, Clone, Copy)]

@@ -7,10 +7,8 @@ use std::time::{Duration, Instant, SystemTime};
 
 use super::args::{BenchArgs, Common};
 use super::fitting::{Fitting, too_large};
-use super::place::{self, Filling};
-use super::runner::Runner;
-use super::trims::Discards;
-use super::writes::{Wanted, Writes};
+use super::place;
+use super::runner::{self, Runner};
 use super::{Bench, asked};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
@@ -23,7 +21,10 @@ use narrows_report::bench::interleave::{self, InterleaveReport, SumOfWrites, Tur
 use narrows_report::bench::{Context, Engine, LeftOut, TargetKind, TargetView, TestResult};
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
+use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
+use narrows_session::trims::Discards;
+use narrows_session::writes::{Wanted, Writes};
 use narrows_verdict::Code;
 use narrows_verdict::compare::Verdict;
 use narrows_verdict::compare::interleaved::{Interleaved, LEAST_ROUNDS, ROUND, Side, Turn, interleaved};
@@ -54,7 +55,7 @@ pub(super) fn run(args: &BenchArgs, other: &str) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
     let runner = |at: usize, writes| {
         let (scene, node) = (&sites[at].scene, args.common.cpu_node);
-        Runner::stopped_by(Command::Bench, scene, node, writes, Arc::clone(&stop)).polling(args.common.poll)
+        runner::stopped_by(Command::Bench, scene, node, writes, Arc::clone(&stop)).polling(args.common.poll)
     };
     let [of_a, of_b] = writes;
     let runners = [runner(0, of_a), runner(1, of_b)];
@@ -173,7 +174,7 @@ impl Site {
         let turns = MOST_ROUNDS * ROUND.len() / 2;
         let works: Vec<Work> =
             tests.iter().flat_map(|test| std::iter::repeat_n(test.work.clone(), turns)).collect();
-        Writes::of(&Wanted {
+        let writes = Writes::of(&Wanted {
             asked: common.writing.max_writes.map(|both| Bytes::new(both.get() / 2)),
             kept: None,
             size: (common.size.unwrap_or(preset.size), common.size.is_some()),
@@ -184,8 +185,8 @@ impl Site {
             is_patient: true,
             path: Some((&self.scene.subject.path, &self.scene.root)),
             ceiling: None,
-        })
-        .map(Some)
+        });
+        Ok(Some(writes?))
     }
 
     fn open(&self, preset: &Preset, common: &Common, runner: &Runner<'_>) -> Result<Opened, Failure> {

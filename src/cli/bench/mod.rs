@@ -9,17 +9,12 @@ mod emit;
 pub(super) mod failed;
 mod fio;
 mod fitting;
-pub(super) mod ground;
 mod interleave;
 pub(super) mod kept;
-mod outcome;
-mod passthrough;
 pub(super) mod place;
 mod qualify;
 pub(super) mod runner;
 pub(super) mod save;
-pub(super) mod trims;
-pub(super) mod writes;
 
 use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
@@ -28,13 +23,12 @@ use args::{BenchArgs, Common};
 use fitting::{Fitting, too_large};
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
+use narrows_session::runner::{Filling, Outcome};
 use narrows_session::scene::Scene;
-use outcome::Outcome;
-use place::Filling;
+use narrows_session::trims::Discards;
+use narrows_session::writes::{Wanted, Writes};
 use runner::Runner;
 use save::SaveFile;
-use trims::Discards;
-use writes::{Wanted, Writes};
 
 use super::{Failure, NOTHING_FOUND, output, scene, status};
 use narrows_base::units::{Bytes, Nanos};
@@ -46,8 +40,8 @@ use narrows_load::preset::{self, LoadSpec, Preset, StopRule, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
-    self, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind, TargetView,
-    TestResult,
+    self, AllowanceView, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind,
+    TargetView, TestResult, WritesView,
 };
 use narrows_report::text::Style;
 use narrows_verdict::{self as verdict, Subject};
@@ -103,12 +97,12 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let asked_size = kept.as_ref().map(|kept| kept.target.size_bytes).or(args.common.size);
     let is_device = matches!(place, Place::Owned { .. });
     let wanted = Wanted {
-        kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()),
+        kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
         size: (asked_size.unwrap_or(preset.size), asked_size.is_some()),
         works: &works,
         again: if engine == Engine::Fio { WITH_FIO } else { 0 },
         ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
-        ..Wanted::of(&scene, &args.common, is_device, &timing)
+        ..args.common.wanted(&scene, is_device, &timing)
     };
     let writes = place.filled().map(|what| Ok::<_, Failure>((Writes::of(&wanted)?, what))).transpose()?;
     if let Some((writes, what)) = writes.as_ref().filter(|_| args.emit_fio.is_none()) {
@@ -123,7 +117,7 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
             &emit::Planned { place: &place, size, fitting, timing, writes },
         );
     }
-    let runner = Runner::new(Command::Bench, &scene, node, writes)?.polling(poll);
+    let runner = runner::begin(Command::Bench, &scene, node, writes)?.polling(poll);
     let runner = match engine {
         Engine::Passthrough => runner.through(&scene, &place)?,
         Engine::Narrows | Engine::Fio => runner,
@@ -236,10 +230,10 @@ impl Bench<'_> {
         came: Result<(BenchReport, Option<Failure>), Failure>,
         file: Option<&SaveFile>,
     ) -> Result<(BenchReport, Option<Failure>), Failure> {
-        let uncleared = ground::clear(self.target, self.runner).err();
-        let (mut report, trouble) = came.map_err(|failure| ground::beside(failure, uncleared.as_ref()))?;
+        let uncleared = runner::clear(self.target, self.runner).err();
+        let (mut report, trouble) = came.map_err(|failure| runner::beside(failure, uncleared.as_ref()))?;
         let unkept = self.keep(file, &mut report).err();
-        Ok((report, ground::with(trouble, uncleared).or(unkept)))
+        Ok((report, runner::with(trouble, uncleared).or(unkept)))
     }
 
     /// Whether a test was not begun since it may write too little, while others may.
@@ -257,22 +251,17 @@ impl Bench<'_> {
         let failed = report.results.iter().find_map(|result| Some((&result.name, result.failed.as_ref()?)));
         let why = match failed {
             Some((name, failed)) => format!("{name} failed: {}", failed.summary),
-            None if self.runner.is_over_budget() => {
-                "no more may be written (--max-writes), and a larger --max-writes is needed to go on"
-                    .to_owned()
+            None => {
+                let is_too_little = report.results.iter().any(|result| self.may_write_too_little(result));
+                self.runner.why_over(self.target, "tests", is_too_little)
             }
-            None if !self.target.is_alone() => "somebody else wrote to the device".to_owned(),
-            None if self.runner.is_stopped() => "interrupted".to_owned(),
-            None if report.results.iter().any(|result| self.may_write_too_little(result)) => {
-                "too little may be written for all tests, and a larger --max-writes is needed".to_owned()
-            }
-            None => "ended early".to_owned(),
         };
         report.reason = (rest > 0).then(|| format!("{why}; {rest} tests to go; {how}"));
     }
 
     fn keep(&self, file: Option<&SaveFile>, report: &mut BenchReport) -> Result<(), Failure> {
-        report.writes = self.runner.writes().map(|writes| writes.view(self.runner.root()));
+        report.writes =
+            self.runner.writes().map(|writes| WritesView::of(&writes.account(self.runner.root())));
         file.map_or(Ok(()), |file| file.keep(report))
     }
 
@@ -335,7 +324,7 @@ impl Bench<'_> {
                         fio_command: command(outcome.measurement.elapsed_ns.duration()),
                         ended: outcome.ended,
                         rounds: outcome.rounds,
-                        allowance: outcome.allowance,
+                        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
                         failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
                     };
                     let result =
@@ -367,7 +356,10 @@ impl Bench<'_> {
             return Some(if met { unknown().met_by(&outcome.measurement) } else { unknown().because(why) });
         }
         let found = self.runner.aimed(target, load, self.target, &outcome.measurement, None);
-        Some(found.unwrap_or_else(|error| unknown().because(&error.to_string())))
+        Some(match found {
+            Ok(found) => AtTarget::found(target, &name, found),
+            Err(error) => unknown().because(&error.to_string()),
+        })
     }
 
     fn failed(&self, failure: &RunFailure) -> FailedView {

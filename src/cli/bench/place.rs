@@ -1,35 +1,14 @@
 //! What is opened for a target of a bench, sweep or interleaved bench.
 
-use std::path::Path as FilePath;
-use std::time::{Duration, Instant};
-
 use super::args::{Common, Writing};
-use super::ground;
 use super::runner::Runner;
-use super::writes::ESTIMATED_AFTER;
-use crate::cli::{Failure, target};
+use crate::cli::{Failure, guard, target};
 use narrows_base::units::Bytes;
-use narrows_load::LoadError;
-use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target as Opened;
 use narrows_model::path::Path;
-use narrows_session::place::{self, FirstPart, NoPlace, Place, Use};
+use narrows_session::place::{NoPlace, Place, Use};
+use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
-
-/// How long a scratch file may take to write before it stays as large as it is.
-const FILL_TIME: Duration = Duration::from_secs(60);
-/// How long it may take where its size was not asked for and tests stop as soon as their rate is known: writing it would
-/// take longer than they do. A slow drive then has a smaller one, which is still far larger than its cache.
-const QUICK_FILL_TIME: Duration = Duration::from_secs(2);
-
-/// How large a scratch file must become.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Filling {
-    /// As large as it was asked for, unless it takes a minute.
-    Whole,
-    /// As large as two seconds allow, and an eighth of its size at least.
-    Quick,
-}
 
 /// The place for a path's target. A file is tested in a scratch file beside it, or read itself if `read_only`.
 ///
@@ -79,45 +58,9 @@ pub(in crate::cli) fn open(
     compressible: u8,
     runner: &Runner<'_>,
 ) -> Result<Opened, Failure> {
-    let opened = match place {
-        Place::Scratch(dir) => scratch(dir, size, filling, compressible, runner),
-        Place::Owned { name, own } => return ground::open(name, own, size, compressible, runner),
-        Place::Device(_) | Place::File(_) => place.open(),
-    };
-    Ok(opened?)
-}
-
-fn scratch(
-    dir: &FilePath,
-    size: Bytes,
-    filling: Filling,
-    compressible: u8,
-    runner: &Runner<'_>,
-) -> Result<Opened, LoadError> {
-    let (time, is_asked) = match filling {
-        Filling::Whole => (FILL_TIME, true),
-        Filling::Quick => (QUICK_FILL_TIME, false),
-    };
-    let Some(writes) = runner.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
-    let options = ScratchOptions {
-        time: Some(time),
-        minimum: place::least(size, is_asked),
-        compressible_percent: compressible,
-        budget: Some(writes.budget().clone()),
-        ..ScratchOptions::default()
-    };
-    writes.begin_metering(runner.root());
-    let first = if size <= ESTIMATED_AFTER { size } else { writes.filled_before_trials() };
-    let begin = Instant::now();
-    runner.progress.phase("writing scratch file", time);
-    let follow = &mut |written, _: Bytes| runner.follow(begin, written);
-    let told = &mut |opened: &Opened, FirstPart { rate, there, in_all, left }| {
-        runner.estimate(Some(opened), rate, (there, in_all));
-        if there < in_all {
-            runner.progress.phase("writing scratch file", left);
-        }
-    };
-    let made = place::in_two_parts(dir, (first, size), &options, follow, told)?;
-    writes.end_metering(runner.root());
-    Ok(made)
+    if let Place::Owned { name, own } = place {
+        let writable = guard::open_for_writing(runner.root(), name, own, size, runner.session.stop())?;
+        return Ok(runner.fill(writable, size, compressible)?);
+    }
+    Ok(runner.open(place, size, filling, compressible)?)
 }

@@ -1,325 +1,71 @@
-//! Runs one load, watches the machine meanwhile, and stops it when its rate is known well enough.
+//! The runner of `narrows-session`, with a bar on standard error.
 
-mod aimed;
-mod shown;
-mod trial;
-mod within;
-
-use std::cell::{Cell, RefCell};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
 
-use super::outcome::{Outcome, known, late, leave_out_warm_up, used_up};
-use super::passthrough;
-use super::writes::{Allowance, Writes};
-use crate::cli::Failure;
+use crate::cli::bar::Bar;
+use crate::cli::guard::watching::Watching;
 use crate::cli::signals::stop_on_signals;
-use narrows_base::units::{Bytes, human};
-use narrows_load::error::LoadError;
-use narrows_load::guard::{Sentry, WritableDevice};
-use narrows_load::measurement::Measurement;
-use narrows_load::preset::{LoadSpec, StopRule};
-use narrows_load::scan::{Scan, ScanPlan};
-use narrows_load::stats::Outlook;
+use crate::cli::{Failure, output};
 use narrows_load::target::Target as Opened;
-use narrows_machine::root::Root;
-use narrows_report::bench::AllowanceView;
-use narrows_report::progress::Progress;
-use narrows_session::measure::{Asked, Command, MOST_ROUNDS, Seen, Session, Timing, WINDOW, is_steady};
-use narrows_session::place::Place;
+use narrows_session::measure::Command;
+use narrows_session::runner;
 use narrows_session::scene::Scene;
-use narrows_verdict::Run;
-use shown::{Samples, Shown};
+use narrows_session::writes::Writes;
 
-/// The part of a rate within which an interval is wanted that a test without one is taken to need, as a factor of bytes.
-const WITHOUT_INTERVAL: f64 = 4.0;
-/// How long the idle machine is watched before the first test.
-const IDLE: Duration = Duration::from_millis(300);
+/// A runner that shows how far it is.
+pub(in crate::cli) type Runner<'a> = runner::Runner<'a, Bar>;
 
-/// Everything that stays the same from test to test.
-pub(in crate::cli) struct Runner<'a> {
-    root: &'a Root,
-    /// The bar.
-    pub(in crate::cli) progress: Progress,
-    /// What measures.
-    pub(in crate::cli) session: Session<'a>,
-    /// What may be written; `None` when nothing is.
+/// A runner of a command on the path of `scene`, which signals stop.
+///
+/// # Errors
+/// Signals cannot be watched for.
+pub(in crate::cli) fn begin(
+    command: Command,
+    scene: &Scene,
+    cpu_node: Option<u32>,
     writes: Option<Writes>,
-    /// Whether parts of the target were trimmed since it was last filled.
-    is_trimmed: Cell<bool>,
-    /// Watches the device that is written.
-    sentry: RefCell<Option<Sentry>>,
+) -> Result<Runner<'_>, Failure> {
+    Ok(stopped_by(command, scene, cpu_node, writes, stop_on_signals()?))
 }
 
-impl<'a> Runner<'a> {
-    /// A runner of a command on the path of `scene`, which watches the idle machine first.
-    ///
-    /// # Errors
-    /// Signals cannot be watched for.
-    pub(in crate::cli) fn new(
-        command: Command,
-        scene: &'a Scene,
-        cpu_node: Option<u32>,
-        writes: Option<Writes>,
-    ) -> Result<Self, Failure> {
-        Ok(Self::stopped_by(command, scene, cpu_node, writes, stop_on_signals()?))
-    }
-
-    /// As [`new`](Self::new), with a flag that somebody else raises.
-    pub(in crate::cli) fn stopped_by(
-        command: Command,
-        scene: &'a Scene,
-        cpu_node: Option<u32>,
-        writes: Option<Writes>,
-        stop: Arc<AtomicBool>,
-    ) -> Self {
-        let progress = Progress::on_stderr(false);
-        progress.phase("watching the idle machine", IDLE);
-        let session = scene.session(command, cpu_node, stop, IDLE);
-        let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
-        Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
-    }
-
-    /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
-    pub(in crate::cli) fn polling(self, asked: bool) -> Self {
-        Self { session: self.session.polling(asked), ..self }
-    }
-
-    /// The same runner, which reads the drive at `place` by NVMe commands.
-    ///
-    /// # Errors
-    /// It is no whole NVMe drive, or cannot be read in this way.
-    pub(in crate::cli) fn through(self, scene: &Scene, place: &Place) -> Result<Self, Failure> {
-        let namespace = passthrough::namespace(scene, place)?;
-        Ok(Self { session: self.session.through(namespace), ..self })
-    }
-
-    /// Where facts are read.
-    pub(in crate::cli) const fn root(&self) -> &Root {
-        self.root
-    }
-
-    /// Whether a signal came.
-    pub(in crate::cli) fn is_stopped(&self) -> bool {
-        self.session.is_stopped()
-    }
-
-    /// What may be written; `None` when nothing is.
-    pub(in crate::cli) fn writes(&self) -> Option<&Writes> {
-        self.writes.as_ref()
-    }
-
-    /// Watches a device that is going to be written, and stops all when somebody else writes to it.
-    ///
-    /// # Errors
-    /// There is no room for another thread.
-    pub(super) fn keep_watch(&self, device: &WritableDevice) -> Result<(), Failure> {
-        let sentry = device.sentry(self.session.stop().clone())?;
-        self.sentry.replace(sentry);
-        Ok(())
-    }
-
-    /// Watches no more.
-    pub(super) fn end_watch(&self) {
-        self.sentry.replace(None);
-    }
-
-    /// Whether a write was refused since no more may be written.
-    pub(in crate::cli) fn is_over_budget(&self) -> bool {
-        self.writes.as_ref().is_some_and(|writes| writes.budget().is_exhausted())
-    }
-
-    /// Shows how far the filling of a target is, and breaks it off when a signal came.
-    pub(in crate::cli) fn follow(&self, begin: Instant, written: Bytes) -> ControlFlow<()> {
-        self.progress.update(begin.elapsed(), Some(written.per(begin.elapsed())));
-        if let Some(writes) = &self.writes {
-            writes.meter(self.root, None);
-        }
-        self.go_on()
-    }
-
-    /// Breaks work off when a signal came.
-    fn go_on(&self) -> ControlFlow<()> {
-        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    /// Runs a load. `label` names it beside the bar when it runs in rounds.
-    ///
-    /// # Errors
-    /// Nothing could be measured.
-    pub(in crate::cli) fn load(
-        &self,
-        label: &str,
-        load: &LoadSpec,
-        target: &Opened,
-        timing: &Timing,
-    ) -> Result<Outcome, LoadError> {
-        self.fill_holes(load, target)?;
-        self.is_trimmed.set(load.trim_percent > 0);
-        // A warm-up would trim what is to be measured.
-        let timing = &match load.trim_percent {
-            100.. => Timing { warm_up: Duration::ZERO, ..*timing },
-            _ => *timing,
-        };
-        let buffered = load.buffered.then(|| target.buffered()).transpose()?;
-        let target = buffered.as_ref().unwrap_or(target);
-        let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
-        let timing = &announced(*timing, allowance.as_ref());
-        let mut outcome = self.once(load, target, timing, allowance.as_ref())?;
-        if !matches!(timing.stop, StopRule::SteadyRounds(_)) {
-            return Ok(outcome);
-        }
-        let mut rounds = vec![outcome.measurement.bytes_per_second];
-        let again = Timing { warm_up: Duration::ZERO, ..*timing };
-        let is_over = |outcome: &Outcome| {
-            outcome.measurement.cut_short.is_some()
-                || outcome.allowance.is_some_and(|allowance| allowance.ended_test)
-        };
-        while !is_over(&outcome) && rounds.len() < MOST_ROUNDS as usize && !is_steady(&rounds) {
-            self.progress.name(&format!("{label}, round {}", rounds.len() + 1));
-            outcome = self.once(load, target, &again, allowance.as_ref())?;
-            rounds.push(outcome.measurement.bytes_per_second);
-        }
-        if !is_over(&outcome) {
-            outcome.ended = if is_steady(&rounds) {
-                format!("steady over rounds {} to {}", rounds.len() + 1 - WINDOW, rounds.len())
-            } else {
-                format!("not steady after {} rounds", rounds.len())
-            };
-        }
-        outcome.rounds = rounds;
-        Ok(outcome)
-    }
-
-    /// Writes the target again when something was trimmed.
-    fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
-        if !self.is_trimmed.get() {
-            return Ok(());
-        }
-        if let Some(writes) = &self.writes {
-            let taken = writes.budget().take(target.region().length);
-            taken.map_err(|over| LoadError::Workload(over.to_string()))?;
-        }
-        let begin = Instant::now();
-        self.session.refill(target, load.compressible_percent, &mut |written, _| {
-            let rate = human::rate(written.per(begin.elapsed()));
-            self.progress.remark(&format!("writing trimmed parts again, {rate}"));
-            self.go_on()
-        })
-    }
-
-    /// Reads samples over the whole target.
-    ///
-    /// # Errors
-    /// Nothing could be read.
-    pub(in crate::cli) fn scan(
-        &self,
-        plan: ScanPlan,
-        target: &Opened,
-        limit: Duration,
-    ) -> Result<Scan, LoadError> {
-        if let Some(writes) = &self.writes {
-            // A scan writes nothing; what it was thought to take is not there for others any more.
-            writes.allow(None);
-        }
-        let plan = plan.fitting(target.size());
-        let all = Bytes::new(plan.sample_size.get().saturating_mul(plan.samples.into()));
-        self.progress.phase("samples over the target", limit);
-        self.session.scan(plan, target, limit, &Samples { progress: &self.progress, all })
-    }
-
-    fn once(
-        &self,
-        load: &LoadSpec,
-        target: &Opened,
-        timing: &Timing,
-        allowance: Option<&Allowance>,
-    ) -> Result<Outcome, LoadError> {
-        let writing = allowance.filter(|_| load.write_percent > 0);
-        let written = writing.map_or(Bytes::new(0), |allowance| allowance.budget.spent());
-        if let Some(Err(over)) = writing.map(|allowance| allowance.suffices(load)) {
-            if over.left.get() == 0 {
-                // Nothing is left for any test: the run ends with that as its reason.
-                let _ = self.writes.as_ref().map(|writes| writes.budget().take(Bytes::new(u64::MAX)));
-            }
-            return Err(LoadError::OverBudget(over));
-        }
-        let (workload, options) = self.session.terms(load, timing);
-        let budget = writing.map(|allowance| allowance.budget.clone());
-        let is_short = writing.is_some_and(Allowance::is_short);
-        let asked = Asked { workload, options, timing: *timing, budget, is_short };
-        let metered = self.writes.as_ref().zip(writing);
-        let shown = Shown { root: self.root, progress: &self.progress, timing, metered };
-        let mut seen = self.session.run(&asked, &[target], &shown)?;
-        let mut measurement = seen.single();
-        let is_announced = allowance.is_some_and(|allowance| allowance.time.is_some());
-        let view = writing.map(|allowance| self.allowance(allowance, timing, &measurement, &seen));
-        let (ended, known) = match (&measurement.cut_short, seen.outlook) {
-            (Some(reason), _) => (format!("ended early: {reason}"), None),
-            (None, Some(outlook)) if seen.is_known => {
-                leave_out_warm_up(&mut measurement, &outlook);
-                (known(timing, &measurement, &outlook), outlook.ci95())
-            }
-            (None, outlook) => match view.as_ref().filter(|view| view.ended_test) {
-                Some(view) => {
-                    let needed = view.needed_max_writes_bytes;
-                    let written = view.written_bytes.saturating_sub(written);
-                    let said = used_up(&measurement, written, outlook.as_ref(), needed);
-                    (said, outlook.and_then(|outlook| outlook.ci95()))
-                }
-                None if is_announced && timing.stop == StopRule::Precision => {
-                    (late(&measurement, outlook.as_ref()), outlook.and_then(|outlook| outlook.ci95()))
-                }
-                None => (format!("ran for {}", measurement.elapsed_ns), None),
-            },
-        };
-        // The interval that ended the run, which allows for its having been looked at often.
-        measurement.ci95 = known.or(measurement.ci95);
-        Ok(Outcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: seen.activity })
-    }
-
-    /// What became of what a test might write.
-    fn allowance(
-        &self,
-        allowance: &Allowance,
-        timing: &Timing,
-        measurement: &Measurement,
-        seen: &Seen,
-    ) -> AllowanceView {
-        let budget = &allowance.budget;
-        let ended_test = budget.is_exhausted() && !seen.is_known && measurement.cut_short.is_none();
-        let by_width = |outlook: Outlook| Some((outlook.relative()? / timing.precision).powi(2));
-        let by_time = || {
-            let rest = timing.longest().as_secs_f64() / measurement.elapsed_ns.as_secs_f64().max(1e-3);
-            if timing.fixed.is_some() { rest } else { rest.min(WITHOUT_INTERVAL) }
-        };
-        let times =
-            seen.outlook.filter(|_| timing.fixed.is_none()).and_then(by_width).unwrap_or_else(by_time);
-        let needed = self.writes.as_ref().map(|writes| writes.needed(times));
-        AllowanceView {
-            bytes: budget.limit(),
-            written_bytes: budget.spent(),
-            ended_test,
-            needed_max_writes_bytes: needed.filter(|_| ended_test && !allowance.is_held),
-        }
-    }
-
-    /// The runs of an outcome as the verdict takes them.
-    pub(in crate::cli) fn runs(&self, outcome: &Outcome) -> Vec<Run> {
-        outcome.runs(&self.session)
-    }
+/// As [`begin`], with a flag that somebody else raises.
+pub(in crate::cli) fn stopped_by(
+    command: Command,
+    scene: &Scene,
+    cpu_node: Option<u32>,
+    writes: Option<Writes>,
+    stop: Arc<AtomicBool>,
+) -> Runner<'_> {
+    runner::Runner::begin(command, scene, cpu_node, writes, (Bar::on_stderr(), stop))
 }
 
-/// The time of a test that ends with what was announced for the whole run.
-fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
-    let time = allowance.and_then(|allowance| allowance.time);
-    let timing = match time.filter(|_| timing.fixed.is_none() && timing.stop == StopRule::Precision) {
-        Some(time) => Timing { max_time: timing.max_time.min(time.saturating_sub(timing.warm_up)), ..timing },
-        None => timing,
+/// Makes what was written of a device zero again.
+///
+/// # Errors
+/// [`Failure`] when something is left.
+pub(in crate::cli) fn clear(target: &Opened, runner: &Runner<'_>) -> Result<(), Failure> {
+    let path = target.path().display().to_string();
+    let mut watching = Watching::new(&path, None);
+    let told = &mut |size, step| {
+        // Clearing goes on, whatever comes.
+        let _ = watching.step(size, step);
     };
-    // What is little is kept for what counts.
-    let warm_up = allowance.map_or(timing.warm_up, |allowance| allowance.warm_up(timing.warm_up));
-    Timing { warm_up, ..timing }
+    Ok(runner.clear(target, told)?)
+}
+
+/// A failure that ended everything, beside what could not be cleared.
+pub(in crate::cli) fn beside(failure: Failure, uncleared: Option<&Failure>) -> Failure {
+    if let Some(uncleared) = uncleared {
+        output::failure(uncleared);
+    }
+    failure
+}
+
+/// What ended a run early, with what could not be cleared said as well.
+pub(in crate::cli) fn with(trouble: Option<Failure>, uncleared: Option<Failure>) -> Option<Failure> {
+    match trouble {
+        Some(trouble) => Some(beside(trouble, uncleared.as_ref())),
+        None => uncleared,
+    }
 }

@@ -14,40 +14,38 @@ const SHORT: Duration = Duration::from_millis(1500);
 /// How often the bar moves.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Follows what the guard does.
+/// Follows what the guard does, with a bar from the first step on.
 pub(in crate::cli) struct Watching<'a> {
-    subject: String,
-    progress: &'a Progress,
+    name: &'a str,
+    bar: Option<Progress>,
     /// Ends the work when it is raised.
     stop: Option<&'a AtomicBool>,
     phase: Option<&'static str>,
-    began: Instant,
+    began: Option<Instant>,
     shown: Option<Instant>,
 }
 
 impl<'a> Watching<'a> {
     /// Follows what is done to the device with this kernel name.
-    pub(in crate::cli) fn new(
-        name: &str,
-        size: Bytes,
-        progress: &'a Progress,
-        stop: Option<&'a AtomicBool>,
-    ) -> Self {
-        let subject = format!("{} ({})", name, human::bytes(size));
-        Self { subject, progress, stop, phase: None, began: Instant::now(), shown: None }
+    pub(in crate::cli) const fn new(name: &'a str, stop: Option<&'a AtomicBool>) -> Self {
+        Self { name, bar: None, stop, phase: None, began: None, shown: None }
     }
 
-    /// Shows a step.
-    pub(in crate::cli) fn step(&mut self, step: Step) -> ControlFlow<()> {
+    /// Shows a step of what is done to the device, which has this size.
+    pub(in crate::cli) fn step(&mut self, size: Bytes, step: Step) -> ControlFlow<()> {
         match step {
             Step::Planned(plan) => {
                 if plan.time > SHORT || plan.method == Method::Random {
-                    output::note(&format!("searches {} for data: {plan}", self.subject));
+                    output::note(&format!(
+                        "searches {} ({}) for data: {plan}",
+                        self.name,
+                        human::bytes(size)
+                    ));
                 }
             }
             Step::Searching { plan, done, elapsed } => {
                 if self.begins("searching for data", plan.time) {
-                    self.progress.say(elapsed, &format!("{done} of {} reads", plan.reads.max(done)));
+                    self.bar().say(elapsed, &format!("{done} of {} reads", plan.reads.max(done)));
                 }
             }
             Step::Proving { done, of } => self.bytes("reading what may be written", done, of),
@@ -59,11 +57,15 @@ impl<'a> Watching<'a> {
         }
     }
 
+    fn bar(&mut self) -> &Progress {
+        self.bar.get_or_insert_with(|| Progress::on_stderr(false))
+    }
+
     fn bytes(&mut self, phase: &'static str, done: Bytes, of: Bytes) {
         if self.begins(phase, Duration::ZERO) {
-            let rate = done.per(self.began.elapsed());
+            let rate = done.per(self.began.map_or(Duration::ZERO, |began| began.elapsed()));
             let text = format!("{} of {}, {}", human::bytes(done), human::bytes(of), human::rate(rate));
-            self.progress.amount(done.get(), of.get(), &text);
+            self.bar().amount(done.get(), of.get(), &text);
         }
     }
 
@@ -71,9 +73,9 @@ impl<'a> Watching<'a> {
     fn begins(&mut self, phase: &'static str, length: Duration) -> bool {
         if self.phase != Some(phase) {
             self.phase = Some(phase);
-            self.began = Instant::now();
+            self.began = Some(Instant::now());
             self.shown = None;
-            self.progress.phase(phase, length);
+            self.bar().phase(phase, length);
         }
         let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= TICK);
         if is_due {

@@ -8,8 +8,10 @@ use clap::Args;
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
+use narrows_load::preset;
 use narrows_session::lab::aim::{Aim, AimError};
 use narrows_session::lab::{Cell, Encryption, FileSystem, Layout};
+use narrows_session::trials::Wish;
 
 /// What `lab` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -152,6 +154,20 @@ impl LabArgs {
     /// The stated aims; none without `--aim`.
     pub(super) fn aims(&self) -> Vec<Aim> {
         self.aim.as_ref().map_or_else(Vec::new, |aims| aims.0.clone())
+    }
+
+    /// What is asked of the tests.
+    pub(super) fn wish(&self) -> Wish {
+        Wish {
+            presets: self.preset.iter().filter_map(|name| preset::by_name(name)).collect(),
+            precision: self.precision,
+            max_time: self.max_time,
+            duration: self.duration,
+            warm_up: self.warm_up,
+            size: self.size,
+            max_writes: self.max_writes,
+            encrypts: self.encrypts(),
+        }
     }
 
     /// Whether anything is to be encrypted.

@@ -1,9 +1,9 @@
 //! What predictions stand on: each device alone, all at once, each encryption above nothing, and the processor.
 
+use super::Bench;
 use super::args::LabArgs;
 use super::ground;
-use super::measure::{Bench, Came};
-use crate::cli::{Failure, output};
+use crate::cli::{Failure, output, scene};
 use narrows_base::units::Bytes;
 use narrows_load::guard::EDGE;
 use narrows_load::target::Target;
@@ -12,6 +12,7 @@ use narrows_machine::cipher;
 use narrows_machine::root::Root;
 use narrows_session::lab::{Basis, BuildError, CipherRate, Encryption, Mapping, On, Step, Workshop};
 use narrows_session::scene::Scene;
+use narrows_session::trials::Came;
 
 /// Measures it. The slices are written between their first and their last MiB.
 ///
@@ -24,11 +25,11 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
     let mut last = None;
     for index in 0..devices.len() {
         let opened = workshop.open_slice(index).map_err(|error| ground::build_failure(&error))?;
-        let scene = bench.scene(&workshop.names.device(index))?;
+        let scene = scene::read(&workshop.names.device(index), None)?;
         let target = bench.fill(opened, &scene)?;
         let (measured, failed) = bench.alone(&scene, &target);
         if let Some(failed) = failed {
-            return Err(failed);
+            return Err(failed.into());
         }
         paused.push(bench.after_pauses(&scene, &target, &measured)?);
         alone.push(measured);
@@ -39,7 +40,7 @@ pub(super) fn measure(workshop: &mut Workshop<'_>, args: &LabArgs, bench: &Bench
         Some(scene) if targets.len() > 1 => {
             let (measured, failed) = bench.together(&scene, &targets);
             if let Some(failed) = failed {
-                return Err(failed);
+                return Err(failed.into());
             }
             measured
         }
@@ -96,7 +97,7 @@ pub(super) fn mappings(
     if encryptions.is_empty() {
         return Ok(Vec::new());
     }
-    let scene = bench.scene(&workshop.names.device(0))?;
+    let scene = scene::read(&workshop.names.device(0), None)?;
     let mut mappings = Vec::new();
     for encryption in encryptions {
         output::note(&format!("{} above a target that takes no time", encryption.name()));
@@ -104,7 +105,7 @@ pub(super) fn mappings(
         workshop.undo().map_err(|error| ground::undo_failure(&error))?;
         match came {
             Ok((tests, None)) => mappings.push(Mapping { encryption, tests }),
-            Ok((_, Some(failed))) => return Err(failed),
+            Ok((_, Some(failed))) => return Err(failed.into()),
             Err(error) => output::note(&format!("not measured: {error}")),
         }
     }

@@ -1,14 +1,15 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::{basis, copying, ground, timed};
+use super::{basis, copying, ground};
 use crate::cli::Failure;
-use crate::cli::bench::writes::Life;
 use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
+use narrows_session::trials::{reach, slice};
+use narrows_session::writes::Life;
 
 /// The commands, cell by cell.
 ///
@@ -34,7 +35,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
     section(&mut text, &slices, &names);
     for encryption in basis::encryptions(args) {
         text.push(format!("once, {} above a target that takes no time:", encryption.name()));
-        section(&mut text, &basis::over_nothing(encryption, timed::reach(&timed::tests(args))), &names);
+        section(&mut text, &basis::over_nothing(encryption, reach(&args.wish().tests())), &names);
     }
     let bytes: Vec<u64> = slices
         .iter()
@@ -82,7 +83,7 @@ fn section(text: &mut Vec<String>, steps: &[Step], names: &Names) {
 
 /// The slices of devices of these sizes, on which `copied` has to fit.
 fn slices(args: &LabArgs, sizes: &[u64], life: Option<Life>, copied: Bytes) -> Vec<Step> {
-    let needed = args.slice.unwrap_or_else(|| timed::slice(timed::filled(args, life), copied));
+    let needed = args.slice.unwrap_or_else(|| slice(args.wish().filled(life), copied));
     let slice =
         |(index, size): (usize, &u64)| Some(Step::Slice { index, extent: Extent::of(*size, needed.get())? });
     sizes.iter().enumerate().filter_map(slice).collect()

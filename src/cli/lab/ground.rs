@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::args::LabArgs;
-use crate::cli::bench::writes::Life;
 use crate::cli::scene;
 use crate::cli::{Failure, guard, target};
 use narrows_base::units::Bytes;
@@ -14,6 +13,7 @@ use narrows_machine::root::Root;
 use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use narrows_session::writes::Life;
 
 /// The kernel name of what was typed.
 ///

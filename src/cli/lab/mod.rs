@@ -8,11 +8,9 @@ mod basis;
 mod copying;
 mod dry;
 mod ground;
-mod measure;
 mod predicted;
 mod session;
 mod shown;
-mod timed;
 mod undo;
 
 use std::path::Path;
@@ -22,10 +20,15 @@ use clap::Parser;
 use nix::unistd::geteuid;
 
 use super::args::{Cli, Command};
+use super::bar::Bar;
 use super::{Failure, NOTHING_FOUND, output};
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Journal;
 use narrows_session::lab::{JournalFile, journals};
+use narrows_session::trials::Trials;
+
+/// The tests, each target with a bar of its own.
+type Bench = Trials<Bar>;
 
 /// Builds, measures and undoes.
 ///

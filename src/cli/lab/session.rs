@@ -1,13 +1,15 @@
 //! A lab from its first line to its report.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
 
 use super::args::LabArgs;
 use super::copying::Copying;
-use super::measure::{Bench, Came};
-use super::{basis, dry, ground, predicted, shown};
+use super::{Bench, basis, dry, ground, predicted, shown};
+use crate::cli::bar::Bar;
+use crate::cli::scene;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::{Bytes, human};
@@ -18,6 +20,7 @@ use narrows_session::lab::journal::{Head, Journal, Line};
 use narrows_session::lab::{
     self, BuildError, Call, Cell, FileSystem, JournalFile, On, Outcome, Step, Tools, Workshop, Written,
 };
+use narrows_session::trials::{Came, slice};
 
 /// Runs a lab, or goes on with one whose journal was opened and which is undone.
 ///
@@ -45,7 +48,7 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     let copying = Copying::look(root, args, &head, &cells, stop.clone())?;
     let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
     let life = ground::life(args, head.devices.iter().map(|device| device.name.as_str()));
-    let bench = Bench::new(args, life, (fills, copies), stop)?;
+    let bench = Bench::new(&args.wish(), life, (fills, copies), (Bar::on_stderr, stop))?;
     announce(args, &head, &cells, &bench);
     if let Some(copying) = &copying {
         output::note(&copying.announcement());
@@ -63,7 +66,7 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     };
     let mut workshop = ground::workshop(root, args, head, file)?;
     let copied = copying.as_ref().map_or(Bytes::new(0), Copying::needed);
-    let needed = bench.slice(args, copied);
+    let needed = args.slice.unwrap_or_else(|| slice(bench.size, copied));
     if let Err(failure) = ground::slices(&mut workshop, args, needed.get(), &bench.stop) {
         if known.is_none_or(|known| known.outcomes.is_empty()) {
             workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
@@ -224,7 +227,7 @@ impl Session<'_> {
         let (measured, trouble) = self.measure(cell)?;
         outcome.measured = measured;
         if let Some(trouble) = trouble {
-            return Err(trouble);
+            return Err(trouble.into());
         }
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
@@ -237,7 +240,8 @@ impl Session<'_> {
     fn settle(&self, outcome: &mut Outcome) -> Result<(), Failure> {
         let follow = &mut |action: &str, done: Option<f64>| {
             let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
-            self.bench.follow(&format!("waiting for the array: {action}{far}"))
+            Bar::on_stderr().name(&format!("waiting for the array: {action}{far}"));
+            if self.bench.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let is_settled = self.workshop.settle(!self.args.no_wait, follow);
         if self.bench.is_stopped() {
@@ -251,21 +255,21 @@ impl Session<'_> {
         let failed = |error: BuildError| ground::build_failure(&error);
         if cell.file_system != FileSystem::None {
             let point = self.workshop.names.mount_point();
-            let scene = self.bench.scene(&point)?;
+            let scene = scene::read(&point, None)?;
             let target = self.bench.scratch(Path::new(&point), &scene)?;
             return Ok(self.bench.all(&scene, &target));
         }
         match lab::top(cell) {
             On::Device(index) => {
                 let opened = self.workshop.open_slice(index).map_err(failed)?;
-                let scene = self.bench.scene(&self.workshop.names.device(index))?;
+                let scene = scene::read(&self.workshop.names.device(index), None)?;
                 let target = self.bench.fill(opened, &scene)?;
                 Ok(self.bench.all(&scene, &target))
             }
             on => {
                 let opened = self.workshop.open(on).map_err(failed)?;
                 let node = opened.path().display().to_string();
-                let scene = self.bench.scene(&node)?;
+                let scene = scene::read(&node, None)?;
                 let target = self.bench.fill(opened, &scene)?;
                 Ok(self.bench.all(&scene, &target))
             }

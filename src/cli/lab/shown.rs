@@ -1,12 +1,12 @@
 //! What a lab came to, as text, JSON or a page.
 
 use super::args::LabArgs;
-use crate::cli::bench::writes;
 use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_model::path::HopSpec;
 use narrows_report::lab::{DeviceFacts, LabReport, build, document};
 use narrows_session::lab::{Basis, Cell, Outcome};
+use narrows_session::writes;
 
 /// What is known so far.
 pub(super) struct Lab {

@@ -8,6 +8,7 @@ use crate::cli::output_args::OutputArgs;
 use crate::cli::sweep::Order;
 use crate::cli::values::{duration, size};
 use narrows_base::units::Bytes;
+use narrows_session::ladder::Ask;
 
 /// What `ladder` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -84,6 +85,21 @@ fn host(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err(format!("`{text}` is not a host name or address"))
+    }
+}
+
+impl LadderArgs {
+    /// What the climb is asked.
+    pub(super) const fn ask(&self) -> Ask {
+        Ask {
+            read: self.read,
+            write_scratch: self.write_scratch,
+            size: self.size,
+            max_writes: self.max_writes,
+            time: self.time,
+            warm_up: self.warm_up,
+            cpu_node: self.cpu_node,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::args::LadderArgs;
 use super::network;
-use super::runner::Runner;
+use crate::cli::bench::runner::Runner;
 use narrows_base::units::Bytes;
 use narrows_load::preset::LoadSpec;
 use narrows_machine::cipher;

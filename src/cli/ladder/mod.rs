@@ -4,23 +4,21 @@
 //! what joins them), judge, show. What cannot be opened is left out and named; an interrupt keeps what was measured.
 
 pub mod args;
-mod climb;
 mod legs;
 mod network;
-mod opened;
-mod runner;
-mod scratch;
 
 use args::LadderArgs;
-use climb::Climb;
-use opened::Opening;
-use runner::Runner;
 
+use super::bench::runner;
 use super::{Failure, output, scene, status, target};
+use narrows_base::units::peers::Peer;
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
+use narrows_report::bench::{Context, WritesView};
 use narrows_report::ladder::{self, About};
+use narrows_session::ladder::{self as climb, Climb, Opening};
+use narrows_session::measure::Command;
 use narrows_verdict::ladder::judge;
 
 /// Climbs the layers of a path and shows where its rate is lost.
@@ -38,11 +36,17 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         target::check_way(&scene.machine, &args.target, &scene.subject.path.asked)?;
     }
     let loads = loads(args)?;
-    let writes = scratch::writes(&scene, &layers, &loads, args)?;
-    let runner = Runner::new(&scene, args, writes)?;
-    let opened = Opening::of(&layers, args, &runner)?;
+    let (ask, ceiling) = (args.ask(), Context::new(&scene.subject, Peer::None).ceilings.write);
+    let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
+    let writes = climb::writes(&scene, &layers, &loads, ask, ceiling)?;
+    let writes = writes.map(|(writes, said)| {
+        output::note(&said);
+        writes
+    });
+    let runner = runner::begin(Command::Ladder, &scene, args.cpu_node, writes)?;
+    let opened = Opening::of(&layers, ask, &runner)?;
     if opened.is_empty() {
-        return Err(opened.failure(&args.target));
+        return Err(opened.failure(&args.target).into());
     }
     for (hop, reason) in opened.left_out() {
         output::note(&format!("narrows: {hop} is not measured: {reason}"));
@@ -51,7 +55,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     let mut ladders = Vec::new();
     let mut reason = None;
     for load in &loads {
-        let climb = Climb { scene: &scene, layers: &layers, opened: &opened, runner: &runner, args };
+        let climb = Climb { scene: &scene, layers: &layers, opened: &opened, runner: &runner, ask };
         let climbed = climb.up(load)?;
         let verdict = judge(&scene.machine, &climbed.rungs, &climbed.numa);
         reason = climbed.trouble;
@@ -65,7 +69,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         target: args.target.clone(),
         duration: args.time.into(),
         legs,
-        writes: runner.writes().map(|writes| writes.view(&scene.root)),
+        writes: runner.writes().map(|writes| WritesView::of(&writes.account(&scene.root))),
         left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
         reason,
     };

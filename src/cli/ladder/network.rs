@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::runner::Runner;
+use crate::cli::bench::runner::Runner;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::program;
 use narrows_machine::root::Root;
@@ -26,7 +26,7 @@ pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .filter(|_| !runner.is_stopped())
         .map(|(name, receiving)| {
             runner.progress.phase(name, Duration::from_secs(SECONDS));
-            match iperf(runner.root, peer, receiving) {
+            match iperf(runner.root(), peer, receiving) {
                 Ok(rate) => Leg::measured(LegKind::Network, name, 0, rate, "iperf3, one connection"),
                 Err(reason) => Leg::missing(LegKind::Network, name, reason),
             }

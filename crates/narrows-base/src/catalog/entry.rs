@@ -275,8 +275,6 @@ pub struct MediumClass {
     pub read_megabytes_per_second: f64,
     /// Sequential writes likewise.
     pub write_megabytes_per_second: f64,
-    /// Writes when the fast cache is full.
-    pub steady_write_megabytes_per_second: f64,
     /// Whether what is written is safe when the drive answers, so that a flush has nothing to wait for.
     #[serde(default)]
     pub power_loss_protection: bool,
@@ -336,9 +334,6 @@ pub struct Nic {
     /// The fastest InfiniBand generation of a port of the slowest card with this name or id, where they differ.
     #[serde(default)]
     pub slowest_infiniband: Option<String>,
-    /// Whether it or its driver merges received frames; `false` when each costs the processor.
-    #[serde(default = "yes")]
-    pub offloads: bool,
     /// Whether the source was checked.
     #[serde(default = "yes")]
     pub verified: bool,
@@ -361,33 +356,18 @@ pub struct Core {
     pub aes_cycles_per_round: Option<f64>,
     /// The speed of one core for kernel I/O, 1 = Xeon Gold 6342.
     pub speed: f64,
-    /// Memory channels of one socket.
-    #[serde(default)]
-    pub memory_channels: Option<u32>,
-    /// Millions of transfers a second of one channel.
-    #[serde(default)]
-    pub memory_megatransfers: Option<u32>,
     /// Max_Payload_Size of its root ports in bytes, where it is not the usual one.
     #[serde(default)]
     pub max_payload: Option<u64>,
     /// The size of completions in bytes, where it is not the usual one.
     #[serde(default)]
     pub completion: Option<u64>,
-    /// The widest vector extension: `sse2`, `avx2`, `avx512`, `neon`.
-    #[serde(default)]
-    pub vectors: Option<String>,
-    /// Whether it needs no retpolines against Spectre v2 (enhanced IBRS).
-    #[serde(default)]
-    pub enhanced_ibrs: bool,
     /// Whether it is that of a small board.
     #[serde(default)]
     pub embedded: bool,
     /// Whether it copies memory much slower than desktop cores, at a rate that is not known.
     #[serde(default)]
     pub slow_copy: bool,
-    /// Whether its root complex carries less than its links, by no known law.
-    #[serde(default)]
-    pub erratic_dma: bool,
     /// Whether the source states all of it.
     #[serde(default = "yes")]
     pub verified: bool,

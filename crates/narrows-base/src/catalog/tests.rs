@@ -360,8 +360,6 @@ fn every_class_card_and_core_is_sound() {
         assert!((0.5..30_000.0).contains(&class.read_microseconds), "{}", class.name);
         assert!((0.5..30_000.0).contains(&class.write_microseconds), "{}", class.name);
         assert!(class.read_iops >= 50.0 && class.write_iops >= 50.0, "{}", class.name);
-        let steady = class.steady_write_megabytes_per_second;
-        assert!((50.0..=class.write_megabytes_per_second).contains(&steady), "{}", class.name);
         assert_eq!(class.rated_drive_writes.is_none(), class.name == "ramdisk", "{}", class.name);
         assert_eq!(class.rated_drive_writes.is_some(), class.endurance_source.is_some(), "{}", class.name);
         let is_sensible = |writes: f64| (10.0..=200_000.0).contains(&writes);
@@ -385,15 +383,12 @@ fn every_class_card_and_core_is_sound() {
     for core in &cores {
         assert!((0.5..7.0).contains(&core.gigahertz) && (0.05..3.0).contains(&core.speed), "{}", core.name);
         assert!(core.aes_cycles_per_round.is_none_or(|cycles| (0.1..4.0).contains(&cycles)), "{}", core.name);
-        assert_eq!(core.memory_channels.is_some(), core.memory_megatransfers.is_some(), "{}", core.name);
         for word in &core.words {
             assert!(*word == word.to_lowercase() && seen.insert(word), "{}: `{word}`", core.name);
         }
         for size in core.max_payload.iter().chain(&core.completion) {
             assert!([64, 128, 256, 512].contains(size), "{}: {size}", core.name);
         }
-        let vectors = core.vectors.as_deref();
-        assert!(vectors.is_none_or(|it| ["sse2", "avx2", "avx512", "neon"].contains(&it)), "{}", core.name);
     }
 }
 

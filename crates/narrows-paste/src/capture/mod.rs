@@ -78,6 +78,21 @@ pub struct Part {
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.
 pub type Reader = fn(&Text) -> Part;
 
+/// One of the outputs of a family, such as those of nvme-cli: as a person calls it, whether a text may hold it, and what puts
+/// down what it tells and says whether it was there.
+type Output = (&'static str, fn(&str) -> bool, fn(&mut Machine, &Text) -> bool);
+
+/// Reads every output of a family in a text. The first that is there says what the text is.
+fn read_outputs(text: &Text, outputs: &[Output]) -> Part {
+    let mut part = Part { rank: Rank::Decoded, ..Part::default() };
+    for (kind, _, read) in outputs.iter().filter(|(_, may_be_in, _)| may_be_in(text.body())) {
+        if read(&mut part.machine, text) {
+            part.kind = part.kind.or(Some(kind));
+        }
+    }
+    part
+}
+
 /// Every reader, and what it understands, in the words of a hint.
 const READERS: &[(Reader, &str)] = &[
     (sysfs::read, "files of /sys and /proc as `grep .` prints them"),

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::measurement::Measurement;
+use narrows_session::runner::Aimed;
 
 /// The highest rate of a load at which a percentile of its latency stays within a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -38,6 +39,19 @@ impl AtTarget {
             latency_ns: None,
             missed_at_iops: None,
             reason: None,
+        }
+    }
+
+    /// What was found of a load.
+    pub fn found(target: &LatencyTarget, load: &str, found: Aimed) -> Self {
+        Self {
+            target: target.clone(),
+            load: load.to_owned(),
+            iops: found.iops,
+            bytes_per_second: found.bytes_per_second,
+            latency_ns: found.latency,
+            missed_at_iops: found.missed_at,
+            reason: found.why,
         }
     }
 

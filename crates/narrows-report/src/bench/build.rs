@@ -141,7 +141,7 @@ pub fn of_load(
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
     let trim = measurement.workload.trims().then(|| context.trims(&measurement.discards, ci95, mixed));
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
-    let trusted = if about.failed.is_some() { Some(false) } else { trusted(subject, verdict) };
+    let trusted = if about.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
     let mut missing = Vec::new();
     if trusted.is_none() {
         missing.push("trusted: this run was not judged");
@@ -294,19 +294,6 @@ pub fn report(
         complete: false,
         reason: Some("not all tests have run yet".to_owned()),
     }
-}
-
-/// Whether to believe a run: it must be trusted in each direction that it has. `None` when it was not judged.
-pub fn trusted(subject: &Subject, verdict: &Verdict) -> Option<bool> {
-    let hop = subject.path.hops.first()?;
-    let path = verdict.paths.first()?;
-    let judged: Vec<bool> = subject
-        .runs
-        .iter()
-        .filter_map(|run| path.measured.get(&(hop.id.clone(), run.direction)))
-        .map(|measured| measured.trusted)
-        .collect();
-    (!judged.is_empty()).then(|| judged.iter().all(|trusted| *trusted))
 }
 
 /// Whether a finding says something of the run rather than of the path, which `narrows check` is for.

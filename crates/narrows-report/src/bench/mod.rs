@@ -15,7 +15,7 @@ mod text;
 pub(crate) mod writes;
 
 pub use at_target::AtTarget;
-pub use build::{About, Context, checks, not_begun, of_load, of_scan, report, trusted};
+pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
 

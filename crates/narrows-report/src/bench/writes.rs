@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 use crate::document::Blocks;
 use crate::text::Tone;
 use narrows_base::units::{Bytes, Nanos, human};
+use narrows_session::runner::Allowed;
+use narrows_session::writes::{Account, Before, Estimated};
 
 /// What may be and was written.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,6 +47,42 @@ pub struct WritesView {
     pub reason: Option<String>,
 }
 
+impl WritesView {
+    /// What a run may write and has written, and why what is not known of it is not.
+    pub fn of(account: &Account) -> Self {
+        let (life, class) = (account.life, account.life.and_then(|life| life.class));
+        let why = [
+            (account.expected.is_none(), "expected_bytes: the path's ceiling is not known"),
+            (life.is_none(), "rated_life_bytes, limit_of_rated_life: the drive's endurance is not known"),
+            (life.is_some() && class.is_none(), "rated_life_class: the life is that of the model"),
+            (account.device_written.is_none(), "device_written_bytes: no device of the path is looked at"),
+            (account.estimate.is_none() && !account.is_planned, "estimate: less than 256 MiB were written"),
+            (account.is_planned, "estimate: every byte was planned before the first"),
+        ];
+        let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
+        Self {
+            limit_bytes: account.limit,
+            limit_is_asked: Some(account.limit_is_asked),
+            device_limit_bytes: Some(account.device_limit),
+            written_bytes: account.written,
+            device_written_bytes: account.device_written,
+            expected_bytes: account.expected,
+            rated_life_bytes: life.map(|life| life.rated),
+            rated_life_class: class.map(str::to_owned),
+            limit_of_rated_life: account.limit_of_life,
+            limit_reached: account.limit_reached,
+            compressible_percent: account.compressible_percent,
+            estimate: account.estimate.as_ref().map(EstimateView::of),
+            reason: (!why.is_empty()).then(|| why.join("; ")),
+        }
+    }
+
+    /// What counts for a run that goes on with this one.
+    pub const fn before(&self) -> Before {
+        Before { limit: self.limit_bytes, limit_is_asked: self.limit_is_asked, written: self.written_bytes }
+    }
+}
+
 /// What a run was thought to take, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct EstimateView {
@@ -63,6 +101,19 @@ pub struct EstimateView {
     pub is_held: bool,
 }
 
+impl EstimateView {
+    fn of(estimated: &Estimated) -> Self {
+        Self {
+            after_bytes: estimated.after,
+            bytes: estimated.bytes,
+            time_ns: estimated.time.into(),
+            actual_bytes: estimated.actual_bytes,
+            actual_time_ns: estimated.actual_time.into(),
+            is_held: estimated.is_held,
+        }
+    }
+}
+
 /// What a test that writes might write.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AllowanceView {
@@ -76,6 +127,18 @@ pub struct AllowanceView {
     /// whole run kept it from more (`--max-time` lifts that).
     #[serde(default)]
     pub needed_max_writes_bytes: Option<Bytes>,
+}
+
+impl AllowanceView {
+    /// What came of what a test might write.
+    pub const fn of(allowed: &Allowed) -> Self {
+        Self {
+            bytes: allowed.bytes,
+            written_bytes: allowed.written,
+            ended_test: allowed.ended_test,
+            needed_max_writes_bytes: allowed.needed,
+        }
+    }
 }
 
 /// What was written, in words.

@@ -30,7 +30,7 @@ mod step;
 mod tool;
 mod trust;
 mod undo;
-mod usage;
+
 mod watch;
 
 pub use build::{BuildError, Workshop};
@@ -48,4 +48,3 @@ pub use step::{Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use trust::Untrusted;
 pub use undo::{UndoError, Undone, undo};
-pub use usage::{of as usage_of, watch as watch_usage};

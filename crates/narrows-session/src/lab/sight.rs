@@ -9,7 +9,7 @@ use super::names::{Names, node, partition};
 use super::place::Place;
 use super::slice::{Counters, Known, Moment};
 use super::step::On;
-use super::usage;
+use crate::guard::usage;
 use narrows_base::units::Bytes;
 use narrows_machine::block::{DmKind, DmTarget, dm_targets};
 use narrows_machine::root::Root;

@@ -10,6 +10,7 @@ mod copying;
 mod engine;
 mod evidence;
 mod follow;
+mod more;
 mod processors;
 mod session;
 #[cfg(test)]
@@ -24,7 +25,10 @@ pub use copying::{Copied, copy};
 pub use engine::{Engine, Kernel};
 pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};
+pub use more::{More, collect};
 pub use processors::Processors;
 pub use session::{Asked, Seen, Session, seed};
-pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady};
+#[cfg(test)]
+pub(crate) use timing::UNTIL_KNOWN;
+pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};
 pub use together::at_once;

@@ -1,6 +1,7 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
 mod copying;
+mod more;
 mod rounds;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,5 +1,6 @@
 //! How long tests run, and when rounds of a test agree.
 
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use narrows_base::units::BytesPerSec;
@@ -64,31 +65,89 @@ pub fn is_steady(rounds: &[BytesPerSec]) -> bool {
         .is_some_and(|test| test.steady)
 }
 
+/// Repeats a test until its last rounds agree, or [`MOST_ROUNDS`] were run: the `rate` of each round, and the last one. `once`
+/// runs the round of this number, from 1 on; what it breaks off with is the last round, and `None` is no round.
+///
+/// # Errors
+/// What `once` fails with.
+pub fn rounds<O, E>(
+    once: &mut dyn FnMut(usize) -> Result<ControlFlow<Option<O>, O>, E>,
+    rate: impl Fn(&O) -> BytesPerSec,
+) -> Result<(Vec<BytesPerSec>, Option<O>), E> {
+    let (mut rates, mut last) = (Vec::new(), None);
+    while rates.len() < MOST_ROUNDS as usize && !is_steady(&rates) {
+        let (one, is_last) = match once(rates.len() + 1)? {
+            ControlFlow::Continue(one) => (Some(one), false),
+            ControlFlow::Break(one) => (one, true),
+        };
+        if let Some(one) = one {
+            rates.push(rate(&one));
+            last = Some(one);
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok((rates, last))
+}
+
+/// Until the rate is known, in tests.
+#[cfg(test)]
+pub(crate) const UNTIL_KNOWN: Timing = Timing {
+    stop: StopRule::Precision,
+    precision: 0.02,
+    max_time: Duration::from_secs(30),
+    fixed: None,
+    warm_up: Duration::ZERO,
+};
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_load::stats::Decision;
 
-    const TIMING: Timing = Timing {
-        stop: StopRule::Precision,
-        precision: 0.02,
-        max_time: Duration::from_secs(30),
-        fixed: None,
-        warm_up: Duration::ZERO,
-    };
-
     #[test]
     fn the_time_alone_decides_where_it_was_asked_for() {
         let rates = [BytesPerSec::from_mb(100.0); 100];
         let decision = |timing: Timing| timing.judge(&rates).map(|outlook| outlook.decision);
-        assert_eq!(decision(TIMING), Some(Decision::Stop));
-        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }), None);
-        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..TIMING }), None);
+        assert_eq!(decision(UNTIL_KNOWN), Some(Decision::Stop));
+        assert_eq!(decision(Timing { fixed: Some(Duration::from_secs(9)), ..UNTIL_KNOWN }), None);
+        assert_eq!(decision(Timing { stop: StopRule::Seconds(3), ..UNTIL_KNOWN }), None);
         assert_eq!(
-            Timing { fixed: Some(Duration::from_secs(9)), ..TIMING }.longest(),
+            Timing { fixed: Some(Duration::from_secs(9)), ..UNTIL_KNOWN }.longest(),
             Duration::from_secs(9)
         );
-        assert_eq!(Timing { stop: StopRule::Seconds(3), ..TIMING }.longest(), Duration::from_secs(3));
+        assert_eq!(Timing { stop: StopRule::Seconds(3), ..UNTIL_KNOWN }.longest(), Duration::from_secs(3));
+    }
+
+    /// How many rounds come of one that gives these rates in turn, and the rate of the last.
+    fn repeated(mb: &dyn Fn(usize) -> ControlFlow<Option<f64>, f64>) -> (usize, Option<f64>) {
+        let once = &mut |number| Ok::<_, ()>(mb(number));
+        let (rates, last) = rounds(once, |mb| BytesPerSec::from_mb(*mb)).expect("no round fails");
+        (rates.len(), last)
+    }
+
+    #[test]
+    fn rounds_go_on_until_five_agree_and_no_longer_than_25() {
+        assert_eq!(repeated(&|_| ControlFlow::Continue(100.0)), (5, Some(100.0)));
+        assert_eq!(
+            repeated(&|at| ControlFlow::Continue(if at < 3 { 500.0 } else { 100.0 })),
+            (7, Some(100.0))
+        );
+        let rising = |at: usize| ControlFlow::Continue(100.0 * 1.3_f64.powi(at as i32));
+        assert_eq!(repeated(&rising).0, 25);
+    }
+
+    #[test]
+    fn what_breaks_rounds_off_is_the_last_or_none() {
+        let ends = |kept: Option<f64>| {
+            repeated(&move |at| if at == 3 { ControlFlow::Break(kept) } else { ControlFlow::Continue(9.0) })
+        };
+        assert_eq!((ends(Some(4.0)), ends(None)), ((3, Some(4.0)), (2, Some(9.0))));
+        assert_eq!(repeated(&|_| ControlFlow::Break(None)), (0, None));
+        let fails =
+            rounds(&mut |_| Err::<ControlFlow<Option<f64>, f64>, _>("gone"), |mb| BytesPerSec::from_mb(*mb));
+        assert_eq!(fails, Err("gone"));
     }
 
     #[test]

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::super::args::{BenchArgs, EngineName};
-use super::super::writes::whole_gib;
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::qualify::{LEAST, Plan};
+use narrows_session::writes::whole_gib;
 
 /// How long a drive is left alone, unless --rest says so.
 const REST: Duration = Duration::from_secs(60);

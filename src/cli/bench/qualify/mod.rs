@@ -8,20 +8,21 @@ mod parts;
 mod said;
 
 use super::args::BenchArgs;
-use super::ground;
 use super::place;
-use super::runner::Runner;
-use super::writes::{Life, Wanted, Writes};
-use crate::cli::{Failure, output, scene, status};
+use super::runner;
+use crate::cli::{Failure, guard, output, scene, status};
 use asked::Asked;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{self, Preset, StopRule};
 use narrows_load::qualify::Plan;
 use narrows_report::bench::qualify::{QualifyView, in_words};
-use narrows_report::bench::{self, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView};
+use narrows_report::bench::{
+    self, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView, WritesView,
+};
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
 use narrows_session::scene::Scene;
+use narrows_session::writes::{Life, Wanted, Writes};
 use parts::Parts;
 
 /// The name of the preset.
@@ -64,18 +65,19 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     })?
     .planned(plan.most(), asked.compressible);
     said::announce(name, &plan, Life::of_path(&scene.subject.path), ceiling);
-    let runner = Runner::new(Command::Bench, &scene, node, Some(writes))?.polling(args.common.poll);
-    let opened = ground::open_blank(name, own, plan.region, &runner)?;
+    let runner = runner::begin(Command::Bench, &scene, node, Some(writes))?.polling(args.common.poll);
+    let writable = guard::open_for_writing(runner.root(), name, own, plan.region, runner.session.stop())?;
+    let opened = runner.leave_blank(writable, plan.region)?;
     let mut parts = Parts::new(&scene, &runner, &opened, &context, (&preset, &asked), plan.clone());
     parts.all(&timing);
     // Whatever came of the parts.
-    let uncleared = ground::clear(&opened, &runner).err();
+    let uncleared = runner::clear(&opened, &runner).err();
     let trouble = parts.trouble.take();
     let settings = settings(args, &timing);
     let report = report(&scene, (&preset, &context, &plan), settings, parts);
-    let writes = runner.writes().map(|writes| writes.view(runner.root()));
+    let writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
     let report = BenchReport { writes, ..report };
-    let trouble = ground::with(trouble, uncleared);
+    let trouble = runner::with(trouble, uncleared);
     drop(runner);
     output::report(&report, &args.common.output, bench::document)?;
     if let Some(trouble) = trouble {

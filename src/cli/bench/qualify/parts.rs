@@ -1,16 +1,16 @@
 //! The parts of a qualification, one after another.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::super::failed;
-use super::super::outcome::Outcome;
 use super::super::runner::Runner;
 use super::asked::Asked;
 use super::said;
 use crate::cli::{Failure, output};
-use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_base::units::Bytes;
 use narrows_load::error::LoadError;
 use narrows_load::guard::Budget;
 use narrows_load::measurement::{Measurement, Pattern};
@@ -23,7 +23,8 @@ use narrows_report::bench::qualify::{
     PartView, QualifyView, RecoveryView, SteadyView, WriteAmplification, in_words,
 };
 use narrows_report::bench::{self, Context, TestResult};
-use narrows_session::measure::{MOST_ROUNDS, Timing, is_steady};
+use narrows_session::measure::{Timing, is_steady, rounds};
+use narrows_session::runner::Outcome;
 use narrows_session::scene::{self, Scene};
 use narrows_verdict::{self as verdict, Code};
 
@@ -171,20 +172,20 @@ impl<'a> Parts<'a> {
         let load = self.load(Pattern::Random, 4, 32, 100);
         let timing = Timing::exactly(self.asked.round, Duration::ZERO);
         let (medium, before) = (self.medium_written(), budget.spent());
-        let mut rounds: Vec<BytesPerSec> = Vec::new();
-        let mut last: Option<Outcome> = None;
-        while rounds.len() < MOST_ROUNDS as usize && !is_steady(&rounds) && !budget.is_exhausted() {
-            self.runner.progress.name(&format!("random writes, round {}", rounds.len() + 1));
+        let once = &mut |number| -> Result<_, End> {
+            if budget.is_exhausted() {
+                return Ok(ControlFlow::Break(None));
+            }
+            self.runner.progress.name(&format!("random writes, round {number}"));
             let outcome = self.ran(&load, "random writes", &timing, Some(budget))?;
             // A round that its budget ended is no round.
-            if budget.is_exhausted()
-                && outcome.measurement.elapsed_ns.duration() < self.asked.round.mul_f64(0.9)
-            {
-                break;
-            }
-            rounds.push(outcome.measurement.bytes_per_second);
-            last = Some(outcome);
-        }
+            let is_short = outcome.measurement.elapsed_ns.duration() < self.asked.round.mul_f64(0.9);
+            Ok(match budget.is_exhausted() && is_short {
+                true => ControlFlow::Break(None),
+                false => ControlFlow::Continue(outcome),
+            })
+        };
+        let (rounds, last) = rounds(once, |outcome: &Outcome| outcome.measurement.bytes_per_second)?;
         self.view.write_amplification = self.amplification(medium, budget.spent().saturating_sub(before));
         let is_steady = is_steady(&rounds);
         if let Some(mut outcome) = last {
@@ -235,7 +236,7 @@ impl<'a> Parts<'a> {
         };
         let load = self.load(Pattern::Random, 4, 32, 30);
         match self.runner.aimed(&target, &load, self.target, &free, Some(budget)) {
-            Ok(found) => self.view.at_target = Some(found),
+            Ok(found) => self.view.at_target = Some(bench::AtTarget::found(&target, &name(&load), found)),
             Err(error) => return Err(self.failed("rate at the latency target", &load, &error)),
         }
         Ok(())
@@ -361,7 +362,7 @@ impl<'a> Parts<'a> {
             fio_command: self.command(&test),
             ended: outcome.ended,
             rounds: outcome.rounds,
-            allowance: outcome.allowance,
+            allowance: outcome.allowance.as_ref().map(bench::AllowanceView::of),
             failed: outcome.measurement.failure.as_ref().map(view),
         };
         let result =

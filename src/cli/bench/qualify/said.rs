@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::super::writes::{Life, whole_gib};
 use crate::cli::output;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::guard::Budget;
 use narrows_load::qualify::{Part, Plan};
 use narrows_report::bench::qualify::in_words;
+use narrows_session::writes::{Life, whole_gib};
 
 /// Says the bytes of each part, what they cost of the drive's life, and how long they take at the least.
 pub(super) fn announce(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<BytesPerSec>) {

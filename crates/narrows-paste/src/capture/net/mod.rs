@@ -8,36 +8,29 @@ mod nvidia;
 mod topology;
 
 use super::device::learn;
-use super::{Part, Rank, Text};
+use super::{Output, Part, Text, read_outputs};
 use narrows_machine::Machine;
 use narrows_machine::nic::Nic;
 
+const OUTPUTS: [Output; 5] = [
+    ("ip link", |body| body.contains(" mtu "), ip::read),
+    ("ethtool", |body| body.contains("Settings for ") || body.contains("bus-info:"), ethtool::read),
+    (
+        "ibstat",
+        |body| body.contains("Port 1") || body.contains("Infiniband device") || body.contains("port 1"),
+        ib::read,
+    ),
+    ("nvidia-smi", |body| body.contains("PCIe Generation") || body.contains("NVIDIA-SMI"), nvidia::read),
+    (
+        "nvidia-smi topo -m",
+        |body| body.contains("CPU Affinity"),
+        |machine, text| topology::read(&mut machine.affinities, text),
+    ),
+];
+
 /// Reads every output of these in a text.
 pub fn read(text: &Text) -> Part {
-    let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
-    let machine = &mut part.machine;
-    let mut note = |found: bool, kind: &'static str| {
-        if found && part.kind.is_none() {
-            part.kind = Some(kind);
-        }
-    };
-    if body.contains(" mtu ") {
-        note(ip::read(machine, text), "ip link");
-    }
-    if body.contains("Settings for ") || body.contains("bus-info:") {
-        note(ethtool::read(machine, text), "ethtool");
-    }
-    if body.contains("Port 1") || body.contains("Infiniband device") || body.contains("port 1") {
-        note(ib::read(machine, text), "ibstat");
-    }
-    if body.contains("PCIe Generation") || body.contains("NVIDIA-SMI") {
-        note(nvidia::read(machine, text), "nvidia-smi");
-    }
-    if body.contains("CPU Affinity") {
-        note(topology::read(&mut machine.affinities, text), "nvidia-smi topo -m");
-    }
-    part
+    read_outputs(text, &OUTPUTS)
 }
 
 /// The interface of this name, made if need be. `None` for what can be no name (kernel `include/uapi/linux/if.h`,

@@ -8,42 +8,40 @@ mod smart_log;
 mod subsystem;
 
 use super::device::{device, is_kernel_name, learn};
-use super::{Part, Rank, Text};
+use super::{Output, Part, Text, read_outputs};
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::block::nvme::fabric_option;
 use narrows_machine::block::{BlockKind, NvmeFabric, Remote, Transport};
 
+const OUTPUTS: [Output; 6] = [
+    (
+        "nvme list",
+        |body| body.contains("/dev/nvme") && body.contains("Model") || body.contains("TxPort"),
+        list::read,
+    ),
+    ("nvme list-subsys", |body| body.contains("+- nvme"), subsystem::read),
+    (
+        "nvme list -o json",
+        |body| {
+            body.contains("\"DevicePath\"")
+                || body.contains("\"Controllers\"")
+                || body.contains("\"Subsystems\"")
+        },
+        json::read,
+    ),
+    (
+        "nvme id-ctrl",
+        |body| body.contains("oncs ") || body.contains("NVME Identify Controller"),
+        identify::read,
+    ),
+    ("nvme smart-log", |body| body.contains("Smart Log for NVME"), smart_log::read),
+    ("nvme smart-log -o json", |body| body.contains("\"critical_warning\""), smart_log::read_json),
+];
+
 /// Reads every output of nvme-cli in a text.
 pub fn read(text: &Text) -> Part {
-    let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
-    let machine = &mut part.machine;
-    let mut note = |found: bool, kind: &'static str| {
-        if found && part.kind.is_none() {
-            part.kind = Some(kind);
-        }
-    };
-    if body.contains("/dev/nvme") && body.contains("Model") || body.contains("TxPort") {
-        note(list::read(machine, text), "nvme list");
-    }
-    if body.contains("+- nvme") {
-        note(subsystem::read(machine, text), "nvme list-subsys");
-    }
-    if body.contains("\"DevicePath\"") || body.contains("\"Controllers\"") || body.contains("\"Subsystems\"")
-    {
-        note(json::read(machine, text), "nvme list -o json");
-    }
-    if body.contains("oncs ") || body.contains("NVME Identify Controller") {
-        note(identify::read(machine, text), "nvme id-ctrl");
-    }
-    if body.contains("Smart Log for NVME") {
-        note(smart_log::read(machine, text), "nvme smart-log");
-    }
-    if body.contains("\"critical_warning\"") {
-        note(smart_log::read_json(machine, text), "nvme smart-log -o json");
-    }
-    part
+    read_outputs(text, &OUTPUTS)
 }
 
 /// What names a namespace and what carries it.

@@ -4,33 +4,41 @@ mod datasets;
 mod list;
 mod status;
 
-use super::{Part, Rank, Text};
+use super::{Output, Part, Text, read_outputs};
 use narrows_machine::zfs::ZfsPool;
+
+const OUTPUTS: [Output; 3] = [
+    (
+        "zpool status",
+        |body| body.contains("pool: ") && body.contains("CKSUM"),
+        |machine, text| {
+            machine.zfs = status::read(text);
+            !machine.zfs.is_empty()
+        },
+    ),
+    (
+        "zpool list",
+        |body| body.contains("HEALTH") || body.contains("ONLINE\t"),
+        |machine, text| {
+            let listed = list::read(text);
+            let is_there = !listed.is_empty();
+            add(&mut machine.zfs, listed);
+            is_there
+        },
+    ),
+    (
+        "zfs list",
+        |body| body.contains("MOUNTPOINT") || body.contains("\t/"),
+        |machine, text| {
+            machine.mounts = datasets::read(text);
+            !machine.mounts.is_empty()
+        },
+    ),
+];
 
 /// Reads every pool and file system in a text.
 pub fn read(text: &Text) -> Part {
-    let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
-    let machine = &mut part.machine;
-    let mut note = |found: bool, kind: &'static str| {
-        if found && part.kind.is_none() {
-            part.kind = Some(kind);
-        }
-    };
-    if body.contains("pool: ") && body.contains("CKSUM") {
-        machine.zfs = status::read(text);
-        note(!machine.zfs.is_empty(), "zpool status");
-    }
-    if body.contains("HEALTH") || body.contains("ONLINE\t") {
-        let listed = list::read(text);
-        note(!listed.is_empty(), "zpool list");
-        add(&mut machine.zfs, listed);
-    }
-    if body.contains("MOUNTPOINT") || body.contains("\t/") {
-        machine.mounts = datasets::read(text);
-        note(!machine.mounts.is_empty(), "zfs list");
-    }
-    part
+    read_outputs(text, &OUTPUTS)
 }
 
 /// Adds what a list says of pools whose status did not.

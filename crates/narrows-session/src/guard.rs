@@ -1,0 +1,318 @@
+//! May narrows write to this device? Reads who uses it, examines it and all that belongs to it, and has the guard of
+//! `narrows-load` decide; opens it for writing only with what that permits.
+//!
+//! The order is the whole point: the device is opened for reading first (while it is open, its number belongs to it), then it is
+//! read who uses it, then it is looked whether it answers, then it is examined and decided. Only a permit opens it for
+//! writing, and then it is looked once more who uses it.
+
+pub(crate) mod usage;
+
+use std::ops::ControlFlow;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::scene;
+use narrows_base::units::Bytes;
+use narrows_load::guard::{
+    self, Cleaned, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Step, Usage,
+    WritableDevice, WriteError,
+};
+use narrows_load::{LoadError, owned};
+use narrows_machine::root::Root;
+use narrows_machine::usage::number;
+pub use usage::watch as watch_usage;
+
+/// How long a process may have a device open that only looks at it.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// Why devices did not answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Silence {
+    /// Reading this one did not end.
+    Of(String),
+    /// Somebody wanted to stop before all had answered.
+    Interrupted,
+}
+
+/// Why a device is not written to.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWritable {
+    /// Something speaks against it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It cannot be opened or read.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Somebody wanted to stop.
+    #[error("interrupted while a device was waited for")]
+    Interrupted,
+}
+
+impl From<WriteError> for NotWritable {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Open(error) => Self::Load(error),
+            WriteError::Refused(refusal) => Self::Refused(refusal),
+        }
+    }
+}
+
+/// What was decided of a device.
+#[derive(Debug)]
+pub struct Decision {
+    /// Its size.
+    pub size: Bytes,
+    /// The devices that were examined.
+    pub examined: Vec<String>,
+    /// What permits to open it for writing, or what speaks against that.
+    pub permit: Result<Permit, Refusal>,
+    /// What names it, whether that was typed or not.
+    pub identity: Option<String>,
+}
+
+/// Whether nothing but what was typed speaks against it, so that a search for data tells more.
+pub fn is_about_naming(reasons: &[Reason]) -> bool {
+    let is_naming = |reason: &Reason| {
+        matches!(reason, Reason::NotNamed { .. } | Reason::OtherNamed { .. } | Reason::NoIdentity)
+    };
+    reasons.iter().all(is_naming)
+}
+
+/// Who asks about a device of a machine.
+#[derive(Clone, Copy)]
+pub struct Guard<'a> {
+    /// Where facts are read.
+    pub root: &'a Root,
+    /// The kernel name of the device.
+    pub name: &'a str,
+    /// Has devices read by somebody who may wait for ever, and says which did not answer; `None` when all did.
+    pub silent: &'a dyn Fn(&[String]) -> Option<Silence>,
+}
+
+impl Guard<'_> {
+    /// Opens the device, reads who uses it, examines it and all that belongs to it, and decides. `own` is what the user typed
+    /// to name it.
+    ///
+    /// # Errors
+    /// There is no such device, it cannot be opened, or somebody wants to stop.
+    pub fn decide(&self, own: Option<&str>) -> Result<Decision, NotWritable> {
+        // The handle comes first: while it is open, the number belongs to this device.
+        let device = open(self.name)?;
+        let usage = self.settled_usage();
+        let examined: Vec<Examined> = match self.silence(&usage)? {
+            None => usage.family.iter().map(|member| self.examine(member, &device)).collect(),
+            Some(silence) => silence,
+        };
+        let size = device.size();
+        let permit = guard::decide(device, &usage, &examined, own);
+        let examined = examined.into_iter().map(|examined| examined.device).collect();
+        let identity = usage.identity.map(|identity| identity.text);
+        Ok(Decision { size, examined, permit, identity })
+    }
+
+    /// Opens the device for writing, exclusively, if everything permits it: `size` bytes of it, or as many as there are between
+    /// its ends. `watch` is told the size of the device and what is done to it; it breaks the search off by answering
+    /// [`ControlFlow::Break`].
+    ///
+    /// # Errors
+    /// Everything that speaks against it.
+    pub fn open_for_writing(
+        &self,
+        own: &str,
+        size: Bytes,
+        watch: &mut dyn FnMut(Bytes, Step) -> ControlFlow<()>,
+    ) -> Result<WritableDevice, NotWritable> {
+        let Decision { size: whole, permit, .. } = self.decide(Some(own))?;
+        let permit = permit?;
+        // A device that is too small is refused as such.
+        let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
+        let opened = guard::open_for_writing(permit, region, &mut |step| watch(whole, step))?;
+        self.still_unused()?;
+        Ok(opened)
+    }
+
+    /// Whether the device may be written; the same as [`open_for_writing`](Self::open_for_writing), which is not done.
+    ///
+    /// # Errors
+    /// Everything that speaks against it.
+    pub fn check(&self, own: Option<&str>) -> Result<(), NotWritable> {
+        Ok(self.decide(own)?.permit.map(drop)?)
+    }
+
+    /// Searches the device for data, through a handle that nobody else can claim it beside: what was searched, and what
+    /// speaks against writing to it.
+    ///
+    /// # Errors
+    /// It cannot be opened or read.
+    pub fn search(
+        &self,
+        identity: Option<&str>,
+        watch: &mut dyn FnMut(Bytes, Step) -> ControlFlow<()>,
+    ) -> Result<(Searched, Vec<Reason>), LoadError> {
+        let device = open(self.name)?;
+        let size = device.size();
+        guard::search_device(&device, self.name, identity, &mut |step| watch(size, step))
+    }
+
+    /// Clears what a killed run of ours left on the device: the size of the device, and what came of it.
+    ///
+    /// # Errors
+    /// Somebody uses the device, it was not named, it does not answer, or a read or write fails.
+    pub fn clean(
+        &self,
+        own: Option<&str>,
+        watch: &mut dyn FnMut(Bytes, Step) -> ControlFlow<()>,
+    ) -> Result<(Bytes, Cleaned), NotWritable> {
+        let device = open(self.name)?;
+        let usage = self.settled_usage();
+        let size = device.size();
+        // What does not answer is named; what is suspended is a user of the device, and refused as such.
+        if let Some([silent]) = self.silence(&usage)?.as_deref()
+            && let Some(error) = silent.unreadable.clone()
+        {
+            let reasons = vec![Reason::Unreadable { device: silent.device.clone(), error }];
+            return Err(Refusal { device: self.name.to_owned(), reasons }.into());
+        }
+        let permit = guard::decide_to_clean(device, &usage, own)?;
+        Ok((size, guard::clean(permit, &mut |step| watch(size, step))?))
+    }
+
+    /// Looks once more who uses the device, now that nobody can claim it: the search may have taken two minutes, in which others
+    /// who claim nothing may have opened it.
+    fn still_unused(&self) -> Result<(), Refusal> {
+        let usage = self.settled();
+        let unseen = usage.unseen.into_iter().map(|what| Reason::Unseen { what });
+        let reasons: Vec<Reason> = usage.uses.into_iter().map(Reason::InUse).chain(unseen).collect();
+        if reasons.is_empty() {
+            return Ok(());
+        }
+        Err(Refusal { device: self.name.to_owned(), reasons })
+    }
+
+    /// What speaks against reading the family at all: a mapping that is suspended, or a device that does not answer. Whoever
+    /// reads either waits for it, and nobody can end that.
+    fn silence(&self, usage: &Usage) -> Result<Option<Vec<Examined>>, NotWritable> {
+        if !usage.is_readable() {
+            return Ok(Some(Vec::new()));
+        }
+        match (self.silent)(&usage.family) {
+            None => Ok(None),
+            Some(Silence::Of(name)) => {
+                Ok(Some(vec![unreadable(&name, "it does not answer: a read does not end".to_owned())]))
+            }
+            Some(Silence::Interrupted) => Err(NotWritable::Interrupted),
+        }
+    }
+
+    /// Who uses the device, and, where nobody is found, who reads or writes it within a second.
+    fn settled_usage(&self) -> Usage {
+        let mut usage = self.settled();
+        usage::watch(self.root, &mut usage);
+        usage
+    }
+
+    /// Who uses the device for longer than a look at it takes: udev, and tools that search for a free device, open each that
+    /// is new and close it at once.
+    fn settled(&self) -> Usage {
+        let begin = Instant::now();
+        loop {
+            let usage = usage::of(self.root, self.name);
+            if !usage.may_pass() || begin.elapsed() > GLANCE {
+                return usage;
+            }
+            thread::sleep(GLANCE / 20);
+        }
+    }
+
+    /// Examines one member of the family; `device` is the one that was asked about and is open already.
+    fn examine(&self, member: &str, device: &Device) -> Examined {
+        if member == self.name {
+            return guard::examine(member, device);
+        }
+        let failed = |error: String| unreadable(member, error);
+        match open(member) {
+            Ok(opened) if number(self.root, member).get() == Some(opened.number()) => {
+                guard::examine(member, &opened)
+            }
+            Ok(opened) => failed(format!("`{}` is another device", opened.path().display())),
+            Err(error) => failed(error.to_string()),
+        }
+    }
+}
+
+fn unreadable(member: &str, error: String) -> Examined {
+    Examined { device: member.to_owned(), signatures: Vec::new(), looks: None, unreadable: Some(error) }
+}
+
+/// Opens a device by its kernel name for reading.
+///
+/// # Errors
+/// There is none, or it cannot be opened.
+pub fn open(name: &str) -> Result<Device, LoadError> {
+    Device::open(&scene::device(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_load::guard::{Use, UseKind};
+    use narrows_machine::tree::Tree;
+    use std::cell::Cell;
+
+    fn usage(uses: Vec<Use>) -> Usage {
+        Usage { device: "sdx".to_owned(), family: vec!["sdx".to_owned()], uses, ..Usage::default() }
+    }
+
+    fn used(kind: UseKind) -> Use {
+        Use { device: "sdx".to_owned(), kind, by: "/srv".to_owned() }
+    }
+
+    #[test]
+    fn what_cannot_be_read_without_waiting_for_ever_is_not_read_and_named_where_it_does_not_answer() {
+        let root = Root::from_tree(Tree::new());
+        let asked = Cell::new(0);
+        let of = |usage: &Usage, answer: Option<Silence>| {
+            let silent = |_: &[String]| {
+                asked.set(asked.get() + 1);
+                answer.clone()
+            };
+            Guard { root: &root, name: "sdx", silent: &silent }.silence(usage)
+        };
+        let suspended = usage(vec![used(UseKind::Suspended)]);
+        assert_eq!(of(&suspended, None).expect("decided").map(|examined| examined.len()), Some(0));
+        assert_eq!(asked.get(), 0, "a child that reads it would wait, too");
+        assert!(of(&usage(Vec::new()), None).expect("decided").is_none(), "all answered");
+        let silent = of(&usage(Vec::new()), Some(Silence::Of("sdx1".to_owned()))).expect("decided");
+        let silent = silent.expect("one did not answer");
+        assert_eq!(silent.len(), 1);
+        assert_eq!(silent[0].device, "sdx1");
+        assert_eq!(silent[0].unreadable.as_deref(), Some("it does not answer: a read does not end"));
+        let stopped = of(&usage(Vec::new()), Some(Silence::Interrupted));
+        assert!(matches!(stopped, Err(NotWritable::Interrupted)));
+    }
+
+    #[test]
+    fn without_a_device_nothing_is_asked_decided_or_opened() {
+        let root = Root::from_tree(Tree::new());
+        let silent = |_: &[String]| -> Option<Silence> { panic!("no device was opened yet") };
+        let guard = Guard { root: &root, name: "narrows-no-such-device", silent: &silent };
+        let watch: &mut dyn FnMut(Bytes, Step) -> ControlFlow<()> =
+            &mut |_, _| panic!("nothing may be done to a device that was not decided on");
+        assert!(matches!(guard.check(None), Err(NotWritable::Load(_))));
+        assert!(matches!(guard.clean(None, watch), Err(NotWritable::Load(_))));
+        let opened = guard.open_for_writing("serial", Bytes::from_mib(1), watch);
+        assert!(matches!(opened, Err(NotWritable::Load(_))));
+    }
+
+    #[test]
+    fn a_search_tells_more_only_where_nothing_but_the_name_speaks_against_it() {
+        let content = Reason::Data {
+            device: "sdx".to_owned(),
+            at: Bytes::new(1),
+            looks: narrows_load::guard::Looks::Same(1),
+        };
+        assert!(is_about_naming(&[]) && is_about_naming(&[Reason::NoIdentity]));
+        assert!(!is_about_naming(&[Reason::NoIdentity, content]));
+        assert!(!is_about_naming(&[Reason::InUse(used(UseKind::Mount))]));
+    }
+}

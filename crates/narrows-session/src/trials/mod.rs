@@ -1,0 +1,325 @@
+//! The tests of a lab on each of its targets: a device, what was built on devices, or a file system on it. All targets share
+//! what may be written.
+
+mod timed;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::lab::Measured;
+use crate::measure::{Asked, Command, Timing, at_once};
+use crate::objection::Objection;
+use crate::place::{self, Place};
+use crate::runner::Runner;
+use crate::scene::Scene;
+use crate::teller::Teller;
+use crate::writes::{ESTIMATED_AFTER, Life, Writes};
+use narrows_base::units::Bytes;
+use narrows_load::guard::{Budget, WritableDevice};
+use narrows_load::measurement::{Measurement, Pattern, Workload};
+use narrows_load::preset::LoadSpec;
+use narrows_load::run::RunOptions;
+use narrows_load::scratch::ScratchOptions;
+use narrows_load::target::Target;
+use narrows_verdict as verdict;
+use timed::probes;
+pub use timed::{LEAST, Timed, Wish, reach, slice};
+
+/// What a file system is left, beside the scratch file: a new one is empty, so little does.
+const RESERVE: Bytes = Bytes::from_mib(64);
+/// How long a run takes whose length is fixed, at most, where no time was asked for.
+const FIXED: Duration = Duration::from_secs(5);
+
+/// Everything that stays the same from target to target.
+pub struct Trials<T> {
+    /// Who hears how the tests on a target go, a new one for each.
+    teller: fn() -> T,
+    /// The tests.
+    pub tests: Vec<Timed>,
+    /// What predictions need beside them.
+    probes: Vec<Timed>,
+    /// How much of each target is filled.
+    pub size: Bytes,
+    /// Raised by the first signal.
+    pub stop: Arc<AtomicBool>,
+    writes: Writes,
+}
+
+/// What came of a target: as much as was measured, and why that is not all.
+pub type Came = (Vec<Measured>, Option<Objection>);
+
+impl<T: Teller> Trials<T> {
+    /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied, on drives of this `life`.
+    ///
+    /// # Errors
+    /// No test can be run on a device, or what is filled and copied does not fit into what may be written.
+    pub fn new(
+        wish: &Wish,
+        life: Option<Life>,
+        (fills, copies): (u64, Bytes),
+        (teller, stop): (fn() -> T, Arc<AtomicBool>),
+    ) -> Result<Self, Objection> {
+        let tests = wish.tests();
+        if tests.is_empty() {
+            return Err(Objection::new("none of these tests can be run on a block device")
+                .with_hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
+        }
+        let size = wish.filled(life);
+        let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
+        // Each target runs all tests, so all targets share what may be written.
+        let once = || tests.iter().chain(&probes).map(|test| &test.load);
+        let loads: Vec<&LoadSpec> = (0..fills).flat_map(|_| once()).collect();
+        let timing = tests.first().map(|test| test.timing);
+        let timing = timing.ok_or_else(|| Objection::new("there is no test"))?;
+        let fill = Bytes::new(size.get().saturating_mul(fills));
+        let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
+        writes.budget().announce(fill + copies).map_err(|over| {
+            Objection::new(over.to_string()).with_hint("allow more with --max-writes, or copy less")
+        })?;
+        Ok(Self { teller, tests, probes, size, stop, writes: writes.holding_bytes() })
+    }
+
+    /// The part that the largest test reaches at once: enough where nothing is kept.
+    pub fn reach(&self) -> Bytes {
+        reach(&self.tests)
+    }
+
+    /// What is said before anything is written.
+    pub fn announcement(&self, targets: &str) -> String {
+        self.writes.announcement(targets)
+    }
+
+    /// What all writes are taken from.
+    pub fn budget(&self) -> &Budget {
+        self.writes.budget()
+    }
+
+    /// Whether a signal came, or no more may be written.
+    pub fn is_over(&self) -> bool {
+        self.is_stopped() || self.writes.budget().is_exhausted()
+    }
+
+    /// Whether a signal came.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn runner<'a>(&self, scene: &'a Scene, writes: Option<Writes>) -> Runner<'a, T> {
+        Runner::begin(Command::Lab, scene, None, writes, ((self.teller)(), self.stop.clone()))
+    }
+
+    /// The same, of which all writes count.
+    fn counting<'a>(&self, scene: &'a Scene) -> Runner<'a, T> {
+        self.runner(scene, Some(self.writes.clone()))
+    }
+
+    /// Fills a device that may be written, and makes a target of it.
+    pub fn fill(&self, device: WritableDevice, scene: &Scene) -> Result<Target, Objection> {
+        let runner = self.counting(scene);
+        runner.progress.phase("filling the device", Duration::ZERO);
+        let begin = Instant::now();
+        let progress = &mut |written, _| {
+            self.estimate(&runner, begin, written);
+            runner.follow(begin, written)
+        };
+        let target = place::fill(device, self.size, 0, progress);
+        self.counted(target?)
+    }
+
+    /// A filled scratch file on a file system.
+    pub fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Objection> {
+        let options = ScratchOptions { reserve: Some(RESERVE), minimum: LEAST, ..ScratchOptions::default() };
+        let runner = self.counting(scene);
+        runner.progress.phase("writing scratch file", Duration::ZERO);
+        let begin = Instant::now();
+        let progress = &mut |written, _| {
+            self.estimate(&runner, begin, written);
+            runner.follow(begin, written)
+        };
+        let made = Place::Scratch(mount_point.to_owned()).open_or_make(self.size, &options, progress);
+        self.counted(made?)
+    }
+
+    /// Says what the whole lab is going to write and how long it takes, once, after the first 256 MiB or all of the first
+    /// target.
+    fn estimate(&self, runner: &Runner<'_, T>, begin: Instant, written: Bytes) {
+        if written >= self.size.min(ESTIMATED_AFTER) && !self.writes.is_estimated() {
+            let text = self.writes.estimate_first(written.per(begin.elapsed()), written);
+            runner.progress.note(&text);
+        }
+    }
+
+    /// Takes what a drive counted since `sent` had been sent, beside what was sent since.
+    pub fn take_beside(&self, counted: Bytes, sent: Bytes) {
+        let since = self.budget().spent().saturating_sub(sent);
+        self.writes.take_beside(counted.saturating_sub(since));
+    }
+
+    fn counted(&self, target: Target) -> Result<Target, Objection> {
+        let taken = self.writes.take_filled(target.region().length);
+        taken.map_err(|over| Objection::new(over.to_string()))?;
+        Ok(target)
+    }
+
+    /// Runs all tests on a target.
+    pub fn all(&self, scene: &Scene, target: &Target) -> Came {
+        self.each(scene, target, self.tests.iter())
+    }
+
+    /// Runs all tests on a device alone, and what predictions need beside them.
+    pub fn alone(&self, scene: &Scene, target: &Target) -> Came {
+        self.each(scene, target, self.tests.iter().chain(&self.probes))
+    }
+
+    fn each<'t>(&self, scene: &Scene, target: &Target, tests: impl Iterator<Item = &'t Timed>) -> Came {
+        let runner = self.counting(scene);
+        let mut measured = Vec::new();
+        let fitting: Vec<&Timed> = tests.filter(|test| test.least <= target.region().length).collect();
+        for (index, test) in fitting.iter().enumerate() {
+            if self.is_stopped() {
+                return (measured, Some(Objection::new("interrupted")));
+            }
+            runner.progress.test(index, fitting.len(), &test.name);
+            let outcome = match runner.load(&test.name, &test.load, target, &test.timing) {
+                Ok(outcome) => outcome,
+                Err(error) => return (measured, Some(error.into())),
+            };
+            if let Some(why) = &outcome.measurement.cut_short {
+                return (measured, Some(Objection::new(format!("{}: {why}", test.name))));
+            }
+            let subject = scene.subject.with_runs(runner.runs(&outcome));
+            let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
+            measured.push(Measured {
+                test: test.name.clone(),
+                load: test.load.clone(),
+                trusted: verdict.trusts(&subject).unwrap_or(false),
+                processors: Some(outcome.processors()),
+                measurement: outcome.measurement,
+            });
+        }
+        (measured, None)
+    }
+
+    /// Sequences that were read or written one request at a time on a device, at half of the rate that they had then, so
+    /// that it rests before each request as long as one takes.
+    ///
+    /// # Errors
+    /// The device failed, a signal came, or no more may be written.
+    pub fn after_pauses(
+        &self,
+        scene: &Scene,
+        target: &Target,
+        alone: &[Measured],
+    ) -> Result<Vec<Measured>, Objection> {
+        let is_single =
+            |test: &&Measured| test.load.pattern == Pattern::Sequential && test.load.total_depth() == 1;
+        let mut paused = Vec::new();
+        if !alone.iter().any(|test| is_single(&test)) {
+            return Ok(paused);
+        }
+        let runner = self.counting(scene);
+        for test in alone.iter().filter(is_single) {
+            let timing = self.tests.iter().find(|timed| timed.load == test.load).map(|timed| timed.timing);
+            let half = (test.measurement.iops.get() / 2.0) as u64;
+            let Some(timing) = timing.filter(|_| half > 0) else { continue };
+            let (time, timing) = fixed(timing);
+            let (workload, options) = runner.session.terms(&test.load, &timing);
+            let workload = Workload { paced_iops: Some(half), ..workload };
+            runner.progress.phase(&format!("{}, after pauses", test.test), time);
+            let asked = self.asked(workload, options, timing);
+            let seen = runner.session.run(&asked, &[target], &());
+            let measurement = seen?.single();
+            if let Some(why) = &measurement.cut_short {
+                return Err(Objection::new(format!("{}: {why}", test.test)));
+            }
+            paused.push(Measured { measurement, processors: None, ..test.clone() });
+        }
+        Ok(paused)
+    }
+
+    /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
+    /// of a path says whether to believe them.
+    pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
+        let runner = self.runner(scene, None);
+        let begin = Instant::now();
+        let progress = &mut |written, _| runner.follow(begin, written);
+        let target = match place::fill(device, self.reach(), 0, progress) {
+            Ok(target) => target,
+            Err(error) => return (Vec::new(), Some(error.into())),
+        };
+        let mut measured = Vec::new();
+        let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
+        for (index, test) in tests.iter().enumerate() {
+            if self.is_stopped() {
+                return (measured, Some(Objection::new("interrupted")));
+            }
+            runner.progress.test(index, tests.len(), &test.name);
+            let outcome = match runner.load(&test.name, &test.load, &target, &test.timing) {
+                Ok(outcome) => outcome,
+                Err(error) => return (measured, Some(error.into())),
+            };
+            measured.push(Measured {
+                test: test.name.clone(),
+                load: test.load.clone(),
+                trusted: outcome.measurement.cut_short.is_none() && outcome.measurement.errors == 0,
+                processors: Some(outcome.processors()),
+                measurement: outcome.measurement,
+            });
+        }
+        (measured, None)
+    }
+
+    /// Runs each test on all targets at the same time, for a fixed time.
+    pub fn together(&self, scene: &Scene, targets: &[Target]) -> Came {
+        let runner = self.counting(scene);
+        let mut measured = Vec::new();
+        for test in &self.tests {
+            if self.is_stopped() {
+                return (measured, Some(Objection::new("interrupted")));
+            }
+            if targets.iter().any(|target| target.region().length < test.least) {
+                continue;
+            }
+            match self.at_once(&runner, test, targets) {
+                Ok((measurement, working)) => measured.push(Measured {
+                    test: test.name.clone(),
+                    load: test.load.clone(),
+                    trusted: measurement.cut_short.is_none() && measurement.errors == 0,
+                    processors: Some(working),
+                    measurement,
+                }),
+                Err(failure) => return (measured, Some(failure)),
+            }
+        }
+        (measured, None)
+    }
+
+    /// What all gave together, and the processors that were at work.
+    fn at_once(
+        &self,
+        runner: &Runner<'_, T>,
+        test: &Timed,
+        targets: &[Target],
+    ) -> Result<(Measurement, f64), Objection> {
+        let (time, timing) = fixed(test.timing);
+        let (workload, options) = runner.session.terms(&test.load, &timing);
+        runner.progress.phase(&format!("all at once: {}", test.name), time);
+        let targets: Vec<&Target> = targets.iter().collect();
+        let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &());
+        let seen = seen?;
+        Ok((at_once(seen.measurements), seen.activity.working))
+    }
+
+    /// A run that keeps to what may be written.
+    fn asked(&self, workload: Workload, options: RunOptions, timing: Timing) -> Asked {
+        Asked { workload, options, timing, budget: Some(self.writes.budget().clone()), is_short: false }
+    }
+}
+
+/// The same for a time that is known beforehand, and that time.
+fn fixed(timing: Timing) -> (Duration, Timing) {
+    let time = timing.fixed.unwrap_or(timing.longest().min(FIXED));
+    (time, Timing { fixed: Some(time), ..timing })
+}

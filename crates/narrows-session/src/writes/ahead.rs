@@ -1,0 +1,295 @@
+//! The tests that are still to come: what each needs, and what of the whole it may have.
+//!
+//! A test needs bytes in proportion to its rate, and all are to run for the same time: so the rates decide how what may be
+//! written is divided. Before anything was tried they are guessed from block size and depth. What a test leaves falls to
+//! those behind it; a test that needs more than it is thought to may have half of what all others can spare.
+
+use std::time::Duration;
+
+use super::limit;
+use crate::measure::{MOST_ROUNDS, Timing};
+use narrows_base::units::Bytes;
+use narrows_load::preset::{LoadSpec, StopRule, Work};
+
+/// How long a test at a steady rate runs until it is known to 2 %: the least is 2 s, and a rate that varies as that of most
+/// drives does takes half as long again.
+const KNOWN_AFTER: f64 = 2.7;
+/// What comes with a test beside its load: rings and memory are set up, drives asked for their state.
+const AROUND: f64 = 0.1;
+/// Rounds until five agree: five at the least, more on most drives.
+const ROUNDS: f64 = 8.0;
+/// A trim takes little, and a test of trims ends with the blocks.
+const TRIMS: f64 = 0.5;
+/// How often what is in flight must be written at the least.
+const IN_FLIGHT: f64 = 4.0;
+/// Blocks and depths from which on a drive is taken to write as fast as it can.
+const FULL_RATE_AT: f64 = 256.0 * 1024.0;
+
+/// One test to come.
+#[derive(Debug, Clone, PartialEq)]
+struct Item {
+    /// What it runs; `None` for a scan.
+    load: Option<LoadSpec>,
+    /// How long it is thought to take.
+    seconds: f64,
+    /// How long it may take.
+    longest: f64,
+    /// Bytes that it writes in a second.
+    rate: f64,
+    /// How many times that it may turn out to be.
+    doubt: f64,
+}
+
+/// What was tried for a moment may be half as fast again when it runs; what was not tried, several times as fast.
+const TRIED: f64 = 1.5;
+const GUESSED: f64 = 8.0;
+
+impl Item {
+    /// What it is thought to write: enough in any case for what it has in flight. While rates are only guessed
+    /// (`is_known` is false) they have no unit, and only how tests divide what there is follows from them.
+    fn need(&self, is_known: bool) -> f64 {
+        let in_flight = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get()) as f64;
+        let least = self.load.as_ref().filter(|_| is_known).map_or(0.0, in_flight) * IN_FLIGHT;
+        if self.rate > 0.0 { (self.seconds * self.rate).max(least) } else { 0.0 }
+    }
+}
+
+/// What a test may have.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Share {
+    /// Bytes that it may write.
+    pub(super) bytes: Bytes,
+    /// How long it may take, its warm-up included.
+    pub(super) time: Duration,
+    /// How long it can run with these bytes, at the rate that it is thought to have, and at the highest that it may have.
+    pub(super) lasts: [Duration; 2],
+}
+
+/// The tests to come, in order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ahead {
+    items: Vec<Item>,
+    /// Whether rates are those of this drive.
+    is_known: bool,
+}
+
+impl Ahead {
+    /// These tests. `again` is how often another program runs each beside us.
+    pub(super) fn of(works: &[Work], timing: &Timing, again: u32) -> Self {
+        let times = 1.0 + f64::from(again);
+        let item = |work: &Work| {
+            let load = limit::load_of(work).cloned();
+            let (seconds, longest) = span(load.as_ref(), timing);
+            let rate = load.as_ref().map_or(0.0, guess);
+            Item { load, seconds: seconds * times, longest: longest * times, rate, doubt: GUESSED }
+        };
+        Self { items: works.iter().map(item).collect(), is_known: false }
+    }
+
+    /// The loads that write and are tried first: those that trim would leave holes, and what goes through the page cache
+    /// says nothing.
+    pub(super) fn tried(&self) -> Vec<LoadSpec> {
+        let mut loads: Vec<LoadSpec> = Vec::new();
+        for load in self.items.iter().filter_map(|item| item.load.as_ref()) {
+            let is_tried = load.write_percent > 0 && load.trim_percent == 0 && !load.buffered;
+            if is_tried && !loads.contains(load) {
+                loads.push(load.clone());
+            }
+        }
+        loads
+    }
+
+    /// Puts the rates of this drive in the place of guesses: those that were tried, and for others what `full`, the rate of
+    /// filling, lets expect.
+    pub(super) fn learn(&mut self, full: f64, tried: &[(LoadSpec, f64)]) {
+        for item in &mut self.items {
+            let Some(load) = &item.load else { continue };
+            let seen = tried.iter().find(|(other, _)| other == load).map(|(_, rate)| *rate);
+            item.doubt = if seen.is_some() { TRIED } else { GUESSED };
+            item.rate = seen.unwrap_or_else(|| full * guess(load));
+        }
+        self.is_known = true;
+    }
+
+    /// What the tests write if they take as long as they are thought to, and no more than `left`.
+    pub(super) fn bytes(&self, left: Bytes) -> Bytes {
+        Bytes::new(self.need().min(left.as_f64()) as u64)
+    }
+
+    /// How long they take then.
+    pub(super) fn time(&self, left: Bytes) -> Duration {
+        let level = self.level(left.as_f64());
+        let of = |item: &Item| if item.rate > 0.0 { item.seconds * level } else { item.seconds };
+        Duration::from_secs_f64(self.items.iter().map(|item| of(item) + AROUND).sum())
+    }
+
+    /// The most that a load writes in its longest time; `None` as long as its rate is only guessed.
+    pub(super) fn most(&self, load: &LoadSpec) -> Option<Bytes> {
+        let item = self.items.iter().find(|item| item.load.as_ref() == Some(load));
+        item.filter(|_| self.is_known).map(|item| Bytes::new((item.longest * item.rate) as u64))
+    }
+
+    /// How often all is written again from here on, after trims.
+    pub(super) fn refills(&self) -> u64 {
+        limit::refills(self.items.iter().map(|item| item.load.as_ref()))
+    }
+
+    /// Takes the next test with this load (`None` for a scan) from the list, and says what it may have, where `bytes` are
+    /// left for all tests and `time` for the whole run. A load that nobody announced has what is left over.
+    pub(super) fn take(&mut self, load: Option<&LoadSpec>, bytes: Bytes, time: Duration) -> Share {
+        let at = self.items.iter().position(|item| item.load.as_ref() == load);
+        let item = at.map(|at| self.items.remove(at));
+        let item = item.unwrap_or_else(|| Item {
+            load: load.cloned(),
+            seconds: KNOWN_AFTER,
+            longest: KNOWN_AFTER,
+            rate: load.map_or(0.0, guess),
+            doubt: GUESSED,
+        });
+        let written =
+            self.part(item.need(self.is_known), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
+        let others: f64 = self.items.iter().map(|item| item.seconds + AROUND).sum();
+        let spare = (time.as_secs_f64() - item.seconds - others).max(0.0);
+        let long = item.seconds + if self.items.is_empty() { spare } else { spare / 2.0 };
+        let lasts = |rate: f64| {
+            let seconds = if self.is_known && rate > 0.0 { written / rate } else { f64::MAX };
+            Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
+        };
+        Share {
+            bytes: Bytes::new(written as u64),
+            time: Duration::try_from_secs_f64(long).unwrap_or(Duration::MAX),
+            lasts: [lasts(item.rate), lasts(item.rate * item.doubt)],
+        }
+    }
+
+    /// What one of `need` may have of `left` beside the others.
+    fn part(&self, need: f64, others: f64, left: f64, competes: impl Fn(&Item) -> bool) -> f64 {
+        if need <= 0.0 {
+            return 0.0;
+        }
+        let spare = left - need - others;
+        if !self.items.iter().any(competes) {
+            left
+        } else if spare < 0.0 || !self.is_known {
+            left * need / (need + others)
+        } else {
+            need + spare / 2.0
+        }
+    }
+
+    fn need(&self) -> f64 {
+        self.items.iter().map(|item| item.need(self.is_known)).sum()
+    }
+
+    /// The part of their time that all tests that write have.
+    fn level(&self, left: f64) -> f64 {
+        let need = self.need();
+        if need > left { left / need } else { 1.0 }
+    }
+}
+
+/// How long a load is thought to take, and how long it may.
+fn span(load: Option<&LoadSpec>, timing: &Timing) -> (f64, f64) {
+    let warm_up = timing.warm_up.as_secs_f64();
+    let longest = timing.longest().as_secs_f64();
+    if load.is_some_and(|load| load.trim_percent == 100) {
+        return (longest.min(TRIMS), longest);
+    }
+    let seconds = match (timing.fixed, timing.stop) {
+        (_, StopRule::SteadyRounds(_)) => {
+            return (longest * ROUNDS + warm_up, longest * f64::from(MOST_ROUNDS) + warm_up);
+        }
+        (None, StopRule::Precision) => KNOWN_AFTER.min(longest),
+        (None, StopRule::Seconds(_)) if load.is_none() => KNOWN_AFTER.min(longest),
+        _ => longest,
+    };
+    (seconds + warm_up, longest + warm_up)
+}
+
+/// The part of the full rate of a drive at which a load writes, as long as nothing was tried.
+fn guess(load: &LoadSpec) -> f64 {
+    let in_flight = load.total_depth() as f64 * load.block_size.as_f64();
+    f64::from(load.write_percent) / 100.0 * (in_flight / FULL_RATE_AT).sqrt().min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::UNTIL_KNOWN;
+    use narrows_load::measurement::Pattern;
+
+    const TIMING: Timing = Timing { warm_up: Duration::from_millis(200), ..UNTIL_KNOWN };
+
+    fn load(kib: u64, depth: u32, writes: u8) -> LoadSpec {
+        LoadSpec::reading(Pattern::Random, Bytes::from_kib(kib), depth).writing(writes)
+    }
+
+    fn ahead(loads: &[LoadSpec]) -> Ahead {
+        let works: Vec<Work> = loads.iter().cloned().map(Work::Load).collect();
+        Ahead::of(&works, &TIMING, 0)
+    }
+
+    const FOR_EVER: Duration = Duration::from_secs(1000);
+
+    #[test]
+    fn tests_have_bytes_by_their_rates_where_there_are_too_few_for_all() {
+        let (large, small, read) = (load(1024, 8, 100), load(4, 1, 100), load(4, 1, 0));
+        let mut tests = ahead(&[large.clone(), small.clone(), read.clone()]);
+        tests.learn(1e9, &[(large.clone(), 1e9), (small.clone(), 1e7)]);
+        // 2.9 s at 1 GB/s and 10 MB/s are 2.929 GB.
+        assert_eq!(tests.bytes(Bytes::new(9_000_000_000)).get() / 1_000_000, 2929);
+        let first = tests.take(Some(&large), Bytes::new(1_010_000_000), FOR_EVER);
+        assert!((first.bytes.as_f64() - 1e9).abs() < 1e3, "{first:?}");
+        let [thought, least] = first.lasts.map(|time| time.as_secs_f64());
+        assert!((thought - 1.0).abs() < 1e-3 && (least - 1.0 / 1.5).abs() < 1e-3, "{first:?}");
+        // The rest is all for the only one that writes.
+        let second = tests.take(Some(&small), Bytes::new(10_000_000), FOR_EVER);
+        assert_eq!(second.bytes, Bytes::new(10_000_000));
+        assert_eq!(tests.take(Some(&read), Bytes::new(10_000_000), FOR_EVER).bytes, Bytes::new(0));
+    }
+
+    #[test]
+    fn a_test_that_needs_more_than_it_is_thought_to_has_half_of_what_is_spare() {
+        let (one, two) = (load(64, 8, 100), load(64, 4, 100));
+        let mut tests = ahead(&[one.clone(), two.clone()]);
+        tests.learn(1e8, &[(one.clone(), 1e8), (two.clone(), 1e8)]);
+        // Each is thought to write 290 MB; of 1 GB 420 MB are spare.
+        let share = tests.take(Some(&one), Bytes::new(1_000_000_000), Duration::from_secs(9));
+        assert!((share.bytes.as_f64() - 5e8).abs() < 1e3, "{share:?}");
+        // 2.9 and 3.0 s of 9 s: half of 3.1 s more.
+        assert!((share.time.as_secs_f64() - 4.45).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn unknown_rates_only_divide_what_there_is() {
+        let (deep, shallow) = (load(1024, 8, 100), load(4, 1, 100));
+        let mut tests = ahead(&[deep.clone(), shallow.clone()]);
+        assert_eq!(tests.most(&deep), None);
+        // A block of 4 KiB in flight: an eighth of the rate.
+        let share = tests.take(Some(&deep), Bytes::new(9000), FOR_EVER);
+        assert_eq!(share, Share { bytes: Bytes::new(8000), time: share.time, lasts: [Duration::MAX; 2] });
+        assert_eq!(tests.take(Some(&load(8, 1, 100)), Bytes::new(10), FOR_EVER).bytes.get(), 5);
+    }
+
+    #[test]
+    fn rounds_may_need_25_times_their_time_and_trims_hardly_any() {
+        let timing = Timing { stop: StopRule::SteadyRounds(10), warm_up: Duration::ZERO, ..TIMING };
+        let write = load(4, 32, 100);
+        let mut tests = Ahead::of(&[Work::Load(write.clone())], &timing, 0);
+        tests.learn(1e8, &[(write.clone(), 1e8)]);
+        assert_eq!(tests.most(&write), Some(Bytes::new(25_000_000_000)));
+        let trim = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1).trimming(100);
+        let tests = ahead(&[trim.clone(), trim, load(4, 1, 0)]);
+        assert_eq!((tests.refills(), tests.bytes(Bytes::new(u64::MAX))), (2, Bytes::new(0)));
+        assert!((tests.time(Bytes::new(0)).as_secs_f64() - (0.5 + 0.5 + 2.9 + 0.3)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_tried_writes_and_leaves_no_holes() {
+        let trims = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1).writing(50).trimming(50);
+        let buffered = LoadSpec { buffered: true, ..load(4, 1, 100) };
+        let write = load(4, 1, 100);
+        let tests = ahead(&[load(4, 1, 0), write.clone(), trims, buffered, write.clone()]);
+        assert_eq!(tests.tried(), [write]);
+    }
+}

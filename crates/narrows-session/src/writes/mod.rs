@@ -1,0 +1,348 @@
+//! What a run may write: said before it begins, divided among its tests, limited while it runs.
+
+mod account;
+mod ahead;
+mod allowance;
+mod endurance;
+mod estimate;
+mod limit;
+mod meter;
+mod said;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+pub use account::{Account, Before, Estimated};
+use ahead::Ahead;
+pub use allowance::Allowance;
+pub use endurance::{Life, rated};
+pub use estimate::ESTIMATED_AFTER;
+use estimate::Estimate;
+use limit::{Limit, Times};
+use meter::Meter;
+
+use crate::measure::{MOST_ROUNDS, Timing};
+use crate::objection::Objection;
+use crate::scene::Scene;
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::guard::{Budget, OverBudget};
+use narrows_load::preset::{LoadSpec, StopRule, Work};
+use narrows_machine::root::Root;
+use narrows_model::path::Path;
+
+/// How often devices are asked what they have written, at most.
+const LOOK: Duration = Duration::from_millis(40);
+
+/// What a run is to do.
+pub struct Wanted<'a> {
+    /// `--max-writes`.
+    pub asked: Option<Bytes>,
+    /// What an earlier part of the run wrote.
+    pub kept: Option<Before>,
+    /// How much is filled, and whether that was asked for; less is filled where it was not and less may be written.
+    pub size: (Bytes, bool),
+    /// Whether a device is filled, and zeroed again; else a file.
+    pub is_device: bool,
+    /// The tests, in order.
+    pub works: &'a [Work],
+    /// How long they run.
+    pub timing: &'a Timing,
+    /// How often another program runs each test, too.
+    pub again: u32,
+    /// Whether tests may take as long as they need, whatever was estimated; so they may where their time is fixed.
+    pub is_patient: bool,
+    /// Where all ends.
+    pub path: Option<(&'a Path, &'a Root)>,
+    /// The most that the path carries.
+    pub ceiling: Option<BytesPerSec>,
+}
+
+impl<'a> Wanted<'a> {
+    /// A run that fills and tests nothing on the path of a scene, where `asked` is the most that it may write.
+    pub const fn of(scene: &'a Scene, asked: Option<Bytes>, is_device: bool, timing: &'a Timing) -> Self {
+        Self {
+            asked,
+            kept: None,
+            size: (Bytes::new(0), false),
+            is_device,
+            works: &[],
+            timing,
+            again: 0,
+            is_patient: false,
+            path: Some((&scene.subject.path, &scene.root)),
+            ceiling: None,
+        }
+    }
+}
+
+/// What a run may write, and what it has written. A clone is the same.
+#[derive(Debug, Clone)]
+pub struct Writes {
+    budget: Arc<Budget>,
+    limit: Limit,
+    size: Bytes,
+    cleared: bool,
+    expected: Option<Bytes>,
+    compressible_percent: u8,
+    life: Option<Life>,
+    /// Whether the time of its tests is not held to what was estimated.
+    is_patient: bool,
+    /// Whether its bytes are.
+    holds_bytes: bool,
+    /// Whether every byte was planned before the first, so that nothing is estimated.
+    is_planned: bool,
+    /// What an earlier part of the run wrote.
+    before: Bytes,
+    begun: Instant,
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    ahead: Ahead,
+    estimate: Option<Estimate>,
+    meter: Meter,
+    /// What was taken since a file system wrote it.
+    beside: Bytes,
+    /// What a file system wrote while the target was filled. Tests have so much less.
+    debt: Bytes,
+    /// What is still to be filled, other than by the first filling.
+    to_fill: Bytes,
+    /// When devices were last asked.
+    looked: Option<Instant>,
+}
+
+impl Writes {
+    /// What a run may write.
+    ///
+    /// # Errors
+    /// Not even what is filled fits into that.
+    pub fn of(wanted: &Wanted<'_>) -> Result<Self, Objection> {
+        Self::on_drives(wanted, wanted.path.and_then(|(path, _)| Life::of_path(path)))
+    }
+
+    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Objection> {
+        let kept = wanted.kept;
+        let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit, kept.limit_is_asked));
+        let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
+        let limit = Limit::of(wanted.asked.or(kept_limit), life, adds);
+        let before = kept.map_or(Bytes::new(0), |kept| kept.written);
+        let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::changes);
+        let times = Times::of(wanted.works, wanted.is_device);
+        let size = limit::size(limit, limit.data.saturating_sub(before), wanted.size, times, changes)?;
+        let budget = Budget::new(limit.data);
+        // An earlier part may have been allowed more than is asked for now.
+        let taken = budget.take(before.min(limit.data));
+        taken.map_err(|over| Objection::new(over.to_string()))?;
+        let ahead = Ahead::of(wanted.works, wanted.timing, wanted.again);
+        let longest = |rate| size + in_tests(wanted.works, size, rate, wanted.timing);
+        let expected = if changes { wanted.ceiling.map(longest) } else { Some(size) };
+        let meter = match wanted.path {
+            Some((path, root)) if !wanted.is_device => Meter::of(path, root),
+            _ => Meter::default(),
+        };
+        let loads = wanted.works.iter().filter_map(limit::load_of);
+        Ok(Self {
+            budget: Arc::new(budget),
+            limit,
+            size,
+            cleared: wanted.is_device,
+            expected,
+            compressible_percent: loads.map(|load| load.compressible_percent).max().unwrap_or(0),
+            life,
+            is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
+            holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
+            is_planned: false,
+            before,
+            begun: Instant::now(),
+            state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
+        })
+    }
+
+    /// The budget of a run that fills `fill` bytes in all and then runs `loads` in this order, on drives of which that with the
+    /// shortest has this `life`; what an earlier part of the run wrote counts as well.
+    ///
+    /// # Errors
+    /// Not even what is filled first fits into the budget.
+    pub fn plan(
+        (asked, life): (Option<Bytes>, Option<Life>),
+        kept: Option<Before>,
+        fill: Bytes,
+        loads: &[&LoadSpec],
+        ceiling: Option<BytesPerSec>,
+        timing: &Timing,
+    ) -> Result<Self, Objection> {
+        let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
+        let wanted = Wanted {
+            asked,
+            kept,
+            size: (fill, true),
+            is_device: false,
+            works: &works,
+            timing,
+            again: 0,
+            is_patient: true,
+            path: None,
+            ceiling,
+        };
+        let writes = Self::on_drives(&wanted, life)?;
+        writes.state().to_fill = fill;
+        Ok(writes)
+    }
+
+    /// The same, which writes no more than it was estimated to, within a factor; its tests may take as long as they are told
+    /// to.
+    pub fn holding_bytes(self) -> Self {
+        Self { holds_bytes: true, ..self }
+    }
+
+    /// The same for a run whose bytes were planned before the first: `most` in all, of blocks of which so many percent are zeros.
+    pub fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
+        Self { expected: Some(most), is_planned: true, compressible_percent, ..self }
+    }
+
+    /// Takes what was filled of a run that fills several things.
+    ///
+    /// # Errors
+    /// It is more than may be written.
+    pub fn take_filled(&self, bytes: Bytes) -> Result<(), OverBudget> {
+        let mut state = self.state();
+        state.to_fill = state.to_fill.saturating_sub(bytes);
+        self.budget.take(bytes)
+    }
+
+    /// The same for a run that fills so many equal parts one after another before its tests.
+    pub fn in_parts(self, count: u64) -> Self {
+        Self { size: Bytes::new(self.size.get() / count.max(1)), ..self }
+    }
+
+    /// How much is filled.
+    pub const fn size(&self) -> Bytes {
+        self.size
+    }
+
+    /// What is taken from.
+    pub const fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// What the whole limit costs of the drive's rated life, 1 for all of it, and `~` where that is the life of its class.
+    fn share_of_life(&self) -> Option<(f64, &'static str)> {
+        let life = self.life?;
+        let share = Budget::share_of_life(self.limit.device, Some(life.rated))?;
+        Some((share, if life.class.is_some() { "~" } else { "" }))
+    }
+
+    /// Takes what a drive counted beside what was sent to it: headers, file systems and arrays write, too.
+    pub fn take_beside(&self, bytes: Bytes) {
+        let mut state = self.state();
+        state.beside = state.beside + self.budget.take_up_to(bytes);
+    }
+
+    /// Whether the run was estimated.
+    pub fn is_estimated(&self) -> bool {
+        self.state().estimate.is_some()
+    }
+
+    /// We begin to write: what devices count beside that from now on is a file system's.
+    pub fn begin_metering(&self, root: &Root) {
+        let sent = self.budget.spent();
+        let mut state = self.state();
+        let beside = state.beside;
+        state.meter.begin(root, sent.saturating_sub(beside));
+    }
+
+    /// Takes from the budget of a test what devices have counted beside what was sent to them; without one, from what all
+    /// tests may have.
+    pub fn meter(&self, root: &Root, budget: Option<&Budget>) {
+        let mut state = self.state();
+        if state.looked.is_some_and(|looked| looked.elapsed() < LOOK) {
+            return;
+        }
+        state.looked = Some(Instant::now());
+        let sent = self.budget.spent().saturating_sub(state.beside);
+        let more = state.meter.look(root, sent);
+        match budget {
+            Some(budget) => state.beside = state.beside + budget.take_up_to(more),
+            None => state.debt = state.debt + more,
+        }
+    }
+
+    /// We write no more for now.
+    pub fn end_metering(&self, root: &Root) {
+        self.state().meter.end(root);
+    }
+
+    /// A `--max-writes` for a run in which this test has `times` its allowance.
+    pub fn needed(&self, times: f64) -> Bytes {
+        let needed = self.limit.data.as_f64() * times.max(1.1);
+        Bytes::new(Bytes::new(needed as u64).get().div_ceil(1 << 30) << 30)
+    }
+
+    /// What may be and was written so far.
+    pub fn account(&self, root: &Root) -> Account {
+        let state = self.state();
+        let estimate = state.estimate.map(|estimate| Estimated {
+            after: estimate.after,
+            bytes: estimate.bytes,
+            time: estimate.time,
+            actual_bytes: self.spent(&state),
+            actual_time: self.begun.elapsed(),
+            is_held: !self.is_patient,
+        });
+        Account {
+            limit: self.limit.data,
+            limit_is_asked: self.limit.is_asked,
+            device_limit: self.limit.device,
+            written: self.budget.spent().saturating_sub(state.beside),
+            device_written: state.meter.written(root),
+            expected: self.expected,
+            life: self.life,
+            limit_of_life: self.share_of_life().map(|(share, _)| share),
+            limit_reached: self.budget.is_exhausted(),
+            compressible_percent: self.compressible_percent,
+            estimate,
+            is_planned: self.is_planned,
+        }
+    }
+
+    /// What was written in this part of the run.
+    fn spent(&self, state: &State) -> Bytes {
+        self.budget.spent().saturating_sub(self.before).saturating_sub(state.beside)
+    }
+
+    /// What is left for the tests when all is written again so often.
+    fn left(&self, refills: u64) -> Bytes {
+        self.budget.left().saturating_sub(Bytes::new(self.size.get().saturating_mul(refills)))
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What each of so many things that are filled may take of what may be written, of `wanted`.
+pub fn part_of_limit(asked: Option<Bytes>, life: Option<Life>, wanted: Bytes, count: u64) -> Bytes {
+    let limit = Limit::of(asked, life, Some(limit::added(None)));
+    limit::part(limit.data, wanted, count.max(1))
+}
+
+/// `12GiB`, as it is typed.
+pub fn whole_gib(bytes: Bytes) -> String {
+    format!("{}GiB", bytes.get().div_ceil(1 << 30))
+}
+
+/// What tests write at most at a rate.
+fn in_tests(works: &[Work], fill: Bytes, rate: BytesPerSec, timing: &Timing) -> Bytes {
+    let rounds = if matches!(timing.stop, StopRule::SteadyRounds(_)) { MOST_ROUNDS } else { 1 };
+    let span: Duration = (timing.longest() * rounds).saturating_add(timing.warm_up);
+    let of = |load: &LoadSpec| {
+        let written = rate.get() * span.as_secs_f64() * f64::from(load.write_percent) / 100.0;
+        // What was trimmed is written again afterwards.
+        written + if load.trim_percent > 0 { fill.as_f64() } else { 0.0 }
+    };
+    Bytes::new(works.iter().filter_map(limit::load_of).map(of).sum::<f64>() as u64)
+}
+
+#[cfg(test)]
+mod tests;
