@@ -44,6 +44,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
         if held.is_none() && is_broken(line) {
             found.lost.push(number);
+            run.see_broken(line);
         }
     }
     if let Some((at, row)) = held {
@@ -163,6 +164,8 @@ struct Run<'t> {
     sums: Vec<f64>,
     singles: Vec<f64>,
     ids: Vec<&'t str>,
+    /// Whether a row with the sum of several streams could not be read.
+    has_lost_sum: bool,
     /// The receiver's line of the whole run, and the sender's: of the sum where there is one.
     receiver: Option<(usize, Row<'t>)>,
     sender: Option<(usize, Row<'t>)>,
@@ -191,6 +194,16 @@ impl<'t> Run<'t> {
         };
         if place.is_none_or(|(_, before)| before.id != "SUM") {
             *place = Some((number, row));
+        }
+    }
+
+    /// The stream of a row that could not be read is one of the run, and a sum is of several.
+    fn see_broken(&mut self, line: &'t str) {
+        let id = line.rsplit_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(id, _)| id.trim());
+        let is_stream = |id: &&str| !id.is_empty() && id.chars().all(|c| c.is_ascii_digit());
+        self.has_lost_sum |= id == Some("SUM");
+        if let Some(id) = id.filter(is_stream).filter(|id| !self.ids.contains(id) && self.ids.len() < 1000) {
+            self.ids.push(id);
         }
     }
 
@@ -224,7 +237,7 @@ impl<'t> Run<'t> {
         // A server does not know what the client sent and prints nothing of it.
         let (line, row) = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0))?;
         // Of several streams without their sum no row is the whole.
-        if self.ids.len() > 1 && row.id != "SUM" {
+        if (self.ids.len() > 1 || self.has_lost_sum) && row.id != "SUM" {
             return None;
         }
         let mut result = Imported::new(Tool::Iperf3, page.name, line);
@@ -377,6 +390,17 @@ mod tests {
         let found = of(&body);
         assert_eq!(found.iter().map(rate).collect::<Vec<_>>(), [906e6 / 8.0, 48.8e6 / 8.0, 59.4e6 / 8.0]);
         assert!(found.iter().all(|one| one.measurements[0].work.jobs == Some(1)));
+    }
+
+    #[test]
+    fn a_stream_beside_others_that_were_broken_is_not_the_whole() {
+        let row = "[  5]   0.00-10.00  sec  1.74 GBytes  1.49 Gbits/sec    0             sender\n";
+        for broken in
+            ["[  7]   0.00-10.00  sec   888 MBytes   745\n", "[SUM]   0.00-10.00  sec  13.9 GBytes\n"]
+        {
+            assert!(of(&format!("{row}{broken}")).is_empty(), "{broken}");
+        }
+        assert_eq!(of(&format!("{row}[  5]   0.00-10.00  sec  1.74 GBytes\n")).len(), 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@
 mod activity;
 mod as_ssd;
 mod bench_sh;
+mod better;
 mod bonnie;
 mod btrfs_scrub;
 mod chunks;
@@ -164,7 +165,7 @@ fn read_each(name: &str, bodies: &[Cow<'_, str>]) -> Vec<Imported> {
         let body = prefix::strip(&whole.body);
         if !seen.iter().any(|one| *one == *body) {
             let placed = whole.placed(parse(&Page { name, body: &body }));
-            wrapped::take_better(&mut found, &whole, placed);
+            better::take_better(&mut found, &whole, placed);
             seen.push(body.into_owned());
         }
     }

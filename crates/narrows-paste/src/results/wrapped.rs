@@ -1,12 +1,10 @@
 //! Outputs that a mail program broke at one width, put together again.
 //!
 //! Where a line ends because the next word had no room and where because the tool ended it cannot always be told. So both
-//! readings are made, and of each tool the one that says more is kept ([`take_better`]).
+//! readings are made, and at each place the one that says more is kept ([`super::better`]).
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::Imported;
 use super::prefix::{is_alike, stamped};
-use super::{Imported, Measured, Side, Tool};
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
 const NARROWEST: usize = 40;
@@ -32,7 +30,7 @@ pub(super) struct Whole {
     /// The line of the original where each begins, from 1.
     numbers: Vec<usize>,
     /// Whether its lines are as long as mail programs leave them, and none was taken for broken that had room.
-    is_sure: bool,
+    pub(super) is_sure: bool,
 }
 
 impl Whole {
@@ -110,7 +108,7 @@ impl Whole {
             let may_go_on = at > first && !is_stamped && !is_empty && length < LONGEST && !is_over;
             if may_go_on && had_no_room(above, line) {
                 whole.body.push(' ');
-                whole.body.push_str(line.trim_start());
+                whole.body.push_str(behind_marks(line));
                 length += line.len();
             } else if may_go_on && at < last {
                 return None;
@@ -129,6 +127,18 @@ impl Whole {
         (whole.numbers.len() < lines.len()).then_some(whole)
     }
 
+    /// The last line of the original that the line which begins at `line` was put together of.
+    pub(super) fn end_of(&self, line: usize) -> usize {
+        let next = self.numbers.partition_point(|begin| *begin <= line);
+        self.numbers.get(next).map_or(usize::MAX, |next| next - 1)
+    }
+
+    /// The first line of the original that the line with `line` in it was put together of.
+    pub(super) fn begin_of(&self, line: usize) -> usize {
+        let next = self.numbers.partition_point(|begin| *begin <= line);
+        next.checked_sub(1).and_then(|at| self.numbers.get(at)).copied().unwrap_or(line)
+    }
+
     /// Results of it with the line numbers of the original.
     pub(super) fn placed(&self, mut found: Vec<Imported>) -> Vec<Imported> {
         let place = |line: &mut usize| {
@@ -141,6 +151,13 @@ impl Whole {
         }
         found
     }
+}
+
+/// What a line goes on with, without the marks of a quotation or a comment that stand before it: those before the stamps were
+/// taken away.
+fn behind_marks(line: &str) -> &str {
+    let bare = line.trim_start_matches(['#', '>', ' ', '\t']);
+    if bare.starts_with(|c: char| c.is_alphanumeric()) { bare } else { line.trim_start() }
 }
 
 /// The place of what the last line of a log goes on with behind the empty lines that a mail program's encoding left, as it
@@ -193,103 +210,10 @@ fn had_no_room(above: &str, next: &str, width: usize) -> bool {
     has_words && above.chars().count() + 1 + word > width
 }
 
-/// Of each tool the results that say more: those of `found` stay where both say the same. A reading that is not
-/// sure tells only of tools that are not in the other.
-pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec<Imported>) {
-    let mut better: BTreeMap<Tool, i64> = BTreeMap::new();
-    for (all, sign) in [(&*found, -1), (&whole, 1)] {
-        for result in all {
-            *better.entry(result.tool).or_default() += sign * said(result);
-        }
-    }
-    let known: BTreeSet<Tool> = found.iter().filter(|one| !one.is_empty()).map(|one| one.tool).collect();
-    let only_adds: BTreeSet<Tool> =
-        known.iter().copied().filter(|tool| says_all(*tool, found, &whole)).collect();
-    let may_be = |tool: Tool| reading.is_sure || !known.contains(&tool) || only_adds.contains(&tool);
-    // A reading that only lost what contradicts the others is no better one.
-    let has_wrong =
-        |tool: Tool| found.iter().any(|one| one.tool == tool && one.derived.iter().any(|one| !one.agrees()));
-    let only_loses: BTreeSet<Tool> = known
-        .iter()
-        .copied()
-        .filter(|tool| {
-            let is_gone = whole.iter().all(|one| one.tool != *tool);
-            is_gone || has_wrong(*tool) && says_all(*tool, &whole, found)
-        })
-        .collect();
-    let is_better = |tool: Tool| {
-        may_be(tool) && !only_loses.contains(&tool) && better.get(&tool).is_some_and(|more| *more > 0)
-    };
-    found.retain(|result| !is_better(result.tool));
-    found.extend(whole.into_iter().filter(|result| is_better(result.tool)));
-}
-
-/// Whether a reading has each number of a tool that another has, of as many measurements: it adds and changes none.
-fn says_all(tool: Tool, some: &[Imported], all: &[Imported]) -> bool {
-    let of_tool = |results: &'_ [Imported]| -> Vec<Measured> {
-        let results = results.iter().filter(|one| one.tool == tool);
-        results.flat_map(|one| one.measurements.iter().cloned()).collect()
-    };
-    let (some, all) = (of_tool(some), of_tool(all));
-    some.len() == all.len() && some.iter().zip(&all).all(|(one, whole)| is_part(one, whole))
-}
-
-fn is_part(some: &Measured, all: &Measured) -> bool {
-    let sides = |one: &Measured| [&one.read, &one.write, &one.both, &one.network].map(Clone::clone);
-    sides(some).iter().zip(&sides(all)).all(|pair| match pair {
-        (None, None) => true,
-        (Some(some), Some(all)) => {
-            let is_kept = |a: Option<f64>, b: Option<f64>| a.is_none() || a == b;
-            let mean = |side: &Side| side.latency_ns.as_ref().and_then(|latency| latency.mean);
-            some.bytes_per_second == all.bytes_per_second
-                && is_kept(some.iops.map(|iops| iops.get()), all.iops.map(|iops| iops.get()))
-                && is_kept(mean(some), mean(all))
-        }
-        _ => false,
-    })
-}
-
-/// How much a result says: a contradiction speaks against it more than a number speaks for it.
-fn said(result: &Imported) -> i64 {
-    /// A line that was put together of two gives numbers that do not fit each other.
-    const CONTRADICTION: i64 = 20;
-    let count = |is: bool| i64::from(is);
-    let of_side = |side: &Side| {
-        8 + count(side.iops.is_some())
-            + count(side.bytes.is_some())
-            + count(side.elapsed_ns.is_some())
-            + count(side.latency_ns.is_some())
-            + count(side.completion_ns.is_some())
-            + side.spread.and_then(|spread| spread.samples).map_or(0, |samples| samples.min(1000) as i64)
-    };
-    let of_measured = |one: &Measured| -> i64 {
-        let sides = [&one.read, &one.write, &one.both, &one.network];
-        let work = &one.work;
-        sides.into_iter().flatten().map(of_side).sum::<i64>()
-            + count(work.block_size.is_some())
-            + count(work.queue_depth.is_some())
-            + count(work.direct.is_some())
-    };
-    let wrong = result.derived.iter().filter(|one| !one.agrees()).count();
-    result.measurements.iter().map(of_measured).sum::<i64>()
-        - CONTRADICTION * i64::try_from(wrong).unwrap_or(i64::MAX / 100)
-        - count(result.truncated)
-        + count(result.command.is_some())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::{Page, read};
-
-    #[test]
-    fn a_contradiction_is_not_lost_with_the_line_that_shows_it() {
-        let table = " I/O Speed(1st run) : 899 MB/s\n I/O Speed(2nd run) : 789 MB/s\n I/O Speed(3rd run) : 758 MB/s\n \
-            I/O Speed(average) : 518.0 MB/s\n";
-        let body = format!("{}\n{table}{}\n", "a ruler of words ".repeat(4), "more words ".repeat(6));
-        let found = read(&Page { name: "x", body: &body });
-        assert!(found[0].derived.iter().any(|one| !one.agrees()), "{found:?}");
-    }
+    use crate::results::{Measured, Page, read};
 
     #[test]
     fn lines_that_had_no_room_are_whole_and_keep_their_numbers() {
@@ -374,21 +298,5 @@ mod tests {
         let sides: Vec<_> = found[0].measurements.iter().flat_map(Measured::sides).collect();
         assert_eq!(sides.len(), 2, "{found:?}");
         assert!(sides.iter().all(|(_, side)| side.latency_ns.is_some()), "{found:?}");
-    }
-
-    #[test]
-    fn a_reading_that_only_adds_is_taken_whatever_the_width() {
-        let body = "[Read]\nSequential 1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <\n2344.33 us>\n";
-        let found = read(&Page { name: "x", body });
-        let side = found[0].measurements[0].read.as_ref().expect("reads");
-        assert_eq!(side.latency_ns.as_ref().and_then(|latency| latency.mean), Some(2_344_330.0));
-    }
-
-    #[test]
-    fn of_two_readings_the_one_that_says_more_is_kept() {
-        let body = "Max Write: 1234.56 MiB/sec (1294.53 MB/sec)\n  READ: bw=2437MiB/s (2556MB/s), 2437MiB/s-2437MiB/s (2556MB/s-2556MB/s),\nio=8192MiB (8590MB), run=3361-3361msec\n";
-        let found = read(&Page { name: "x", body });
-        let read = found.iter().find_map(|one| one.measurements.first()?.read.as_ref()).expect("reads");
-        assert!(read.elapsed_ns.is_some() && read.bytes.is_some());
     }
 }

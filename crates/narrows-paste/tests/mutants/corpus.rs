@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use narrows_paste::capture::Text;
-use narrows_paste::results::{Imported, Latency, Page, Side, Tool, read};
+use narrows_paste::results::{Imported, Latency, Page, Side, Tool, read, unread};
 
 /// Longer texts are logs and JSON of many jobs, which nobody quotes.
 const LONGEST: usize = 24 << 10;
@@ -66,6 +66,31 @@ pub(crate) struct Output {
     pub(crate) name: String,
     pub(crate) text: String,
     pub(crate) numbers: Vec<Number>,
+    /// How much of it is said not to have been read.
+    pub(crate) remarks: Remarks,
+}
+
+/// What is said of a text beside its numbers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Remarks {
+    /// Lines that were not read.
+    pub(crate) lines: usize,
+    /// Results that are a part of an output.
+    pub(crate) parts: usize,
+}
+
+impl Remarks {
+    /// Whether it is said that more was not read.
+    pub(crate) const fn is_more_than(self, other: Self) -> bool {
+        self.lines > other.lines || self.parts > other.parts
+    }
+}
+
+pub(crate) fn remarks(text: &Text, found: &[Imported]) -> Remarks {
+    Remarks {
+        lines: unread(&page(text), found).iter().map(|one| one.lines.len()).sum(),
+        parts: found.iter().filter(|one| one.truncated).count(),
+    }
 }
 
 /// The results of a text, and the cleaned text.
@@ -140,9 +165,10 @@ pub(crate) fn outputs() -> Vec<Output> {
             {
                 continue;
             }
-            let numbers = numbers(&results(text.as_bytes()).0);
+            let (found, cleaned) = results(text.as_bytes());
+            let (numbers, remarks) = (numbers(&found), remarks(&cleaned, &found));
             if !numbers.is_empty() {
-                all.push(Output { name, text, numbers });
+                all.push(Output { name, text, numbers, remarks });
             }
         }
     }

@@ -129,6 +129,95 @@ pub(crate) struct Mutant {
     pub(crate) bytes: Vec<u8>,
 }
 
+/// Broken in the middle of words, as a terminal of so many columns does it.
+fn folded(columns: usize, text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        for (at, c) in line.chars().enumerate() {
+            if at > 0 && at % columns == 0 {
+                out.push('\n');
+            }
+            out.push(c);
+        }
+        out.push('\n');
+    }
+    out
+}
+
+const COLUMNS: [usize; 4] = [80, 100, 120, 132];
+
+/// A text that went through several hands in any order: a quotation may be stamped, commented out and broken again.
+fn passed_on(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> String {
+    let mut text = text.to_owned();
+    let mut may_wrap = true;
+    for _ in 0..1 + dice.below(4) {
+        match dice.below(10) {
+            0 | 1 => {
+                let kind = dice.below(STAMPS.len());
+                may_wrap &= kind < COUNTING;
+                text = each_line(&text, STAMPS[kind]);
+                how.push(format!("stamp {kind}"));
+            }
+            2..=4 if may_wrap => {
+                let width = dice.one(&WIDTHS);
+                text = wrapped(width, &text);
+                how.push(format!("wrap {width}"));
+            }
+            5 => {
+                let (open, close) = dice.one(&FENCES);
+                text = format!("It gave:\n\n{open}{text}{close}\nWhat limits it?\n");
+                how.push(format!("fence {:?}", open.trim_end()));
+            }
+            6 if may_wrap && dice.is(30) => {
+                let columns = dice.one(&COLUMNS);
+                text = folded(columns, &text);
+                how.push(format!("fold {columns}"));
+            }
+            _ => {
+                let mark = dice.one(&MARKS);
+                text = each_line(&text, |_, line| format!("{mark}{line}"));
+                how.push(format!("mark {mark:?}"));
+            }
+        }
+    }
+    text
+}
+
+/// What a mail program or a forum does to the whole, in the end.
+fn encoded(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> Vec<u8> {
+    let mut text = text.to_owned();
+    if dice.is(10) {
+        text = html(&text);
+        how.push("html".to_owned());
+    }
+    if dice.is(15) {
+        text = printable(&text);
+        how.push("printable".to_owned());
+    }
+    if dice.is(15) {
+        text = text.replace('\n', "\r\n");
+        how.push("\\r\\n".to_owned());
+    }
+    if dice.is(3) {
+        how.push("UTF-16".to_owned());
+        return utf16(&text);
+    }
+    text.into_bytes()
+}
+
+/// Texts that went through hands of their own before somebody put them below each other: one is quoted, the next is a log.
+pub(crate) fn collected(texts: &[&str], dice: &mut Dice) -> Mutant {
+    let mut how = Vec::new();
+    let mut all: Vec<String> = Vec::new();
+    for text in texts {
+        all.push(passed_on(text, dice, &mut how));
+        how.push("|".to_owned());
+    }
+    how.pop();
+    let bytes = encoded(&all.join("\nMine says:\n\n"), dice, &mut how);
+    Mutant { how: how.join(", "), bytes }
+}
+
 /// One of very many ways to send a text: at least one thing is done to it, mostly two or three.
 pub(crate) fn mutant(text: &str, dice: &mut Dice) -> Mutant {
     let mut how: Vec<String> = Vec::new();

@@ -1,0 +1,289 @@
+//! What looks like a line of a tool's result and was not read: cut short, broken, or of a form that no parser knows.
+//!
+//! A line was read when a measurement stands there, or when one of the numbers in it is a number of what was read. Parsers
+//! need not say which lines they took.
+
+mod known;
+mod words;
+
+use self::known::Known;
+use self::words::Vocabulary;
+use super::{Imported, Page, Tool};
+
+/// Lines of one tool that were recognised and not read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The tool that they look like.
+    pub tool: Tool,
+    /// Their numbers, from 1, ascending.
+    pub lines: Vec<usize>,
+}
+
+impl Unread {
+    /// "2 lines look like fio, from line 14". With `more`, beside others that were read.
+    pub fn sentence(&self, more: bool) -> String {
+        let more = if more { " more" } else { "" };
+        let lines = match self.lines.len() {
+            1 => format!("1{more} line looks"),
+            count => format!("{count}{more} lines look"),
+        };
+        let first = self.lines.first().copied().unwrap_or_default();
+        let from = if self.lines.len() == 1 { "line" } else { "from line" };
+        format!("{lines} like {}, {from} {first}", self.tool.name())
+    }
+}
+
+/// Lines of `page` that look like results and are none of `found`, by tool: those that a parser recognised and refused, and
+/// those that have the words of a result.
+pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
+    let mut all = by_words(page, found);
+    for result in found {
+        for line in &result.unread {
+            match all.iter_mut().find(|one| one.tool == result.tool) {
+                Some(one) => one.lines.push(*line),
+                None => all.push(Unread { tool: result.tool, lines: vec![*line] }),
+            }
+        }
+    }
+    for one in &mut all {
+        one.lines.sort_unstable();
+        one.lines.dedup();
+    }
+    all
+}
+
+fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
+    let body = super::prefix::strip(page.body);
+    let words = Vocabulary::of(&body);
+    let known = Known::of(found);
+    let lines: Vec<&str> = body.lines().collect();
+    let headings: Vec<(usize, &str)> =
+        (1..).zip(&lines).filter_map(|(number, line)| Some((number, words.of_rows(line)?.1))).collect();
+    // What devices carried is no result where others stand beside it.
+    let is_beside = |tool: Tool| matches!(tool, Tool::Iostat | Tool::Zpooliostat) && !found.is_empty();
+    let is_lost = |tool: Tool| !is_beside(tool) && !known.has_tool(tool);
+    let mut all: Vec<Unread> = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        let number = at + 1;
+        let without_rows = || {
+            words
+                .of_rows(line)
+                .filter(|(tool, word)| !is_beside(*tool) && !known.is_below(&headings, word, number, *tool))
+        };
+        let lost = || words.heading(line).filter(|tool| is_lost(*tool));
+        let row = || words.row(line).filter(|tool| !known.has(number..number + 1, line, *tool));
+        let latency =
+            || words.broken_latency(line).iter().copied().find(|tool| known.is_without_latency(*tool));
+        let broken = || {
+            let (pieces, whole) = put_together(&lines, at, &words)?;
+            let row = words.row(&whole).filter(|tool| !known.has(number..number + pieces, &whole, *tool));
+            words.heading(&whole).filter(|tool| is_lost(*tool)).or(row)
+        };
+        let tool = without_rows().map(|(tool, _)| tool).or_else(lost).or_else(row).or_else(latency);
+        let Some(tool) = tool.or_else(broken) else { continue };
+        match all.iter_mut().find(|one| one.tool == tool) {
+            Some(one) => one.lines.push(number),
+            None => all.push(Unread { tool, lines: vec![number] }),
+        }
+    }
+    all
+}
+
+/// A line with one or two of those below it, where together they are what a tool prints and none is alone: somebody broke it.
+/// With it how many lines that are.
+fn put_together(lines: &[&str], at: usize, words: &Vocabulary) -> Option<(usize, String)> {
+    /// No line that has fewer bytes was broken.
+    const SHORTEST: usize = 30;
+    let is_own = |line: &str| words.row(line).is_some() || words.heading(line).is_some();
+    let first = lines.get(at).filter(|line| line.trim().len() >= SHORTEST && !is_own(line))?;
+    let mut whole = (*first).to_owned();
+    for (pieces, next) in (2..=3).zip(lines.get(at + 1..)?) {
+        let rest = bare(next);
+        if rest.is_empty() || is_own(next) {
+            return None;
+        }
+        whole.push(' ');
+        whole.push_str(rest);
+        if is_own(&whole) {
+            return Some((pieces, whole));
+        }
+    }
+    None
+}
+
+/// A line without the marks of quotations and comments that stand before it.
+fn bare(line: &str) -> &str {
+    line.trim_start_matches(['#', '>', '*', '|', '%', '/', ' ', '\t'])
+}
+
+/// Adds to the last result of each tool, or the last of all, what was not read beside it.
+pub(super) fn note(page: &Page<'_>, found: &mut [Imported]) {
+    if found.is_empty() {
+        return;
+    }
+    for one in unread(page, found) {
+        let at = found.iter().rposition(|result| result.tool == one.tool).or(found.len().checked_sub(1));
+        if let Some(result) = at.and_then(|at| found.get_mut(at)) {
+            result.notes.push(format!(
+                "{}: not read, because they are cut short, broken, or of a form that narrows does not know",
+                one.sentence(true)
+            ));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::read;
+
+    fn said(body: &str) -> Vec<(Tool, Vec<usize>)> {
+        let page = Page { name: "x", body };
+        unread(&page, &read(&page)).into_iter().map(|one| (one.tool, one.lines)).collect()
+    }
+
+    #[test]
+    fn what_was_read_is_not_said_and_what_was_cut_is() {
+        let fio = "  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
+        assert_eq!(said(fio), []);
+        assert_eq!(said("we saw bw=\nand IOPS= in it\n"), []);
+        assert_eq!(said(&format!("{fio}\n\n\nlater IOPS=999, B\n")), [(Tool::Fio, vec![5])]);
+        let hdparm = " Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n";
+        assert_eq!(said(hdparm), []);
+        assert_eq!(said(" Timing buffered disk reads: 806 MB in\n"), [(Tool::Hdparm, vec![1])]);
+    }
+
+    #[test]
+    fn a_heading_is_said_where_nothing_below_it_was_read() {
+        let heading = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)\n";
+        assert_eq!(said(heading), [(Tool::Ior, vec![1])]);
+        let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
+        assert_eq!(said(&format!("{heading}{row}")), []);
+    }
+
+    #[test]
+    fn rows_of_tables_that_were_broken_or_not_known_are_said() {
+        let hdparm = " Timing cached reads:   3462 MB in  2.00 seconds = 1731.24 MB/sec\n Timing buffered disk reads: 806 MB in\n";
+        assert_eq!(said(hdparm), [(Tool::Hdparm, vec![2])]);
+        let marks = "CrystalDiskMark 8.0.4 x64 (C) 2007-2021 hiyohiyo\n[Read]\n  SEQ    1MiB (Q=  8, T= 1):   384.064 MB/s [    366.3 IOPS]\n  RND    4KiB (Q= 32, T= 1):\n";
+        assert_eq!(said(marks), [(Tool::Crystaldiskmark, vec![4])]);
+        let none = marks.replace(
+            "RND    4KiB (Q= 32, T= 1):",
+            "RND    4KiB (Q= 32, T= 1):     0.000 MB/s [      0.0 IOPS]",
+        );
+        assert_eq!(said(&none), []);
+        let zones = "Max Write: 694.41 MiB/sec\nMax Read:  38430.23 MiB/sec\n";
+        assert_eq!(said(zones), [(Tool::Ior, vec![1, 2])]);
+        let old = "              -------Sequential Output-------- ---Sequential Input-- --Random--\n          1024  9002 98.0 15893 15.1  6519 10.8  6101 78.6 23330 24.4 104.3  2.2\n";
+        assert_eq!(said(old), [(Tool::Bonnie, vec![1])]);
+    }
+
+    #[test]
+    fn latencies_that_were_broken_off_their_rate_are_said() {
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=185, BW=92.7MiB/s (97.2MB/s)(128MiB/1381msec)\n";
+        let broken = format!(
+            "{job}     lat (usec): min=49, max=77227,\nsomething\n  cpu          : usr=1.00%, sys=2.00%\n"
+        );
+        assert_eq!(said(&broken), [(Tool::Fio, vec![3])]);
+        let whole = format!(
+            "{job}     lat (usec): min=49, max=77227, avg=2304.87, stdev=10577.33\n     lat (usec): min=4,\n"
+        );
+        assert_eq!(said(&whole), []);
+        let marks = "KDiskMark (3.1.4)\n[Read]\nSequential   1 MiB (Q=  8, T= 1):   546.100 MB/s [     533.3 IOPS] <\nwords\n";
+        assert_eq!(said(marks), [(Tool::Kdiskmark, vec![3])]);
+    }
+
+    #[test]
+    fn a_second_table_without_rows_is_lost_whatever_the_first_has() {
+        let heading = "access    bw(MiB/s)  block(KiB) xfer(KiB)  open(s)    wr/rd(s)\n";
+        let row = "read      74066      314572800  1024.00    0.051877   289.86\n";
+        let words = "words\n".repeat(8);
+        assert_eq!(said(&format!("{heading}{row}{words}{heading}")), [(Tool::Ior, vec![11])]);
+        assert_eq!(said(&format!("{heading}{row}{words}{heading}{row}")), []);
+    }
+
+    #[test]
+    fn a_result_says_what_was_not_read_beside_it() {
+        let body = " Timing buffered disk reads: 806 MB in  3.00 seconds = 268.52 MB/sec\n\n\nwrite: IOPS=77.0k, B\nread: IOPS=7, B\n";
+        let found = read(&Page { name: "x", body });
+        assert_eq!(found.len(), 1);
+        let said = found[0]
+            .notes
+            .iter()
+            .any(|note| note.starts_with("2 more lines look like fio, from line 4: not read"));
+        assert!(said, "{:?}", found[0].notes);
+    }
+
+    #[test]
+    fn rows_whose_unit_was_broken_off_are_said() {
+        let rows = "Compare file sync methods using one 8kB write:\n        fdatasync                          4935.556 ops/sec     203\nusecs/op of all\n";
+        assert_eq!(said(rows), [(Tool::Pgtestfsync, vec![1, 2])]);
+        assert_eq!(said("3;fio-3.32;name;0;0;132160;13209\n"), [(Tool::Fio, vec![1])]);
+    }
+
+    #[test]
+    fn halves_of_headings_and_runs_without_their_heading_are_said() {
+        let halves = "x: Device:         rrqm/s   wrqm/s     r/s\nw/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await  %util\n";
+        assert_eq!(said(halves), [(Tool::Iostat, vec![1, 2])]);
+        assert_eq!(said("    1st run:    613.21 MiB/s\n"), [(Tool::Nench, vec![1])]);
+    }
+
+    #[test]
+    fn sums_of_a_group_whose_jobs_were_not_read_are_said() {
+        let job = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n";
+        let cut = "   READ: io=8192.0MB, aggrb=7454.5MB/s, minb=7454.\n";
+        let far = "words\n".repeat(90);
+        assert_eq!(said(&format!("{job}{far}{cut}")), [(Tool::Fio, vec![93])]);
+        assert_eq!(said(&format!("{cut}\n{job}")), [(Tool::Fio, vec![1])]);
+    }
+
+    #[test]
+    fn groups_and_progress_are_of_what_was_read() {
+        let body = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\nx: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n\nRun status group 0 (all jobs):\n   READ: bw=31.6MiB/s (33.0MB/s), 15.8MiB/s-15.8MiB/s (16.5MB/s-16.5MB/s), io=1928MiB (2020MB), run=61179-61179msec\n";
+        assert_eq!(said(body), []);
+    }
+
+    #[test]
+    fn a_number_like_one_that_was_read_elsewhere_does_not_make_a_line_read() {
+        let read = "--- /dev/sda (x) ioping statistics ---\n5 requests completed in 4794.0 ms, 364 iops, 1.4 MiB/s\n";
+        let words = "words\n".repeat(8);
+        assert_eq!(
+            said(&format!("{read}{words}5 requests completed in 4794.0 ms, 364\n")),
+            [(Tool::Ioping, vec![11])]
+        );
+    }
+
+    #[test]
+    fn what_is_whole_in_several_lines_is_said_at_the_first_of_them() {
+        let halves = "Nov 23 09:00:12 host1 bench[100]: FSUse%        Count\n   # Size    Files/sec     App Overhead\n";
+        assert_eq!(said(halves), [(Tool::Fsmark, vec![1])]);
+        let lost = "node: 10737418240 bytes (11 GB, 10 GiB)\n  words between copied, 12 s\n";
+        assert_eq!(said(lost), [(Tool::Dd, vec![1])]);
+        assert_eq!(
+            said(
+                "We copied all of it to the new disk, as he told us\nbefore. That took 12 s, and 11 GB more.\n"
+            ),
+            []
+        );
+    }
+
+    #[test]
+    fn rows_that_make_one_measurement_and_rows_of_nothing_are_read() {
+        let head = "Added file /dev/nvme1n1 (submitter 0)\nsubmitter=0, tid=1206\n";
+        let row = "IOPS=5806400, BW=2835MiB/s, IOS/call=32/32, inflight=(77 32)\nIOPS=5860352, BW=2861MiB/s, IOS/call=32/31, inflight=(102 128)\n";
+        assert_eq!(said(&format!("{head}{row}Maximum IOPS=5860352\n")), []);
+        assert_eq!(
+            said("   File stat                       0.000          0.000          0.000          0.000\n"),
+            []
+        );
+    }
+
+    #[test]
+    fn a_document_of_fio_that_was_broken_is_said_beside_another() {
+        let fio = "x: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=4000, BW=15.8MiB/s (16.5MB/s)(964MiB/61179msec)\n";
+        assert_eq!(
+            said(&format!("{fio}\n{{\n  \"fio version\" : \"fio-3.28\",\n  \"jobs\" : [ broken\n")),
+            [(Tool::Fio, vec![5])]
+        );
+    }
+}
