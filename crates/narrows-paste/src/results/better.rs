@@ -29,9 +29,9 @@ pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec
 /// The results of both readings, those together that overlap and are of one tool.
 fn places(plain: Vec<Imported>, reading: &Whole, whole: Vec<Imported>) -> Vec<Place> {
     let of = |results: Vec<Imported>, is_whole: bool| {
-        let all = ends(&results);
-        results.into_iter().zip(all).map(move |(one, end)| {
-            let (tool, lines) = (one.tool, first(&one)..end);
+        let all = spans(&results);
+        results.into_iter().zip(all).map(move |(one, lines)| {
+            let tool = one.tool;
             let (plain, whole) = if is_whole { (Vec::new(), vec![one]) } else { (vec![one], Vec::new()) };
             Place { tool, lines, plain, whole }
         })
@@ -58,13 +58,15 @@ fn first(result: &Imported) -> usize {
     result.measurements.iter().map(|one| one.line).chain([result.line]).min().unwrap_or_default()
 }
 
-/// Where each result ends: its last line is not told, so that it reaches to the next one of its tool.
-fn ends(results: &[Imported]) -> Vec<usize> {
-    let next = |one: &Imported| {
-        let others = results.iter().filter(|other| other.tool == one.tool).map(first);
-        others.filter(|line| *line > first(one)).min().unwrap_or(usize::MAX)
+/// The lines that each result may be of: its first and last are not told, so that it reaches to the next one of its tool, and
+/// the first of all begins with the text.
+fn spans(results: &[Imported]) -> Vec<Range<usize>> {
+    let span = |one: &Imported| {
+        let others = || results.iter().filter(|other| other.tool == one.tool).map(first);
+        let begin = if others().any(|line| line < first(one)) { first(one) } else { 0 };
+        begin..others().filter(|line| *line > first(one)).min().unwrap_or(usize::MAX)
     };
-    results.iter().map(next).collect()
+    results.iter().map(span).collect()
 }
 
 impl Place {

@@ -61,9 +61,31 @@ fn drop_twins_of_json(found: &mut Vec<Imported>) {
         .filter(|one| one.tool == Tool::Fio && is_json(one))
         .flat_map(|one| one.measurements.iter().map(|measured| (one.file.clone(), measured.clone())))
         .collect();
+    let sums: Vec<(String, Rates)> = found
+        .iter()
+        .filter(|one| one.tool == Tool::Fio && is_json(one))
+        .map(|one| (one.file.clone(), sums(one)))
+        .collect();
     drop_jobs(found, is_json, |file, text| {
         of_json.iter().any(|(known, json)| known == file && are_twins(json, text))
+            || sums.iter().any(|(known, sums)| known == file && is_sum(text, sums))
     });
+}
+
+/// The rates of all jobs of a document together, by direction.
+fn sums(result: &Imported) -> Rates {
+    let sum = |op: Op| {
+        let sides = result.measurements.iter().filter_map(|one| one.side(op));
+        sides.map(|side| side.bytes_per_second.get()).sum::<f64>()
+    };
+    [Op::Read, Op::Write].map(|op| (op, sum(op))).into_iter().filter(|(_, rate)| *rate > 0.0).collect()
+}
+
+/// Whether normal text has nothing of a run but the rates of its group, which are those of a document.
+fn is_sum(text: &Measured, sums: &Rates) -> bool {
+    let is_rate_alone = |side: &Side| side.iops.is_none() && side.latency_ns.is_none();
+    let is_group = text.work.label.is_empty() && text.sides().all(|(_, side)| is_rate_alone(side));
+    is_group && !sums.is_empty() && are_near(&rates(text), sums)
 }
 
 /// Drops the jobs of fio that are doubles, by the text that they stand in, and results of which no job is left. Results that

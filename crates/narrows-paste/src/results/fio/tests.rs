@@ -62,3 +62,19 @@ fn an_error_that_two_formats_tell_is_told_once() {
     assert_eq!(failures, ["job `c` ended with error 5"]);
     assert_eq!(found.len(), 1, "{found:?}");
 }
+
+#[test]
+fn sums_of_a_group_whose_job_stands_as_json_are_no_result_of_their_own() {
+    let json = BOTH.split("\na: (groupid").next().unwrap_or_default();
+    let rate = read(&Page { name: "x", body: json })
+        .iter()
+        .flat_map(|one| &one.measurements)
+        .find_map(|one| one.sides().map(|(_, side)| side.bytes_per_second.get()).next());
+    let sum = |rate: f64| {
+        let kib = (rate / 1024.0).round();
+        format!("{json}\n{}Run status group 0 (all jobs):\n  READ: bw={kib}KiB/s\n", "words\n".repeat(90))
+    };
+    let rate = rate.expect("a rate");
+    assert_eq!(jobs(&sum(rate)).len(), 1);
+    assert_eq!(jobs(&sum(rate * 2.0)).len(), 2, "of another run");
+}

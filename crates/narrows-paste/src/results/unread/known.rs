@@ -74,8 +74,8 @@ pub(super) struct Known {
     all: Vec<Read>,
     /// The lines of each result: from where it begins to its last measurement.
     results: Vec<(Tool, Range<usize>)>,
-    /// Tools of which a rate has no latency.
-    without_latency: Vec<Tool>,
+    /// Tools of which a rate has no latency, and where it stands.
+    without_latency: Vec<(Tool, usize)>,
 }
 
 impl Known {
@@ -101,8 +101,9 @@ impl Known {
             results: found.iter().map(|one| (one.tool, lines(one))).collect(),
             without_latency: found
                 .iter()
-                .filter(|one| one.measurements.iter().any(lacks))
-                .map(|one| one.tool)
+                .flat_map(|one| {
+                    one.measurements.iter().filter(|all| lacks(all)).map(|at| (one.tool, at.line))
+                })
                 .collect(),
         }
     }
@@ -111,8 +112,11 @@ impl Known {
         self.results.iter().any(|(of, _)| *of == tool)
     }
 
-    pub(super) fn is_without_latency(&self, tool: Tool) -> bool {
-        self.without_latency.contains(&tool)
+    /// Whether a rate has no latency to which a line with one may belong.
+    pub(super) fn is_without_latency(&self, tool: Tool, number: usize) -> bool {
+        // The latencies of ioping stand below its rate, of which mail may have made two lines.
+        let is_near = |line: usize| tool != Tool::Ioping || (line..=line + BESIDE + 1).contains(&number);
+        self.without_latency.iter().any(|(of, line)| *of == tool && is_near(*line))
     }
 
     /// What of a tool was read in some lines.

@@ -72,8 +72,9 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
         };
         let lost = || words.heading(line).filter(|tool| is_lost(*tool));
         let row = || words.row(line).filter(|tool| !known.has(number..number + 1, line, *tool));
-        let latency =
-            || words.broken_latency(line).iter().copied().find(|tool| known.is_without_latency(*tool));
+        let latency = || {
+            words.broken_latency(line).iter().copied().find(|tool| known.is_without_latency(*tool, number))
+        };
         let broken = || {
             let (pieces, whole) = put_together(&lines, at, &words)?;
             let row = words.row(&whole).filter(|tool| !known.has(number..number + pieces, &whole, *tool));
@@ -191,6 +192,15 @@ mod tests {
         assert_eq!(said(&whole), []);
         let marks = "KDiskMark (3.1.4)\n[Read]\nSequential   1 MiB (Q=  8, T= 1):   546.100 MB/s [     533.3 IOPS] <\nwords\n";
         assert_eq!(said(marks), [(Tool::Kdiskmark, vec![3])]);
+    }
+
+    #[test]
+    fn latencies_of_ioping_that_were_broken_are_said_below_their_rate_alone() {
+        let rate = "--- /dev/sda (x) ioping statistics ---\n220 requests completed in 3.01 s, 73 iops, 292.9 KiB/s\n";
+        let broken = "min/avg/max/mdev = 277 us / 313 us / 6.=\n";
+        assert_eq!(said(&format!("{rate}{broken}")), [(Tool::Ioping, vec![3])]);
+        let whole = "min/avg/max/mdev = 277 us / 313 us / 6.74 ms / 83 us\n";
+        assert_eq!(said(&format!("{rate}\n\n\n{rate}{whole}")), []);
     }
 
     #[test]

@@ -138,6 +138,9 @@ impl Vocabulary {
         if line.contains(" IOPS] <") && !line.ends_with('>') {
             return &[Tool::Kdiskmark, Tool::Crystaldiskmark];
         }
+        if line.contains("min/avg/max/mdev") {
+            return &[Tool::Ioping];
+        }
         if line.contains("AvgLat") && line.contains('|') { &[Tool::Diskspd] } else { &[] }
     }
 }
