@@ -6,11 +6,43 @@ use std::borrow::Cow;
 /// Lines with an equals sign that mean nothing in this encoding: headers of the mail have some.
 const ODD: usize = 4;
 
+/// A mail that was quoted or sent on may be encoded so many times.
+const TIMES: usize = 3;
+
 /// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first; empty
 /// ones stay in their place, so that there are as many.
 pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
-    if !(text.contains("=3D") || text.lines().any(shows)) || !is_encoded(&text) {
-        return text;
+    let mut text = text;
+    for _ in 0..TIMES {
+        match once(&text) {
+            Some(plain) => text = Cow::Owned(plain),
+            None => break,
+        }
+    }
+    match text.lines().any(has_signs_alone) {
+        true => Cow::Owned(text.split_inclusive('\n').map(signs).collect()),
+        false => text,
+    }
+}
+
+/// A line of which only the equals signs are encoded, in a text that is not: `IOPS=3D5000` is no rate of 3.
+fn has_signs_alone(line: &str) -> bool {
+    let mut signs = line.match_indices('=').peekable();
+    signs.peek().is_some()
+        && signs.all(|(at, _)| {
+            let rest = line.get(at + 1..).and_then(|rest| rest.strip_prefix("3D"));
+            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ' '))
+        })
+}
+
+fn signs(line: &str) -> Cow<'_, str> {
+    if has_signs_alone(line) { Cow::Owned(line.replace("=3D", "=")) } else { Cow::Borrowed(line) }
+}
+
+/// The text decoded once; `None` where it is not in this encoding.
+fn once(text: &str) -> Option<String> {
+    if !(text.contains("=3D") || text.lines().any(shows)) || !is_encoded(text) {
+        return None;
     }
     let mut plain = String::with_capacity(text.len());
     // A line may be broken within a letter, so that only the bytes of a whole line are text.
@@ -31,7 +63,7 @@ pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
     }
     plain.push_str(&String::from_utf8_lossy(&line_bytes));
     plain.extend(std::iter::repeat_n('\n', owed));
-    Cow::Owned(plain)
+    Some(plain)
 }
 
 /// Whether a line shows the encoding by something that nothing else has, and that is no equals sign of a text.
@@ -128,6 +160,15 @@ mod tests {
         assert_eq!(plain("> a=20\n> =20\n> b=\nc\n"), "> a \n>  \n> bc\n\n");
         assert_eq!(plain("a=20\n--=20\nme\n"), "a \n-- \nme\n");
         assert_eq!(plain("198 MB/=E7=A7=\n=92 =C2=B5=\n"), "198 MB/秒 µ\n\n");
+    }
+
+    #[test]
+    fn what_was_encoded_twice_and_a_line_in_a_text_that_was_not_are_plain() {
+        let line = "  read: IOPS=3D100k, BW=3D394MiB/s (413MB/s)\n";
+        let plain_line = "  read: IOPS=100k, BW=394MiB/s (413MB/s)\n";
+        assert_eq!(plain(&line.replace("=3D", "=3D3D")), plain_line);
+        let job = "[x]\nrw=read\nbs=4k\niodepth=32\nnumjobs=4\nruntime=60\n";
+        assert_eq!(plain(&format!("{job}{line}")), format!("{job}{plain_line}"));
     }
 
     #[test]
