@@ -183,9 +183,8 @@ fn passed_on(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> String {
     text
 }
 
-/// What a mail program or a forum does to the whole, in the end.
-fn encoded(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> Vec<u8> {
-    let mut text = text.to_owned();
+/// What a forum or a mail program makes of the letters.
+fn posted(mut text: String, dice: &mut Dice, how: &mut Vec<String>) -> String {
     if dice.is(10) {
         text = html(&text);
         how.push("html".to_owned());
@@ -198,6 +197,12 @@ fn encoded(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> Vec<u8> {
         text = text.replace('\n', "\r\n");
         how.push("\\r\\n".to_owned());
     }
+    text
+}
+
+/// What a mail program or a forum does to the whole, in the end.
+fn encoded(text: &str, dice: &mut Dice, how: &mut Vec<String>) -> Vec<u8> {
+    let text = posted(text.to_owned(), dice, how);
     if dice.is(3) {
         how.push("UTF-16".to_owned());
         return utf16(&text);
@@ -248,18 +253,7 @@ pub(crate) fn mutant(text: &str, dice: &mut Dice) -> Mutant {
             text = each_line(&text, |_, line| format!("{mark}{line}"));
             how.push(format!("mark {mark:?}"));
         }
-        if dice.is(10) {
-            text = html(&text);
-            how.push("html".to_owned());
-        }
-        if dice.is(15) {
-            text = printable(&text);
-            how.push("printable".to_owned());
-        }
-        if dice.is(15) {
-            text = text.replace('\n', "\r\n");
-            how.push("\\r\\n".to_owned());
-        }
+        text = posted(text, dice, &mut how);
         if !how.is_empty() {
             break;
         }

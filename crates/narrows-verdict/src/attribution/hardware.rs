@@ -19,6 +19,8 @@ const SLOW_QUEUE: f64 = 2.0;
 /// … or takes this many times as long, which is the same where all serve the same rate.
 const SLOW_LATENCY: f64 = 1.5;
 /// What moves more than this many times what its siblings move is not slow: it was chosen more often (the halves of a mirror).
+/// Of four members in two mirrors, each of which reads from one half, a busy one moves 1.5 times the mean of the others; stripes and
+/// parities give shares that differ by a few requests.
 const MOST_OF_EVEN: f64 = 1.25;
 /// A path queues when the round trip of most segments, and that of the data where we read, is this many times the least
 /// one, and at least [`QUEUEING`] longer.

@@ -25,14 +25,14 @@ pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// A line of which only the equals signs are encoded, in a text that is not: `IOPS=3D5000` is no rate of 3.
+/// A line of which only the equals signs are encoded, in a text that is not: `IOPS=3D5000` is no rate of 3. A number has to stand behind
+/// one: `ID_PCI_SUBCLASS_FROM_DATABASE=3D controller` is in plain.
 fn has_signs_alone(line: &str) -> bool {
-    let mut signs = line.match_indices('=').peekable();
-    signs.peek().is_some()
-        && signs.all(|(at, _)| {
-            let rest = line.get(at + 1..).and_then(|rest| rest.strip_prefix("3D"));
-            rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphanumeric() || c == ' '))
-        })
+    let behind = || line.match_indices('=').map(|(at, _)| line.get(at + 1..)?.strip_prefix("3D"));
+    let is_number = |rest: Option<&str>| {
+        rest.is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit()))
+    };
+    behind().all(|rest| rest.is_some()) && behind().any(is_number)
 }
 
 fn signs(line: &str) -> Cow<'_, str> {
@@ -169,6 +169,9 @@ mod tests {
         assert_eq!(plain(&line.replace("=3D", "=3D3D")), plain_line);
         let job = "[x]\nrw=read\nbs=4k\niodepth=32\nnumjobs=4\nruntime=60\n";
         assert_eq!(plain(&format!("{job}{line}")), format!("{job}{plain_line}"));
+        for card in ["ID_PCI_SUBCLASS_FROM_DATABASE=3D controller\n", "tool=3DMark\n"] {
+            assert_eq!(plain(&format!("{job}{card}")), format!("{job}{card}"));
+        }
     }
 
     #[test]

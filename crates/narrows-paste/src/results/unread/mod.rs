@@ -1,7 +1,7 @@
 //! What looks like a line of a tool's result and was not read: cut short, broken, or of a form that no parser knows.
 //!
-//! A line was read when a measurement stands there, or when one of the numbers in it is a number of what was read. Parsers
-//! need not say which lines they took.
+//! A line was read when a measurement of its tool covers it at its place (`known` says how far one reaches). Parsers need not
+//! say which lines they took.
 
 mod known;
 mod words;
