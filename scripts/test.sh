@@ -85,7 +85,15 @@ fleet() {
     return "$status"
 }
 
+# A build takes some 9 GB; what then lacks room for its scratch files fails with a sentence of its own, deep in a log.
+room_is_told() {
+    local free
+    free=$(df --output=avail -B1M "$target" | tail -n 1)
+    [ "$free" -ge 15000 ] || echo "warning: $free MB free for $target; a build from nothing and the tests take 15000 MB" >&2
+}
+
 mkdir -p "$target"
+room_is_told
 for part in $parts; do
     case $part in
     tools) step "test tools" - scripts/test-tools.sh ;;

@@ -31,7 +31,8 @@ const MINIMUM: Bytes = Bytes::from_mib(64);
 /// How a scratch file is made.
 #[derive(Debug, Clone)]
 pub struct ScratchOptions {
-    /// What must stay free on the file system; by default the larger of 5 % of it and 1 GiB.
+    /// What must stay free on the file system; by default the larger of 5 % of it and 1 GiB, where what is withheld from
+    /// users beyond 5 % is no part of it.
     pub reserve: Option<Bytes>,
     /// The smallest useful file; a file that does not fit shrinks no further.
     pub minimum: Bytes,
@@ -159,10 +160,20 @@ fn fill(
 fn space(parent: &File, options: &ScratchOptions) -> nix::Result<(Bytes, Bytes)> {
     let statistics = fstatvfs(parent)?;
     let unit = statistics.fragment_size();
-    let free = statistics.blocks_available().saturating_mul(unit);
-    let total = statistics.blocks().saturating_mul(unit);
-    let reserve = options.reserve.unwrap_or(Bytes::new((total / 20).max(1 << 30)));
-    Ok((Bytes::new(free), reserve))
+    let [total, unused, free] =
+        [statistics.blocks(), statistics.blocks_free(), statistics.blocks_available()]
+            .map(|blocks| blocks.saturating_mul(unit));
+    Ok((Bytes::new(free), options.reserve.unwrap_or(Bytes::new(default_reserve(total, unused, free)))))
+}
+
+/// The larger of 5 % of a file system and 1 GiB, in bytes as all of its arguments: its size, what nothing is stored in, and what
+/// of that users may fill. What is withheld from users beyond ext4's usual 5 % (a disk that was promised larger than it is)
+/// counts as no part of the file system: else one with a tenth of its room left would be called full.
+fn default_reserve(total: u64, unused: u64, free: u64) -> u64 {
+    let usual = total / 20;
+    let withheld = unused.saturating_sub(free);
+    let size = total.saturating_sub(withheld.saturating_sub(usual));
+    (size / 20).max(1 << 30)
 }
 
 fn no_space(dir: &Path, parent: &File, options: &ScratchOptions) -> LoadError {
@@ -356,6 +367,20 @@ mod tests {
         let tight = ScratchOptions { reserve: Some(free), ..ScratchOptions::default() };
         let refused = ScratchFile::create(dir.path(), Bytes::from_mib(100), &tight, &mut go);
         assert!(matches!(refused, Err(LoadError::NoSpace { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn what_is_withheld_from_users_is_no_room_to_keep_free() {
+        const GIB: u64 = 1 << 30;
+        // As `mkfs.ext4` makes it: 5 % are for root, and 5 % of the whole stay free for users.
+        assert_eq!(default_reserve(1000 * GIB, 250 * GIB, 200 * GIB), 50 * GIB);
+        assert_eq!(default_reserve(1000 * GIB, 200 * GIB, 200 * GIB), 50 * GIB);
+        // 600 GiB are promised and not there: of the 450 GiB that may be used or are withheld as usual, 5 %.
+        assert_eq!(default_reserve(1000 * GIB, 650 * GIB, 50 * GIB), 450 * GIB / 20);
+        assert_eq!(default_reserve(8 * GIB, 8 * GIB, 8 * GIB), GIB);
+        // Numbers that cannot be: more free than nothing is stored in, more of that than there is.
+        assert_eq!(default_reserve(1000 * GIB, 0, 900 * GIB), 50 * GIB);
+        assert_eq!(default_reserve(10 * GIB, u64::MAX, 0), GIB);
     }
 
     #[test]
