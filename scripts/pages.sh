@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Looks at pages in Debian's Chromium: scripts/pages.sh [DIRECTORY of pages]. Without one it makes pages of the reports in tests/figures,
 # with GALLERY if that is built already (the example of narrows-report).
+# playwright-core 1.61 is the last that runs on Node 18, which is Debian 12's.
 # What is missing is named, and the test says that it is skipped. `make test` installs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
