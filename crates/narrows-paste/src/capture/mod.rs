@@ -44,7 +44,7 @@ pub mod zfs;
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 pub use text::Text;
-pub(crate) use text::again;
+pub(crate) use text::{again, beside_moved_up, numbered};
 
 use narrows_machine::Machine;
 

@@ -18,6 +18,10 @@ pub(super) use decode::is_binary;
 
 use std::borrow::Cow;
 
+/// Stands for a line that was moved up to the one above. Who does not know it takes it for an empty one, JSON too; as an
+/// empty one it would end the block that it stands in.
+pub(crate) const MOVED_UP: &str = "\t \t \t";
+
 /// A text with a name, its line ends unified and its quoting taken away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Text {
@@ -50,15 +54,20 @@ impl Text {
         &self.body
     }
 
-    /// Its lines with their numbers, from 1.
+    /// Its lines with their numbers, from 1. What was moved up to another line has none.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        (1..).zip(self.body.lines())
+        numbered(&self.body)
     }
 
     /// The source of a fact in this line: `lspci.txt:12`.
     pub fn source(&self, line: usize) -> String {
         format!("{}:{line}", self.name)
     }
+}
+
+/// The lines of a cleaned text with their numbers, from 1, without those that were moved up.
+pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
+    (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
 }
 
 /// Takes away once more what mail and forums put around lines, where that stood behind something else that is gone now.
@@ -81,7 +90,25 @@ fn joined(lines: &[Cow<'_, str>], length: usize) -> String {
     body
 }
 
+/// What `change` makes of a text, of which it changes each line alone or takes it for empty. It sees no [`MOVED_UP`].
+pub(crate) fn beside_moved_up(body: &str, change: impl FnOnce(&str) -> String) -> String {
+    if !body.contains(MOVED_UP) {
+        return change(body);
+    }
+    let changed = change(&body.replace(MOVED_UP, ""));
+    let mut all = String::with_capacity(body.len());
+    for (before, after) in body.lines().zip(changed.lines()) {
+        all.push_str(if before == MOVED_UP && after.is_empty() { MOVED_UP } else { after });
+        all.push('\n');
+    }
+    all
+}
+
 fn clean(text: &str) -> String {
+    beside_moved_up(text, peeled)
+}
+
+fn peeled(text: &str) -> String {
     let mut lines: Vec<Cow<'_, str>> = split(text).map(terminal::plain).collect();
     // XML of hwloc has entities in its values, which are its own and not those of a web page.
     if !text.contains("<topology") {
@@ -142,7 +169,7 @@ mod tests {
         fn any_bytes_become_a_text_of_as_many_lines(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let text = Text::new("x", &bytes);
             let decoded = printable::decode(decode::decode(&bytes));
-            prop_assert_eq!(text.lines().count(), split(&decoded).count());
+            prop_assert_eq!(text.body().lines().count(), split(&decoded).count());
         }
 
         #[test]

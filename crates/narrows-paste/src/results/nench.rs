@@ -7,15 +7,18 @@ use super::{Imported, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::Bytes;
 use narrows_base::workload::Pattern;
 
-/// The reports in a text.
+/// The headings of its parts; only nench has those of the first kind.
+const OWN_HEADS: [&str; 3] = ["ioping: seek rate", "ioping: sequential", "dd: sequential write"];
+const HEADS: [&str; 3] = ["dd test", "IPv4", "IPv6"];
+
+/// The reports in a text. Without nench's own first line, as people quote it, one begins at a heading that only nench has.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut found: Vec<Imported> = Vec::new();
-    if !page.has(&["nench.sh"]) {
+    if !page.has(&["nench.sh"]) && !page.has(&OWN_HEADS) {
         return found;
     }
     let mut part = "";
     let mut broken: Option<String> = None;
-    // What stands below a report has headings of the same words, of another script.
     let mut seen: Vec<&str> = Vec::new();
     for (number, line) in page.lines() {
         let line = line.trim();
@@ -26,9 +29,12 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             part = "";
             seen.clear();
         }
-        let heads =
-            ["ioping: seek rate", "ioping: sequential", "dd test", "dd: sequential write", "IPv4", "IPv6"];
-        if let Some(head) = heads.into_iter().find(|head| line.starts_with(head)) {
+        let is_own = OWN_HEADS.iter().any(|head| line.starts_with(head));
+        if let Some(head) = OWN_HEADS.into_iter().chain(HEADS).find(|head| line.starts_with(head)) {
+            if is_own && (found.is_empty() || seen.contains(&head)) {
+                found.push(Imported::new(Tool::Nench, page.name, number));
+                seen.clear();
+            }
             part = if seen.contains(&head) { "" } else { head };
             seen.push(head);
         } else if let Some(result) = found.last_mut() {
@@ -46,6 +52,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             result.measurements.extend(found);
         }
     }
+    found.retain(|report| {
+        report.version.is_some() || !report.measurements.is_empty() || !report.unread.is_empty()
+    });
     found
 }
 
@@ -114,15 +123,17 @@ mod tests {
     }
 
     #[test]
-    fn what_another_script_prints_below_a_report_is_none_of_its_own() {
+    fn a_report_may_lack_its_first_line() {
         let ioping = "ioping: seek rate\n    min/avg/max/mdev = 179.2 us / 270.9 us / 28.1 ms / 597.4 us\n\
             ioping: sequential read speed\n    generated 2.74 k requests in 5.01 s, 685.2 MiB, 547 iops, 136.9 MiB/s\n";
         let body = format!(" nench.sh v2019.07.20 --\n{ioping}IPv4 speedtests\n\nand another one:\n{ioping}");
         let count = |body: &str| {
             read(&Page { name: "x", body }).iter().map(|one| one.measurements.len()).collect::<Vec<_>>()
         };
-        assert_eq!(count(&body), [2]);
-        assert_eq!(count(&format!("{body} nench.sh v2019.07.20 --\n{ioping}")), [2, 2]);
+        assert_eq!(count(&body), [2, 2]);
+        assert_eq!(count(&format!("{body} nench.sh v2019.07.20 --\n{ioping}")), [2, 2, 2]);
+        assert_eq!(count(&format!("what I got:\n{ioping}")), [2]);
+        assert_eq!(count("I ran\nioping: seek rate\nand forgot the rest"), [0; 0]);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A text as the parsers see it.
 
+use crate::capture::numbered;
+
 /// A text with its name, already cleaned of quoting and of what terminals obey.
 #[derive(Debug, Clone, Copy)]
 pub struct Page<'a> {
@@ -12,7 +14,7 @@ pub struct Page<'a> {
 impl<'a> Page<'a> {
     /// Its lines with their numbers, from 1. A progress display that returns to the line's beginning is many lines.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
-        (1..).zip(self.body.lines())
+        numbered(self.body)
     }
 
     /// Whether one of the marks stands in it; a cheap test before a parser looks at lines.

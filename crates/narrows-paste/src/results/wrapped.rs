@@ -5,6 +5,7 @@
 
 use super::Imported;
 use super::prefix::{is_alike, stamped};
+use crate::capture::numbered;
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
 const NARROWEST: usize = 40;
@@ -44,7 +45,7 @@ impl Whole {
     }
 
     fn of(body: &str, slack: usize) -> Option<Self> {
-        let lines: Vec<&str> = body.lines().collect();
+        let (numbers, lines): (Vec<usize>, Vec<&str>) = numbered(body).unzip();
         let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
         if slack > 0 && width < USUAL {
             return None;
@@ -54,7 +55,7 @@ impl Whole {
         let mut length = 0;
         let (mut above, mut first) = ("", "");
         let margins = margins(&lines);
-        for ((number, line), margin) in (1..).zip(lines.iter().copied()).zip(margins) {
+        for ((number, line), margin) in numbers.into_iter().zip(lines.iter().copied()).zip(margins) {
             // What was broken goes on at the left, and never further to the right than it began.
             let is_at_margin = indent(line) == margin && indent(line) <= indent(first);
             let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
@@ -214,6 +215,16 @@ fn had_no_room(above: &str, next: &str, width: usize) -> bool {
 mod tests {
     use super::*;
     use crate::results::{Measured, Page, read};
+
+    #[test]
+    fn what_an_encoding_broke_besides_is_no_end_of_a_block() {
+        let mail = "   READ: io=3D8192.0MB, aggrb=3D7454.5MB/s, minb=3D7454.5MB/s, maxb=3D7454.=\n\
+            5MB/s,\nmint=3D1099msec, maxt=3D1099msec\n";
+        let text = crate::capture::Text::new("x", mail.as_bytes());
+        let whole = Whole::of(text.body(), 0).unwrap();
+        assert!(whole.body.contains("maxb=7454.5MB/s, mint=1099msec"), "{}", whole.body);
+        assert_eq!(whole.numbers, [1]);
+    }
 
     #[test]
     fn lines_that_had_no_room_are_whole_and_keep_their_numbers() {

@@ -3,14 +3,16 @@
 
 use std::borrow::Cow;
 
+use super::MOVED_UP;
+
 /// Lines with an equals sign that mean nothing in this encoding: headers of the mail have some.
 const ODD: usize = 4;
 
 /// A mail that was quoted or sent on may be encoded so many times.
 const TIMES: usize = 3;
 
-/// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first; empty
-/// ones stay in their place, so that there are as many.
+/// The text in plain, where it is in this encoding. Of lines that were broken the rest is moved up to the first;
+/// [`MOVED_UP`] stays in their place, so that there are as many.
 pub(super) fn decode(text: Cow<'_, str>) -> Cow<'_, str> {
     let mut text = text;
     for _ in 0..TIMES {
@@ -58,7 +60,10 @@ fn once(text: &str) -> Option<String> {
         push(&mut line_bytes, bare);
         plain.push_str(&String::from_utf8_lossy(&line_bytes));
         line_bytes.clear();
-        plain.extend(std::iter::repeat_n('\n', std::mem::take(&mut owed)));
+        for _ in 0..std::mem::take(&mut owed) {
+            plain.push('\n');
+            plain.push_str(MOVED_UP);
+        }
         plain.push_str(line.get(bare.len()..).unwrap_or_default());
     }
     plain.push_str(&String::from_utf8_lossy(&line_bytes));
@@ -133,8 +138,18 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// With an empty line in the place of one that was moved up.
     fn plain(text: &str) -> String {
-        decode(Cow::Borrowed(text)).into_owned()
+        decode(Cow::Borrowed(text)).replace(MOVED_UP, "")
+    }
+
+    #[test]
+    fn a_line_that_was_moved_up_is_no_empty_one() {
+        let mail = "  read: IOPS=3D100k, BW=3D394Mi=\nB/s (413MB/s)\n\n  lat: avg=3D5\n";
+        let text = super::super::Text::new("x", mail.as_bytes());
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines, [(1, "  read: IOPS=100k, BW=394MiB/s (413MB/s)"), (3, ""), (4, "  lat: avg=5")]);
+        assert_eq!(text.body().lines().count(), 4);
     }
 
     #[test]

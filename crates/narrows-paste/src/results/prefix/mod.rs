@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::page::is_in;
-use crate::capture::again;
+use crate::capture::{again, beside_moved_up};
 
 /// Whether a line has the stamp, mark or host that another has.
 pub(super) fn is_alike(line: &str, other: &str) -> bool {
@@ -65,9 +65,9 @@ pub(super) fn levels(body: &str) -> Vec<Cow<'_, str>> {
     const DEEPEST: usize = 5;
     let mut all = vec![Cow::Borrowed(body)];
     while all.len() <= DEEPEST {
-        let bare = all.last().and_then(|last| match once(last) {
-            Cow::Owned(bare) if bare.len() != last.len() => Some(bare),
-            _ => None,
+        let bare = all.last().and_then(|last| {
+            let bare = beside_moved_up(last, |text| once(text).into_owned());
+            (bare.len() != last.len()).then_some(bare)
         });
         let Some(bare) = bare else { break };
         all.push(Cow::Owned(bare));
