@@ -35,3 +35,16 @@ fn a_drive_that_is_plugged_in_gets_its_limit_afterwards() {
     assert_eq!(limit["arguments"]["device"], "a.file");
     assert_eq!((&limit["arguments"]["bps"], &limit["arguments"]["iops"]), (&5.into(), &4000.into()));
 }
+
+#[test]
+fn a_lone_processor_keeps_its_memory_barriers() {
+    let of = |words: &str| {
+        let text = format!(
+            "description = ''\ninjected = ''\n[machine]\n{words}\n[[check]]\nrun = 'x'\n[[check.expect]]\nexit = [0]"
+        );
+        arguments(&Scenario::parse("s", &text).expect("is valid").machine, 0).join(" ")
+    };
+    assert!(of("cpus = 1").contains("-smp 1,maxcpus=2 "));
+    assert!(of("cpus = 2").contains("-smp 2 "));
+    assert!(of("cpus = 1\ninstruction_shift = 3").contains("-smp 1 "));
+}

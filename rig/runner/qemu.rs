@@ -15,6 +15,16 @@ use super::shape;
 /// The program.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
+/// QEMU before 8.1 drops the memory barriers of a machine that can never have a second processor. Its drives work in threads of
+/// their own, and then at times overlook what was submitted: all I/Os hang until the kernel's time-out. A free place for another
+/// processor keeps the barriers.
+fn processors(machine: &MachineSpec) -> String {
+    match machine.cpus {
+        1 if machine.instruction_shift.is_none() => "1,maxcpus=2".to_owned(),
+        cpus => cpus.to_string(),
+    }
+}
+
 /// The arguments, but for kernel, initramfs and consoles. The machine has the drives that belong to it from the beginning, and so
 /// many empty ports for others, named by [`port`]. Files are named relative to the guest's directory.
 pub(crate) fn arguments(machine: &MachineSpec, ports: usize) -> Vec<String> {
@@ -32,7 +42,7 @@ pub(crate) fn arguments(machine: &MachineSpec, ports: usize) -> Vec<String> {
         }
         None => push(&mut arguments, &["-accel", "tcg,thread=multi"]),
     }
-    push(&mut arguments, &["-display", "none", "-smp", &machine.cpus.to_string(), "-m", &machine.memory]);
+    push(&mut arguments, &["-display", "none", "-smp", &processors(machine), "-m", &machine.memory]);
     arguments.extend(machine.qemu.iter().cloned());
     let mut chassis = 1;
     for switch in &machine.switches {
