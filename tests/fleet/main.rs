@@ -9,6 +9,7 @@
     reason = "the tests make hosts, run the binary, print rows, and may panic"
 )]
 
+mod drives;
 mod kinds;
 mod lab;
 mod launcher;

@@ -157,6 +157,13 @@ pub struct RunArgs {
     #[arg(long, requires = "servers")]
     pub network_leg: bool,
 
+    /// Measure the servers' drives alone afterwards: each server reads this device, file or directory of its own
+    ///
+    /// All servers at once, without the network, with as many I/Os in flight as all clients had, for at most 10 s. In a directory a
+    /// file without a name is made and filled, as on clients. The servers need fio.
+    #[arg(long, value_name = "TARGET", requires = "servers")]
+    pub drives_leg: Option<String>,
+
     /// A host that is missing makes the exit status 1 in the place of 2
     #[arg(long)]
     pub partial: bool,

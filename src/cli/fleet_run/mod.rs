@@ -2,6 +2,7 @@
 
 pub mod args;
 mod check;
+mod drives;
 mod kept;
 mod on_host;
 mod report;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{FleetPattern, FleetPreset, RunArgs};
-use super::{Form, hosts, kept, pushed, reach, show};
+use super::{Form, drives, hosts, kept, pushed, reach, show};
 use crate::cli::bench::save::refuse_existing;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
@@ -62,6 +62,9 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let (clients, servers) = fleet.samples();
     let mut run = fleet.close(points, interrupted);
     note_missing(&mut run, &missing, &lost);
+    if let Some(target) = args.drives_leg.as_deref().filter(|_| !stop.load(Ordering::Relaxed)) {
+        run.drives_leg = Some(drives::measure(args, (&asked, target), &pushed, &stop, &path));
+    }
     kept::whole(&path, &held, &run, (&clients, &servers))?;
     let (run, files) = kept::read(&path)?;
     let report = build(&run, &files, args.output.shown.is_public());
@@ -154,7 +157,7 @@ fn preflight(args: &RunArgs, asked: &Asked, told: &[Preflight]) -> Result<Vec<St
 }
 
 /// Announces what will be written, before it is.
-fn layout(asked: &Asked, told: &[Preflight]) {
+pub(super) fn layout(asked: &Asked, told: &[Preflight]) {
     use narrows_session::fleet::host::FoundKind;
     let mut count = 0u64;
     for host in told.iter().filter(|host| host.is_client) {

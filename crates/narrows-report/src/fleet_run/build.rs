@@ -70,6 +70,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         reason: reason.or_else(|| points.is_empty().then(|| "no load was run".to_owned())),
         left: run.left.clone(),
         network_leg: NetworkLegView::of(run, is_public),
+        drives_leg: super::DrivesLegView::of(run, is_public),
         points,
         series: series(&steps, &name),
     }

@@ -35,6 +35,18 @@ pub(super) fn report(is_public: bool) -> FleetRunReport {
 
 /// Several runs: the jobs of each, and what hosts give then in thousandths of what they give in the example.
 pub(super) fn report_of(steps: &[(u32, u64)], is_public: bool) -> FleetRunReport {
+    let told = |host, share| if host == LOST { Told::default() } else { told(host, share) };
+    let files = Files {
+        told: steps.iter().map(|(_, share)| (0..HOSTS).map(|host| told(host, *share)).collect()).collect(),
+        clients: (0..HOSTS).map(samples_of_client).collect(),
+        servers: vec![samples_of_server()],
+        step: STEP,
+    };
+    build(&record_of(steps), &files, is_public)
+}
+
+/// The record of such a run.
+pub(super) fn record_of(steps: &[(u32, u64)]) -> Run {
     let clients = (0..HOSTS).map(client).collect();
     let facts = facts("100000", "9000", "ens1np0");
     let drives = (0..8).map(|drive| format!("nvme{drive}n1")).collect();
@@ -67,7 +79,7 @@ pub(super) fn report_of(steps: &[(u32, u64)], is_public: bool) -> FleetRunReport
         hosts: (0..HOSTS).map(outcome).collect(),
         is_proof: false,
     };
-    let run = Run {
+    Run {
         schema: SCHEMA.to_owned(),
         narrows: "0".to_owned(),
         fio: "3.33".to_owned(),
@@ -75,17 +87,10 @@ pub(super) fn report_of(steps: &[(u32, u64)], is_public: bool) -> FleetRunReport
         servers: vec![server],
         points: steps.iter().map(|(jobs, _)| *jobs).enumerate().map(point).collect(),
         network_leg: None,
+        drives_leg: None,
         interrupted: None,
         left: Vec::new(),
-    };
-    let told = |host, share| if host == LOST { Told::default() } else { told(host, share) };
-    let files = Files {
-        told: steps.iter().map(|(_, share)| (0..HOSTS).map(|host| told(host, *share)).collect()).collect(),
-        clients: (0..HOSTS).map(samples_of_client).collect(),
-        servers: vec![samples_of_server()],
-        step: STEP,
-    };
-    build(&run, &files, is_public)
+    }
 }
 
 fn facts(speed: &str, mtu: &str, name: &str) -> BTreeMap<String, String> {

@@ -95,7 +95,7 @@ pub(super) fn say(out: &mut Document, leg: &NetworkLegView) {
     let Some(rate) = leg.bytes_per_second else {
         let why = leg.reason.as_deref().unwrap_or(NOT_ASKED);
         out.say(0, Tone::Faint, format!("network alone: {why}"));
-        return lost(out, leg);
+        return lost(out, &leg.lost);
     };
     let way = if leg.is_write { "to the servers" } else { "to the clients" };
     let more = if leg.is_capped { ", as much as was asked for" } else { "" };
@@ -114,15 +114,16 @@ pub(super) fn say(out: &mut Document, leg: &NetworkLegView) {
         );
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
-    lost(out, leg);
+    lost(out, &leg.lost);
 }
 
-fn lost(out: &mut Document, leg: &NetworkLegView) {
+/// At most three hosts that took no part, and how many more.
+pub(super) fn lost(out: &mut Document, all: &[String]) {
     const MOST: usize = 3;
-    for lost in leg.lost.iter().take(MOST) {
+    for lost in all.iter().take(MOST) {
         out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("not in it: {lost}"));
     }
-    if leg.lost.len() > MOST {
-        out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("and {} more", leg.lost.len() - MOST));
+    if all.len() > MOST {
+        out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("and {} more", all.len() - MOST));
     }
 }

@@ -5,6 +5,7 @@
 
 mod build;
 pub mod csv;
+mod drives;
 #[cfg(test)]
 mod example;
 mod fold;
@@ -20,6 +21,7 @@ pub(crate) use tests::{sample, sample_of_series};
 mod text;
 
 pub use build::{Files, build};
+pub use drives::{DrivesLegView, LegServerView};
 pub use fold::folded;
 pub use leg::{LegClientView, NetworkLegView};
 pub(crate) use series::{in_words, shown, title};
@@ -56,6 +58,9 @@ pub struct FleetRunReport {
     /// What the network carried alone.
     #[serde(default)]
     pub network_leg: NetworkLegView,
+    /// What the servers' drives gave alone.
+    #[serde(default)]
+    pub drives_leg: DrivesLegView,
     /// What runs that differ in one thing only show together: the knee, the plateau, drops and odd points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,

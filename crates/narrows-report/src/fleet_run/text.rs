@@ -36,6 +36,7 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     if report.servers > 0 {
         super::leg::say(&mut out, &report.network_leg);
+        super::drives::say(&mut out, &report.drives_leg);
     }
     for point in &report.points {
         self::point(&mut out, point);

@@ -328,6 +328,7 @@ impl<'a> Fleet<'a> {
             servers: records("server", &asked.servers, &known_servers, &[]),
             points,
             network_leg: leg,
+            drives_leg: None,
             interrupted,
             left,
         }

@@ -2,6 +2,7 @@
 
 mod alone;
 mod conserve;
+mod drives;
 mod limit;
 mod map;
 mod numa;

@@ -28,6 +28,9 @@ pub struct Run {
     /// The network alone, where that was measured (`--network-leg`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_leg: Option<NetworkLeg>,
+    /// The servers' drives alone, where they were measured (`--drives-leg`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drives_leg: Option<DrivesLeg>,
     /// Why the run ended early.
     pub interrupted: Option<String>,
     /// What could not be taken away from hosts.
@@ -150,6 +153,50 @@ pub struct LegLost {
     pub reason: String,
 }
 
+/// What the servers' drives gave alone: each server read its own, all at once.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DrivesLeg {
+    /// What was read on each server, as it was typed.
+    pub target: String,
+    /// How long.
+    pub time_ns: Nanos,
+    /// The cap of all together.
+    pub rate_cap: Option<BytesPerSec>,
+    /// What each server that has a result read.
+    pub rates: Vec<DrivesRate>,
+    /// Servers that have none.
+    pub lost: Vec<LegLost>,
+}
+
+/// What one server read of its own drives.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct DrivesRate {
+    /// The server, by its place among the servers.
+    pub server: usize,
+    /// Its rate in the time that all have in common.
+    pub bytes_per_second: BytesPerSec,
+}
+
+impl DrivesLeg {
+    /// What all together read a second; `None` where nothing was read.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        let sum = self.rates.iter().fold(BytesPerSec::default(), |sum, one| sum + one.bytes_per_second);
+        (sum.get() > 0.0).then_some(sum)
+    }
+
+    /// Whether the cap was reached, so that the drives give at least this.
+    pub fn is_capped(&self) -> bool {
+        is_at(self.rate(), self.rate_cap)
+    }
+}
+
+/// Whether a rate is at a cap.
+fn is_at(rate: Option<BytesPerSec>, cap: Option<BytesPerSec>) -> bool {
+    /// What reaches this share of a cap is at it.
+    const AT: f64 = 0.95;
+    rate.zip(cap).is_some_and(|(rate, cap)| rate.get() >= cap.get() * AT)
+}
+
 impl NetworkLeg {
     /// What all together carried a second; `None` where nothing came in.
     pub fn rate(&self) -> Option<BytesPerSec> {
@@ -159,9 +206,7 @@ impl NetworkLeg {
 
     /// Whether the cap was reached, so that the network carries at least this.
     pub fn is_capped(&self) -> bool {
-        /// What reaches this share of a cap is at it.
-        const AT: f64 = 0.95;
-        self.rate().zip(self.rate_cap).is_some_and(|(rate, cap)| rate.get() >= cap.get() * AT)
+        is_at(self.rate(), self.rate_cap)
     }
 }
 

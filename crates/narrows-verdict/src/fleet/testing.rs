@@ -48,6 +48,7 @@ pub(super) fn run(clients: usize, servers: usize, point: PointRecord) -> Run {
         servers: (0..servers).map(|n| host(format!("s{n}"), None)).collect(),
         points: vec![point],
         network_leg: None,
+        drives_leg: None,
         interrupted: None,
         left: Vec::new(),
     }

@@ -6,10 +6,13 @@ use std::collections::BTreeSet;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 
 use super::alone::Alone;
+use super::drives::DrivesAlone;
+use super::map::card::Card;
 use super::{Case, Conservation, Kind, Limit, Side};
 use crate::Confidence;
 use crate::fleet::HostPoint;
 use crate::fleet::flows::{Congested, Flow, congested, serves_one_each};
+use crate::fleet::record::Host;
 use crate::fleet::samples::Activity;
 
 /// A processor that is busy for this share of the time is full.
@@ -62,9 +65,11 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
     }
     let flows = case.flows();
     let alone = Alone::of(case);
+    let drives = DrivesAlone::of(case);
     if let Some((kind, name, clients, confidence)) = network(case, &flows) {
         let mut evidence = flow_evidence(case, &flows);
         evidence.extend(alone.as_ref().map(Alone::in_words));
+        evidence.extend(drives.as_ref().map(DrivesAlone::in_words));
         // Queues on a network that carried clearly more alone are not all that limits.
         let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.carries_more());
         let confidence = if is_more { confidence.max(Confidence::Medium) } else { confidence };
@@ -76,6 +81,27 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
     }
     let mut limit = at_the_storage(case, &flows, conservation, named);
     limit.evidence.extend(other_work(case));
+    with_drives_alone(limit, drives)
+}
+
+/// What the drives gave alone, beside what was found at the storage: it says whether these drives are the limit, or what stands before
+/// them on the servers.
+fn with_drives_alone(mut limit: Limit, drives: Option<DrivesAlone>) -> Limit {
+    let Some(drives) = drives else { return limit };
+    match limit.kind {
+        Kind::Drive | Kind::Unknown if drives.is_reached() => {
+            limit.kind = Kind::Drive;
+            limit.confidence = limit.confidence.min(Confidence::Medium);
+            "drives of the servers".clone_into(&mut limit.name);
+        }
+        // What is not known may be the network.
+        Kind::Drive if drives.give_more() => {
+            limit.confidence = Confidence::Medium;
+            "the software of the servers before their drives".clone_into(&mut limit.name);
+        }
+        _ => {}
+    }
+    limit.evidence.push(drives.in_words());
     limit
 }
 
@@ -222,13 +248,43 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
             let name = format!("network card of {}", case.names(clients.iter().copied()));
             (Kind::ClientNic, name, sorted(clients), Confidence::High)
         }
-        Congested::EitherSide(clients) => (
-            Kind::Network,
-            "the network; which side of it is not known".to_owned(),
-            sorted(clients),
-            Confidence::Medium,
-        ),
+        Congested::EitherSide(clients) => match full_side(case, flows, &clients) {
+            Some((Side::Servers, servers)) => {
+                let name = format!("network card of {}", case.server_names(servers));
+                (Kind::ServerNic, name, sorted(clients), Confidence::Medium)
+            }
+            Some((Side::Clients, _)) => {
+                let name = format!("network card of {}", case.names(clients.iter().copied()));
+                (Kind::ClientNic, name, sorted(clients), Confidence::Medium)
+            }
+            None => (
+                Kind::Network,
+                "the network; which side of it is not known".to_owned(),
+                sorted(clients),
+                Confidence::Medium,
+            ),
+        },
     })
+}
+
+/// The side whose cards carry all that they can while no card of the other side does, where the connections do not tell.
+fn full_side(case: &Case<'_>, flows: &[Flow], clients: &BTreeSet<usize>) -> Option<(Side, BTreeSet<usize>)> {
+    let servers: BTreeSet<usize> =
+        flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
+    let is_full = |hosts: &[Host], activities: &[Option<Activity>], receives: bool, place: usize| {
+        let activity = activities.get(place).and_then(Option::as_ref);
+        hosts.get(place).is_some_and(|host| Card::of(host, activity, receives).is_full())
+    };
+    let reads = case.reads_most();
+    let of_clients = clients.iter().map(|at| is_full(&case.run.clients, case.clients, reads, *at));
+    let of_servers = servers.iter().map(|at| is_full(&case.run.servers, case.servers, !reads, *at));
+    let (of_clients, of_servers): (Vec<bool>, Vec<bool>) = (of_clients.collect(), of_servers.collect());
+    let (all, none) = (|full: &[bool]| full.iter().all(|full| *full), |full: &[bool]| !full.contains(&true));
+    match () {
+        () if all(&of_servers) && none(&of_clients) => Some((Side::Servers, servers)),
+        () if all(&of_clients) && none(&of_servers) => Some((Side::Clients, servers)),
+        () => None,
+    }
 }
 
 fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {

@@ -1,6 +1,6 @@
 //! The hops that the bytes of a run crossed: hosts, the network between them, servers, drives. Hosts that are alike are one hop together.
 
-mod card;
+pub(super) mod card;
 mod group;
 
 use std::collections::BTreeSet;

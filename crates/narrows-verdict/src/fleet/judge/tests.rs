@@ -1,4 +1,4 @@
-use super::super::record::{LegFlow, Load, NetworkLeg, PointRecord, State};
+use super::super::record::{DrivesLeg, DrivesRate, LegFlow, Load, NetworkLeg, PointRecord, State};
 use super::super::samples::DiskActivity;
 use super::super::testing::{STEP, load, record, run, told};
 use super::*;
@@ -251,6 +251,70 @@ fn the_network_alone_takes_the_network_off_the_list_or_names_it() {
     for leg in [alone(76, true), fewer, capped] {
         assert_eq!(with((0.05, 60), leg.clone()).kind, Kind::Drive, "{leg:?}");
     }
+}
+
+#[test]
+fn the_speeds_of_cards_tell_the_sides_of_one_client_and_its_server_apart() {
+    // Only the first client reads, 76 MB/s from one server.
+    let of = |client: &'static str, server: &'static str| {
+        let verdict = verdict(
+            |_| (1.0, 9_000),
+            move |run, clients, servers| {
+                let card = |speed: &str| {
+                    BTreeMap::from([
+                        ("speed of eth0".to_owned(), speed.to_owned()),
+                        ("MTU of eth0".to_owned(), "1500".to_owned()),
+                    ])
+                };
+                run.clients[0].facts = card(client);
+                run.servers[0].facts = card(server);
+                let mut nics = servers[0].as_ref().unwrap().nics.clone();
+                nics.get_mut("eth0").unwrap().swap(0, 1);
+                clients[0].as_mut().unwrap().nics = nics;
+                clients.iter_mut().skip(1).for_each(|client| client.as_mut().unwrap().flows.clear());
+            },
+        );
+        verdict.limit.kind
+    };
+    assert_eq!(of("640", "10000"), Kind::ClientNic);
+    assert_eq!(of("10000", "640"), Kind::ServerNic);
+    assert_eq!(of("640", "640"), Kind::Network);
+    assert_eq!(of("10000", "10000"), Kind::Network, "something between them, or that shapes a card");
+    assert_eq!(of("-1", "640"), Kind::ServerNic);
+    assert_eq!(of("-1", "-1"), Kind::Network);
+}
+
+#[test]
+fn the_drives_alone_tell_them_from_the_software_before_them() {
+    let leg = |mb: f64| DrivesLeg {
+        rates: vec![DrivesRate { server: 0, bytes_per_second: BytesPerSec::new(mb * 1e6) }],
+        ..DrivesLeg::default()
+    };
+    let with = |flow: (f64, u64), leg: DrivesLeg| {
+        verdict(move |_| flow, move |run, _, _| run.drives_leg = Some(leg.clone())).limit
+    };
+    let free = (0.05, 60);
+    let same = with(free, leg(76.0));
+    assert_eq!(
+        (same.name.as_str(), same.confidence),
+        ("drives of the servers", Confidence::Medium),
+        "{same:?}"
+    );
+    assert!(same.evidence.iter().any(|why| why == "the servers' drives alone gave 76 MB/s"), "{same:?}");
+    let more = with(free, leg(300.0));
+    assert_eq!(
+        (more.name.as_str(), more.confidence),
+        ("the software of the servers before their drives", Confidence::Medium),
+        "{more:?}"
+    );
+    // Neither clearly more nor the same; no further than the cap; not of every server; and a network that is full.
+    let capped = DrivesLeg { rate_cap: Some(BytesPerSec::new(76e6)), ..leg(76.0) };
+    let none = DrivesLeg { rates: Vec::new(), ..leg(0.0) };
+    for leg in [leg(88.0), capped, none] {
+        let name = with(free, leg.clone()).name;
+        assert_eq!(name, "the storage of the servers (drives, or the software before them)", "{leg:?}");
+    }
+    assert_eq!(with((0.99, 11_000), leg(76.0)).kind, Kind::ServerNic);
 }
 
 #[test]

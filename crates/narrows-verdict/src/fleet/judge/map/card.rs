@@ -15,16 +15,24 @@ const MOST: f64 = 0.5;
 
 /// The network cards of a host.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Card {
+pub(in crate::fleet::judge) struct Card {
     /// What they can carry and how that was worked out, or why it is not known.
-    pub(super) ceiling: Result<(BytesPerSec, String), String>,
+    pub(in crate::fleet::judge) ceiling: Result<(BytesPerSec, String), String>,
     /// What they carried; absent where no counter was seen.
-    pub(super) carried: Option<BytesPerSec>,
+    pub(in crate::fleet::judge) carried: Option<BytesPerSec>,
 }
 
 impl Card {
+    /// Whether it carries all that it can. One that does not tell its line rate, or that something shapes, is never known to.
+    pub(in crate::fleet::judge) fn is_full(&self) -> bool {
+        /// Counters have headers that the ceiling has not, and the kernel counts no preambles and gaps.
+        const FULL: f64 = 0.93;
+        let ceiling = self.ceiling.as_ref().ok().map(|(ceiling, _)| ceiling.get());
+        self.carried.zip(ceiling).is_some_and(|(carried, ceiling)| carried.get() >= ceiling * FULL)
+    }
+
     /// `receives`: whether the bytes of the map come in here, or go out.
-    pub(super) fn of(host: &Host, activity: Option<&Activity>, receives: bool) -> Self {
+    pub(in crate::fleet::judge) fn of(host: &Host, activity: Option<&Activity>, receives: bool) -> Self {
         let Some(activity) = activity else {
             return Self { ceiling: Err("its network cards were not seen".to_owned()), carried: None };
         };

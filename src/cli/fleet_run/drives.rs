@@ -1,0 +1,149 @@
+//! The servers' drives alone: a run of its own in which each server is the host that reads.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::args::RunArgs;
+use super::{kept, reach};
+use crate::cli::{Failure, output};
+use narrows_base::units::Nanos;
+use narrows_machine::root::Root;
+use narrows_session::fleet::{Asked, Fleet, HostName, LinkError, Preflight, Pushed, objections};
+use narrows_verdict::fleet::Point;
+use narrows_verdict::fleet::record::{DrivesLeg, DrivesRate, LegLost, Load, Run};
+
+/// The directory of the leg, below that of the run. It is the directory of a run, too.
+const DIRECTORY: &str = "drives-leg";
+/// It takes no longer.
+const LONGEST: Nanos = Nanos::from_millis(10_000);
+/// fio takes no more I/Os in flight of one job here.
+const DEEPEST: u64 = 4096;
+
+/// Measures the servers' drives alone, and keeps what they brought back below `place`. What goes wrong is said in the leg: the run
+/// before it is not lost.
+pub(super) fn measure(
+    args: &RunArgs,
+    (asked, target): (&Asked, &str),
+    pushed: &Pushed,
+    stop: &AtomicBool,
+    place: &Path,
+) -> DrivesLeg {
+    let mut leg = DrivesLeg { target: target.to_owned(), ..DrivesLeg::default() };
+    let Some(load) = load(asked) else {
+        lose_all(&mut leg, asked, "no load reads most");
+        return leg;
+    };
+    (leg.time_ns, leg.rate_cap) = (load.time_ns, load.rate_cap);
+    output::note("narrows: the servers' drives alone: each server reads its own");
+    if let Err(failure) = run(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
+        lose_all(&mut leg, asked, failure.message());
+    }
+    for lost in &leg.lost {
+        output::note(&format!("narrows: {} took no part in it: {}", lost.host, lost.reason));
+    }
+    leg
+}
+
+/// Servers that have no result yet have none, for this reason.
+fn lose_all(leg: &mut DrivesLeg, asked: &Asked, reason: &str) {
+    let lost = |host: &HostName| LegLost { host: host.to_string(), reason: reason.to_owned() };
+    let is_known = |leg: &DrivesLeg, host: &HostName| leg.lost.iter().any(|lost| lost.host == host.as_str());
+    let others: Vec<_> = asked.servers.iter().filter(|host| !is_known(leg, host)).map(lost).collect();
+    leg.lost.extend(others);
+    leg.rates.clear();
+}
+
+/// The first load that reads most, as a load of each server: all servers have as many I/Os in flight as all clients had.
+fn load(asked: &Asked) -> Option<Load> {
+    let load = asked.loads.iter().find(|load| load.read_percent >= 50)?;
+    let clients = asked.clients.len().div_ceil(asked.servers.len().max(1)) as u64;
+    let depth = u64::from(load.depth).saturating_mul(clients).min(DEEPEST);
+    Some(Load {
+        depth: u32::try_from(depth).unwrap_or(u32::MAX),
+        read_percent: 100,
+        time_ns: load.time_ns.min(LONGEST),
+        ..load.clone()
+    })
+}
+
+fn run(
+    args: &RunArgs,
+    (asked, target): (&Asked, &str),
+    load: Load,
+    (pushed, stop): (&Pushed, &AtomicBool),
+    (leg, place): (&mut DrivesLeg, &Path),
+) -> Result<(), Failure> {
+    let servers = Asked {
+        clients: asked.servers.clone(),
+        servers: Vec::new(),
+        targets: vec![target.to_owned(); asked.servers.len()],
+        loads: vec![load],
+        size: asked.size,
+        prove: false,
+        seed: asked.seed,
+        reach: reach(&args.reach)?,
+    };
+    let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed)
+        .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
+    let refused = refused(&servers, &told);
+    if !refused.is_empty() {
+        fleet.close(Vec::new(), None);
+        leg.lost = refused;
+        return Err(Failure::new("another server cannot take part"));
+    }
+    super::run::layout(&servers, &told);
+    let unprepared = fleet.prepare();
+    let lost = |(server, error): (usize, LinkError)| LegLost {
+        host: servers.clients.get(server).map(ToString::to_string).unwrap_or_default(),
+        reason: error.to_string(),
+    };
+    leg.lost.extend(unprepared.into_iter().map(lost));
+    let path = place.join(DIRECTORY);
+    let kept = kept::new_directory(&path).and_then(|(path, held)| {
+        let load = servers.loads.first().ok_or_else(|| Failure::new("there is no load"))?;
+        let (point, _) = fleet.run(1, load, false, stop, &|_| {});
+        kept::point(&path, &point)?;
+        Ok((path, held, point.record))
+    });
+    let samples = fleet.samples();
+    let (path, held, record) = match kept {
+        Ok(kept) => kept,
+        Err(failure) => {
+            fleet.close(Vec::new(), None);
+            return Err(failure);
+        }
+    };
+    let whole = fleet.close(vec![record], None);
+    for left in &whole.left {
+        output::note(&format!("narrows: {} may not be clean ({}): {}", left.host, left.reason, left.command));
+    }
+    kept::whole(&path, &held, &whole, (&samples.0, &samples.1))?;
+    let (whole, files) = kept::read(&path)?;
+    rates(leg, &whole, &files);
+    Ok(())
+}
+
+/// Why servers cannot take part.
+fn refused(servers: &Asked, told: &[Preflight]) -> Vec<LegLost> {
+    let unreachable = told.iter().filter_map(|host| {
+        let error = host.looked.as_ref().err()?;
+        Some(LegLost { host: host.host.to_string(), reason: error.to_string() })
+    });
+    let objected = objections(servers, told).into_iter().map(|(host, reason)| LegLost { host, reason });
+    unreachable.chain(objected).collect()
+}
+
+/// What each server read in the time that all have in common.
+fn rates(leg: &mut DrivesLeg, whole: &Run, files: &narrows_report::fleet_run::Files) {
+    let (Some(record), Some(told)) = (whole.points.first(), files.told.first()) else { return };
+    let point = Point::of(record, told, files.step);
+    for host in point.counted() {
+        let rate = host.read.rate;
+        leg.rates.push(DrivesRate { server: host.client, bytes_per_second: rate });
+    }
+    for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
+        let name = whole.clients.get(host.client).map(|one| one.host.clone()).unwrap_or_default();
+        let reason = host.reason.clone().unwrap_or_else(|| "it has no result that counts".to_owned());
+        leg.lost.push(LegLost { host: name, reason });
+    }
+}

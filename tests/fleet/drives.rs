@@ -1,0 +1,59 @@
+//! The servers' drives alone: what lies before them on a server is told from them.
+
+use std::path::Path;
+
+use super::lab::Ran;
+use super::limits::{is_unable, lab};
+use super::turn;
+
+const RUN: &str = "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --bs 64k --depth 4 \
+    --pattern random --time 2s --rate 60m --json --out {dir}/run --drives-leg";
+
+/// A file of 32 MiB that the server serves no faster than 10 MB/s, whatever the drive below it gives.
+fn served(place: &Path) -> (String, [String; 4]) {
+    let file = place.join("export").display().to_string();
+    std::fs::write(&file, vec![0x5a; 32 << 20]).expect("is ours");
+    let words = ["--filter=rate".to_owned(), "file".to_owned(), file.clone(), "rate=80M".to_owned()];
+    (file, words)
+}
+
+#[test]
+fn software_that_is_slower_than_the_drives_below_it_is_named() {
+    if is_unable("software_that_is_slower_than_the_drives_below_it_is_named") {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory");
+    let (file, words) = served(place.path());
+    let _turn = turn();
+    let lab = lab(false, &words.each_ref().map(String::as_str));
+    let ran: Ran = lab.run(&format!("{RUN} {file}"));
+    assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
+    let report = ran.json();
+    let leg = &report["drives_leg"];
+    let rate = leg["bytes_per_second"].as_f64().expect("is known") / 1e6;
+    assert!(rate > 20.0 && rate < 66.0, "as fast as the cap allows: {leg}");
+    assert_eq!(leg["servers"][0]["host"], "s1", "{leg}");
+    let limit = &report["points"][0]["verdict"]["limit"];
+    assert_eq!(limit["name"], "the software of the servers before their drives", "{limit}");
+    assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
+    let public = lab.run("report {dir}/run --plain").out;
+    assert!(public.contains("drives alone: "), "{public}");
+    let own = lab.run("report {dir}/run/drives-leg --plain").out;
+    assert!(own.contains("1 client read "), "the leg is a run of its own: {own}");
+}
+
+#[test]
+fn a_leg_that_cannot_be_measured_loses_nothing() {
+    if is_unable("a_leg_that_cannot_be_measured_loses_nothing") {
+        return;
+    }
+    let (_turn, lab) = (turn(), lab(false, &["memory", "64M"]));
+    let ran: Ran = lab.run(&format!("{RUN} /dev/no-such-drive"));
+    assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
+    let report = ran.json();
+    assert!(report["points"][0]["bytes_per_second"].as_f64() > Some(1e6), "{ran:?}");
+    let leg = &report["drives_leg"];
+    assert!(leg["bytes_per_second"].is_null(), "{leg}");
+    assert!(leg["lost"][0].as_str().is_some_and(|lost| lost.contains("/dev/no-such-drive")), "{leg}");
+    assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
+}
