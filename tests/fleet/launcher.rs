@@ -30,7 +30,15 @@ fn script(lab: &Lab, name: &str, end: &str) -> PathBuf {
 }
 
 fn run(lab: &Lab, launcher: &str, words: &str) -> Ran {
-    lab.fleet(words).arg("--launcher").arg(launcher).output().expect("narrows runs").into()
+    // As most users have it: whoever runs these tests may have set it.
+    let mut command = lab.fleet(words);
+    command
+        .env_remove("PYTHONUNBUFFERED")
+        .arg("--launcher")
+        .arg(launcher)
+        .output()
+        .expect("narrows runs")
+        .into()
 }
 
 #[test]

@@ -8,9 +8,9 @@ use super::{kept, reach};
 use crate::cli::{Failure, output};
 use narrows_base::units::Nanos;
 use narrows_machine::root::Root;
-use narrows_session::fleet::{Asked, Fleet, HostName, LinkError, Preflight, Pushed, objections};
+use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, objections};
 use narrows_verdict::fleet::Point;
-use narrows_verdict::fleet::record::{DrivesLeg, DrivesRate, LegLost, Load, Run};
+use narrows_verdict::fleet::record::{DrivesLeg, DrivesRate, LegLost, Load, PointRecord, Run};
 
 /// The directory of the leg, below that of the run. It is the directory of a run, too.
 const DIRECTORY: &str = "drives-leg";
@@ -66,6 +66,7 @@ fn load(asked: &Asked) -> Option<Load> {
     })
 }
 
+/// Runs the load on all servers, or says why it cannot.
 fn run(
     args: &RunArgs,
     (asked, target): (&Asked, &str),
@@ -77,7 +78,7 @@ fn run(
         clients: asked.servers.clone(),
         servers: Vec::new(),
         targets: vec![target.to_owned(); asked.servers.len()],
-        loads: vec![load],
+        loads: vec![load.clone()],
         size: asked.size,
         prove: false,
         seed: asked.seed,
@@ -85,42 +86,45 @@ fn run(
     };
     let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed)
         .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
-    let refused = refused(&servers, &told);
-    if !refused.is_empty() {
-        fleet.close(Vec::new(), None);
-        leg.lost = refused;
+    leg.lost = refused(&servers, &told);
+    if !leg.lost.is_empty() {
+        close(fleet, Vec::new());
         return Err(Failure::new("another server cannot take part"));
     }
     super::run::layout(&servers, &told);
-    let unprepared = fleet.prepare();
-    let lost = |(server, error): (usize, LinkError)| LegLost {
-        host: servers.clients.get(server).map(ToString::to_string).unwrap_or_default(),
-        reason: error.to_string(),
-    };
-    leg.lost.extend(unprepared.into_iter().map(lost));
+    for (server, error) in fleet.prepare() {
+        let host = servers.clients.get(server).map(ToString::to_string).unwrap_or_default();
+        leg.lost.push(LegLost { host, reason: error.to_string() });
+    }
     let path = place.join(DIRECTORY);
     let kept = kept::new_directory(&path).and_then(|(path, held)| {
-        let load = servers.loads.first().ok_or_else(|| Failure::new("there is no load"))?;
-        let (point, _) = fleet.run(1, load, false, stop, &|_| {});
+        let (point, _) = fleet.run(1, &load, false, stop, &|_| {});
         kept::point(&path, &point)?;
         Ok((path, held, point.record))
     });
     let samples = fleet.samples();
-    let (path, held, record) = match kept {
-        Ok(kept) => kept,
-        Err(failure) => {
-            fleet.close(Vec::new(), None);
-            return Err(failure);
-        }
+    let (kept, points) = match kept {
+        Ok((path, held, record)) => (Ok((path, held)), vec![record]),
+        Err(failure) => (Err(failure), Vec::new()),
     };
-    let whole = fleet.close(vec![record], None);
-    for left in &whole.left {
-        output::note(&format!("narrows: {} may not be clean ({}): {}", left.host, left.reason, left.command));
-    }
+    let whole = close(fleet, points);
+    let (path, held) = kept?;
     kept::whole(&path, &held, &whole, (&samples.0, &samples.1))?;
     let (whole, files) = kept::read(&path)?;
     rates(leg, &whole, &files);
     Ok(())
+}
+
+/// Takes everything away from the servers, and says what could not be.
+fn close(fleet: Fleet<'_>, points: Vec<PointRecord>) -> Run {
+    let whole = fleet.close(points, None);
+    for left in &whole.left {
+        output::note(&format!(
+            "narrows: {} may not be clean ({}): `{}`",
+            left.host, left.reason, left.command
+        ));
+    }
+    whole
 }
 
 /// Why servers cannot take part.

@@ -63,7 +63,8 @@ impl Launcher {
     /// hand on words and others one line for a shell: each word of `command` has to be the same to both.
     pub(super) fn command(&self, host: &HostName, command: &[&str]) -> Command {
         let mut started = program::cleared(self.program.clone());
-        started.envs(std::env::vars_os()).args(self.of_host(host)).args(command);
+        // clush is Python, which holds what goes into a pipe back until there is much of it.
+        started.envs(std::env::vars_os()).env("PYTHONUNBUFFERED", "1").args(self.of_host(host)).args(command);
         started
     }
 
