@@ -15,7 +15,7 @@ use super::shape;
 /// The program.
 pub(crate) const PROGRAM: &str = "qemu-system-x86_64";
 
-/// QEMU before 8.1 drops the memory barriers of a machine that can never have a second processor. Its drives work in threads of
+/// Older QEMU (seen with 7.2) drops the memory barriers of a machine that can never have a second processor. Its drives work in threads of
 /// their own, and then at times overlook what was submitted: all I/Os hang until the kernel's time-out. A free place for another
 /// processor keeps the barriers.
 fn processors(machine: &MachineSpec) -> String {
