@@ -54,7 +54,7 @@ bench: build ## the load engine beside fio, in one run, and what `top` costs; wr
 	$(CARGO) bench --locked --bench engine
 	$(CARGO) run --release --locked --quiet -p narrows-report --example top_cost
 
-rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit)
+rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit; slurmctld, slurmd, slurm-client for srun)
 	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
 
 fleet-quick: toolchain ## four layouts of many hosts and clush, as in `make test`, in an optimised build

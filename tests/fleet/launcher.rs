@@ -68,7 +68,7 @@ fn clush_does_what_ssh_does() {
 }
 
 /// Runs a load and takes the inventory of two hosts, and looks at what is left there.
-fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
+pub(crate) fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
     let before = lab.listening("h1");
     let load = format!("run --hosts h[1-2] --target {{dir}}/data {LOAD} --out {{dir}}/{name}-run");
     let ran = run(lab, launcher, &load);

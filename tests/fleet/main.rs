@@ -16,6 +16,7 @@ mod launcher;
 mod leg;
 mod limits;
 mod quick;
+mod slurm;
 
 use std::collections::BTreeMap;
 use std::fs;
