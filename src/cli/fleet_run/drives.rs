@@ -29,11 +29,12 @@ pub(super) fn measure(
     place: &Path,
 ) -> DrivesLeg {
     let mut leg = DrivesLeg { target: target.to_owned(), ..DrivesLeg::default() };
-    let Some(load) = load(asked) else {
-        lose_all(&mut leg, asked, "no load reads most");
+    let Some(of) = asked.loads.iter().find(|load| load.read_percent == 100) else {
+        lose_all(&mut leg, asked, "no load only reads");
         return leg;
     };
-    (leg.time_ns, leg.rate_cap) = (load.time_ns, load.rate_cap);
+    let load = load(asked, of);
+    (leg.time_ns, leg.rate_cap, leg.load) = (load.time_ns, load.rate_cap, Some(of.clone()));
     output::note("narrows: the servers' drives alone: each server reads its own");
     if let Err(failure) = run(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
         lose_all(&mut leg, asked, failure.message());
@@ -53,17 +54,11 @@ fn lose_all(leg: &mut DrivesLeg, asked: &Asked, reason: &str) {
     leg.rates.clear();
 }
 
-/// The first load that reads most, as a load of each server: all servers have as many I/Os in flight as all clients had.
-fn load(asked: &Asked) -> Option<Load> {
-    let load = asked.loads.iter().find(|load| load.read_percent >= 50)?;
+/// A load of clients as one of each server: all servers have as many I/Os in flight as all clients had.
+fn load(asked: &Asked, of: &Load) -> Load {
     let clients = asked.clients.len().div_ceil(asked.servers.len().max(1)) as u64;
-    let depth = u64::from(load.depth).saturating_mul(clients).min(DEEPEST);
-    Some(Load {
-        depth: u32::try_from(depth).unwrap_or(u32::MAX),
-        read_percent: 100,
-        time_ns: load.time_ns.min(LONGEST),
-        ..load.clone()
-    })
+    let depth = u64::from(of.depth).saturating_mul(clients).min(DEEPEST);
+    Load { depth: u32::try_from(depth).unwrap_or(u32::MAX), time_ns: of.time_ns.min(LONGEST), ..of.clone() }
 }
 
 /// Runs the load on all servers, or says why it cannot.
@@ -98,7 +93,10 @@ fn run(
     }
     let path = place.join(DIRECTORY);
     let kept = kept::new_directory(&path).and_then(|(path, held)| {
-        let (point, _) = fleet.run(1, &load, false, stop, &|_| {});
+        let (point, is_interrupted) = fleet.run(1, &load, false, stop, &|_| {});
+        if is_interrupted {
+            return Err(Failure::new("it was interrupted"));
+        }
         kept::point(&path, &point)?;
         Ok((path, held, point.record))
     });
@@ -142,8 +140,16 @@ fn rates(leg: &mut DrivesLeg, whole: &Run, files: &narrows_report::fleet_run::Fi
     let (Some(record), Some(told)) = (whole.points.first(), files.told.first()) else { return };
     let point = Point::of(record, told, files.step);
     for host in point.counted() {
-        let rate = host.read.rate;
-        leg.rates.push(DrivesRate { server: host.client, bytes_per_second: rate });
+        let server = whole.clients.get(host.client);
+        if server.and_then(|server| server.target.as_ref()).is_some_and(|target| target.is_direct) {
+            leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
+        } else {
+            let host = server.map(|server| server.host.clone()).unwrap_or_default();
+            leg.lost.push(LegLost {
+                host,
+                reason: "it was read through the page cache, not from the drives".to_owned(),
+            });
+        }
     }
     for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
         let name = whole.clients.get(host.client).map(|one| one.host.clone()).unwrap_or_default();

@@ -158,6 +158,8 @@ pub struct LegLost {
 pub struct DrivesLeg {
     /// What was read on each server, as it was typed.
     pub target: String,
+    /// The load of each client that it stands for; no other run is compared with it.
+    pub load: Option<Load>,
     /// How long.
     pub time_ns: Nanos,
     /// The cap of all together.

@@ -3,6 +3,7 @@
 use narrows_base::units::{BytesPerSec, human};
 
 use super::Case;
+use crate::fleet::record::Load;
 
 /// A run that gets this share of what the drives gave alone is at their limit.
 const AT: f64 = 0.9;
@@ -18,10 +19,13 @@ pub(super) struct DrivesAlone {
 }
 
 impl DrivesAlone {
-    /// `None` where they were not measured, not on every server, or where the clients write or have drives of their own.
+    /// `None` where they were not measured, not on every server, with another load than this run's or for other clients than those
+    /// that count, or where the clients have drives of their own: what drives give depends on blocks, order and I/Os in flight.
     pub(super) fn of(case: &Case<'_>) -> Option<Self> {
-        let leg = case.run.drives_leg.as_ref().filter(|_| case.reads_most() && !case.is_local())?;
-        let is_whole = leg.rates.len() == case.run.servers.len();
+        let is_same = |of: &Load| *of == case.record.load && !case.record.is_proof;
+        let leg = case.run.drives_leg.as_ref().filter(|leg| leg.load.as_ref().is_some_and(is_same))?;
+        let all_count = case.counted().len() == case.run.clients.len();
+        let is_whole = leg.rates.len() == case.run.servers.len() && all_count && !case.is_local();
         let rate = leg.rate().filter(|_| is_whole)?;
         Some(Self { rate, is_capped: leg.is_capped(), run: case.point.read.rate })
     }

@@ -84,8 +84,7 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
     with_drives_alone(limit, drives)
 }
 
-/// What the drives gave alone, beside what was found at the storage: it says whether these drives are the limit, or what stands before
-/// them on the servers.
+/// What the drives gave alone, beside what was found at the storage: it says whether these drives are the limit.
 fn with_drives_alone(mut limit: Limit, drives: Option<DrivesAlone>) -> Limit {
     let Some(drives) = drives else { return limit };
     match limit.kind {
@@ -94,10 +93,14 @@ fn with_drives_alone(mut limit: Limit, drives: Option<DrivesAlone>) -> Limit {
             limit.confidence = limit.confidence.min(Confidence::Medium);
             "drives of the servers".clone_into(&mut limit.name);
         }
-        // What is not known may be the network.
+        // With few I/Os in flight it may as well be how long each is on its way.
         Kind::Drive if drives.give_more() => {
-            limit.confidence = Confidence::Medium;
-            "the software of the servers before their drives".clone_into(&mut limit.name);
+            limit.kind = Kind::Unknown;
+            limit.confidence = Confidence::Low;
+            "not known".clone_into(&mut limit.name);
+            let why = "it is not the servers' drives, but the software that serves them, or the time that each I/O is on its way";
+            limit.evidence.insert(0, format!("{} with as many I/Os in flight: {why}", drives.in_words()));
+            return limit;
         }
         _ => {}
     }
