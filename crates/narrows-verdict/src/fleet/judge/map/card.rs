@@ -25,8 +25,8 @@ pub(in crate::fleet::judge) struct Card {
 impl Card {
     /// Whether it carries all that it can. One that does not tell its line rate, or that something shapes, is never known to.
     pub(in crate::fleet::judge) fn is_full(&self) -> bool {
-        /// Counters have headers that the ceiling has not, and the kernel counts no preambles and gaps.
-        const FULL: f64 = 0.93;
+        /// What reaches this share of a ceiling is at it; counters have headers besides, which the ceiling has not.
+        const FULL: f64 = 0.95;
         let ceiling = self.ceiling.as_ref().ok().map(|(ceiling, _)| ceiling.get());
         self.carried.zip(ceiling).is_some_and(|(carried, ceiling)| carried.get() >= ceiling * FULL)
     }
