@@ -2,7 +2,6 @@
 
 mod alone;
 mod conserve;
-mod drives;
 mod limit;
 mod map;
 mod numa;

@@ -6,7 +6,6 @@ use std::collections::BTreeSet;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 
 use super::alone::Alone;
-use super::drives::DrivesAlone;
 use super::map::card::Card;
 use super::{Case, Conservation, Kind, Limit, Side};
 use crate::Confidence;
@@ -64,14 +63,14 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
         return named(Kind::Cache, name, all, Confidence::High, vec![differs.clone()]);
     }
     let flows = case.flows();
-    let alone = Alone::of(case);
-    let drives = DrivesAlone::of(case);
+    let alone = Alone::network(case);
+    let drives = Alone::drives(case);
     if let Some((kind, name, clients, confidence)) = network(case, &flows) {
         let mut evidence = flow_evidence(case, &flows);
         evidence.extend(alone.as_ref().map(Alone::in_words));
-        evidence.extend(drives.as_ref().map(DrivesAlone::in_words));
+        evidence.extend(drives.as_ref().map(Alone::in_words));
         // Queues on a network that carried clearly more alone are not all that limits.
-        let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.carries_more());
+        let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.gives_more());
         let confidence = if is_more { confidence.max(Confidence::Medium) } else { confidence };
         return named(kind, name, clients, confidence, evidence);
     }
@@ -85,7 +84,7 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
 }
 
 /// What the drives gave alone, beside what was found at the storage: it says whether these drives are the limit.
-fn with_drives_alone(mut limit: Limit, drives: Option<DrivesAlone>) -> Limit {
+fn with_drives_alone(mut limit: Limit, drives: Option<Alone>) -> Limit {
     let Some(drives) = drives else { return limit };
     match limit.kind {
         Kind::Drive | Kind::Unknown if drives.is_reached() => {
@@ -94,7 +93,7 @@ fn with_drives_alone(mut limit: Limit, drives: Option<DrivesAlone>) -> Limit {
             "drives of the servers".clone_into(&mut limit.name);
         }
         // With few I/Os in flight it may as well be how long each is on its way.
-        Kind::Drive if drives.give_more() => {
+        Kind::Drive if drives.gives_more() => {
             limit.kind = Kind::Unknown;
             limit.confidence = Confidence::Low;
             "not known".clone_into(&mut limit.name);
@@ -328,7 +327,7 @@ fn at_the_storage(
         let name = format!("processors of {}", case.server_names([place]));
         return named(Kind::ServerCpu, name, all, Confidence::Medium, vec![evidence]);
     }
-    let alone = Alone::of(case);
+    let alone = Alone::network(case);
     if alone.is_some_and(|alone| alone.is_reached()) {
         let evidence = alone.iter().map(Alone::in_words).chain([
             "with storage behind it it carries as much, and no queue was seen that tells which side"
@@ -366,7 +365,7 @@ fn at_the_storage(
         let name = if case.is_remote() { "drives of the servers" } else { "each host's own drives" };
         return named(Kind::Drive, name.to_owned(), all, Confidence::Medium, busy);
     }
-    let is_more = alone.is_some_and(|alone| alone.carries_more());
+    let is_more = alone.is_some_and(|alone| alone.gives_more());
     if !flows.is_empty() || is_more {
         let mut evidence = flow_evidence(case, flows);
         evidence.push("no connection is congested, no processor is full".to_owned());

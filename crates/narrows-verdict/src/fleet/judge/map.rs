@@ -158,7 +158,8 @@ impl Made<'_> {
                 groups.iter().filter(|group| side.is_none_or(|side| group.is_limited == side)).collect();
             let mut hop = Group::united(&of).hop(Part::Network, number, far.to_vec());
             hop.no_ceiling("no switch or cable between the hosts was looked at");
-            if let Some(alone) = Alone::of(self.case).filter(|alone| side.is_none() && !alone.is_capped) {
+            if let Some(alone) = Alone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped)
+            {
                 (hop.ceiling, hop.reason) = (Some(alone.rate), None);
                 hop.formula = Some("measured alone, from memory to memory (--network-leg)".to_owned());
             }
