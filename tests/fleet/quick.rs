@@ -3,10 +3,7 @@
 //! nothing: the layout is made again, and if it stays like that, it is said.
 
 use std::cell::RefCell;
-use std::fs;
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
 
 use super::kinds::{
     CAP, Dice, Layout, READS, Wanted, client_nic, first_seed, healthy, judged, print_heading, server_nic,
@@ -14,7 +11,7 @@ use super::kinds::{
 };
 use super::lab::{Ran, skip};
 use super::limits::is_unable;
-use super::{idle_while, turn};
+use super::{idle_in_window, idle_while, turn};
 
 const NAME: &str = "four_layouts_are_answered_right";
 /// A free layout carries so many times what clients may read, so that its processors have room.
@@ -36,28 +33,6 @@ fn carried() -> f64 {
     ran.json()["points"][0]["bytes_per_second"].as_f64().expect("has a rate") / 1e6
 }
 
-/// The share of the processors that was idle in the time that counts; `None` where that is not known.
-fn idle_in_window(layout: &Layout, ran: &Ran) -> Option<f64> {
-    let report: Value = serde_json::from_str(&ran.out).ok()?;
-    let point = &report["points"][0];
-    let begin = point["start_ns"].as_u64()?;
-    let window = begin..=begin + point["window_ns"].as_u64()?;
-    let text = fs::read_to_string(layout.lab.path().join("run/server-0001/samples.jsonl")).ok()?;
-    let samples = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let times: Vec<[f64; 2]> = samples
-        .filter(|sample| sample["at_ns"].as_u64().is_some_and(|at| window.contains(&at)))
-        .map(|sample| [0, 1].map(|which| time_of_all(&sample["cpus"], which)))
-        .collect();
-    let (first, last) = (times.first()?, times.last()?);
-    let (busy, idle) = (last[0] - first[0], last[1] - first[1]);
-    (busy + idle > 0.0).then(|| idle / (busy + idle))
-}
-
-/// Busy (0) or idle (1) nanoseconds of all processors.
-fn time_of_all(cpus: &Value, which: usize) -> f64 {
-    cpus.as_array().into_iter().flatten().filter_map(|cpu| cpu[which].as_f64()).sum()
-}
-
 /// What came of a layout.
 enum Answer {
     Right,
@@ -70,7 +45,7 @@ type Make = fn(&mut Dice) -> (Layout, Ran, Wanted);
 
 fn answer(name: &str, make: Make, mut dice: Dice) -> Answer {
     let ((layout, ran, wanted), whole) = idle_while(|| make(&mut dice));
-    let idle = idle_in_window(&layout, &ran).unwrap_or(whole);
+    let idle = idle_in_window(&layout.lab, "server-0001", &ran).unwrap_or(whole);
     let why = match ran.status {
         Some(0 | 1) => judged(name, &ran, &wanted),
         _ => Some(format!("{name}: {ran:?}")),

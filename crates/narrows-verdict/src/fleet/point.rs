@@ -20,7 +20,7 @@ pub struct Told {
     pub report: Option<String>,
     /// The log of rates of each of its jobs.
     pub rates: Vec<String>,
-    /// The log of latencies of each of its jobs, averaged as the rates are; its first line tells when the first I/O began.
+    /// The log of latencies of each of its jobs, averaged as the rates are; it tells when the first I/O began.
     pub latencies: Vec<String>,
     /// The logs of histograms of its jobs.
     pub histograms: Vec<String>,
@@ -254,11 +254,18 @@ impl<'t> Seen<'t> {
     }
 }
 
-/// When the first I/O of a job began, on our clock. The first line of a log that is averaged is written with the first I/O that
-/// ends when that time is over, so this is late by at most the time between two I/Os.
+/// When a job began its I/O, on our clock. A line of a log that is averaged is written with the first I/O that ends when its step is
+/// over, and each ends one step at least, so none of them lies earlier than so many steps after the beginning. The earliest that
+/// they allow is late by at most the shortest wait for such an I/O; the first line alone, by its own wait.
 fn first_io(text: &str, averaged: Nanos, ahead: i64) -> Option<u64> {
-    let first = fio_client::lines(text).into_iter().map(|line| line.at_ms).min()?;
-    let began = first.saturating_mul(1_000_000).saturating_sub(averaged.get());
+    let begin_of = |is_write: bool| {
+        let lines = fio_client::lines(text).into_iter().filter(move |line| line.is_write == is_write);
+        let began = |(steps, line): (u64, Line)| {
+            line.at_ms.saturating_mul(1_000_000).saturating_sub(averaged.get().saturating_mul(steps))
+        };
+        (1u64..).zip(lines).map(began).min()
+    };
+    let began = begin_of(false).into_iter().chain(begin_of(true)).min()?;
     Some(on_our_clock(began, ahead))
 }
 

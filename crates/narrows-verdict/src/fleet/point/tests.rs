@@ -37,6 +37,19 @@ fn what_was_moved_after_the_last_line_of_a_log_counts_and_a_missing_log_does_not
 }
 
 #[test]
+fn the_beginning_is_the_earliest_that_the_lines_of_a_log_allow() {
+    let mut waits = told(0, 1024, 10, &[(100, 10)]);
+    let at = START / 1_000_000;
+    // Each step waits for another time until an I/O ends, one of them for 3 ms only; in one step none does.
+    let ends = [(1, 40), (2, 17), (3, 3), (5, 60), (6, 25)];
+    let line = |(step, wait): &(u64, u64)| format!("{}, 100000, 0, 0, 0\n", at + step * 250 + wait);
+    waits.latencies = vec![ends.iter().map(line).collect()];
+    let point = Point::of(&record(1, 10), &[waits], STEP);
+    let begin = point.hosts[0].extent.expect("is known").begin_ns;
+    assert_eq!(begin, START + 3_000_000);
+}
+
+#[test]
 fn a_late_host_is_called_so_and_the_overlap_told() {
     let hosts = [told(0, 1024, 10, &[(100, 10)]), told(900, 1024, 10, &[(100, 10)])];
     let point = Point::of(&record(2, 10), &hosts, STEP);
