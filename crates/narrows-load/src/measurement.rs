@@ -9,7 +9,7 @@ pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
 use super::ran::EngineRan;
 pub use super::trim::TrimMethod;
-pub use super::workload::{Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, Workload};
+pub use super::workload::{Mode, Pattern, RateLimit, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
@@ -159,30 +159,23 @@ fn is_zero(part: &f64) -> bool {
 }
 
 /// Whether the counts of a run agree with each other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct SelfChecks {
     /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
     /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
     /// outside the queue, and when nothing was measured.
     pub little: Option<f64>,
-    /// I/Os and syncs that ended well in the measured time.
+    /// I/Os that ended well in the measured time.
     pub completed: u64,
     /// Latencies that were recorded; equal to `completed`.
     pub recorded: u64,
-    /// I/Os of a paced run that were due by its end and not sent, since the queue was full: the target cannot carry the
-    /// rate, and the latencies of these I/Os are missing. Zero in other modes.
-    pub unsent: u64,
-    /// User time of all workers in the measured time, in seconds.
-    pub user_seconds: f64,
-    /// System time of all workers in the measured time, in seconds.
-    pub system_seconds: f64,
     /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
     /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
     pub nop_ns_per_io: Option<f64>,
 }
 
 /// What one kind of I/O achieved: the reads of a run, or its writes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct OpTotals {
     /// I/Os that ended well in the measured time.
     pub count: u64,
@@ -194,18 +187,16 @@ pub struct OpTotals {
     pub iops: Iops,
     /// Their latencies.
     pub latency: Latency,
-    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
-    #[serde(skip)]
+    /// All their latencies by tenths of the measured time.
     pub intervals: Vec<Interval>,
 }
 
 /// The result of one workload. Totals are of reads, writes and trims together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,
     /// What the latencies mean.
-    #[serde(default)]
     pub mode: Mode,
     /// How the target was opened.
     pub access: Access,
@@ -223,17 +214,11 @@ pub struct Measurement {
     /// Latencies.
     pub latency: Latency,
     /// The reads alone.
-    #[serde(default)]
     pub reads: OpTotals,
     /// The writes alone.
-    #[serde(default)]
     pub writes: OpTotals,
     /// The trims alone; their bytes are those that were given back.
-    #[serde(default, skip_serializing_if = "is_default")]
     pub discards: OpTotals,
-    /// The syncs, which are in no total: they move no bytes.
-    #[serde(default)]
-    pub syncs: OpTotals,
     /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
     /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
@@ -245,17 +230,11 @@ pub struct Measurement {
     /// Whether the run ended before its time: interrupted, or the target failed.
     pub cut_short: Option<String>,
     /// What ended the run, when it was neither its time nor a request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunFailure>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Whether the counts of the run agree with each other.
-    #[serde(default)]
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

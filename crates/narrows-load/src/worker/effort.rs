@@ -23,11 +23,9 @@ pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
             ..Effort::default()
         };
     };
-    let (user, system) = (usage.user_time(), usage.system_time());
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
     Effort {
-        user_seconds: seconds(user),
-        system_seconds: seconds(system),
+        processor_seconds: seconds(usage.user_time()) + seconds(usage.system_time()),
         io_worker_seconds,
         busiest_io_worker_seconds,
         queued_seconds,
@@ -39,8 +37,7 @@ pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
 /// What was used between two looks.
 pub(super) fn between(before: &Effort, after: &Effort) -> Effort {
     Effort {
-        user_seconds: after.user_seconds - before.user_seconds,
-        system_seconds: after.system_seconds - before.system_seconds,
+        processor_seconds: after.processor_seconds - before.processor_seconds,
         // A worker that ended meanwhile takes its time along.
         io_worker_seconds: (after.io_worker_seconds - before.io_worker_seconds).max(0.0),
         // Less than the truth where another one was the busiest before.
