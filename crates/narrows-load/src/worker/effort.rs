@@ -1,6 +1,6 @@
 //! What the thread of a worker has used.
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use super::io_workers::{self, Spent};
@@ -11,25 +11,16 @@ use crate::tally::Effort;
 /// its io-wq workers if it may have some.
 pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
     let io_workers = if has_io_workers { io_workers::processor_time() } else { Spent::default() };
-    let (io_worker_seconds, busiest_io_worker_seconds) =
-        (io_workers.all.as_secs_f64(), io_workers.most.as_secs_f64());
-    let queued_seconds = schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9;
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
-        return Effort {
-            queued_seconds,
-            io_worker_seconds,
-            busiest_io_worker_seconds,
-            enters,
-            ..Effort::default()
-        };
-    };
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok();
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    let processor = |usage: Usage| seconds(usage.user_time()) + seconds(usage.system_time());
+    let switches = |usage: Usage| u64::try_from(usage.involuntary_context_switches()).unwrap_or(0);
     Effort {
-        processor_seconds: seconds(usage.user_time()) + seconds(usage.system_time()),
-        io_worker_seconds,
-        busiest_io_worker_seconds,
-        queued_seconds,
-        involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
+        processor_seconds: usage.map_or(0.0, processor),
+        io_worker_seconds: io_workers.all.as_secs_f64(),
+        busiest_io_worker_seconds: io_workers.most.as_secs_f64(),
+        queued_seconds: schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9,
+        involuntary_switches: usage.map_or(0, switches),
         enters,
     }
 }
