@@ -60,7 +60,8 @@ pub struct RateLimit {
 }
 
 /// What the latencies of a run mean. Numbers of different modes are not comparable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Completions were taken in batches, for the highest rate: each latency includes the wait for its batch.
     Peak,

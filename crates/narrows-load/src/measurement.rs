@@ -159,7 +159,7 @@ fn is_zero(part: &f64) -> bool {
 }
 
 /// Whether the counts of a run agree with each other.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfChecks {
     /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
     /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
@@ -175,7 +175,7 @@ pub struct SelfChecks {
 }
 
 /// What one kind of I/O achieved: the reads of a run, or its writes.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OpTotals {
     /// I/Os that ended well in the measured time.
     pub count: u64,
@@ -187,16 +187,18 @@ pub struct OpTotals {
     pub iops: Iops,
     /// Their latencies.
     pub latency: Latency,
-    /// All their latencies by tenths of the measured time.
+    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
+    #[serde(skip)]
     pub intervals: Vec<Interval>,
 }
 
 /// The result of one workload. Totals are of reads, writes and trims together.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,
     /// What the latencies mean.
+    #[serde(default)]
     pub mode: Mode,
     /// How the target was opened.
     pub access: Access,
@@ -214,10 +216,13 @@ pub struct Measurement {
     /// Latencies.
     pub latency: Latency,
     /// The reads alone.
+    #[serde(default)]
     pub reads: OpTotals,
     /// The writes alone.
+    #[serde(default)]
     pub writes: OpTotals,
     /// The trims alone; their bytes are those that were given back.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub discards: OpTotals,
     /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
     /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
@@ -230,11 +235,17 @@ pub struct Measurement {
     /// Whether the run ended before its time: interrupted, or the target failed.
     pub cut_short: Option<String>,
     /// What ended the run, when it was neither its time nor a request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<RunFailure>,
     /// What the generator used.
     pub generator: GeneratorUse,
     /// Whether the counts of the run agree with each other.
+    #[serde(default)]
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
     pub region: Bytes,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
