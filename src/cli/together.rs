@@ -79,7 +79,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let session = Session::begin(Command::Check, (&root, Kernel), on, stop_on_signals()?, times.idle);
     let timing = Timing::exactly(times.each, times.warm_up);
     let mut workload = Workload::read(Pattern::Sequential, BLOCK, DEPTH, times.each.into());
-    workload.rate_limit = args.rate.map(|rate| RateLimit::BytesPerSecond(rate * 1_000_000));
+    workload.rate_limit = args.rate.map(|rate| RateLimit { bytes_per_second: rate * 1_000_000 });
     let options = session.options(1, &timing);
     let asked = Asked { workload: workload.clone(), options, timing, budget: None, is_short: false };
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());

@@ -40,11 +40,10 @@ const TYPES_ONLY: &[(&str, &str)] = &[
 ];
 
 /// What calls the engine, follows a run of it, or opens and fills what it runs on: everywhere but in the engine and the session.
-const ENGINE: [&str; 14] = [
+const ENGINE: [&str; 13] = [
     "run::run(",
     "load::run::run",
     "load::run::{self",
-    "run_logged",
     "scan::scan(",
     "load::scan::{self",
     "load::control",

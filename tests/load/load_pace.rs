@@ -25,7 +25,7 @@ fn measure(target: &Target, workload: &Workload, options: &RunOptions) -> Measur
     let measurement = run(target, workload, options, &Control::default()).expect("the run begins");
     assert_eq!((measurement.errors, &measurement.cut_short), (0, &None));
     assert_eq!(measurement.checks.completed, measurement.checks.recorded);
-    assert_eq!(measurement.checks.recorded, measurement.latency.count + measurement.syncs.count);
+    assert_eq!(measurement.checks.recorded, measurement.latency.count);
     measurement
 }
 
@@ -37,10 +37,9 @@ fn a_rate_is_never_exceeded() {
             let options = RunOptions { engine, workers, ..RunOptions::default() };
             let half_second = read(500);
             let paced = Workload { paced_iops: Some(2000), ..half_second.clone() };
-            let iops = Workload { rate_limit: Some(RateLimit::Iops(2000)), ..half_second.clone() };
-            let bytes = RateLimit::BytesPerSecond(2000 * 4096);
-            let bytes = Workload { rate_limit: Some(bytes), ..half_second };
-            for workload in [paced, iops, bytes] {
+            let limit = RateLimit { bytes_per_second: 2000 * 4096 };
+            let limited = Workload { rate_limit: Some(limit), ..half_second };
+            for workload in [paced, limited] {
                 let measurement = measure(&target, &workload, &options);
                 // A thousand in half a second; the last is sent when the time is over, and the first of each thread at
                 // once.
@@ -56,24 +55,12 @@ fn a_rate_is_never_exceeded() {
 }
 
 #[test]
-fn a_ramp_begins_slowly() {
-    let workload = Workload { paced_iops: Some(4000), ramp_ns: Nanos::from_millis(400), ..read(400) };
-    let measurement = measure(&target(), &workload, &RunOptions::default());
-    // Half of 0.4 s × 4000/s.
-    assert!(measurement.latency.count <= 800 + 32, "{}", measurement.latency.count);
-}
-
-#[test]
-fn a_rate_that_the_target_cannot_carry_leaves_ios_unsent() {
+fn at_a_rate_that_the_target_cannot_carry_the_wait_is_in_the_latency() {
     let target = target();
     let block = Bytes::from_mib(1);
     let workload = Workload { paced_iops: Some(100_000_000), block_size: block, queue_depth: 1, ..read(200) };
     let measurement = measure(&target, &workload, &RunOptions::default());
-    let due = 20_000_000;
-    let sent = measurement.checks.unsent + measurement.latency.count;
-    // The schedule begins when the worker does, which a busy machine may start late; it never runs on past the end.
-    assert!(sent <= due + 1 && sent > due / 2, "{sent} of {due}");
-    assert!(measurement.latency.max > Nanos::from_millis(50), "the wait in the backlog is in the latency");
+    assert!(measurement.latency.max > Nanos::from_millis(50), "{:?}", measurement.latency);
 }
 
 #[test]
@@ -85,9 +72,11 @@ fn the_mode_is_said_and_modes_are_not_mixed() {
     let paced = Workload { paced_iops: Some(100), ..read(100) };
     for (workload, options) in [
         (paced.clone(), peak),
-        (Workload { rate_limit: Some(RateLimit::Iops(5)), ..paced.clone() }, RunOptions::default()),
+        (
+            Workload { rate_limit: Some(RateLimit { bytes_per_second: 5 }), ..paced.clone() },
+            RunOptions::default(),
+        ),
         (Workload { paced_iops: Some(0), ..paced }, RunOptions::default()),
-        (Workload { ramp_ns: Nanos::new(1), ..read(100) }, RunOptions::default()),
     ] {
         let refused = run(&target, &workload, &options, &Control::default());
         assert!(matches!(refused, Err(LoadError::Workload(_))), "{refused:?}");
@@ -104,8 +93,6 @@ fn the_counts_of_a_run_agree() {
             let checks = &measurement.checks;
             let little = checks.little.expect("it is not paced");
             assert!((little - 1.0).abs() < 0.02, "Little's law: {little}");
-            assert!(checks.user_seconds + checks.system_seconds > 0.0);
-            assert_eq!(checks.unsent, 0);
             if matches!(measurement.generator.engine.kind, EngineKind::IoUring(_)) {
                 assert!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0));
             }

@@ -8,12 +8,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use narrows::load::measurement::{Access, Measurement, Pattern, Workload};
-use narrows::load::stats::{Decision, Precision};
-use narrows::load::{
-    Control, EngineChoice, LoadError, Phase, Reap, Region, RunOptions, Target, run, until_precise,
-};
+use narrows::load::{Control, EngineChoice, LoadError, Phase, Reap, Region, RunOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{Signal, raise};
@@ -343,30 +341,26 @@ fn a_run_leaves_the_file_as_it_was() {
 }
 
 #[test]
-fn a_run_ends_when_its_rate_is_known_precisely_enough() {
+fn a_run_that_is_finished_has_what_it_measured_and_is_not_cut_short() {
     let file = file(4);
     let target = Target::open_file_cached(file.path()).expect("it opens");
-    // A busy machine makes a cached read wobble: 20 % is reached in any case, 60 s are never needed.
-    let precision = Precision::new(0.2).expect("is a precision");
     for workers in [1, 2] {
         let control = Control::default();
         let workload = workload(Pattern::Random, 64, 4, 60_000);
         let options = RunOptions { workers, ..options(EngineChoice::Auto) };
-        let mut looks = 0;
-        let (measurement, outlook) = thread::scope(|scope| {
+        let measurement = thread::scope(|scope| {
             let running = scope.spawn(|| run(&target, &workload, &options, &control).expect("it begins"));
-            let outlook = until_precise(&control, &precision, |_| looks += 1).expect("it was looked at");
-            (running.join().expect("it ends"), outlook)
+            control.wait_for(Phase::Measuring);
+            thread::sleep(Duration::from_millis(600));
+            control.finish();
+            running.join().expect("it ends")
         });
-        assert_eq!(outlook.decision, Decision::Stop);
-        assert!(outlook.relative().expect("has an interval") <= 0.2);
         assert_eq!(measurement.cut_short, None, "it was not interrupted");
         assert!(measurement.elapsed_ns < workload.duration_ns, "{:?}", measurement.elapsed_ns);
-        assert!(measurement.series.len() >= 20 && looks >= 10, "{} samples", measurement.series.len());
+        assert!(measurement.series.len() >= 5, "{} samples", measurement.series.len());
         assert_eq!(measurement.bytes.get(), measurement.latency.count * 65_536);
-        let seen = control.series();
-        let told: f64 = seen.iter().map(|rate| rate.get() / 10.0).sum();
-        assert!((told / measurement.bytes.as_f64() - 1.0).abs() < 0.1, "the watcher saw {told} bytes");
+        let told: f64 = control.series().iter().map(|rate| rate.get() / 10.0).sum();
+        assert!((told / measurement.bytes.as_f64() - 1.0).abs() < 0.2, "the watcher saw {told} bytes");
     }
 }
 

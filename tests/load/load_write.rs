@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use narrows::load::fill::refill;
 use narrows::load::guard::Budget;
-use narrows::load::measurement::{Measurement, OpTotals, Pattern, Region, SyncCadence, SyncKind, Workload};
+use narrows::load::measurement::{Measurement, OpTotals, Pattern, Workload};
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
 use narrows::units::{Bytes, Nanos};
 
@@ -133,68 +133,27 @@ fn child_of_a_thousand_streams() {
 }
 
 #[test]
-fn syncs_are_counted_and_timed_on_their_own() {
-    let target = scratch(8);
+fn what_is_written_belongs_where_it_is_and_is_as_compressible_as_asked() {
     for engine in ENGINES {
-        for kind in [SyncKind::Fsync, SyncKind::Fdatasync] {
-            let sync = Some(SyncCadence { kind, every_writes: 4 });
-            let workload = Workload { sync, ..mixed(Pattern::Random, 100, 4, 1, 200) };
-            let measurement = measure(&target, &workload, &RunOptions { engine, ..RunOptions::default() });
-            let (writes, syncs) = (measurement.writes.count, measurement.syncs.count);
-            // At depth 1 the order is four writes, a sync, four writes; the window may cut at any place.
-            assert!(syncs.abs_diff(writes / 4) <= 1, "{syncs} syncs for {writes} writes");
-            assert_eq!((measurement.syncs.latency.count, measurement.syncs.bytes), (syncs, Bytes::new(0)));
+        for (pattern, percent) in
+            [(Pattern::Sequential, 0), (Pattern::Random, 50), (Pattern::Sequential, 100)]
+        {
+            let target = scratch(4);
+            let writes = Workload { compressible_percent: percent, ..mixed(pattern, 100, 16, 8, 100) };
+            let options = RunOptions { engine, workers: 2, streams: 3, ..RunOptions::default() };
+            measure(&target, &writes, &options);
+            let data = fs::read(target.reopen_path()).expect("readable");
+            let stamped: Vec<_> =
+                data.chunks(4096).enumerate().filter(|(_, block)| block.starts_with(b"narrows1")).collect();
+            assert!(!stamped.is_empty());
+            for (index, block) in stamped {
+                assert_eq!(block[16..24], (index as u64 * 4096).to_le_bytes(), "{engine:?} {pattern:?}");
+                let zeros = block[64..].iter().filter(|byte| **byte == 0).count();
+                let least = (4096 * usize::from(percent) / 100).min(4096 - 64);
+                assert!((least..least + 64).contains(&zeros), "{zeros} zeros at {percent} %");
+            }
         }
     }
-}
-
-/// The offsets of the slowest I/Os, which show where a run went.
-fn visited(measurement: &Measurement) -> impl Iterator<Item = u64> {
-    measurement.latency.slowest.iter().map(|slow| slow.offset.get())
-}
-
-#[test]
-fn only_the_asked_part_is_visited() {
-    let target = scratch(16);
-    let region = |start, length| Region { start: Bytes::from_mib(start), length: Bytes::from_mib(length) };
-    for pattern in [Pattern::Sequential, Pattern::Random] {
-        let regions = vec![region(2, 2), region(10, 4)];
-        let workload = Workload { regions, ..mixed(pattern, 50, 16, 4, 100) };
-        let measurement = measure(&target, &workload, &RunOptions::default());
-        assert_eq!(measurement.region, Bytes::from_mib(6));
-        assert!(
-            visited(&measurement)
-                .all(|at| (2 << 20..4 << 20).contains(&at) || (10 << 20..14 << 20).contains(&at))
-        );
-        let small = Workload { working_set: Some(Bytes::from_mib(3)), ..workload };
-        let measurement = measure(&target, &small, &RunOptions::default());
-        assert_eq!(measurement.region, Bytes::from_mib(3));
-        assert!(
-            visited(&measurement)
-                .all(|at| (2 << 20..4 << 20).contains(&at) || (10 << 20..11 << 20).contains(&at))
-        );
-        let shift = target.logical_block_size();
-        let shifted = Workload { alignment_offset: shift, ..mixed(pattern, 0, 16, 4, 100) };
-        let measurement = measure(&target, &shifted, &RunOptions::default());
-        assert!(visited(&measurement).all(|at| at % (16 << 10) == shift.get()));
-    }
-}
-
-#[test]
-fn shapes_that_make_no_sense_are_refused() {
-    let target = scratch(1);
-    let read = mixed(Pattern::Random, 0, 4, 1, 50);
-    for wrong in [
-        Workload { working_set: Some(Bytes::new(0)), ..read.clone() },
-        Workload { sync: Some(SyncCadence { kind: SyncKind::Fsync, every_writes: 0 }), ..read.clone() },
-    ] {
-        let refused = run(&target, &wrong, &RunOptions::default(), &Control::default());
-        assert!(matches!(refused, Err(LoadError::Workload(_))), "{wrong:?}: {refused:?}");
-    }
-    let beyond = Region { start: Bytes::from_mib(5), length: Bytes::from_mib(5) };
-    let outside = Workload { regions: vec![beyond], ..read };
-    let refused = run(&target, &outside, &RunOptions::default(), &Control::default());
-    assert!(matches!(refused, Err(LoadError::TooSmall { .. })), "{refused:?}");
 }
 
 #[test]

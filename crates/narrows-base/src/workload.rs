@@ -18,8 +18,8 @@ pub enum Pattern {
 
 /// What was asked of the engine.
 ///
-/// [`Workload::read`] and [`Workload::write`] make the plain cases; every further field has a default that changes
-/// nothing, so a literal ends in `..Workload::default()`.
+/// [`Workload::read`] makes the plain case; every further field has a default that changes nothing, so a literal ends in
+/// `..Workload::default()`.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// The order of addresses.
@@ -41,18 +41,6 @@ pub struct Workload {
     /// device or file system that compresses saves about that much. 0: nothing can be compressed.
     #[serde(default, skip_serializing_if = "is_default")]
     pub compressible_percent: u8,
-    /// Only these parts of the target's region are visited, in turn; empty for all of it.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub regions: Vec<Region>,
-    /// Only so many bytes are visited: the first ones of the regions together.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub working_set: Option<Bytes>,
-    /// Every I/O begins so many bytes past a multiple of its alignment, as on a partition that begins badly.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub alignment_offset: Bytes,
-    /// How often written data is made durable; never when `None`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub sync: Option<SyncCadence>,
     /// A limit of the rate of all workers together; none when `None`. The next I/O waits until the mean rate since the
     /// start allows it, and its latency counts from when it was sent.
     #[serde(default, skip_serializing_if = "is_default")]
@@ -62,19 +50,13 @@ pub struct Workload {
     /// it was due, so that a stall shows in every I/O that it delayed (no coordinated omission).
     #[serde(default, skip_serializing_if = "is_default")]
     pub paced_iops: Option<u64>,
-    /// Over this time, from the start of the warm-up, a limited or paced rate climbs from zero in a straight line.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub ramp_ns: Nanos,
 }
 
 /// A limit of the rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum RateLimit {
-    /// I/Os per second, at least 1.
-    Iops(u64),
+pub struct RateLimit {
     /// Bytes per second, at least 1.
-    BytesPerSecond(u64),
+    pub bytes_per_second: u64,
 }
 
 /// What the latencies of a run mean. Numbers of different modes are not comparable.
@@ -95,7 +77,7 @@ pub enum Mode {
 }
 
 /// A part of a target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Region {
     /// The first byte.
     pub start: Bytes,
@@ -103,37 +85,10 @@ pub struct Region {
     pub length: Bytes,
 }
 
-/// How written data is made durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum SyncKind {
-    /// fsync(2): data and all metadata.
-    Fsync,
-    /// fdatasync(2): data and what is needed to find it.
-    Fdatasync,
-}
-
-/// How often written data is made durable.
-///
-/// A sync is an I/O of its own in the queue. At depth 1 it covers every write before it; at a greater depth those that
-/// had ended when it began.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct SyncCadence {
-    /// Which call.
-    pub kind: SyncKind,
-    /// After so many writes of a worker; at least 1.
-    pub every_writes: u32,
-}
-
 impl Workload {
     /// Only reads.
     pub fn read(pattern: Pattern, block_size: Bytes, queue_depth: u32, duration: Nanos) -> Self {
         Self { pattern, block_size, queue_depth, duration_ns: duration, ..Self::default() }
-    }
-
-    /// Only writes, which a run accepts on a scratch file alone.
-    pub fn write(pattern: Pattern, block_size: Bytes, queue_depth: u32, duration: Nanos) -> Self {
-        Self { write_percent: 100, ..Self::read(pattern, block_size, queue_depth, duration) }
     }
 
     /// Whether some of its I/Os are writes.

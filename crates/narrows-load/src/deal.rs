@@ -18,9 +18,7 @@ pub(super) struct Deal<'a> {
     /// How many workers and streams there are.
     pub(super) options: &'a RunOptions,
     /// The blocks to visit.
-    pub(super) regions: &'a [Blocks],
-    /// Whether no two threads may write to the same place.
-    pub(super) is_apart: bool,
+    pub(super) blocks: Blocks,
 }
 
 impl Deal<'_> {
@@ -47,16 +45,11 @@ impl Deal<'_> {
             match streams.as_slice() {
                 [stream] => {
                     let (blocks, next) = (stream.blocks(), Arc::<AtomicU64>::default());
-                    // A slice must have room for an I/O.
-                    let each = if self.is_apart { each.min(blocks.count).max(1) } else { each };
                     threads.extend((0..each).map(|thread| {
                         let offsets = match self.workload.pattern {
-                            _ if self.is_apart => {
-                                self.stream(blocks, thread, each, worker + thread * workers)
-                            }
                             // Together they follow one stream.
                             Pattern::Sequential => Offsets::Shared { blocks, next: next.clone() },
-                            Pattern::Random => self.random(blocks, seed(thread)),
+                            Pattern::Random => Offsets::random(blocks, seed(thread)),
                         };
                         self.source(vec![offsets], seed(thread))
                     }));
@@ -76,30 +69,20 @@ impl Deal<'_> {
         Source::new(self.workload, streams, unit, seed)
     }
 
-    /// The streams of a worker: in each region neighbours, so that its part of the region is in one piece. With several
-    /// regions they follow each other so that the regions take turns.
+    /// The streams of a worker: neighbours, so that its part of the blocks is in one piece.
     fn streams_of(&self, worker: u64, workers: u64) -> impl Iterator<Item = Offsets> {
         let streams = u64::from(self.options.streams).max(workers);
         let first = |worker: u64| streams * worker / workers;
-        (first(worker)..first(worker + 1)).flat_map(move |stream| {
-            (0..)
-                .zip(self.regions)
-                .map(move |(region, blocks)| self.stream(*blocks, stream, streams, region * streams + stream))
-        })
+        (first(worker)..first(worker + 1)).map(move |stream| self.stream(stream, streams))
     }
 
-    /// A stream in a region, the `index`th of so many there.
-    fn stream(&self, region: Blocks, index: u64, streams: u64, seed: u64) -> Offsets {
-        let seed = self.options.seed.wrapping_add(seed);
+    /// The `index`th of so many streams.
+    fn stream(&self, index: u64, streams: u64) -> Offsets {
+        let seed = self.options.seed.wrapping_add(index);
         match self.workload.pattern {
-            Pattern::Random if self.options.streams == 1 && !self.is_apart => self.random(region, seed),
-            Pattern::Random => self.random(region.slice(index, streams), seed),
-            Pattern::Sequential => Offsets::new(Pattern::Sequential, region.slice(index, streams), seed),
+            Pattern::Random if self.options.streams == 1 => Offsets::random(self.blocks, seed),
+            pattern => Offsets::new(pattern, self.blocks.slice(index, streams), seed),
         }
-    }
-
-    fn random(&self, blocks: Blocks, seed: u64) -> Offsets {
-        Offsets::random(blocks, seed)
     }
 }
 
@@ -111,12 +94,7 @@ mod tests {
     fn dealt(pattern: Pattern, streams: u32, workers: u32, depth: u32, threads: bool) -> Vec<Vec<u64>> {
         let workload = Workload::read(pattern, Bytes::from_kib(4), depth, Nanos::from_millis(1));
         let options = RunOptions { streams, workers, ..RunOptions::default() };
-        let deal = Deal {
-            workload: &workload,
-            options: &options,
-            regions: &[Blocks::inside(0, 1 << 20, 4096)],
-            is_apart: false,
-        };
+        let deal = Deal { workload: &workload, options: &options, blocks: Blocks::inside(0, 1 << 20, 4096) };
         let sources = if threads { deal.to_threads() } else { deal.to_workers() };
         let first = |mut source: Source| {
             (0..4).filter_map(|_| source.next()).map(|request| request.offset >> 12).collect()

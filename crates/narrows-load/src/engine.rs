@@ -15,10 +15,6 @@ pub(super) enum Op {
     Write,
     /// The blocks are given back, see [`TrimMethod`](super::trim::TrimMethod).
     Discard,
-    /// fsync(2) of the whole file.
-    Fsync,
-    /// fdatasync(2) of the whole file.
-    Fdatasync,
 }
 
 /// An I/O to do.
@@ -27,7 +23,7 @@ pub(super) struct Request {
     pub(super) op: Op,
     /// The first byte.
     pub(super) offset: u64,
-    /// How many bytes; none for a sync.
+    /// How many bytes.
     pub(super) length: u32,
 }
 

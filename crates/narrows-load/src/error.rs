@@ -112,7 +112,7 @@ pub enum LoadError {
 }
 
 /// What to do about a device that takes no discards.
-pub const NO_DISCARD_HINT: &str = "the drive, its bridge or a layer above it passes none on (`lsblk --discard` says which); \
+const NO_DISCARD_HINT: &str = "the drive, its bridge or a layer above it passes none on (`lsblk --discard` says which); \
                                    leave trims out, or name a directory to punch holes into a scratch file";
 
 impl LoadError {

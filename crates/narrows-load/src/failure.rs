@@ -160,8 +160,6 @@ fn describe(result: i32, request: Request) -> String {
         Op::Read => ("read", "came back"),
         Op::Write => ("write", "were taken"),
         Op::Discard => ("trim", "were trimmed"),
-        Op::Fsync => ("fsync", "were synced"),
-        Op::Fdatasync => ("fdatasync", "were synced"),
     };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());

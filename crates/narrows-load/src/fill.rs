@@ -15,7 +15,7 @@ use super::guard::{Budget, Census};
 use super::marks::Marker;
 use super::memory::squeeze;
 use super::random::Random;
-use super::stamp::{Stamp, digest};
+use super::stamp::Stamp;
 use super::target::{Target, drop_direct};
 use narrows_base::units::Bytes;
 
@@ -143,9 +143,8 @@ fn distinguish(chunk: &mut [u8], start: u64, filling: &Filling) {
         match filling.marker {
             Some(marker) => {
                 marker.mark(block);
-                let body = digest(block);
                 let offset = index * DISTINCT as u64;
-                Stamp { seed: filling.seed, offset, generation: 0 }.put(block, body);
+                Stamp { seed: filling.seed, offset, generation: 0 }.put(block);
             }
             None => block[..8].copy_from_slice(&index.to_le_bytes()),
         }

@@ -9,7 +9,7 @@ pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
 use super::ran::EngineRan;
 pub use super::trim::TrimMethod;
-pub use super::workload::{Mode, Pattern, RateLimit, Region, SyncCadence, SyncKind, Workload};
+pub use super::workload::{Mode, Pattern, RateLimit, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
@@ -165,17 +165,10 @@ pub struct SelfChecks {
     /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
     /// outside the queue, and when nothing was measured.
     pub little: Option<f64>,
-    /// I/Os and syncs that ended well in the measured time.
+    /// I/Os that ended well in the measured time.
     pub completed: u64,
     /// Latencies that were recorded; equal to `completed`.
     pub recorded: u64,
-    /// I/Os of a paced run that were due by its end and not sent, since the queue was full: the target cannot carry the
-    /// rate, and the latencies of these I/Os are missing. Zero in other modes.
-    pub unsent: u64,
-    /// User time of all workers in the measured time, in seconds.
-    pub user_seconds: f64,
-    /// System time of all workers in the measured time, in seconds.
-    pub system_seconds: f64,
     /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
     /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
     pub nop_ns_per_io: Option<f64>,
@@ -231,9 +224,6 @@ pub struct Measurement {
     /// The trims alone; their bytes are those that were given back.
     #[serde(default, skip_serializing_if = "is_default")]
     pub discards: OpTotals,
-    /// The syncs, which are in no total: they move no bytes.
-    #[serde(default)]
-    pub syncs: OpTotals,
     /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
     /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.

@@ -6,7 +6,7 @@ use super::buffer::Buffer;
 use super::engine::{Op, Request};
 use super::marks::Marker;
 use super::random::Random;
-use super::stamp::{Stamp, digest};
+use super::stamp::Stamp;
 
 /// A buffer with a part for each slot: one for its reads, one for its writes. They are apart so that a read never
 /// overwrites the data that a later write sends.
@@ -30,15 +30,13 @@ pub(super) fn squeeze(data: &mut [u8], percent: u8, block: usize) {
     }
 }
 
-/// What stamps need to know of the data for writes.
+/// How the data for writes is stamped.
 #[derive(Debug)]
 struct Stamps {
     /// Bytes of a stamped block.
     block: usize,
     /// Tells the writes of this run from those of any other.
     nonce: u64,
-    /// The digest of each block of the parts for writes.
-    digests: Box<[u64]>,
 }
 
 impl Memory {
@@ -79,23 +77,17 @@ impl Memory {
     }
 
     /// The same memory, whose writes are stamped in blocks of `block` bytes, a divisor of every I/O's length.
-    pub(super) fn stamped(mut self, block: u64, nonce: u64) -> Self {
-        let block = block as usize;
-        let outgoing = self.buffer.bytes().get(self.writes_at..).unwrap_or_default();
-        let digests = outgoing.chunks_exact(block.max(1)).map(digest).collect();
-        Self { stamps: Some(Stamps { block, nonce, digests }), ..self }
+    pub(super) fn stamped(self, block: u64, nonce: u64) -> Self {
+        Self { stamps: Some(Stamps { block: block as usize, nonce }), ..self }
     }
 
-    /// Stamps the blocks of a write whose slot is not in flight. `generation` tells that of the block at an offset.
-    pub(super) fn stamp(&mut self, slot: u32, request: Request, generation: impl Fn(u64) -> u64) {
+    /// Stamps the blocks of a write whose slot is not in flight.
+    pub(super) fn stamp(&mut self, slot: u32, request: Request, generation: u64) {
         let (Some(from), Some(stamps)) = (self.place(slot, request), &self.stamps) else { return };
-        let first = (from - self.writes_at) / stamps.block.max(1);
-        let digests = stamps.digests.get(first..).unwrap_or_default();
         let data = self.buffer.part(from, request.length as usize).unwrap_or_default();
-        let blocks = data.chunks_exact_mut(stamps.block.max(1)).zip(digests);
         let offsets = (0..).map(|index: u64| request.offset + index * stamps.block as u64);
-        for ((block, body), offset) in blocks.zip(offsets) {
-            Stamp { seed: stamps.nonce, offset, generation: generation(offset) }.put(block, *body);
+        for (block, offset) in data.chunks_exact_mut(stamps.block.max(1)).zip(offsets) {
+            Stamp { seed: stamps.nonce, offset, generation }.put(block);
         }
     }
 

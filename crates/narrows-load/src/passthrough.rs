@@ -77,7 +77,7 @@ impl Namespace {
     /// It does not only read, in whole blocks of the namespace, or it would need more entries than a ring may have.
     pub(super) fn check(&self, workload: &Workload) -> Result<(), LoadError> {
         let refused = |why: String| Err(LoadError::Workload(why));
-        if workload.changes() || workload.sync.is_some() {
+        if workload.changes() {
             return refused("NVMe passthrough only ever reads".to_owned());
         }
         let size = workload.block_size;
@@ -313,7 +313,7 @@ const fn errno(result: i32) -> i32 {
 mod tests {
     use super::*;
     use narrows_base::units::Nanos;
-    use narrows_base::workload::{Pattern, SyncCadence, SyncKind};
+    use narrows_base::workload::Pattern;
 
     fn namespace(largest: u64) -> Namespace {
         let device = PathBuf::from("/dev/ng0n1");
@@ -354,8 +354,6 @@ mod tests {
         let writes = Workload { write_percent: 1, ..reading(4096, 1) };
         assert_eq!(refused(&writes), "NVMe passthrough only ever reads");
         assert_eq!(refused(&Workload { trim_percent: 1, ..reading(4096, 1) }), refused(&writes));
-        let sync = SyncCadence { every_writes: 1, kind: SyncKind::Fsync };
-        assert_eq!(refused(&Workload { sync: Some(sync), ..reading(4096, 1) }), refused(&writes));
         assert!(refused(&reading(1000, 1)).contains("whole blocks of 512 B"));
         assert!(refused(&reading(64 << 20, 4096)).contains("1024 commands"));
     }
@@ -370,7 +368,7 @@ mod tests {
         let memory = Memory::new(4096, 2, true, true, 0).unwrap();
         let mut engine = CommandEngine::on(&mut ring, &file, &namespace(1024), memory, 2).unwrap();
         for (op, offset, length) in
-            [(Op::Write, 0, 512), (Op::Fsync, 0, 0), (Op::Read, 1, 512), (Op::Read, 0, 100)]
+            [(Op::Write, 0, 512), (Op::Discard, 0, 512), (Op::Read, 1, 512), (Op::Read, 0, 100)]
         {
             assert!(engine.prepare(0, Request { op, offset, length }).is_err(), "{op:?}");
         }

@@ -1,10 +1,9 @@
 //! Who does what in a run, and how.
 
-use super::check::{check, check_loggable};
+use super::check::check;
 use super::clock::Clock;
 use super::deal::Deal;
 use super::error::LoadError;
-use super::ledger::Ledger;
 use super::marks::Marker;
 use super::memory::Memory;
 use super::pace::Schedule;
@@ -46,10 +45,9 @@ pub(super) struct Plan {
     pub(super) mode: Mode,
     tempo: Option<Tempo>,
     /// Tells the writes of this run from those of any other.
-    pub(super) nonce: u64,
+    nonce: u64,
     /// Bytes of a stamped block; `None` when blocks are too small for stamps.
     stamped: Option<u64>,
-    is_logged: bool,
     /// Bytes of the largest I/O.
     part: u32,
     reads: bool,
@@ -66,20 +64,12 @@ impl Plan {
     /// # Errors
     /// The workload does not fit the target or would write what is not a scratch file, or there is no io_uring although
     /// it was asked for.
-    pub(super) fn new(
-        target: &Target,
-        workload: &Workload,
-        options: &RunOptions,
-        is_logged: bool,
-    ) -> Result<Self, LoadError> {
+    pub(super) fn new(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Self, LoadError> {
         let blocks = check(target, workload, options)?;
         let stamped = stamped_block(workload);
-        if is_logged {
-            check_loggable(workload, &blocks, stamped)?;
-        }
         let mut ring = ring(workload, options.engine)?;
         let trims_by = if workload.trims() {
-            let trims_by = TrimMethod::of(target, &blocks, ring.is_ok())?;
+            let trims_by = TrimMethod::of(target, blocks, ring.is_ok())?;
             if trims_by == TrimMethod::Blkdiscard && ring.is_ok() {
                 if options.engine == EngineChoice::IoUring {
                     return Err(LoadError::Workload(format!(
@@ -102,14 +92,12 @@ impl Plan {
         }
         let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
         let polled = polling(target, workload, options, ring.is_ok());
-        let region = blocks.iter().map(|blocks| Bytes::new(blocks.count * blocks.block_size)).sum();
-        let deal = Deal { workload, options, regions: &blocks, is_apart: is_logged };
+        let deal = Deal { workload, options, blocks };
         let (mut threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
-        let all: u64 = blocks.iter().map(|blocks| blocks.count).sum();
-        let share = all.div_ceil(threads.len().max(1) as u64);
+        let share = blocks.count.div_ceil(threads.len().max(1) as u64);
         threads.iter_mut().for_each(|source| source.limit_trims(share));
         let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
         // The nonce only has to differ from that of the last run on the same file.
@@ -125,12 +113,11 @@ impl Plan {
             passthrough,
             entries,
             polled,
-            region,
+            region: Bytes::new(blocks.count * blocks.block_size),
             mode,
             tempo,
             nonce,
             stamped,
-            is_logged,
             part,
             reads,
             writes,
@@ -180,16 +167,8 @@ impl Plan {
         let threads = self.threads.len().max(1) as f64;
         let per_second = tempo.amount as f64 / threads;
         let rate = per_second / clock.ticks_in(Nanos::from_millis(1000)).max(1) as f64;
-        let phase = if tempo.in_bytes { 0.0 } else { index as f64 / threads };
-        let schedule = Schedule::new(clock.ticks(), rate, clock.ticks_in(tempo.ramp), phase);
-        Some(Pace { schedule, in_bytes: tempo.in_bytes, from_due: tempo.from_due })
-    }
-
-    /// The ledger of a thread, if one is kept.
-    pub(super) fn ledger(&self, source: &Source) -> Option<Ledger> {
-        let block = self.stamped.filter(|_| self.is_logged)?;
-        let (start, end) = source.extent();
-        Some(Ledger::new(start, end, block))
+        let phase = if tempo.is_open { index as f64 / threads } else { 0.0 };
+        Some(Pace { schedule: Schedule::new(clock.ticks(), rate, phase), is_open: tempo.is_open })
     }
 
     /// The engine that ran; `ring` is the one that a worker opened.
@@ -220,27 +199,17 @@ fn ring(workload: &Workload, choice: EngineChoice) -> Result<Result<(), Option<S
 /// How fast all threads together shall go.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Tempo {
-    /// I/Os or bytes per second.
+    /// I/Os per second of an open loop, else bytes per second.
     pub(super) amount: u64,
-    in_bytes: bool,
-    from_due: bool,
-    ramp: Nanos,
+    is_open: bool,
 }
 
 impl Tempo {
     /// How fast a workload shall go; `None` when as fast as it can.
     pub(super) fn of(workload: &Workload) -> Option<Self> {
-        let ramp = workload.ramp_ns;
-        match (workload.paced_iops, workload.rate_limit) {
-            (Some(amount), _) => Some(Self { amount, in_bytes: false, from_due: true, ramp }),
-            (None, Some(RateLimit::Iops(amount))) => {
-                Some(Self { amount, in_bytes: false, from_due: false, ramp })
-            }
-            (None, Some(RateLimit::BytesPerSecond(amount))) => {
-                Some(Self { amount, in_bytes: true, from_due: false, ramp })
-            }
-            (None, None) => None,
-        }
+        let paced = workload.paced_iops.map(|amount| Self { amount, is_open: true });
+        let limit = |limit: RateLimit| Self { amount: limit.bytes_per_second, is_open: false };
+        paced.or(workload.rate_limit.map(limit))
     }
 }
 

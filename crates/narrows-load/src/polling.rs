@@ -21,9 +21,6 @@ pub(super) fn polling(
     if !options.poll || !is_ring {
         return Ok(false);
     }
-    if workload.sync.is_some() {
-        return Err("a sync cannot be polled for".to_owned());
-    }
     if workload.trims() {
         return Err("a trim cannot be polled for".to_owned());
     }
@@ -80,7 +77,7 @@ mod tests {
     use super::*;
     use crate::engine::Completion;
     use narrows_base::units::{Bytes, Nanos};
-    use narrows_base::workload::{Pattern, SyncCadence, SyncKind};
+    use narrows_base::workload::Pattern;
 
     /// An engine whose only I/O ends with this result, or never.
     struct Once(Option<i32>);
@@ -127,9 +124,6 @@ mod tests {
         assert_eq!(polling(&target, &workload, &asked, false), Ok(false), "psync has nothing to poll");
         let buffered = polling(&target, &workload, &asked, true);
         assert_eq!(buffered, Err("only direct I/O can be polled for".to_owned()));
-        let sync = SyncCadence { kind: SyncKind::Fsync, every_writes: 1 };
-        let synced = Workload { sync: Some(sync), ..workload.clone() };
-        assert_eq!(polling(&target, &synced, &asked, true), Err("a sync cannot be polled for".to_owned()));
         let trims = Workload { trim_percent: 1, ..workload };
         assert_eq!(polling(&target, &trims, &asked, true), Err("a trim cannot be polled for".to_owned()));
     }

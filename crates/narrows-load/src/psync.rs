@@ -80,8 +80,6 @@ pub(super) fn carry_out(file: &File, bytes: &mut [u8], request: Request) -> i32 
         Op::Read => file.read_at(bytes, request.offset),
         Op::Write => file.write_at(bytes, request.offset),
         Op::Discard => TrimMethod::PunchHole.carry_out(file, request),
-        Op::Fsync => file.sync_all().map(|()| 0),
-        Op::Fdatasync => file.sync_data().map(|()| 0),
     };
     as_completion(moved)
 }

@@ -62,7 +62,6 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         reads: totals(&tally.reads),
         writes: totals(&tally.writes),
         discards: totals(&tally.discards),
-        syncs: totals(&tally.syncs),
         series,
         errors: tally.errors,
         first_error: tally.first_error(),
@@ -153,16 +152,13 @@ fn intervals(tally: &OpTally, tenths: &[Part], span: Span, scale: Scale) -> Vec<
 
 fn checks(report: &Report<'_>) -> SelfChecks {
     let Report { tally, .. } = report;
-    let kinds = [&tally.reads, &tally.writes, &tally.discards, &tally.syncs];
+    let kinds = [&tally.reads, &tally.writes, &tally.discards];
     let latencies: u128 = kinds.iter().map(|kind| kind.latencies.sum()).sum();
     let is_closed = !matches!(report.mode, Mode::Paced { .. });
     SelfChecks {
         little: (is_closed && tally.flight_ticks > 0).then(|| latencies as f64 / tally.flight_ticks as f64),
         completed: tally.completed,
         recorded: kinds.iter().map(|kind| kind.latencies.count()).sum(),
-        unsent: tally.unsent,
-        user_seconds: tally.effort.user_seconds,
-        system_seconds: tally.effort.system_seconds,
         nop_ns_per_io: report.nop_ns_per_io,
     }
 }
@@ -173,10 +169,10 @@ fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
     let seconds = elapsed.as_secs_f64();
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     GeneratorUse {
-        cpu: ratio(tally.busiest_cpu_seconds, seconds),
+        cpu: ratio(tally.effort.processor_seconds, seconds),
         io_workers: ratio(tally.effort.io_worker_seconds, seconds),
         busiest_io_worker: ratio(tally.effort.busiest_io_worker_seconds, seconds),
-        queued: ratio(tally.longest_queued_seconds, seconds),
+        queued: ratio(tally.effort.queued_seconds, seconds),
         enters_per_io: ratio(tally.effort.enters as f64, both.count() as f64),
         involuntary_switches: tally.effort.involuntary_switches,
         engine: report.engine.clone(),

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
-use io_uring::types::{Fd, Fixed, FsyncFlags};
+use io_uring::types::{Fd, Fixed};
 use io_uring::{cqueue, opcode, squeue};
 use nix::libc;
 
@@ -124,8 +124,6 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                     (Op::Discard, _) => {
                         queue!(opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH))
                     }
-                    (Op::Fsync, _) => queue!(opcode::Fsync::new($file)),
-                    (Op::Fdatasync, _) => queue!(opcode::Fsync::new($file).flags(FsyncFlags::DATASYNC)),
                 }
             };
         }

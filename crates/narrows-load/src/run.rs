@@ -12,7 +12,6 @@ use super::clock::Clock;
 use super::control::{Control, EndOfRun, Phase};
 use super::engine::Engine;
 use super::error::LoadError;
-use super::ledger::Ledger;
 use super::measurement::{Measurement, Workload};
 use super::nop::nop_ceiling;
 use super::passthrough::{CommandEngine, CommandRing, Namespace};
@@ -25,7 +24,6 @@ use super::source::Source;
 use super::tally::{Tally, Window};
 use super::target::Target;
 use super::trim::TrimMethod;
-use super::verify::WriteLog;
 use super::worker::{Reap, Shared, Worker};
 use narrows_base::units::Nanos;
 
@@ -107,34 +105,8 @@ pub fn run(
     options: &RunOptions,
     control: &Control,
 ) -> Result<Measurement, LoadError> {
-    execute(target, workload, options, control, false).map(|(measurement, _)| measurement)
-}
-
-/// Does what [`run`](run()) does, and keeps a log of what was written, for [`read_back`](super::verify::read_back).
-///
-/// No two writes to a block are in flight at once then, each worker writes in a part of the region of its own, and the
-/// log costs an access to memory for each block written: the rate may be a little lower.
-///
-/// # Errors
-/// As for [`run`](run()). Regions that overlap and blocks that are no multiple of 512 bytes are refused, too.
-pub fn run_logged(
-    target: &Target,
-    workload: &Workload,
-    options: &RunOptions,
-    control: &Control,
-) -> Result<(Measurement, WriteLog), LoadError> {
-    execute(target, workload, options, control, true)
-}
-
-fn execute(
-    target: &Target,
-    workload: &Workload,
-    options: &RunOptions,
-    control: &Control,
-    is_logged: bool,
-) -> Result<(Measurement, WriteLog), LoadError> {
     let _end = EndOfRun(control);
-    let plan = Plan::new(target, workload, options, is_logged)?;
+    let plan = Plan::new(target, workload, options)?;
     let nop_ns_per_io = if options.measure_nop { nop_on(options.cpus.first().copied()) } else { None };
     target.forget_cached();
     let abort = AtomicBool::new(false);
@@ -142,8 +114,7 @@ fn execute(
     let (mut tally, setups) =
         thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
     tally.complete();
-    let log = WriteLog { nonce: plan.nonce, ledgers: std::mem::take(&mut tally.ledgers) };
-    let measurement = measurement(&Report {
+    Ok(measurement(&Report {
         target,
         workload,
         tally: &tally,
@@ -157,8 +128,7 @@ fn execute(
         samples_per_bucket: (BUCKET.get() / control.sample().get().max(1)).max(1),
         trims_by: plan.trims_by,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
-    });
-    Ok((measurement, log))
+    }))
 }
 
 /// What a NOP costs on a CPU, in nanoseconds; `None` where there is no io_uring.
@@ -281,7 +251,6 @@ impl Thread<'_> {
     /// Sets up on this thread (its ring is tied to it, and its memory shall be near it), reports, waits for the start and
     /// works. `None` when it never began.
     fn run(self) -> Option<Tally> {
-        let ledger = self.plan.ledger(&self.source);
         let pinned_to = self.cpu.filter(|cpu| pin(*cpu));
         let depth = self.plan.depth;
         let memory = match self.plan.memory(self.seed) {
@@ -305,7 +274,7 @@ impl Thread<'_> {
                 Err(error) => return self.give_up(refused(error)),
             };
             let kind = Some(engine.describe());
-            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
+            self.work(&mut engine, Setup { pinned_to, engine: kind })
         } else if self.plan.ring.is_ok() {
             let mut ring = match Ring::with(depth, polled) {
                 Ok(ring) => ring,
@@ -314,20 +283,20 @@ impl Thread<'_> {
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
                 .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
             let kind = Some(EngineKind::IoUring(engine.granted()));
-            self.work(&mut engine, Setup { pinned_to, engine: kind }, ledger)
+            self.work(&mut engine, Setup { pinned_to, engine: kind })
         } else {
             let mut engine = Psync::new(self.target.file(), memory)
                 .trimming(self.plan.trims_by.unwrap_or(TrimMethod::PunchHole));
-            self.work(&mut engine, Setup { pinned_to, engine: None }, ledger)
+            self.work(&mut engine, Setup { pinned_to, engine: None })
         }
     }
 
     /// Reports, waits for the start, and works.
-    fn work(&self, engine: &mut impl Engine, setup: Setup, ledger: Option<Ledger>) -> Option<Tally> {
+    fn work(&self, engine: &mut impl Engine, setup: Setup) -> Option<Tally> {
         let window = self.start(setup)?;
         let pace = self.plan.pace(self.index, self.shared.clock);
         let worker = Worker::new(self.shared, engine, self.source.clone(), self.plan.depth, window);
-        Some(worker.with_ledger(ledger).with_pace(pace).counted_by(self.target.census()).run())
+        Some(worker.with_pace(pace).counted_by(self.target.census()).run())
     }
 
     fn start(&self, setup: Setup) -> Option<Window> {

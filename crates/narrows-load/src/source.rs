@@ -3,7 +3,7 @@
 use super::engine::{Op, Request};
 use super::offsets::Offsets;
 use super::random::Random;
-use super::workload::{SyncKind, Workload};
+use super::workload::Workload;
 
 /// Reads, writes, trims, or so many of each.
 #[derive(Debug, Clone)]
@@ -45,15 +45,6 @@ impl Mix {
     }
 }
 
-/// When the next sync is due.
-#[derive(Debug, Clone, Copy)]
-struct Cadence {
-    op: Op,
-    every: u32,
-    /// Writes since the last one.
-    writes: u32,
-}
-
 /// A sequence of I/Os, endless unless all of them trim.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
@@ -61,7 +52,6 @@ pub(super) struct Source {
     /// The stream whose turn it is.
     turn: usize,
     mix: Mix,
-    cadence: Option<Cadence>,
     /// Bytes of an I/O.
     unit: u32,
     /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
@@ -73,20 +63,9 @@ pub(super) struct Source {
 impl Source {
     /// The I/Os of a workload on the streams of one worker, of `unit` bytes each; `seed` decides which ones write.
     pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, unit: u32, seed: u64) -> Self {
-        let cadence = workload.sync.map(|sync| Cadence {
-            op: match sync.kind {
-                SyncKind::Fsync => Op::Fsync,
-                SyncKind::Fdatasync => Op::Fdatasync,
-            },
-            every: sync.every_writes,
-            writes: 0,
-        });
         let mix = Mix::new(workload, seed);
-        let alike = match (&mix, &cadence) {
-            (Mix::Only(op), None) => Some(*op),
-            _ => None,
-        };
-        Self { streams, turn: 0, mix, cadence, unit, left: None, alike }
+        let alike = if let Mix::Only(op) = mix { Some(op) } else { None };
+        Self { streams, turn: 0, mix, unit, left: None, alike }
     }
 
     /// Ends the sequence after so many blocks if all of its I/Os trim.
@@ -95,15 +74,6 @@ impl Source {
             self.left = Some(blocks);
             self.alike = None;
         }
-    }
-
-    /// The first byte that it visits, and the one after the last.
-    pub(super) fn extent(&self) -> (u64, u64) {
-        let ends = self.streams.iter().map(|stream| {
-            let blocks = stream.blocks();
-            (blocks.first, blocks.first + blocks.count * blocks.block_size)
-        });
-        ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))).unwrap_or((0, 0))
     }
 
     /// The offsets of a load that does nothing but read one stream in blocks of one size, and that size in bytes.
@@ -126,38 +96,19 @@ impl Source {
 
     #[inline(never)]
     fn next_of_many(&mut self) -> Option<Request> {
-        if let Some(sync) = self.due_sync() {
-            return Some(sync);
-        }
         if let Some(left) = &mut self.left {
-            match left.checked_sub(1) {
-                Some(rest) => *left = rest,
-                None => {
-                    *left = 0;
-                    return None;
-                }
-            }
+            *left = left.checked_sub(1)?;
         }
         let stream = self.streams.get_mut(self.turn)?;
         let offset = stream.next();
         self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
-        let op = self.mix.next();
-        if let Some(cadence) = &mut self.cadence {
-            cadence.writes += u32::from(op == Op::Write);
-        }
-        Some(Request { op, offset, length: self.unit })
+        Some(Request { op: self.mix.next(), offset, length: self.unit })
     }
 
     /// Whether nothing is left to do.
     #[inline]
     pub(super) fn is_exhausted(&self) -> bool {
         self.left == Some(0)
-    }
-
-    fn due_sync(&mut self) -> Option<Request> {
-        let cadence = self.cadence.as_mut().filter(|cadence| cadence.writes >= cadence.every)?;
-        cadence.writes = 0;
-        Some(Request { op: cadence.op, offset: 0, length: 0 })
     }
 }
 
@@ -166,7 +117,7 @@ mod tests {
     use super::*;
     use crate::offsets::Blocks;
     use narrows_base::units::{Bytes, Nanos};
-    use narrows_base::workload::{Pattern, SyncCadence};
+    use narrows_base::workload::Pattern;
 
     fn source(write_percent: u8, streams: u64) -> Source {
         let nothing = Nanos::new(0);
@@ -198,17 +149,6 @@ mod tests {
             let tolerance = 5.0 * (count as f64 * share * (1.0 - share)).sqrt();
             assert!((writes as f64 - share * count as f64).abs() <= tolerance, "{writes} for {percent} %");
         }
-    }
-
-    #[test]
-    fn a_sync_follows_every_so_many_writes() {
-        let sync = Some(SyncCadence { kind: SyncKind::Fdatasync, every_writes: 3 });
-        let workload = Workload { write_percent: 100, sync, ..Workload::default() };
-        let stream = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, 4096), 0);
-        let ops: Vec<Op> =
-            requests(Source::new(&workload, vec![stream], 4096, 0), 8).iter().map(|r| r.op).collect();
-        let (w, s) = (Op::Write, Op::Fdatasync);
-        assert_eq!(ops, [w, w, w, s, w, w, w, s]);
     }
 
     #[test]

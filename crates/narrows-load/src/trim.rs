@@ -74,12 +74,12 @@ impl TrimMethod {
     ///
     /// # Errors
     /// The device takes no discards, or this one failed.
-    pub(super) fn of(target: &Target, blocks: &[Blocks], in_ring: bool) -> Result<Self, LoadError> {
-        let Some(first) = blocks.first().filter(|_| target.kind() == Kind::Owned) else {
+    pub(super) fn of(target: &Target, blocks: Blocks, in_ring: bool) -> Result<Self, LoadError> {
+        if target.kind() != Kind::Owned {
             return Ok(Self::PunchHole);
-        };
-        let length = u32::try_from(first.block_size).unwrap_or(u32::MAX);
-        let request = Request { op: Op::Discard, offset: first.first, length };
+        }
+        let length = u32::try_from(blocks.block_size).unwrap_or(u32::MAX);
+        let request = Request { op: Op::Discard, offset: blocks.first, length };
         let failed = |error| LoadError::io("discard a block of", target.path(), error);
         if let Some(census) = target.census() {
             census.sends(request);

@@ -116,7 +116,6 @@ pub(super) struct Job<'a> {
     pub(super) read_direct: AtomicU64,
     pub(super) read_advised: AtomicU64,
     pub(super) direct_reads: AtomicU64,
-    pub(super) direct_writes: AtomicU64,
 }
 
 impl Job<'_> {

@@ -209,7 +209,6 @@ fn fill_in(result: &mut CopyResult, job: &Job<'_>, setup: &Setup) {
     result.earlier = get(&job.earlier);
     result.kept = Bytes::new(get(&job.kept));
     result.direct_reads = get(&job.direct_reads);
-    result.direct_writes = get(&job.direct_writes);
     result.read_back = job
         .options
         .verify

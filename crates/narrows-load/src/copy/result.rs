@@ -88,8 +88,6 @@ pub struct CopyResult {
     pub engine: String,
     /// Files whose source was read with O_DIRECT.
     pub direct_reads: u64,
-    /// Large files that were written with O_DIRECT.
-    pub direct_writes: u64,
     /// Whether it was stopped before the end.
     pub interrupted: bool,
     /// The manifest that `--resume` goes on from, if there is something to go on with.

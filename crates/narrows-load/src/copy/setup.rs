@@ -120,7 +120,6 @@ impl Setup {
             read_direct: AtomicU64::new(0),
             read_advised: AtomicU64::new(0),
             direct_reads: AtomicU64::new(0),
-            direct_writes: AtomicU64::new(0),
         }
     }
 

@@ -264,7 +264,6 @@ impl<'a, 'r> Worker<'a, 'r> {
             return Ok(Progress::Part);
         }
         job.direct_reads.fetch_add(u64::from(ends.0.direct), Ordering::Relaxed);
-        job.direct_writes.fetch_add(u64::from(ends.1.direct), Ordering::Relaxed);
         // Also gives a file that ends with a hole its size.
         part.set_len(size(stat)).map_err(|error| Why::io("set its size", &error))?;
         attributes::apply(source, stat, part, &job.lost)

@@ -52,7 +52,8 @@ pub struct Trust {
 
 impl Trust {
     /// Of a process of this user.
-    pub const fn of_user(user: u32) -> Self {
+    #[cfg(test)]
+    pub(super) const fn of_user(user: u32) -> Self {
         Self { user, caller: None, namespaced: false }
     }
 

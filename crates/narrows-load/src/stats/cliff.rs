@@ -1,8 +1,5 @@
 //! Where a long write falls off its cache: one step down that stays.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-
 use super::math::{mean, squares, window_means};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 
@@ -19,7 +16,7 @@ const WINDOWS: usize = 5;
 
 /// A step down in speed that stays: the fast part of a drive's flash (its SLC cache), a controller's memory or a
 /// write-back cache is full, and the medium behind it shows.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cliff {
     /// The mean speed before.
     pub before_bytes_per_second: BytesPerSec,

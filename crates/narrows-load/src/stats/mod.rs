@@ -1,5 +1,5 @@
-//! Statistics on the series of a measurement: how sure the mean is, whether the rate held steady and from when on, when
-//! enough was measured, and what stands out.
+//! Statistics on the series of a measurement: how sure the mean is, whether the rate held steady and from when on, and when
+//! enough was measured.
 //!
 //! Everything here is a pure function of rates. A series has one rate for each [`SAMPLE`] of the measured time, as
 //! [`Measurement::series`](super::measurement::Measurement::series) and [`Control::series`](super::Control::series)
@@ -8,7 +8,6 @@
 mod batch;
 mod cliff;
 mod math;
-mod outlier;
 mod precision;
 mod steady;
 pub mod sweep;
@@ -19,9 +18,8 @@ mod warm_up;
 pub use batch::{BatchMeans, ci95};
 pub use cliff::{Cliff, cliff};
 pub use math::student_t;
-pub use outlier::{Outlier, outliers};
 pub use precision::{Decision, Outlook, Precision};
-pub use steady::{Steadiness, Trend, first_steady_window, steadiness, trend};
+pub use steady::{Steadiness, steadiness};
 pub use warm_up::{WarmUp, warm_up};
 
 use narrows_base::units::Nanos;

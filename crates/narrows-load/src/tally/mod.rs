@@ -3,7 +3,6 @@
 use crate::engine::Op;
 use crate::failure::RunFailure;
 use crate::histogram::Histogram;
-use crate::ledger::Ledger;
 use crate::parts::Parts;
 use crate::slot::Flight;
 use crate::slowest::{Slow, Slowest};
@@ -36,20 +35,30 @@ impl Window {
 /// Processor time and kernel entries between the beginning and the end of the measured time.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Effort {
-    /// User time in seconds.
-    pub(super) user_seconds: f64,
-    /// System time in seconds.
-    pub(super) system_seconds: f64,
+    /// Processor time in seconds: of the busiest worker.
+    pub(super) processor_seconds: f64,
     /// Processor time of the kernel's io-wq workers for the ring in seconds.
     pub(super) io_worker_seconds: f64,
     /// The part of the busiest of them.
     pub(super) busiest_io_worker_seconds: f64,
-    /// Seconds in the queue of a processor.
+    /// Seconds in the queue of a processor: of the worker that stood there longest.
     pub(super) queued_seconds: f64,
     /// Involuntary context switches.
     pub(super) involuntary_switches: u64,
     /// Kernel entries.
     pub(super) enters: u64,
+}
+
+impl Effort {
+    /// Adds that of another worker.
+    fn add(&mut self, other: &Self) {
+        self.processor_seconds = self.processor_seconds.max(other.processor_seconds);
+        self.io_worker_seconds += other.io_worker_seconds;
+        self.busiest_io_worker_seconds = self.busiest_io_worker_seconds.max(other.busiest_io_worker_seconds);
+        self.queued_seconds = self.queued_seconds.max(other.queued_seconds);
+        self.involuntary_switches += other.involuntary_switches;
+        self.enters += other.enters;
+    }
 }
 
 /// Counts of one kind of I/O.
@@ -129,40 +138,30 @@ pub(super) struct Tally {
     pub(super) writes: OpTally,
     /// Trims that ended well in the window.
     pub(super) discards: OpTally,
-    /// Syncs that ended well in the window; they move no bytes.
-    pub(super) syncs: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
     /// The bucket of the window that is not over.
     bucket: u64,
     /// When bytes were last added to the series.
     last: u64,
-    /// What was written where, of each worker that keeps a ledger.
-    pub(super) ledgers: Vec<Ledger>,
     /// Failed I/Os, warm-up included.
     pub(super) errors: u64,
     /// The first failure, with its time.
     first_error: Option<(u64, String)>,
-    /// I/Os and syncs that ended well, warm-up included.
+    /// I/Os that ended well, warm-up included.
     pub(super) good: u64,
     /// What ended the run, when it was a failure.
     pub(super) failure: Option<RunFailure>,
-    /// I/Os and syncs that ended well in the window, counted apart from their latencies.
+    /// I/Os that ended well in the window, counted apart from their latencies.
     pub(super) completed: u64,
     /// The I/Os in flight, summed over all ticks of the window.
     pub(super) flight_ticks: u128,
-    /// I/Os of a schedule that were due in the window and not sent.
-    pub(super) unsent: u64,
     /// Why the worker ended early.
     pub(super) cut_short: Option<String>,
     /// The tick at which it stopped counting.
     pub(super) stopped: u64,
     /// What it used.
     pub(super) effort: Effort,
-    /// The processor time of the busiest worker in seconds.
-    pub(super) busiest_cpu_seconds: f64,
-    /// The time that a worker stood in the queue of a processor in seconds, the longest.
-    pub(super) longest_queued_seconds: f64,
 }
 
 impl Tally {
@@ -173,8 +172,6 @@ impl Tally {
             reads: OpTally::new(),
             writes: OpTally::new(),
             discards: OpTally::new(),
-            syncs: OpTally::new(),
-            ledgers: Vec::new(),
             series: vec![0; window.buckets()],
             bucket: 0,
             last: window.start,
@@ -184,12 +181,9 @@ impl Tally {
             failure: None,
             completed: 0,
             flight_ticks: 0,
-            unsent: 0,
             cut_short: None,
             stopped: 0,
             effort: Effort::default(),
-            busiest_cpu_seconds: 0.0,
-            longest_queued_seconds: 0.0,
         }
     }
 
@@ -255,7 +249,6 @@ impl Tally {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
             Op::Discard => &mut self.discards,
-            Op::Fsync | Op::Fdatasync => &mut self.syncs,
         }
     }
 
@@ -305,7 +298,7 @@ impl Tally {
     #[cold]
     fn enter(&mut self, bucket: u64) {
         self.bucket = bucket;
-        for kind in [&mut self.reads, &mut self.writes, &mut self.discards, &mut self.syncs] {
+        for kind in [&mut self.reads, &mut self.writes, &mut self.discards] {
             kind.enter(bucket);
         }
     }
@@ -341,30 +334,18 @@ impl Tally {
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
         self.discards.merge(&other.discards);
-        self.syncs.merge(&other.syncs);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }
-        self.ledgers.extend(other.ledgers);
         self.errors += other.errors;
         self.first_error = self.first_error.take().into_iter().chain(other.first_error).min();
         self.good += other.good;
         self.failure = self.failure.take().or(other.failure);
         self.cut_short = self.cut_short.take().or(other.cut_short);
         self.stopped = self.stopped.max(other.stopped);
-        self.effort.user_seconds += other.effort.user_seconds;
-        self.effort.system_seconds += other.effort.system_seconds;
-        self.effort.io_worker_seconds += other.effort.io_worker_seconds;
-        self.effort.busiest_io_worker_seconds =
-            self.effort.busiest_io_worker_seconds.max(other.effort.busiest_io_worker_seconds);
-        self.effort.queued_seconds += other.effort.queued_seconds;
+        self.effort.add(&other.effort);
         self.completed += other.completed;
         self.flight_ticks += other.flight_ticks;
-        self.unsent += other.unsent;
-        self.effort.involuntary_switches += other.effort.involuntary_switches;
-        self.effort.enters += other.effort.enters;
-        self.busiest_cpu_seconds = self.busiest_cpu_seconds.max(other.busiest_cpu_seconds);
-        self.longest_queued_seconds = self.longest_queued_seconds.max(other.longest_queued_seconds);
     }
 
     /// How many buckets were begun in the time that was measured.

@@ -100,8 +100,8 @@ fn merging_adds_what_workers_did_and_keeps_the_first_error() {
     a.fail(1101, || "a failed later".to_owned());
     b.fail(1100, || "b failed".to_owned());
     b.fail(1102, || "again".to_owned());
-    b.busiest_cpu_seconds = 0.5;
-    b.longest_queued_seconds = 0.25;
+    b.effort.processor_seconds = 0.5;
+    b.effort.queued_seconds = 0.25;
     b.effort.enters = 3;
     b.effort.io_worker_seconds = 0.5;
     a.effort.busiest_io_worker_seconds = 0.125;
@@ -110,7 +110,7 @@ fn merging_adds_what_workers_did_and_keeps_the_first_error() {
     assert_eq!((a.all().bytes, a.all().latencies.count(), a.errors), (3 * 4096, 3, 3));
     assert_eq!(a.first_error().as_deref(), Some("b failed"));
     assert_eq!(a.full_buckets(), [2 * 4096 + 2048, 2048, 0]);
-    assert_eq!(a.longest_queued_seconds, 0.25);
     assert_eq!((a.effort.io_worker_seconds, a.effort.busiest_io_worker_seconds), (0.5, 0.375));
-    assert_eq!((a.busiest_cpu_seconds, a.effort.enters, a.stopped), (0.5, 3, 1400));
+    assert_eq!((a.effort.processor_seconds, a.effort.queued_seconds), (0.5, 0.25));
+    assert_eq!((a.effort.enters, a.stopped), (3, 1400));
 }

@@ -1,6 +1,6 @@
 //! What the thread of a worker has used.
 
-use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::resource::{Usage, UsageWho, getrusage};
 use nix::sys::time::TimeVal;
 
 use super::io_workers::{self, Spent};
@@ -11,27 +11,16 @@ use crate::tally::Effort;
 /// its io-wq workers if it may have some.
 pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
     let io_workers = if has_io_workers { io_workers::processor_time() } else { Spent::default() };
-    let (io_worker_seconds, busiest_io_worker_seconds) =
-        (io_workers.all.as_secs_f64(), io_workers.most.as_secs_f64());
-    let queued_seconds = schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9;
-    let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else {
-        return Effort {
-            queued_seconds,
-            io_worker_seconds,
-            busiest_io_worker_seconds,
-            enters,
-            ..Effort::default()
-        };
-    };
-    let (user, system) = (usage.user_time(), usage.system_time());
+    let usage = getrusage(UsageWho::RUSAGE_THREAD).ok();
     let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+    let processor = |usage: Usage| seconds(usage.user_time()) + seconds(usage.system_time());
+    let switches = |usage: Usage| u64::try_from(usage.involuntary_context_switches()).unwrap_or(0);
     Effort {
-        user_seconds: seconds(user),
-        system_seconds: seconds(system),
-        io_worker_seconds,
-        busiest_io_worker_seconds,
-        queued_seconds,
-        involuntary_switches: u64::try_from(usage.involuntary_context_switches()).unwrap_or(0),
+        processor_seconds: usage.map_or(0.0, processor),
+        io_worker_seconds: io_workers.all.as_secs_f64(),
+        busiest_io_worker_seconds: io_workers.most.as_secs_f64(),
+        queued_seconds: schedstat::open().map_or(0, |account| schedstat::queued(&account)) as f64 / 1e9,
+        involuntary_switches: usage.map_or(0, switches),
         enters,
     }
 }
@@ -39,8 +28,7 @@ pub(super) fn of_thread(enters: u64, has_io_workers: bool) -> Effort {
 /// What was used between two looks.
 pub(super) fn between(before: &Effort, after: &Effort) -> Effort {
     Effort {
-        user_seconds: after.user_seconds - before.user_seconds,
-        system_seconds: after.system_seconds - before.system_seconds,
+        processor_seconds: after.processor_seconds - before.processor_seconds,
         // A worker that ended meanwhile takes its time along.
         io_worker_seconds: (after.io_worker_seconds - before.io_worker_seconds).max(0.0),
         // Less than the truth where another one was the busiest before.

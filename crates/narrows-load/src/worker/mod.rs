@@ -19,7 +19,6 @@ use super::engine::{Completion, Engine, Op, PATIENCE, Request};
 use super::failure::RunFailure;
 use super::guard::{Budget, Census, OverBudget};
 use super::in_order::InOrder;
-use super::ledger::Ledger;
 use super::pace::Schedule;
 use super::slot::{Flight, Slots};
 use super::source::Source;
@@ -30,8 +29,6 @@ use teller::Teller;
 
 /// Offsets of reads that are drawn at once.
 const DRAWN: usize = 32;
-/// So many writes to places that are being written are passed over before the worker waits.
-const MOST_COLLISIONS: u32 = 64;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
@@ -55,10 +52,9 @@ const POLL_WITHIN: Nanos = Nanos::new(100_000);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pace {
     pub(super) schedule: Schedule,
-    /// Whether the schedule counts bytes; else I/Os.
-    pub(super) in_bytes: bool,
-    /// Whether latencies count from when an I/O was due; else from when it was sent.
-    pub(super) from_due: bool,
+    /// Whether the schedule counts I/Os, whose latencies count from when they were due; else it counts bytes, and latencies
+    /// count from when an I/O was sent.
+    pub(super) is_open: bool,
 }
 
 /// What all workers of a run share.
@@ -99,13 +95,12 @@ pub(super) struct Worker<'a, E> {
     pace: Option<Pace>,
     /// The last tick that was looked at.
     now: u64,
-    ledger: Option<Ledger>,
     /// What may be written, where that is limited.
     budget: Option<&'a Budget>,
     /// Told what is sent.
     census: Option<&'a Census>,
     over_budget: Option<OverBudget>,
-    /// Writes so far, the generation of each without a ledger.
+    /// Writes so far, the generation of each.
     writes: u64,
     done: Vec<Completion>,
     streak: Streak,
@@ -132,7 +127,6 @@ impl<'a, E: Engine> Worker<'a, E> {
             tally: Tally::new(window),
             pace: None,
             now: shared.clock.ticks(),
-            ledger: None,
             budget: shared.control.budget(),
             census: None,
             over_budget: None,
@@ -141,11 +135,6 @@ impl<'a, E: Engine> Worker<'a, E> {
             streak: Streak::default(),
             teller: Teller::new(shared.control, &shared.clock),
         }
-    }
-
-    /// The same worker, which keeps a ledger of its writes.
-    pub(super) fn with_ledger(self, ledger: Option<Ledger>) -> Self {
-        Self { ledger, ..self }
     }
 
     /// The same worker, which tells what it sends.
@@ -163,18 +152,10 @@ impl<'a, E: Engine> Worker<'a, E> {
         let (end, before) = self.work();
         let after = self.effort();
         self.tally.stopped = self.shared.clock.ticks();
-        let used = before.map_or_else(Effort::default, |before| effort::between(&before, &after));
-        self.tally.effort = used;
-        self.tally.busiest_cpu_seconds = used.user_seconds + used.system_seconds;
-        self.tally.longest_queued_seconds = used.queued_seconds;
-        if let Some(pace) = self.pace.filter(|pace| pace.from_due) {
-            let end = self.tally.stopped.min(self.window.end);
-            self.tally.unsent = pace.schedule.overdue(end) as u64;
-        }
+        self.tally.effort = before.map_or_else(Effort::default, |before| effort::between(&before, &after));
         self.tally.cut_short = self.why(end);
         self.give_out_slots();
         self.drain();
-        self.tally.ledgers.extend(self.ledger.take());
         self.teller.tell();
         self.tally
     }
@@ -269,24 +250,19 @@ impl<'a, E: Engine> Worker<'a, E> {
             }
             let Some(request) = self.source.next() else { break };
             if request.op == Op::Write && !self.begin_write(request) {
-                if self.over_budget.is_some() {
-                    break;
-                }
-                // All of a small region may be in flight.
-                left = left.min(MOST_COLLISIONS) - 1;
-                continue;
+                break;
             }
             if let Some(slot) = self.slots.take(request) {
-                if request.op == Op::Write {
-                    self.stamp(slot, request);
+                if let (Op::Write, Some(memory)) = (request.op, self.engine.memory()) {
+                    memory.stamp(slot, request, self.writes);
                 }
                 if let Some(census) = self.census {
                     census.sends(request);
                 }
                 self.engine.prepare(slot, request)?;
                 if let (Some(pace), Some(due)) = (&mut self.pace, due) {
-                    pace.schedule.advance(if pace.in_bytes { f64::from(request.length) } else { 1.0 });
-                    if pace.from_due {
+                    pace.schedule.advance(if pace.is_open { 1.0 } else { f64::from(request.length) });
+                    if pace.is_open {
                         self.slots.set_due(slot, due);
                     }
                 }
@@ -341,8 +317,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         (1, Duration::from_nanos(nanos as u64).min(PATIENCE))
     }
 
-    /// Whether a write may begin: not when the budget does not cover it, and not while another one to the same place is
-    /// in flight and a ledger is kept.
+    /// Whether a write may begin: not when the budget does not cover it.
     fn begin_write(&mut self, request: Request) -> bool {
         let bytes = Bytes::new(request.length.into());
         if let Some(Err(over)) = self.budget.map(|budget| budget.take(bytes)) {
@@ -350,25 +325,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             return false;
         }
         self.writes += 1;
-        let begins = self.ledger.as_mut().is_none_or(|ledger| ledger.begin(request));
-        if let Some(budget) = self.budget.filter(|_| !begins) {
-            budget.give_back(bytes);
-        }
-        begins
-    }
-
-    fn end_write(&mut self, request: Request, good: bool) {
-        if let (Op::Write, Some(ledger)) = (request.op, &mut self.ledger) {
-            ledger.end(request, good);
-        }
-    }
-
-    fn stamp(&mut self, slot: u32, request: Request) {
-        let Some(memory) = self.engine.memory() else { return };
-        match &self.ledger {
-            Some(ledger) => memory.stamp(slot, request, |offset| ledger.generation(offset)),
-            None => memory.stamp(slot, request, |_| self.writes),
-        }
+        true
     }
 
     /// Counts the completions that were seen at `now`.
@@ -393,7 +350,6 @@ impl<'a, E: Engine> Worker<'a, E> {
                     }
                 },
             };
-            self.end_write(flight.request, true);
             self.streak.end(flight.start);
             good += 1;
             moved += u64::from(flight.request.length);
@@ -440,7 +396,6 @@ impl<'a, E: Engine> Worker<'a, E> {
             return self.engine.prepare(completion.slot, request).map(|()| None);
         }
         if self.slots.finish(completion.slot).is_some() {
-            self.end_write(request, false);
             let failure = RunFailure::of_io(completion.result, request);
             self.tally.fail(now, || failure.detail.clone());
             self.streak.add(failure, now);
@@ -456,10 +411,7 @@ impl<'a, E: Engine> Worker<'a, E> {
                 break;
             }
             for completion in std::mem::take(&mut self.done) {
-                if let Some(flight) = self.slots.finish(completion.slot) {
-                    let whole = i64::from(completion.result) == i64::from(flight.request.length);
-                    self.end_write(flight.request, whole);
-                }
+                self.slots.finish(completion.slot);
             }
         }
         let lost = self.slots.in_flight();

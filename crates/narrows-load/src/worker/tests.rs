@@ -161,18 +161,19 @@ impl Engine for Stalling<'_> {
 }
 
 /// The latency that the fraction `q` of 500 I/Os did not exceed, in multiples of the stall.
-fn delayed(from_due: bool, q: f64) -> f64 {
+fn delayed(is_open: bool, q: f64) -> f64 {
     let (control, abort) = (Control::default(), AtomicBool::new(false));
     let clock = Clock::start();
     let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::AsTheyArrive };
     let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
     let source = Source::new(&Workload::default(), vec![offsets], BLOCK, 0);
     // One in each millisecond.
-    let rate = 1.0 / clock.ticks_in(Nanos::from_millis(1)) as f64;
-    let schedule = Schedule::new(clock.ticks(), rate, 0, 0.0);
+    let amount = if is_open { 1.0 } else { f64::from(BLOCK) };
+    let rate = amount / clock.ticks_in(Nanos::from_millis(1)) as f64;
+    let schedule = Schedule::new(clock.ticks(), rate, 0.0);
     let mut engine = Stalling { control: &control, prepared: Vec::new(), ended: 0 };
     let worker = Worker::new(shared, &mut engine, source, 1, ALWAYS);
-    let tally = worker.with_pace(Some(Pace { schedule, in_bytes: false, from_due })).run();
+    let tally = worker.with_pace(Some(Pace { schedule, is_open })).run();
     assert_eq!((tally.completed, tally.reads.latencies.count()), (500, 500));
     tally.reads.latencies.quantile(q).unwrap() as f64 / clock.ticks_in(Nanos::from(STALL)) as f64
 }

@@ -40,14 +40,10 @@ impl Hlog {
     }
 
     /// Adds what a test measured that was over at `end`: a line for each tenth of its time and each direction, tagged
-    /// with the name of the test and `read`, `write`, `trim` or `sync`.
+    /// with the name of the test and `read`, `write` or `trim`.
     pub fn add(&mut self, test: &str, measurement: &Measurement, end: SystemTime) {
-        let sides = [
-            ("read", &measurement.reads),
-            ("write", &measurement.writes),
-            ("trim", &measurement.discards),
-            ("sync", &measurement.syncs),
-        ];
+        let sides =
+            [("read", &measurement.reads), ("write", &measurement.writes), ("trim", &measurement.discards)];
         let since = end.duration_since(self.began).unwrap_or_default();
         let start = since.saturating_sub(measurement.elapsed_ns.duration());
         for (direction, totals) in sides {
