@@ -13,6 +13,7 @@ pub mod measure;
 pub mod objection;
 mod passthrough;
 pub mod place;
+pub mod qualify;
 pub mod runner;
 pub mod scene;
 pub mod teller;

@@ -31,20 +31,19 @@ use runner::Runner;
 use save::SaveFile;
 
 use super::{Failure, NOTHING_FOUND, output, scene, status};
-use narrows_base::units::{Bytes, Nanos};
+use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::latency_target::LatencyTarget;
-use narrows_load::measurement::RunFailure;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, StopRule, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
-    self, AllowanceView, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind,
-    TargetView, TestResult, WritesView,
+    self, AllowanceView, AtTarget, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView,
+    TestResult, WritesView,
 };
 use narrows_report::text::Style;
-use narrows_verdict::{self as verdict, Subject};
+use narrows_verdict as verdict;
 
 /// What fio may write beside each test, as often as the test itself: it cannot be told to stop after so many bytes.
 const WITH_FIO: u32 = 2;
@@ -285,17 +284,12 @@ impl Bench<'_> {
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
         let target = TargetView { name: typed, kind, size_bytes: self.target.region().length };
         let settings = Settings {
-            stop: self.timing.stop,
-            precision: self.timing.precision,
-            max_time_ns: self.timing.max_time.into(),
-            duration_ns: self.timing.fixed.map(Nanos::from),
-            warm_up_ns: self.timing.warm_up.into(),
             scan: self.preset.scan(),
             cpu_node: self.node,
             poll: self.poll,
             batch: self.batch,
             engine: self.engine,
-            reason: self.timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
+            ..Settings::of(&self.timing)
         };
         let ceilings = self.context.ceilings.clone();
         bench::report(&self.scene.machine, target, self.preset, settings, ceilings, left_out)
@@ -309,7 +303,8 @@ impl Bench<'_> {
             Work::Scan(plan) => {
                 let limit = self.timing.longest();
                 self.runner.scan(*plan, self.target, limit).map(|scan| {
-                    let failed = scan.failure.as_ref().map(|failure| self.failed(failure));
+                    let view = |failure| failed::view(failure, self.runner.root(), &self.scene.subject.path);
+                    let failed = scan.failure.as_ref().map(view);
                     let about = bench::About { fio_command: command(limit), failed, ..Default::default() };
                     bench::of_scan(context, test, scan, about)
                 })
@@ -318,17 +313,9 @@ impl Bench<'_> {
                 self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
                     latencies.add(&test.name, &outcome.measurement, SystemTime::now());
                     let at_target = self.at_target(load, &outcome);
-                    let subject = self.subject(&outcome);
-                    let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
-                    let about = bench::About {
-                        fio_command: command(outcome.measurement.elapsed_ns.duration()),
-                        ended: outcome.ended,
-                        rounds: outcome.rounds,
-                        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
-                        failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
-                    };
-                    let result =
-                        bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict);
+                    let command = command(outcome.measurement.elapsed_ns.duration());
+                    let on = (self.scene, self.runner, context);
+                    let result = judged(on, (test, load), outcome, command);
                     TestResult { at_target, ..result }
                 })
             }
@@ -360,15 +347,6 @@ impl Bench<'_> {
             Ok(found) => AtTarget::found(target, &name, found),
             Err(error) => unknown().because(&error.to_string()),
         })
-    }
-
-    fn failed(&self, failure: &RunFailure) -> FailedView {
-        failed::view(failure, self.runner.root(), &self.scene.subject.path)
-    }
-
-    /// The path with the runs of one test.
-    fn subject(&self, outcome: &Outcome) -> Subject {
-        self.scene.subject.with_runs(self.runner.runs(outcome))
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.
@@ -410,6 +388,26 @@ impl Bench<'_> {
     const fn job_time(&self, run: Duration) -> JobTime {
         JobTime { run, warm_up: self.timing.warm_up }
     }
+}
+
+/// The result of a load, judged by its own runs alone.
+fn judged(
+    (scene, runner, context): (&Scene, &Runner<'_>, &Context),
+    (test, load): (&Test, &LoadSpec),
+    outcome: Outcome,
+    fio_command: String,
+) -> TestResult {
+    let subject = scene.subject.with_runs(runner.runs(&outcome));
+    let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
+    let view = |failure| failed::view(failure, runner.root(), &scene.subject.path);
+    let about = bench::About {
+        fio_command,
+        ended: outcome.ended,
+        rounds: outcome.rounds,
+        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
+        failed: outcome.measurement.failure.as_ref().map(view),
+    };
+    bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
 }
 
 /// How text may look.

@@ -28,6 +28,7 @@ use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
 use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
+use narrows_session::measure::Timing;
 use narrows_session::place::Place;
 use narrows_verdict::{Code, Severity};
 
@@ -172,6 +173,25 @@ pub struct Settings {
     /// Why `duration_ns` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl Settings {
+    /// How long tests ran, all else as it is where nothing was asked.
+    pub fn of(timing: &Timing) -> Self {
+        Self {
+            stop: timing.stop,
+            precision: timing.precision,
+            max_time_ns: timing.max_time.into(),
+            duration_ns: timing.fixed.map(Nanos::from),
+            warm_up_ns: timing.warm_up.into(),
+            scan: None,
+            cpu_node: None,
+            poll: false,
+            batch: None,
+            engine: Engine::Narrows,
+            reason: timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
+        }
+    }
 }
 
 /// What runs the tests.
