@@ -375,8 +375,7 @@ fn points(
             Err(error) => (None, Some(failed::of_error(&error, runner.root(), path))),
         };
         if let Some(failed) = failed {
-            let text = format!("{label} failed: {}", failed.summary);
-            trouble = Some(Failure::new(format!("{text} ({})", failed.detail)).hint(&failed.hint));
+            trouble = Some(failed::failure(&label, &failed));
             let point = point.map(|point| SweepPoint { trusted: Some(false), ..point });
             report.failed = Some(FailedPoint { load, point, failed });
             break;

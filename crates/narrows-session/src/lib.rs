@@ -4,6 +4,7 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod check;
+pub mod fitting;
 pub mod fleet;
 pub mod guard;
 pub mod lab;
@@ -19,4 +20,5 @@ pub mod scene;
 pub mod teller;
 pub mod trials;
 pub mod trims;
+pub mod turns;
 pub mod writes;

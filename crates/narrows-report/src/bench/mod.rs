@@ -70,6 +70,11 @@ pub struct BenchReport {
 }
 
 impl BenchReport {
+    /// The test that failed, and why.
+    pub fn failed(&self) -> Option<(&str, &FailedView)> {
+        self.results.iter().find_map(|result| Some((result.name.as_str(), result.failed.as_ref()?)))
+    }
+
     /// Whether a result is not to be trusted, or was cut short.
     pub fn has_doubts(&self) -> bool {
         self.results.iter().any(|result| result.trusted == Some(false))
@@ -304,6 +309,13 @@ pub struct TestResult {
 }
 
 impl TestResult {
+    /// What it moved in a second, in all directions; `None` where nothing was measured.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        let sides = [&self.read, &self.write, &self.trim];
+        let rate: BytesPerSec = sides.into_iter().flatten().map(|side| side.bytes_per_second).sum();
+        (rate.get() > 0.0 && self.elapsed_ns.get() > 0).then_some(rate)
+    }
+
     /// Whether the test ran to its end, so that it need not be run again. (A scan that was late has read what it could.)
     pub fn is_whole(&self) -> bool {
         self.failed.is_none() && (self.scan.is_some() || self.cut_short.is_none())
