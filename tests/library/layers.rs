@@ -30,6 +30,10 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("session/writes", &["check", "guard", "lab", "runner", "fleet", "ladder", "trials"]),
     ("session/runner", &["check", "guard", "lab", "fleet", "ladder", "qualify", "trials"]),
     ("session/qualify", &["check", "guard", "lab", "fleet", "ladder", "trials"]),
+    (
+        "session/copying",
+        &["check", "guard", "lab", "fleet", "ladder", "qualify", "runner", "scene", "trials", "writes"],
+    ),
     ("session/check", &["guard", "lab", "runner", "fleet", "ladder", "trials"]),
     ("session/trials", &["check", "guard", "fleet", "ladder"]),
     ("session/ladder", &["check", "guard", "lab", "fleet", "trials"]),

@@ -4,6 +4,7 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod check;
+pub mod copying;
 pub mod fitting;
 pub mod fleet;
 pub mod guard;

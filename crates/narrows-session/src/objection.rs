@@ -1,6 +1,7 @@
 //! Why something that was asked for is not done, and what to do about it.
 
 use narrows_load::LoadError;
+use narrows_load::copy::CopyError;
 
 /// What speaks against something, with what to do about it where that is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,6 +32,12 @@ impl Objection {
 impl From<&LoadError> for Objection {
     fn from(error: &LoadError) -> Self {
         Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+    }
+}
+
+impl From<CopyError> for Objection {
+    fn from(error: CopyError) -> Self {
+        Self { message: error.to_string(), hint: error.hint() }
     }
 }
 

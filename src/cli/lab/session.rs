@@ -6,8 +6,7 @@ use std::path::Path;
 use nix::sched::{CloneFlags, unshare};
 
 use super::args::LabArgs;
-use super::copying::Copying;
-use super::{Bench, basis, dry, ground, predicted, shown};
+use super::{Bench, basis, copying, dry, ground, predicted, shown};
 use crate::cli::bar::Bar;
 use crate::cli::scene;
 use crate::cli::signals::stop_on_signals;
@@ -20,6 +19,7 @@ use narrows_session::lab::journal::{Head, Journal, Line};
 use narrows_session::lab::{
     self, BuildError, Call, Cell, FileSystem, JournalFile, On, Outcome, Step, Tools, Workshop, Written,
 };
+use narrows_session::trials::copying::Copying;
 use narrows_session::trials::{Came, slice};
 
 /// Runs a lab, or goes on with one whose journal was opened and which is undone.
@@ -45,7 +45,7 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
     };
     let cells = args.cells(count);
     let fills = (cells.len() + count) as u64;
-    let copying = Copying::look(root, args, &head, &cells, stop.clone())?;
+    let copying = copying::look(root, args, &head, &cells, stop.clone())?;
     let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
     let life = ground::life(args, head.devices.iter().map(|device| device.name.as_str()));
     let bench = Bench::new(&args.wish(), life, (fills, copies), (Bar::on_stderr, stop))?;
@@ -231,8 +231,9 @@ impl Session<'_> {
         }
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
-            outcome.copy =
-                Some(copying.to(self.workshop.root, cell, Path::new(&point), self.bench.budget())?);
+            let to = (cell, Path::new(&*point));
+            let copy = copying.to(self.workshop.root, to, self.bench.budget(), Bar::on_stderr)?;
+            outcome.copy = Some(copy);
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The tests of a lab on each of its targets: a device, what was built on devices, or a file system on it. All targets share
 //! what may be written.
 
+pub mod copying;
 mod timed;
 
 use std::path::Path;
