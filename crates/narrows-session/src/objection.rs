@@ -23,6 +23,12 @@ impl Objection {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same, with what to do next where that is known.
+    #[must_use]
+    pub fn with_maybe(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
