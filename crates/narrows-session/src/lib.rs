@@ -19,6 +19,7 @@ pub mod qualify;
 pub mod runner;
 pub mod scene;
 pub mod teller;
+pub mod together;
 pub mod trials;
 pub mod trims;
 pub mod turns;

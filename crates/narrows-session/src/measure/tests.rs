@@ -1,8 +1,8 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
 mod copying;
-mod more;
 mod rounds;
+mod several;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
