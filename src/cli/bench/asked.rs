@@ -2,7 +2,7 @@
 
 use super::args::{BenchArgs, Common};
 use super::kept;
-use super::save::SaveFile;
+use super::save::{self, SaveFile};
 use crate::cli::Failure;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{self, Preset, StopRule, Work};
@@ -91,18 +91,8 @@ pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchRepo
 /// # Errors
 /// The file cannot be made or read, or holds something else.
 pub(super) fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
-    match (&args.save, &args.resume) {
-        (Some(path), _) => Ok((Some(SaveFile::create(path)?), None)),
-        (None, Some(path)) => {
-            let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
-            if kept.schema != bench::SCHEMA {
-                return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
-            }
-            kept::bench(path, &kept)?;
-            Ok((Some(file), Some(kept)))
-        }
-        (None, None) => Ok((None, None)),
-    }
+    let named = (args.save.as_deref(), args.resume.as_deref());
+    save::files(named, (bench::SCHEMA, |kept| &kept.schema), kept::bench)
 }
 
 /// The preset, with what was asked of it.
@@ -164,22 +154,13 @@ fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure
 }
 
 /// How long tests run; a saved run goes on as it began.
-pub(super) fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
-    let timing = Timing {
-        stop,
-        precision: common.precision,
-        max_time: common.longest(),
-        fixed: common.duration,
-        warm_up: common.warm_up,
-    };
-    match kept.map(|kept| &kept.settings) {
-        None => timing,
-        Some(kept) => Timing {
-            precision: kept.precision,
-            max_time: kept.max_time_ns.duration(),
-            fixed: kept.duration_ns.map(Nanos::duration),
-            warm_up: kept.warm_up_ns.duration(),
-            ..timing
-        },
-    }
+fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
+    let timing = common.timing(stop);
+    kept.map_or(timing, |BenchReport { settings, .. }| Timing {
+        precision: settings.precision,
+        max_time: settings.max_time_ns.duration(),
+        fixed: settings.duration_ns.map(Nanos::duration),
+        warm_up: settings.warm_up_ns.duration(),
+        ..timing
+    })
 }

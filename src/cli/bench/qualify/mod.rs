@@ -6,7 +6,6 @@
 mod asked;
 
 use super::args::BenchArgs;
-use super::asked::timing;
 use super::runner::{self, Runner};
 use super::{failed, judged, place};
 use crate::cli::{Failure, guard, output, scene, status};
@@ -45,7 +44,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         .ok_or_else(|| asked::too_little(name, capacity, asked.max_writes))?;
     let (preset, context) = (preset(&asked)?, Context::new(&scene.subject, Peer::None));
     let ceiling = context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second);
-    let terms = asked.terms(timing(&args.common, preset.stop, None));
+    let terms = asked.terms(args.common.timing(preset.stop));
     let writes = Writes::of(&Wanted {
         size: (plan.region, true),
         is_patient: true,
