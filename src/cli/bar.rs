@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::time::Duration;
 
 use super::output;
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_report::progress::Progress;
 use narrows_session::teller::{Live, Teller};
 
@@ -45,6 +45,10 @@ impl Teller for Bar {
 
     fn say(&self, elapsed: Duration, text: &str) {
         self.0.say(elapsed, text);
+    }
+
+    fn amount(&self, done: Bytes, whole: Bytes, text: &str) {
+        self.0.amount(done.get(), whole.get(), text);
     }
 
     fn update(&self, elapsed: Duration, rate: BytesPerSec) {

@@ -71,6 +71,13 @@ impl From<Objection> for Failure {
     }
 }
 
+/// What a session is told that asked the program. Of several hints it has the first.
+impl From<Failure> for Objection {
+    fn from(failure: Failure) -> Self {
+        Self::new(failure.message).with_maybe(failure.hints.into_iter().next())
+    }
+}
+
 impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Self::from(&error)

@@ -2,9 +2,7 @@
 //! writes.
 
 pub mod args;
-mod blank;
 mod clean;
-mod hints;
 pub(super) mod watching;
 
 use std::sync::atomic::AtomicBool;
@@ -13,7 +11,7 @@ use args::GuardArgs;
 
 use super::{FINDINGS, Failure, NOTHING_FOUND, apart, output, target};
 use narrows_base::units::Bytes;
-use narrows_load::guard::{Refusal, WritableDevice};
+use narrows_load::guard::{Reason, Refusal, WritableDevice};
 use narrows_machine::root::Root;
 use narrows_report as report;
 use narrows_session::guard::{Decision, Guard, NotWritable, is_about_naming};
@@ -42,7 +40,7 @@ pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
         reasons.extend(found);
         searched = Some(of_all);
     }
-    let ways = blank::ways(&root, &name, &reasons);
+    let ways = ways(&root, &name, &reasons);
     let shown = report::guard::build(&name, size, examined, &reasons, searched.as_ref(), ways);
     output::data(&render(&shown, args.json)?)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
@@ -89,8 +87,14 @@ pub(super) fn failure(root: &Root, error: &NotWritable) -> Failure {
 
 /// A refusal with what can be done about each of its reasons.
 fn refused(root: &Root, refusal: &Refusal) -> Failure {
-    let hints = hints::of(root, &refusal.device, &refusal.reasons);
-    Failure::new(refusal.to_string()).hints(hints)
+    let ways = ways(root, &refusal.device, &refusal.reasons);
+    Failure::new(refusal.to_string()).hints(report::guard::hints(&refusal.reasons, &ways))
+}
+
+/// The commands that make a device blank.
+fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<report::guard::WayView> {
+    let discards = root.number(&format!("/sys/class/block/{name}/queue/discard_max_bytes")).get();
+    report::guard::ways(name, discards.unwrap_or(0) > 0, reasons)
 }
 
 fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Failure> {

@@ -9,7 +9,7 @@ use super::bench::failed;
 use super::bench::kept;
 use super::bench::place;
 use super::bench::runner::{self, Runner, beside, clear, with};
-use super::bench::save::SaveFile;
+use super::bench::save::{self, SaveFile};
 use super::scene;
 use super::values::size;
 use super::{Failure, output, status};
@@ -117,7 +117,8 @@ pub enum Order {
 /// # Errors
 /// [`Failure`] when the target does not exist or cannot be tested as asked.
 pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
-    let (file, kept) = files(args)?;
+    let named = (args.save.as_deref(), args.resume.as_deref());
+    let (file, kept) = save::files(named, (SCHEMA, |kept: &SweepReport| &kept.schema), kept::sweep)?;
     let typed = match (&args.target, &kept) {
         (Some(typed), _) => typed.clone(),
         (None, Some(kept)) => kept.target.name.clone(),
@@ -217,28 +218,8 @@ fn check_trims(scene: &Scene, place: &Place, loads: &[LoadSpec]) -> Result<(), F
     }
 }
 
-fn files(args: &SweepArgs) -> Result<(Option<SaveFile>, Option<SweepReport>), Failure> {
-    if let Some(path) = &args.save {
-        return Ok((Some(SaveFile::create(path)?), None));
-    }
-    let Some(path) = &args.resume else { return Ok((None, None)) };
-    let (file, kept): (_, SweepReport) = SaveFile::load(path)?;
-    if kept.schema != SCHEMA {
-        return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
-    }
-    kept::sweep(path, &kept)?;
-    Ok((Some(file), Some(kept)))
-}
-
 fn timing(args: &SweepArgs, kept: Option<&SweepReport>) -> Timing {
-    let common = &args.common;
-    let timing = Timing {
-        stop: StopRule::Precision,
-        precision: common.precision,
-        max_time: common.longest(),
-        fixed: common.duration,
-        warm_up: common.warm_up,
-    };
+    let timing = args.common.timing(StopRule::Precision);
     kept.map_or(timing, |kept| Timing {
         precision: kept.precision,
         max_time: kept.max_time_ns.duration(),
@@ -375,8 +356,7 @@ fn points(
             Err(error) => (None, Some(failed::of_error(&error, runner.root(), path))),
         };
         if let Some(failed) = failed {
-            let text = format!("{label} failed: {}", failed.summary);
-            trouble = Some(Failure::new(format!("{text} ({})", failed.detail)).hint(&failed.hint));
+            trouble = Some(failed::failure(&label, &failed));
             let point = point.map(|point| SweepPoint { trusted: Some(false), ..point });
             report.failed = Some(FailedPoint { load, point, failed });
             break;

@@ -1,5 +1,8 @@
 //! The answer of the write guard, as text and as JSON.
 
+mod blank;
+
+pub use blank::{hints, ways};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,6 +4,8 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod check;
+pub mod copying;
+pub mod fitting;
 pub mod fleet;
 pub mod guard;
 pub mod lab;
@@ -13,9 +15,12 @@ pub mod measure;
 pub mod objection;
 mod passthrough;
 pub mod place;
+pub mod qualify;
 pub mod runner;
 pub mod scene;
 pub mod teller;
+pub mod together;
 pub mod trials;
 pub mod trims;
+pub mod turns;
 pub mod writes;

@@ -1,6 +1,7 @@
 //! Why something that was asked for is not done, and what to do about it.
 
 use narrows_load::LoadError;
+use narrows_load::copy::CopyError;
 
 /// What speaks against something, with what to do about it where that is known.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -22,6 +23,12 @@ impl Objection {
         Self { hint: Some(hint.into()), ..self }
     }
 
+    /// The same, with what to do next where that is known.
+    #[must_use]
+    pub fn with_maybe(self, hint: Option<String>) -> Self {
+        Self { hint, ..self }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
@@ -31,6 +38,12 @@ impl Objection {
 impl From<&LoadError> for Objection {
     fn from(error: &LoadError) -> Self {
         Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+    }
+}
+
+impl From<CopyError> for Objection {
+    fn from(error: CopyError) -> Self {
+        Self { message: error.to_string(), hint: error.hint() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::measure::{Follower, Look};
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{Bytes, BytesPerSec};
 
 /// What is known of a test that runs.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,6 +37,9 @@ pub trait Teller {
     /// How far the phase is, and what there is to say.
     fn say(&self, elapsed: Duration, text: &str);
 
+    /// How much of a whole is done, and what there is to say.
+    fn amount(&self, done: Bytes, whole: Bytes, text: &str);
+
     /// How far the phase is, and at what rate data move.
     fn update(&self, elapsed: Duration, rate: BytesPerSec);
 
@@ -54,6 +57,7 @@ impl Teller for () {
     fn name(&self, _: &str) {}
     fn remark(&self, _: &str) {}
     fn say(&self, _: Duration, _: &str) {}
+    fn amount(&self, _: Bytes, _: Bytes, _: &str) {}
     fn update(&self, _: Duration, _: BytesPerSec) {}
     fn live(&self, _: &Live) {}
     fn note(&self, _: &str) {}

@@ -9,6 +9,7 @@ use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
 use narrows_load::latency_target::LatencyTarget;
+use narrows_load::preset::StopRule;
 use narrows_report::bench::Engine;
 use narrows_session::measure::Timing;
 use narrows_session::scene::Scene;
@@ -75,6 +76,17 @@ impl Common {
     /// The longest that a test may run.
     pub fn longest(&self) -> Duration {
         self.max_time.unwrap_or(LONGEST)
+    }
+
+    /// How long tests run that end by this rule.
+    pub(in crate::cli) fn timing(&self, stop: StopRule) -> Timing {
+        Timing {
+            stop,
+            precision: self.precision,
+            max_time: self.longest(),
+            fixed: self.duration,
+            warm_up: self.warm_up,
+        }
     }
 
     /// A run that fills and tests nothing, as far as its scene and these options say it.

@@ -2,14 +2,60 @@
 
 use super::args::{BenchArgs, Common};
 use super::kept;
-use super::save::SaveFile;
+use super::save::{self, SaveFile};
 use crate::cli::Failure;
-use narrows_base::units::Nanos;
+use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{self, Preset, StopRule, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_report::bench::{self, BenchReport, Engine, TargetKind};
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
+
+/// How tests are run: as it was typed, or as a saved run says, which goes on as it began.
+pub(super) struct Terms {
+    /// The target as it was typed.
+    pub(super) typed: String,
+    pub(super) node: Option<u32>,
+    pub(super) engine: Engine,
+    pub(super) poll: bool,
+    pub(super) batch: Option<u32>,
+    pub(super) timing: Timing,
+    /// How much is filled, where that was asked for.
+    pub(super) size: Option<Bytes>,
+    pub(super) read_only: bool,
+}
+
+impl Terms {
+    /// Those of tests that end by this rule.
+    ///
+    /// # Errors
+    /// No target was typed, or not that of the saved run.
+    pub(super) fn of(args: &BenchArgs, kept: Option<&BenchReport>, stop: StopRule) -> Result<Self, Failure> {
+        let common = &args.common;
+        let typed = Self {
+            typed: typed(args, kept)?,
+            node: common.cpu_node,
+            engine: args.engine.into(),
+            poll: common.poll,
+            batch: common.batch,
+            timing: timing(common, stop, kept),
+            size: common.size,
+            read_only: common.read_only,
+        };
+        Ok(match kept {
+            None => typed,
+            Some(BenchReport { settings, target, .. }) => Self {
+                node: settings.cpu_node,
+                engine: settings.engine,
+                poll: settings.poll,
+                batch: settings.batch,
+                size: Some(target.size_bytes),
+                read_only: typed.read_only || target.kind == TargetKind::File,
+                ..typed
+            },
+        })
+    }
+}
 
 /// Whether the place suits what else was asked, and what is kept.
 ///
@@ -45,18 +91,8 @@ pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchRepo
 /// # Errors
 /// The file cannot be made or read, or holds something else.
 pub(super) fn files(args: &BenchArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
-    match (&args.save, &args.resume) {
-        (Some(path), _) => Ok((Some(SaveFile::create(path)?), None)),
-        (None, Some(path)) => {
-            let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
-            if kept.schema != bench::SCHEMA {
-                return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
-            }
-            kept::bench(path, &kept)?;
-            Ok((Some(file), Some(kept)))
-        }
-        (None, None) => Ok((None, None)),
-    }
+    let named = (args.save.as_deref(), args.resume.as_deref());
+    save::files(named, (bench::SCHEMA, |kept| &kept.schema), kept::bench)
 }
 
 /// The preset, with what was asked of it.
@@ -105,10 +141,7 @@ pub(super) fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Pre
 }
 
 /// The target that was typed, now or for the saved run.
-///
-/// # Errors
-/// There is none, or there are two.
-pub(super) fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure> {
+fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<String, Failure> {
     match (&args.target, kept) {
         (Some(typed), Some(kept)) if *typed != kept.target.name => {
             Err(Failure::new(format!("the saved run is of `{}`, not of `{typed}`", kept.target.name))
@@ -121,22 +154,13 @@ pub(super) fn typed(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Stri
 }
 
 /// How long tests run; a saved run goes on as it began.
-pub(super) fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
-    let timing = Timing {
-        stop,
-        precision: common.precision,
-        max_time: common.longest(),
-        fixed: common.duration,
-        warm_up: common.warm_up,
-    };
-    match kept.map(|kept| &kept.settings) {
-        None => timing,
-        Some(kept) => Timing {
-            precision: kept.precision,
-            max_time: kept.max_time_ns.duration(),
-            fixed: kept.duration_ns.map(Nanos::duration),
-            warm_up: kept.warm_up_ns.duration(),
-            ..timing
-        },
-    }
+fn timing(common: &Common, stop: StopRule, kept: Option<&BenchReport>) -> Timing {
+    let timing = common.timing(stop);
+    kept.map_or(timing, |BenchReport { settings, .. }| Timing {
+        precision: settings.precision,
+        max_time: settings.max_time_ns.duration(),
+        fixed: settings.duration_ns.map(Nanos::duration),
+        warm_up: settings.warm_up_ns.duration(),
+        ..timing
+    })
 }

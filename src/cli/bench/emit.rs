@@ -2,24 +2,22 @@
 
 use std::path::Path;
 
-use super::fitting::Fitting;
 use super::place;
 use super::save;
 use crate::cli::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
-use narrows_load::preset::job::{self, JobTarget, JobTime};
-use narrows_load::preset::{Preset, Test, Work};
+use narrows_load::preset::job::{self, JobTime};
+use narrows_load::preset::{Preset, Test};
+use narrows_session::fitting::Fitting;
 use narrows_session::measure::Timing;
-use narrows_session::place::Place;
 use narrows_session::writes::Writes;
 
 /// What a run would do.
 pub(super) struct Planned<'a> {
-    pub(super) place: &'a Place,
+    pub(super) fitting: &'a Fitting,
     /// How much it would use where it writes.
     pub(super) size: Bytes,
-    pub(super) fitting: Fitting,
-    pub(super) timing: Timing,
+    pub(super) timing: &'a Timing,
     /// What it may write, where it writes.
     pub(super) writes: Option<Writes>,
 }
@@ -29,23 +27,15 @@ pub(super) struct Planned<'a> {
 /// # Errors
 /// The target cannot be opened, or the file cannot be written or is there already.
 pub(super) fn job_file(file: &Path, preset: &Preset, planned: &Planned<'_>) -> Result<u8, Failure> {
-    let region = planned.place.planned(planned.size).map_err(|error| place::no_place(&error))?;
-    let target = planned.place.job_target(region);
+    let region = planned.fitting.place.planned(planned.size).map_err(|error| place::no_place(&error))?;
+    let target = planned.fitting.place.job_target(region);
     let time = JobTime { run: planned.timing.longest(), warm_up: planned.timing.warm_up };
-    let tests: Vec<Test> =
-        preset.tests.iter().filter(|test| planned.can_run(test, &target)).cloned().collect();
+    let writes = planned.writes.as_ref();
+    let is_run =
+        |test: &&Test| planned.fitting.obstacle_on(test, target.size, writes, planned.timing).is_none();
+    let tests: Vec<Test> = preset.tests.iter().filter(is_run).cloned().collect();
     save::write_new(file, &job::file(preset.name, &tests, &target, time))?;
     let named = file.display().to_string();
     output::note(&format!("nothing was run; {named} has {} tests for fio", tests.len()));
     Ok(NOTHING_FOUND)
-}
-
-impl Planned<'_> {
-    fn can_run(&self, test: &Test, target: &JobTarget) -> bool {
-        let rounds = match (&test.work, &self.writes) {
-            (Work::Load(load), Some(writes)) => writes.obstacle(load, &self.timing),
-            _ => None,
-        };
-        self.fitting.obstacle(test).or(rounds).is_none() && test.least_size() <= target.size
-    }
 }

@@ -2,43 +2,30 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::SystemTime;
 
-use super::args::{BenchArgs, Common};
-use super::fitting::{Fitting, too_large};
-use super::place;
+use super::args::BenchArgs;
+use super::asked::{self, Terms};
 use super::runner::{self, Runner};
-use super::{Bench, asked};
+use super::site::Site;
+use super::{Bench, failed};
 use crate::cli::signals::stop_on_signals;
-use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, scene};
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::guard::Budget;
-use narrows_load::preset::{Preset, StopRule, Test, Work};
+use narrows_load::preset::{Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
-use narrows_report::bench::interleave::{self, InterleaveReport, SumOfWrites, TurnSettings, TurnsOfTest};
-use narrows_report::bench::{Context, Engine, LeftOut, TargetKind, TargetView, TestResult};
-use narrows_session::measure::{Command, Timing};
-use narrows_session::place::Place;
-use narrows_session::runner::Filling;
-use narrows_session::scene::Scene;
-use narrows_session::trims::Discards;
+use narrows_report::bench::interleave::{
+    self, InterleaveReport, SumOfWrites, TurnSettings, TurnsOfTest, add_doubts,
+};
+use narrows_report::bench::{Context, LeftOut};
+use narrows_session::fitting::too_large;
+use narrows_session::measure::Command;
+use narrows_session::turns::{Pace, by_turns};
 use narrows_session::writes::{Wanted, Writes};
-use narrows_verdict::Code;
 use narrows_verdict::compare::Verdict;
-use narrows_verdict::compare::interleaved::{Interleaved, LEAST_ROUNDS, ROUND, Side, Turn, interleaved};
-
-/// How long a turn is measured, unless --duration says so.
-const TURN: Duration = Duration::from_secs(2);
-/// How long both are left alone after each turn, unless --rest says so: caches of drives write on for a moment.
-const REST: Duration = Duration::from_millis(500);
-/// How often a rest looks for signals.
-const LOOK: Duration = Duration::from_millis(50);
-/// Rounds of a test at most; what may be written is planned for so many.
-const MOST_ROUNDS: usize = 8;
-/// The longest that a test takes, unless --max-time says so.
-const LONGEST: Duration = Duration::from_secs(180);
+use narrows_verdict::compare::interleaved::Side;
 
 /// Measures both targets and shows what came of it.
 ///
@@ -46,26 +33,33 @@ const LONGEST: Duration = Duration::from_secs(180);
 /// [`Failure`] when one of them does not exist or cannot be tested as asked, before anything is written to either.
 pub(super) fn run(args: &BenchArgs, other: &str) -> Result<u8, Failure> {
     let preset = asked::chosen(args, None)?;
-    let pace = Pace::of(args);
-    let sites = [Site::of(args, &preset, &asked::typed(args, None)?)?, Site::of(args, &preset, other)?];
-    let (tests, left_out) = chosen(&preset, &sites);
-    let plan = |site: &Site| site.plan(&args.common, &preset, &tests, &pace.timing);
-    let writes = [plan(&sites[0])?, plan(&sites[1])?];
-    announce(&sites, &writes, tests.len(), &pace);
+    let common = &args.common;
+    let pace = Pace::new(common.precision, common.warm_up, [common.duration, args.rest, common.max_time]);
+    let terms = || Ok::<_, Failure>(Terms { timing: pace.timing, ..Terms::of(args, None, preset.stop)? });
+    let terms: [Terms; 2] = [terms()?, Terms { typed: other.to_owned(), ..terms()? }];
+    let site = |at: usize| Site::of(args, &terms[at], &preset, None);
+    let sites = [site(0)?, site(1)?];
+    let (tests, left_out) = chosen(&preset, &terms, &sites);
+    let works = Pace::works(&tests);
+    let plan = |at: usize| plan(args, (&preset, &terms[at], &sites[at]), &works);
+    let writes = [plan(0)?, plan(1)?];
+    announce((&terms, &sites), &writes, tests.len(), &pace);
     let stop = stop_on_signals()?;
     let runner = |at: usize, writes| {
-        let (scene, node) = (&sites[at].scene, args.common.cpu_node);
-        runner::stopped_by(Command::Bench, scene, node, writes, Arc::clone(&stop)).polling(args.common.poll)
+        let stop = Arc::clone(&stop);
+        runner::stopped_by(Command::Bench, &sites[at].scene, common.cpu_node, writes, stop)
+            .polling(common.poll)
     };
     let [of_a, of_b] = writes;
     let runners = [runner(0, of_a), runner(1, of_b)];
-    let open = |at: usize| sites[at].open(&preset, &args.common, &runners[at]);
+    let open = |at: usize| sites[at].open(&terms[at], &preset, &runners[at]);
     let targets = [open(0)?, open(1)?];
-    let benches = [0, 1].map(|at| bench(args, &preset, &pace, (&sites[at], &runners[at], &targets[at])));
-    let mut report = empty(&benches, &sites, &pace);
+    let benches = [0, 1].map(|at| bench((&preset, &terms[at], &sites[at]), &runners[at], &targets[at]));
+    let views = benches.each_ref().map(Bench::view);
+    let mut report = interleave::report(&sites[0].scene.machine, views, &preset, TurnSettings::of(&pace));
     report.left_out = left_out;
     let failed = Duel { benches: &benches, pace: &pace, stop: &stop }.all(&tests, &mut report);
-    output::report(&report, &args.common.output, interleave::document)?;
+    output::report(&report, &common.output, interleave::document)?;
     match failed {
         Some(failure) => Err(failure),
         None if !report.complete => Ok(FAILED),
@@ -74,138 +68,39 @@ pub(super) fn run(args: &BenchArgs, other: &str) -> Result<u8, Failure> {
     }
 }
 
-/// How turns are taken, and when a test ends.
-struct Pace {
-    timing: Timing,
-    rest: Duration,
-    precision: f64,
-    most: Duration,
-}
-
-impl Pace {
-    fn of(args: &BenchArgs) -> Self {
-        Self {
-            timing: Timing::exactly(args.common.duration.unwrap_or(TURN), args.common.warm_up),
-            rest: args.rest.unwrap_or(REST),
-            precision: args.common.precision,
-            most: args.common.max_time.unwrap_or(LONGEST),
-        }
-    }
-
-    /// How long `rounds` take, but for what comes around each turn.
-    fn rounds(&self, rounds: usize) -> Duration {
-        (self.timing.longest() + self.timing.warm_up + self.rest) * (rounds * ROUND.len()) as u32
-    }
-
-    fn view(&self) -> TurnSettings {
-        TurnSettings {
-            turn_ns: self.timing.longest().into(),
-            warm_up_ns: self.timing.warm_up.into(),
-            rest_ns: self.rest.into(),
-            precision: self.precision,
-            max_time_ns: self.most.into(),
-        }
-    }
-}
-
 fn bench<'a>(
-    args: &BenchArgs,
-    preset: &'a Preset,
-    pace: &Pace,
-    (site, runner, target): (&'a Site, &'a Runner<'a>, &'a Opened),
+    (preset, terms, site): (&'a Preset, &'a Terms, &'a Site),
+    runner: &'a Runner<'a>,
+    target: &'a Opened,
 ) -> Bench<'a> {
-    Bench {
-        engine: Engine::Narrows,
-        poll: args.common.poll,
-        batch: args.common.batch,
-        preset,
-        scene: &site.scene,
-        runner,
-        place: &site.place,
-        target,
-        fitting: site.fitting,
-        timing: pace.timing,
-        node: args.common.cpu_node,
-        context: Context::new(&site.scene.subject, preset.peer),
-        latency_target: None,
-    }
+    let context = Context::new(&site.scene.subject, preset.peer);
+    Bench { preset, terms, site, runner, target, context, latency_target: None }
 }
 
-/// A report without results.
-fn empty(benches: &[Bench<'_>; 2], sites: &[Site; 2], pace: &Pace) -> InterleaveReport {
-    let views = [0, 1].map(|at| TargetView {
-        name: sites[at].typed.clone(),
-        kind: TargetKind::from(&sites[at].place),
-        size_bytes: benches[at].target.region().length,
-    });
-    interleave::report(&sites[0].scene.machine, views, benches[0].preset, pace.view())
-}
-
-/// What is known of a target before it is opened.
-struct Site {
-    typed: String,
-    scene: Scene,
-    place: Place,
-    fitting: Fitting,
-}
-
-impl Site {
-    fn of(args: &BenchArgs, preset: &Preset, typed: &str) -> Result<Self, Failure> {
-        let scene = scene::read(typed, args.common.cpu_node)?;
-        let place = place::of(&scene.subject.path, &args.common, args.common.read_only)?;
-        place::check_way(&place, &scene, typed)?;
-        let loads: Vec<_> = preset.loads().collect();
-        let discards = Discards::of(&scene, &place, &loads)?;
-        let fitting = Fitting { kind: TargetKind::from(&place), engine: Engine::Narrows, discards };
-        Ok(Self { typed: typed.to_owned(), scene, place, fitting })
+/// Plans what may be written to one of both: half of what is allowed.
+fn plan(
+    args: &BenchArgs,
+    (preset, terms, site): (&Preset, &Terms, &Site),
+    works: &[Work],
+) -> Result<Option<Writes>, Failure> {
+    if site.fitting.place.filled().is_none() {
+        return Ok(None);
     }
-
-    /// Plans what may be written: half of what is allowed for both, for each of the turns at most.
-    fn plan(
-        &self,
-        common: &Common,
-        preset: &Preset,
-        tests: &[&Test],
-        timing: &Timing,
-    ) -> Result<Option<Writes>, Failure> {
-        if self.place.filled().is_none() {
-            return Ok(None);
-        }
-        let turns = MOST_ROUNDS * ROUND.len() / 2;
-        let works: Vec<Work> =
-            tests.iter().flat_map(|test| std::iter::repeat_n(test.work.clone(), turns)).collect();
-        let writes = Writes::of(&Wanted {
-            asked: common.writing.max_writes.map(|both| Bytes::new(both.get() / 2)),
-            kept: None,
-            size: (common.size.unwrap_or(preset.size), common.size.is_some()),
-            is_device: false,
-            works: &works,
-            timing,
-            again: 0,
-            is_patient: true,
-            path: Some((&self.scene.subject.path, &self.scene.root)),
-            ceiling: None,
-        });
-        Ok(Some(writes?))
-    }
-
-    fn open(&self, preset: &Preset, common: &Common, runner: &Runner<'_>) -> Result<Opened, Failure> {
-        let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
-        let is_asked = common.size.is_some() || preset.stop != StopRule::Precision;
-        let filling = if is_asked { Filling::Whole } else { Filling::Quick };
-        let size = runner.writes().map_or(preset.size, Writes::size);
-        place::open(&self.place, size, filling, compressible, runner)
-    }
+    let asked = args.common.writing.max_writes.map(|both| Bytes::new(both.get() / 2));
+    let wanted = site.wanted(args, terms, preset, works);
+    Ok(Some(Writes::of(&Wanted { asked, is_patient: true, ..wanted })?))
 }
 
 /// The tests that can be run on both, and why the others are not.
-fn chosen<'a>(preset: &'a Preset, sites: &[Site; 2]) -> (Vec<&'a Test>, Vec<LeftOut>) {
+fn chosen<'a>(preset: &'a Preset, terms: &[Terms; 2], sites: &[Site; 2]) -> (Vec<&'a Test>, Vec<LeftOut>) {
     let (mut tests, mut left_out) = (Vec::new(), Vec::new());
     for test in &preset.tests {
         let scan = matches!(test.work, Work::Scan(_))
             .then(|| "samples by position are of one target: run `narrows bench` on each".to_owned());
-        let obstacle = |site: &Site| Some(format!("{}: {}", site.typed, site.fitting.obstacle(test)?));
-        match scan.or_else(|| sites.iter().find_map(obstacle)) {
+        let obstacle = |(terms, site): (&Terms, &Site)| {
+            Some(format!("{}: {}", terms.typed, site.fitting.obstacle(test)?))
+        };
+        match scan.or_else(|| terms.iter().zip(sites).find_map(obstacle)) {
             Some(reason) => left_out.push(LeftOut { name: test.name.clone(), reason }),
             None => tests.push(test),
         }
@@ -214,19 +109,23 @@ fn chosen<'a>(preset: &'a Preset, sites: &[Site; 2]) -> (Vec<&'a Test>, Vec<Left
 }
 
 /// Says what is going to be written, and how long all takes.
-fn announce(sites: &[Site; 2], writes: &[Option<Writes>; 2], tests: usize, pace: &Pace) {
+fn announce(
+    (terms, sites): (&[Terms; 2], &[Site; 2]),
+    writes: &[Option<Writes>; 2],
+    tests: usize,
+    pace: &Pace,
+) {
     let mut all = Bytes::new(0);
-    for (site, writes) in sites.iter().zip(writes) {
-        if let Some((writes, what)) = writes.as_ref().zip(site.place.filled()) {
+    for ((terms, site), writes) in terms.iter().zip(sites).zip(writes) {
+        if let Some((writes, what)) = writes.as_ref().zip(site.fitting.place.filled()) {
             all = all + writes.budget().limit();
-            output::note(&format!("{}: {}", site.typed, writes.announcement(&what)));
+            output::note(&format!("{}: {}", terms.typed, writes.announcement(&what)));
         }
     }
     if writes.iter().all(Option::is_some) {
         output::note(&format!("both together write at most {}", human::bytes(all)));
     }
-    let most = pace.most.min(pace.rounds(MOST_ROUNDS));
-    let least = pace.rounds(LEAST_ROUNDS).min(most);
+    let [least, most] = pace.span();
     let [rest, least, most] = [pace.rest, least, most].map(|time| human::time(Nanos::from(time)));
     output::note(&format!(
         "takes turns, A B B A, with a rest of {rest}: about {least} to {most} for each of {tests} tests"
@@ -248,11 +147,12 @@ impl Duel<'_> {
             if self.is_stopped() || failed.is_some() {
                 break;
             }
-            if let Some(reason) = self.benches.iter().find_map(|bench| too_large(test, bench.target)) {
+            let size = |bench: &Bench<'_>| bench.target.region().length;
+            if let Some(reason) = self.benches.iter().find_map(|bench| too_large(test, size(bench))) {
                 report.left_out.push(LeftOut { name: test.name.clone(), reason });
                 continue;
             }
-            let (result, failure) = self.one(test, index, tests.len());
+            let (result, failure) = self.one(test, (index, tests.len()));
             report.results.push(result);
             failed = failure;
         }
@@ -274,60 +174,26 @@ impl Duel<'_> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// The turns of one test.
-    fn one(&self, test: &Test, index: usize, all: usize) -> (TurnsOfTest, Option<Failure>) {
-        let begin = Instant::now();
-        let (mut turns, mut doubts): (Vec<Turn>, Vec<String>) = (Vec::new(), Vec::new());
-        let mut failed = None;
-        let ended = 'rounds: loop {
-            for side in ROUND {
-                let bench = &self.benches[usize::from(side == Side::B)];
-                let name = format!("{}, turn {}", test.name, turns.len() + 1);
-                bench.runner.progress.test(index, all, &name);
-                let result = bench.one(test, &mut Hlog::new(SystemTime::now()));
-                if self.is_stopped() {
-                    break 'rounds "interrupted".to_owned();
-                }
-                note(&mut doubts, side, &result);
-                if let Some(failure) = &result.failed {
-                    let what = format!("{} failed: {} ({})", name, failure.summary, failure.detail);
-                    failed = Some(Failure::new(what).hint(&failure.hint));
-                    break 'rounds format!("failed: {}", failure.summary);
-                }
-                let Some(rate) = rate(&result) else {
-                    break 'rounds format!("nothing was moved in turn {}", turns.len() + 1);
-                };
-                turns.push(Turn { side, bytes_per_second: rate });
-                self.rest();
+    /// The turns of one test, the `index`th of `all`.
+    fn one(&self, test: &Test, (index, all): (usize, usize)) -> (TurnsOfTest, Option<Failure>) {
+        let (mut doubts, mut failed) = (Vec::new(), None);
+        let turn = &mut |side, number| {
+            let bench = &self.benches[usize::from(side == Side::B)];
+            let name = format!("{}, turn {number}", test.name);
+            bench.runner.progress.test(index, all, &name);
+            let result = bench.one(test, &mut Hlog::new(SystemTime::now()));
+            if self.is_stopped() {
+                return Err("interrupted".to_owned());
             }
-            if let Some(ended) = self.ended(&interleaved(&turns), begin.elapsed()) {
-                break ended;
+            add_doubts(&mut doubts, side, &result);
+            if let Some(view) = &result.failed {
+                failed = Some(failed::failure(&name, view));
+                return Err(format!("failed: {}", view.summary));
             }
+            result.rate().ok_or_else(|| format!("nothing was moved in turn {number}"))
         };
-        let found = interleaved(&turns);
-        (TurnsOfTest::new(&test.name, turns, found, ended, doubts), failed)
-    }
-
-    /// Why no further round is made, after a whole one.
-    fn ended(&self, found: &Interleaved, taken: Duration) -> Option<String> {
-        let half = found.change.map(|change| change.half());
-        let round = taken.div_f64(found.rounds.max(1) as f64);
-        let reached = |half: f64| format!("the difference is known to ± {}", human::percent(half));
-        match half {
-            Some(half) if half <= self.pace.precision => Some(reached(half)),
-            _ if found.rounds >= MOST_ROUNDS => Some(format!("{MOST_ROUNDS} rounds were made")),
-            _ if taken + round > self.pace.most => {
-                Some(format!("another round takes more than {}", human::time(self.pace.most.into())))
-            }
-            _ => None,
-        }
-    }
-
-    fn rest(&self) {
-        let begin = Instant::now();
-        while begin.elapsed() < self.pace.rest && !self.is_stopped() {
-            thread::sleep(LOOK.min(self.pace.rest));
-        }
+        let taken = by_turns(&self.benches[0].runner.session, self.pace, turn);
+        (TurnsOfTest::new(&test.name, taken, doubts), failed)
     }
 
     fn writes(&self) -> Option<SumOfWrites> {
@@ -339,28 +205,5 @@ impl Duel<'_> {
             .iter()
             .any(Option::is_some)
             .then(|| SumOfWrites { limit_bytes: sum(Budget::limit), written_bytes: sum(Budget::spent) })
-    }
-}
-
-/// What a turn moved; `None` where nothing was measured.
-fn rate(result: &TestResult) -> Option<BytesPerSec> {
-    let sides = [&result.read, &result.write, &result.trim];
-    let rate: BytesPerSec = sides.into_iter().flatten().map(|side| side.bytes_per_second).sum();
-    (rate.get() > 0.0 && result.elapsed_ns.get() > 0).then_some(rate)
-}
-
-/// Keeps what the verdict doubts of a turn, each once for each target.
-fn note(doubts: &mut Vec<String>, side: Side, result: &TestResult) {
-    if result.trusted != Some(false) {
-        return;
-    }
-    let name = if side == Side::A { "A" } else { "B" };
-    // How short a turn is does not matter: the spread of the rounds tells how well the difference is known.
-    for finding in result.findings.iter().filter(|finding| finding.code != Code::TooShort) {
-        let code = finding.code.as_str();
-        let doubt = format!("{name}: {code}: {}", finding.summary);
-        if !doubts.iter().any(|known| known.starts_with(&format!("{name}: {code}"))) {
-            doubts.push(doubt);
-        }
     }
 }

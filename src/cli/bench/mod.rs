@@ -8,43 +8,41 @@ mod asked;
 mod emit;
 pub(super) mod failed;
 mod fio;
-mod fitting;
 mod interleave;
 pub(super) mod kept;
 pub(super) mod place;
 mod qualify;
 pub(super) mod runner;
 pub(super) mod save;
+mod site;
 
 use std::path::Path as FilePath;
 use std::time::{Duration, SystemTime};
 
 use args::{BenchArgs, Common};
-use fitting::{Fitting, too_large};
-use narrows_session::measure::{Command, Timing};
-use narrows_session::place::Place;
-use narrows_session::runner::{Filling, Outcome};
+use asked::Terms;
+use narrows_session::measure::Command;
+use narrows_session::runner::Outcome;
 use narrows_session::scene::Scene;
-use narrows_session::trims::Discards;
 use narrows_session::writes::{Wanted, Writes};
 use runner::Runner;
 use save::SaveFile;
+use site::Site;
 
-use super::{Failure, NOTHING_FOUND, output, scene, status};
-use narrows_base::units::{Bytes, Nanos};
+use super::{Failure, NOTHING_FOUND, output, status};
+use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::latency_target::LatencyTarget;
-use narrows_load::measurement::RunFailure;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
-use narrows_load::preset::{self, LoadSpec, Preset, StopRule, Test, Work};
+use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
-    self, AllowanceView, AtTarget, BenchReport, Context, Engine, FailedView, LeftOut, Settings, TargetKind,
-    TargetView, TestResult, WritesView,
+    self, AllowanceView, AtTarget, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView,
+    TestResult, WritesView,
 };
 use narrows_report::text::Style;
-use narrows_verdict::{self as verdict, Subject};
+use narrows_verdict as verdict;
 
 /// What fio may write beside each test, as often as the test itself: it cannot be told to stop after so many bytes.
 const WITH_FIO: u32 = 2;
@@ -77,79 +75,60 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         save::refuse_existing(path)?;
     }
     let preset = asked::chosen(args, kept.as_ref())?;
-    let typed = asked::typed(args, kept.as_ref())?;
-    let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.settings.cpu_node);
-    let scene = scene::read(&typed, node)?;
-    let read_only =
-        args.common.read_only || kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
-    let place = place::of(&scene.subject.path, &args.common, read_only)?;
-    place::check_way(&place, &scene, &typed)?;
-    let engine = kept.as_ref().map_or_else(|| args.engine.into(), |kept| kept.settings.engine);
-    let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.settings.poll);
-    let batch = kept.as_ref().map_or(args.common.batch, |kept| kept.settings.batch);
-    asked::check_place(engine, &place, kept.as_ref())?;
-    let loads: Vec<_> = preset.loads().collect();
-    let discards = Discards::of(&scene, &place, &loads)?;
-    let timing = asked::timing(&args.common, preset.stop, kept.as_ref());
-    let context = Context::new(&scene.subject, preset.peer);
-    let fitting = Fitting { kind: TargetKind::from(&place), engine, discards };
-    let works = fitting.works(&preset, kept.as_ref());
-    let asked_size = kept.as_ref().map(|kept| kept.target.size_bytes).or(args.common.size);
-    let is_device = matches!(place, Place::Owned { .. });
-    let wanted = Wanted {
-        kept: kept.as_ref().and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
-        size: (asked_size.unwrap_or(preset.size), asked_size.is_some()),
-        works: &works,
-        again: if engine == Engine::Fio { WITH_FIO } else { 0 },
-        ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
-        ..args.common.wanted(&scene, is_device, &timing)
-    };
-    let writes = place.filled().map(|what| Ok::<_, Failure>((Writes::of(&wanted)?, what))).transpose()?;
-    if let Some((writes, what)) = writes.as_ref().filter(|_| args.emit_fio.is_none()) {
-        output::note(&writes.announcement(what));
-    }
-    let writes = writes.map(|(writes, _)| writes);
-    let size = writes.as_ref().map_or(preset.size, Writes::size);
+    let terms = Terms::of(args, kept.as_ref(), preset.stop)?;
+    let site = Site::of(args, &terms, &preset, kept.as_ref())?;
+    let context = Context::new(&site.scene.subject, preset.peer);
+    let writes = allowance(args, (&preset, &terms, &site), &context, kept.as_ref())?;
     if let Some(file) = &args.emit_fio {
-        return emit::job_file(
-            file,
-            &preset,
-            &emit::Planned { place: &place, size, fitting, timing, writes },
-        );
+        let size = writes.as_ref().map_or(preset.size, Writes::size);
+        let planned = emit::Planned { fitting: &site.fitting, size, timing: &terms.timing, writes };
+        return emit::job_file(file, &preset, &planned);
     }
-    let runner = runner::begin(Command::Bench, &scene, node, writes)?.polling(poll);
-    let runner = match engine {
-        Engine::Passthrough => runner.through(&scene, &place)?,
+    let runner = runner::begin(Command::Bench, &site.scene, terms.node, writes)?.polling(terms.poll);
+    let runner = match terms.engine {
+        Engine::Passthrough => runner.through(&site.scene, &site.fitting.place)?,
         Engine::Narrows | Engine::Fio => runner,
     };
-    let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
-    // A run that goes on needs the file as large as it was.
-    let is_asked = kept.is_some() || args.common.size.is_some() || preset.stop != StopRule::Precision;
-    let filling = if is_asked { Filling::Whole } else { Filling::Quick };
-    let target = place::open(&place, size, filling, compressible, &runner)?;
+    let target = site.open(&terms, &preset, &runner)?;
     let bench = Bench {
-        engine,
-        poll,
-        batch,
         preset: &preset,
-        scene: &scene,
+        terms: &terms,
+        site: &site,
         runner: &runner,
-        place: &place,
         target: &target,
-        fitting,
-        timing,
-        node,
         context,
         latency_target: args.common.latency_target.as_ref(),
     };
     let mut latencies = Hlog::new(SystemTime::now());
-    let came = bench.all(typed, kept, file.as_ref(), &mut latencies);
+    let came = bench.all(kept, file.as_ref(), &mut latencies);
     let (report, trouble) = bench.end(came, file.as_ref())?;
     let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
     let trouble = trouble.or(logged.err());
     drop(runner);
     output::report(&report, &args.common.output, bench::document)?;
     trouble.map_or_else(|| Ok(status(report.complete, report.has_doubts())), Err)
+}
+
+/// What the tests may write, announced where any is run; `None` where the target is only read.
+fn allowance(
+    args: &BenchArgs,
+    (preset, terms, site): (&Preset, &Terms, &Site),
+    context: &Context,
+    kept: Option<&BenchReport>,
+) -> Result<Option<Writes>, Failure> {
+    let Some(what) = site.fitting.place.filled() else { return Ok(None) };
+    let is_done =
+        |test: &Test| kept.and_then(|kept| kept.result(&test.name)).is_some_and(TestResult::is_whole);
+    let writes = Writes::of(&Wanted {
+        kept: kept.and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
+        again: if terms.engine == Engine::Fio { WITH_FIO } else { 0 },
+        ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
+        ..site.wanted(args, terms, preset, &site.fitting.works(preset, is_done))
+    })?;
+    if args.emit_fio.is_none() {
+        output::note(&writes.announcement(&what));
+    }
+    Ok(Some(writes))
 }
 
 /// Writes the log of latencies.
@@ -162,17 +141,11 @@ const NO_MARKS: &str = "left out: what fio writes bears no mark, so that nothing
                         scratch file in a directory is written by both";
 
 struct Bench<'a> {
-    engine: Engine,
-    poll: bool,
-    batch: Option<u32>,
     preset: &'a Preset,
-    scene: &'a Scene,
+    terms: &'a Terms,
+    site: &'a Site,
     runner: &'a Runner<'a>,
-    place: &'a Place,
     target: &'a Opened,
-    fitting: Fitting,
-    timing: Timing,
-    node: Option<u32>,
     context: Context,
     latency_target: Option<&'a LatencyTarget>,
 }
@@ -182,12 +155,11 @@ impl Bench<'_> {
     /// a test that failed, or a report that cannot be kept.
     fn all(
         &self,
-        typed: String,
         kept: Option<BenchReport>,
         file: Option<&SaveFile>,
         latencies: &mut Hlog,
     ) -> Result<(BenchReport, Option<Failure>), Failure> {
-        let mut report = kept.unwrap_or_else(|| self.empty(typed));
+        let mut report = kept.unwrap_or_else(|| self.empty());
         // What ended early is run again.
         report.results.retain(TestResult::is_whole);
         let tests: Vec<&Test> = self.tests().collect();
@@ -216,10 +188,7 @@ impl Bench<'_> {
             }
         }
         self.conclude(file, &mut report);
-        let failed = report.results.iter().find_map(|result| Some((&result.name, result.failed.as_ref()?)));
-        let failed = failed.map(|(name, failed)| {
-            Failure::new(format!("{name} failed: {} ({})", failed.summary, failed.detail)).hint(&failed.hint)
-        });
+        let failed = report.failed().map(|(name, failed)| failed::failure(name, failed));
         let unkept = self.keep(file, &mut report).err();
         Ok((report, failed.or(trouble).or(unkept)))
     }
@@ -248,8 +217,7 @@ impl Bench<'_> {
         let rest = self.tests().filter(|test| !is_done(test)).count();
         report.complete = rest == 0;
         let how = if file.is_some() { "--resume goes on" } else { "with --save FILE a run can be resumed" };
-        let failed = report.results.iter().find_map(|result| Some((&result.name, result.failed.as_ref()?)));
-        let why = match failed {
+        let why = match report.failed() {
             Some((name, failed)) => format!("{name} failed: {}", failed.summary),
             None => {
                 let is_too_little = report.results.iter().any(|result| self.may_write_too_little(result));
@@ -272,33 +240,32 @@ impl Bench<'_> {
 
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
-        let rounds = || match (&test.work, self.runner.writes()) {
-            (Work::Load(load), Some(writes)) => writes.obstacle(load, &self.timing),
-            _ => None,
-        };
-        self.fitting.obstacle(test).or_else(|| too_large(test, self.target)).or_else(rounds)
+        let (size, writes) = (self.target.region().length, self.runner.writes());
+        self.site.fitting.obstacle_on(test, size, writes, &self.terms.timing)
     }
 
-    fn empty(&self, typed: String) -> BenchReport {
-        let kind = TargetKind::from(self.place);
+    /// The target as the report has it.
+    fn view(&self) -> TargetView {
+        TargetView {
+            name: self.terms.typed.clone(),
+            kind: TargetKind::from(&self.site.fitting.place),
+            size_bytes: self.target.region().length,
+        }
+    }
+
+    fn empty(&self) -> BenchReport {
         let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
-        let target = TargetView { name: typed, kind, size_bytes: self.target.region().length };
         let settings = Settings {
-            stop: self.timing.stop,
-            precision: self.timing.precision,
-            max_time_ns: self.timing.max_time.into(),
-            duration_ns: self.timing.fixed.map(Nanos::from),
-            warm_up_ns: self.timing.warm_up.into(),
             scan: self.preset.scan(),
-            cpu_node: self.node,
-            poll: self.poll,
-            batch: self.batch,
-            engine: self.engine,
-            reason: self.timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
+            cpu_node: self.terms.node,
+            poll: self.terms.poll,
+            batch: self.terms.batch,
+            engine: self.terms.engine,
+            ..Settings::of(&self.terms.timing)
         };
         let ceilings = self.context.ceilings.clone();
-        bench::report(&self.scene.machine, target, self.preset, settings, ceilings, left_out)
+        bench::report(&self.site.scene.machine, self.view(), self.preset, settings, ceilings, left_out)
     }
 
     /// Runs one test. A failure is in the result.
@@ -307,39 +274,33 @@ impl Bench<'_> {
         let context = &self.context;
         let measured = match &test.work {
             Work::Scan(plan) => {
-                let limit = self.timing.longest();
+                let limit = self.terms.timing.longest();
                 self.runner.scan(*plan, self.target, limit).map(|scan| {
-                    let failed = scan.failure.as_ref().map(|failure| self.failed(failure));
+                    let view =
+                        |failure| failed::view(failure, self.runner.root(), &self.site.scene.subject.path);
+                    let failed = scan.failure.as_ref().map(view);
                     let about = bench::About { fio_command: command(limit), failed, ..Default::default() };
                     bench::of_scan(context, test, scan, about)
                 })
             }
             Work::Load(load) => {
-                self.runner.load(&test.name, load, self.target, &self.timing).map(|outcome| {
+                self.runner.load(&test.name, load, self.target, &self.terms.timing).map(|outcome| {
                     latencies.add(&test.name, &outcome.measurement, SystemTime::now());
                     let at_target = self.at_target(load, &outcome);
-                    let subject = self.subject(&outcome);
-                    let verdict = verdict::judge(&self.scene.machine, std::slice::from_ref(&subject));
-                    let about = bench::About {
-                        fio_command: command(outcome.measurement.elapsed_ns.duration()),
-                        ended: outcome.ended,
-                        rounds: outcome.rounds,
-                        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
-                        failed: outcome.measurement.failure.as_ref().map(|failure| self.failed(failure)),
-                    };
-                    let result =
-                        bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict);
+                    let command = command(outcome.measurement.elapsed_ns.duration());
+                    let on = (&self.site.scene, self.runner, context);
+                    let result = judged(on, (test, load), outcome, command);
                     TestResult { at_target, ..result }
                 })
             }
         };
         let mut result = measured.unwrap_or_else(|error| {
             let is_failure = !self.runner.is_over_budget() && !matches!(error, LoadError::OverBudget(_));
-            let failed =
-                is_failure.then(|| failed::of_error(&error, self.runner.root(), &self.scene.subject.path));
-            bench::not_begun(test, &error.to_string(), failed, command(self.timing.longest()))
+            let failed = is_failure
+                .then(|| failed::of_error(&error, self.runner.root(), &self.site.scene.subject.path));
+            bench::not_begun(test, &error.to_string(), failed, command(self.terms.timing.longest()))
         });
-        if self.engine == Engine::Fio && !self.runner.is_stopped() && result.is_whole() {
+        if self.terms.engine == Engine::Fio && !self.runner.is_stopped() && result.is_whole() {
             result.fio = Some(self.with_fio(test, &result));
         }
         result
@@ -360,15 +321,6 @@ impl Bench<'_> {
             Ok(found) => AtTarget::found(target, &name, found),
             Err(error) => unknown().because(&error.to_string()),
         })
-    }
-
-    fn failed(&self, failure: &RunFailure) -> FailedView {
-        failed::view(failure, self.runner.root(), &self.scene.subject.path)
-    }
-
-    /// The path with the runs of one test.
-    fn subject(&self, outcome: &Outcome) -> Subject {
-        self.scene.subject.with_runs(self.runner.runs(outcome))
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.
@@ -394,7 +346,7 @@ impl Bench<'_> {
         let Some(arguments) = job::arguments(test, &target, time).into_iter().next() else {
             return bench::FioResult { reason: Some(job::NO_MIX.to_owned()), ..Default::default() };
         };
-        let result = fio::run(&self.scene.root, &arguments);
+        let result = fio::run(&self.site.scene.root, &arguments);
         if let (Some(budget), Some(write)) = (budget, &result.write) {
             let written = Bytes::new((write.bytes_per_second.get() * span) as u64);
             // Never more than is left, so nothing is refused.
@@ -404,12 +356,32 @@ impl Bench<'_> {
     }
 
     fn job_target(&self) -> JobTarget {
-        self.place.job_target(self.target.region())
+        self.site.fitting.place.job_target(self.target.region())
     }
 
     const fn job_time(&self, run: Duration) -> JobTime {
-        JobTime { run, warm_up: self.timing.warm_up }
+        JobTime { run, warm_up: self.terms.timing.warm_up }
     }
+}
+
+/// The result of a load, judged by its own runs alone.
+fn judged(
+    (scene, runner, context): (&Scene, &Runner<'_>, &Context),
+    (test, load): (&Test, &LoadSpec),
+    outcome: Outcome,
+    fio_command: String,
+) -> TestResult {
+    let subject = scene.subject.with_runs(runner.runs(&outcome));
+    let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
+    let view = |failure| failed::view(failure, runner.root(), &scene.subject.path);
+    let about = bench::About {
+        fio_command,
+        ended: outcome.ended,
+        rounds: outcome.rounds,
+        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
+        failed: outcome.measurement.failure.as_ref().map(view),
+    };
+    bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)
 }
 
 /// How text may look.

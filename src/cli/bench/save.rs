@@ -15,6 +15,28 @@ use narrows_report::sanitize;
 /// No saved run is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
 const LARGEST: u64 = 256 << 20;
 
+/// The file in which results are kept, and what is there already of a run that goes on: a report of this schema that asks for
+/// what could have been typed.
+///
+/// # Errors
+/// The file cannot be made or read, or holds something else.
+pub(in crate::cli) fn files<R: DeserializeOwned>(
+    (save, resume): (Option<&Path>, Option<&Path>),
+    (schema, of): (&str, fn(&R) -> &str),
+    check: fn(&Path, &R) -> Result<(), Failure>,
+) -> Result<(Option<SaveFile>, Option<R>), Failure> {
+    if let Some(path) = save {
+        return Ok((Some(SaveFile::create(path)?), None));
+    }
+    let Some(path) = resume else { return Ok((None, None)) };
+    let (file, kept) = SaveFile::load(path)?;
+    if of(&kept) != schema {
+        return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), of(&kept))));
+    }
+    check(path, &kept)?;
+    Ok((Some(file), Some(kept)))
+}
+
 /// A file that always holds a whole report: each save writes a new file and puts it in the place of the old one.
 #[derive(Debug)]
 pub(in crate::cli) struct SaveFile {

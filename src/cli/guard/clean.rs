@@ -2,7 +2,7 @@
 
 use super::args::GuardArgs;
 use super::watching::Watching;
-use super::{blank, failure};
+use super::{failure, ways};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use narrows_load::guard::{Cleaned, Reason};
@@ -21,7 +21,7 @@ pub(super) fn run(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failu
     drop(watching);
     let (size, Cleaned { cleared, left, searched }) = cleaned.map_err(|error| failure(root, &error))?;
     let reasons: Vec<Reason> = left.into_iter().chain(report::guard::left_by(name, &cleared)).collect();
-    let ways = blank::ways(root, name, &reasons);
+    let ways = ways(root, name, &reasons);
     let mut shown = report::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
     shown.cleaned = Some(report::guard::cleaned(&cleared));
     output::data(&super::render(&shown, args.json)?)?;

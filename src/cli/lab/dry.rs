@@ -1,14 +1,14 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::{basis, copying, ground};
+use super::{copying, ground};
 use crate::cli::Failure;
 use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
-use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
-use narrows_session::trials::{reach, slice};
+use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight, with_discards};
+use narrows_session::trials::{encryptions, over_nothing, reach, slice};
 use narrows_session::writes::Life;
 
 /// The commands, cell by cell.
@@ -33,9 +33,9 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
     let slices = slices(args, &sizes(root, args, &names), life, copied);
     text.push("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):".to_owned());
     section(&mut text, &slices, &names);
-    for encryption in basis::encryptions(args) {
+    for encryption in encryptions(&args.encryption) {
         text.push(format!("once, {} above a target that takes no time:", encryption.name()));
-        section(&mut text, &basis::over_nothing(encryption, reach(&args.wish().tests())), &names);
+        section(&mut text, &over_nothing(encryption, reach(&args.wish().tests())), &names);
     }
     let bytes: Vec<u64> = slices
         .iter()
@@ -49,7 +49,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
         text.push(format!("{cell}:"));
         match recipe(cell, names.devices.len(), means) {
             Ok(steps) => {
-                section(&mut text, &with_discards(steps, args, names.devices.len()), &names);
+                section(&mut text, &with_discards(steps, args.discard, names.devices.len()), &names);
                 if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
                     let (source, point) = (source.display(), names.mount_point());
                     text.push(format!("  # before that is undone, `{source}` is copied to {point}/copy"));
@@ -59,12 +59,6 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
         }
     }
     Ok(text)
-}
-
-/// The steps of a cell, after those that discard the devices if that was asked for.
-pub(super) fn with_discards(steps: Vec<Step>, args: &LabArgs, devices: usize) -> Vec<Step> {
-    let discards = (0..devices).filter(|_| args.discard).map(|index| Step::Discard { index });
-    discards.chain(steps).collect()
 }
 
 fn section(text: &mut Vec<String>, steps: &[Step], names: &Names) {

@@ -12,7 +12,8 @@ use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
 use narrows_session::lab::slice::Extent;
-use narrows_session::lab::{self, BuildError, JournalFile, Key, LabId, UndoError, Workshop, sight};
+use narrows_session::lab::{self, JournalFile, Key, LabId, Workshop, sight};
+use narrows_session::objection::Objection;
 use narrows_session::writes::Life;
 
 /// The kernel name of what was typed.
@@ -152,9 +153,9 @@ pub(super) fn workshop<'a>(
     if args.scratch.is_some()
         && let Err(error) = workshop.make_ground(usize::from(args.count), args.file_size.get())
     {
-        workshop.leave().map_err(|left| undo_failure(&left))?;
+        workshop.leave().map_err(Objection::from)?;
         workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
-        return Err(build_failure(&error));
+        return Err(Objection::from(error).into());
     }
     Ok(workshop)
 }
@@ -171,7 +172,7 @@ pub(super) fn slices(
     stop: &Arc<AtomicBool>,
 ) -> Result<(), Failure> {
     let Err(failure) = make_slices(workshop, args, needed, stop) else { return Ok(()) };
-    workshop.leave().map_err(|left| undo_failure(&left))?;
+    workshop.leave().map_err(Objection::from)?;
     Err(failure)
 }
 
@@ -193,10 +194,9 @@ fn make_slices(
         if (region.start.get(), region.length.get()) != (extent.start, extent.bytes) {
             return Err(Failure::new(format!("{name} has another size than it had a moment ago")));
         }
-        let made = workshop.make_slice(index, proven, extent, before);
-        made.map_err(|error| build_failure(&error))?;
+        workshop.make_slice(index, proven, extent, before).map_err(Objection::from)?;
     }
-    workshop.record_slices().map_err(|error| build_failure(&error))?;
+    workshop.record_slices().map_err(Objection::from)?;
     let watched = workshop.begin_watch(stop.clone());
     watched.map_err(|error| Failure::new(format!("cannot watch the devices: {error}")))
 }
@@ -212,25 +212,4 @@ pub(super) fn go_on(root: &Root, head: &mut Head, file: &mut JournalFile) -> Res
         None => file.append(&Line::Devices(head.devices.clone())),
     });
     told.map_err(|error| Failure::new(error.to_string()))
-}
-
-/// Why something was not built, with what to do.
-pub(super) fn build_failure(error: &BuildError) -> Failure {
-    let hint = match error {
-        BuildError::Tool(error) => error.hint(),
-        BuildError::NoSlice(_, error) => error.hint().or_else(|| {
-            Some(
-                "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions".to_owned(),
-            )
-        }),
-        BuildError::Scratch(error) => error.hint().map(str::to_owned),
-        BuildError::Open(error) => error.hint().map(str::to_owned),
-        _ => None,
-    };
-    Failure::new(error.to_string()).maybe_hint(hint)
-}
-
-/// Why something was not undone, with what to do.
-pub(super) fn undo_failure(error: &UndoError) -> Failure {
-    Failure::new(format!("not everything was undone: {error}")).hint(error.hint())
 }

@@ -4,11 +4,9 @@
 //! then build, measure and undo one cell after another, and show all.
 
 pub mod args;
-mod basis;
 mod copying;
 mod dry;
 mod ground;
-mod predicted;
 mod session;
 mod shown;
 mod undo;

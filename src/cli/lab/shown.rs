@@ -5,55 +5,26 @@ use crate::cli::scene;
 use crate::cli::{Failure, output};
 use narrows_model::path::HopSpec;
 use narrows_report::lab::{DeviceFacts, LabReport, build, document};
-use narrows_session::lab::{Basis, Cell, Outcome};
+use narrows_session::trials::Results;
 use narrows_session::writes;
 
-/// What is known so far.
-pub(super) struct Lab {
-    /// What was measured of each device alone.
-    pub(super) basis: Option<Basis>,
-    /// The cells.
-    pub(super) outcomes: Vec<Outcome>,
+/// Shows all of it. A page that was asked for is of a whole lab: one that goes on later writes it then.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn show(results: &Results, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
+    let mut shown = args.output.clone();
+    shown.shown.html = shown.shown.html.filter(|_| is_whole);
+    output::report(&report(results, args, is_whole), &shown, document)
 }
 
-impl Lab {
-    /// With the outcomes that are known already.
-    pub(super) const fn new(outcomes: Vec<Outcome>) -> Self {
-        Self { basis: None, outcomes }
-    }
-
-    /// Whether a cell is in it.
-    pub(super) fn has(&self, cell: Cell) -> bool {
-        self.outcomes.iter().any(|outcome| outcome.cell == cell)
-    }
-
-    /// Whether a cell failed, or a result is not to be trusted.
-    pub(super) fn has_doubts(&self) -> bool {
-        self.outcomes.iter().any(|outcome| {
-            outcome.failed.is_some()
-                || outcome.measured.iter().any(|one| !one.trusted)
-                || outcome.copied().is_some_and(|copied| !copied.trusted)
-        })
-    }
-
-    /// Shows all of it. A page that was asked for is of a whole lab: one that goes on later writes it then.
-    ///
-    /// # Errors
-    /// It cannot be written.
-    pub(super) fn show(&self, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
-        let mut shown = args.output.clone();
-        shown.shown.html = shown.shown.html.filter(|_| is_whole);
-        output::report(&self.report(args, is_whole), &shown, document)
-    }
-
-    fn report(&self, args: &LabArgs, is_whole: bool) -> LabReport {
-        let basis = self.basis.clone().unwrap_or_default();
-        let facts: Vec<DeviceFacts> =
-            basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
-        let report = build(&basis, &self.outcomes, &args.aims(), &facts);
-        // Cells that a lab did not come to have no outcome.
-        LabReport { complete: report.complete && is_whole, ..report }
-    }
+fn report(results: &Results, args: &LabArgs, is_whole: bool) -> LabReport {
+    let basis = results.basis.clone().unwrap_or_default();
+    let facts: Vec<DeviceFacts> =
+        basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
+    let report = build(&basis, &results.outcomes, &args.aims(), &facts);
+    // Cells that a lab did not come to have no outcome.
+    LabReport { complete: report.complete && is_whole, ..report }
 }
 
 /// What the path to a device says of it.

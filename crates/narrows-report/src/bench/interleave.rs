@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{LeftOut, PresetView, TargetKind, TargetView};
+use super::{LeftOut, PresetView, TargetKind, TargetView, TestResult};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
 use crate::text::Tone;
@@ -12,6 +12,8 @@ use crate::view::{self, MachineView, Tool};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::preset::Preset;
 use narrows_machine::Machine;
+use narrows_session::turns::{Pace, Turns};
+use narrows_verdict::Code;
 use narrows_verdict::compare::interleaved::{Interleaved, Side, Turn};
 
 /// The name and version of the schema, in [`InterleaveReport::schema`].
@@ -85,9 +87,38 @@ pub struct TurnsOfTest {
     pub doubts: Vec<String>,
 }
 
+impl TurnSettings {
+    /// Those of a pace.
+    pub fn of(pace: &Pace) -> Self {
+        Self {
+            turn_ns: pace.timing.longest().into(),
+            warm_up_ns: pace.timing.warm_up.into(),
+            rest_ns: pace.rest.into(),
+            precision: pace.precision,
+            max_time_ns: pace.most.into(),
+        }
+    }
+}
+
+/// Adds what the verdict doubts of a turn, each once for each target.
+pub fn add_doubts(doubts: &mut Vec<String>, side: Side, result: &TestResult) {
+    if result.trusted != Some(false) {
+        return;
+    }
+    let name = if side == Side::A { "A" } else { "B" };
+    // How short a turn is does not matter: the spread of the rounds tells how well the difference is known.
+    for finding in result.findings.iter().filter(|finding| finding.code != Code::TooShort) {
+        let code = format!("{name}: {}", finding.code.as_str());
+        if !doubts.iter().any(|known| known.starts_with(&code)) {
+            doubts.push(format!("{code}: {}", finding.summary));
+        }
+    }
+}
+
 impl TurnsOfTest {
     /// From the turns that were taken.
-    pub fn new(name: &str, turns: Vec<Turn>, found: Interleaved, ended: String, doubts: Vec<String>) -> Self {
+    pub fn new(name: &str, taken: Turns, doubts: Vec<String>) -> Self {
+        let Turns { turns, found, ended } = taken;
         let mean = |side: Side| {
             let of = || turns.iter().filter(|turn| turn.side == side).map(|turn| turn.bytes_per_second);
             let count = of().count();
@@ -247,12 +278,14 @@ mod tests {
         };
         let turns: Vec<Turn> = ROUND.iter().cycle().take(16).enumerate().map(turn).collect();
         let found = interleaved(&turns);
-        let result =
-            TurnsOfTest::new("SEQ1M Q8T1 read", turns, found, "known to ± 0.03 %".to_owned(), Vec::new());
+        let result = TurnsOfTest::new(
+            "SEQ1M Q8T1 read",
+            Turns { turns, found, ended: "known to ± 0.03 %".to_owned() },
+            Vec::new(),
+        );
         report.results.push(result);
-        let too_few = interleaved(&[]);
-        let ended = "interrupted".to_owned();
-        report.results.push(TurnsOfTest::new("RND4K Q1T1 read", Vec::new(), too_few, ended, Vec::new()));
+        let none = Turns { turns: Vec::new(), found: interleaved(&[]), ended: "interrupted".to_owned() };
+        report.results.push(TurnsOfTest::new("RND4K Q1T1 read", none, Vec::new()));
         report.reason = Some("interrupted; 1 tests to go".to_owned());
         insta::assert_snapshot!(document(&report, Audience::Owner).text(&Style {
             colour: false,

@@ -28,6 +28,7 @@ use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
 use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
+use narrows_session::measure::Timing;
 use narrows_session::place::Place;
 use narrows_verdict::{Code, Severity};
 
@@ -69,6 +70,11 @@ pub struct BenchReport {
 }
 
 impl BenchReport {
+    /// The test that failed, and why.
+    pub fn failed(&self) -> Option<(&str, &FailedView)> {
+        self.results.iter().find_map(|result| Some((result.name.as_str(), result.failed.as_ref()?)))
+    }
+
     /// Whether a result is not to be trusted, or was cut short.
     pub fn has_doubts(&self) -> bool {
         self.results.iter().any(|result| result.trusted == Some(false))
@@ -172,6 +178,25 @@ pub struct Settings {
     /// Why `duration_ns` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+impl Settings {
+    /// How long tests ran, all else as it is where nothing was asked.
+    pub fn of(timing: &Timing) -> Self {
+        Self {
+            stop: timing.stop,
+            precision: timing.precision,
+            max_time_ns: timing.max_time.into(),
+            duration_ns: timing.fixed.map(Nanos::from),
+            warm_up_ns: timing.warm_up.into(),
+            scan: None,
+            cpu_node: None,
+            poll: false,
+            batch: None,
+            engine: Engine::Narrows,
+            reason: timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
+        }
+    }
 }
 
 /// What runs the tests.
@@ -284,6 +309,13 @@ pub struct TestResult {
 }
 
 impl TestResult {
+    /// What it moved in a second, in all directions; `None` where nothing was measured.
+    pub fn rate(&self) -> Option<BytesPerSec> {
+        let sides = [&self.read, &self.write, &self.trim];
+        let rate: BytesPerSec = sides.into_iter().flatten().map(|side| side.bytes_per_second).sum();
+        (rate.get() > 0.0 && self.elapsed_ns.get() > 0).then_some(rate)
+    }
+
     /// Whether the test ran to its end, so that it need not be run again. (A scan that was late has read what it could.)
     pub fn is_whole(&self) -> bool {
         self.failed.is_none() && (self.scan.is_some() || self.cut_short.is_none())

@@ -3,11 +3,14 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::AtTarget;
+use super::{AtTarget, TestResult};
 use crate::document::Blocks;
 use crate::text::Tone;
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::qualify::{Cache, Part, Recovery};
+use narrows_base::units::{Bytes, human};
+use narrows_load::latency_target::LatencyTarget;
+use narrows_load::qualify::{Cache, Plan, Recovery};
+use narrows_session::qualify::{PartRan, Qualified, Rested, Steady, WriteAmplification};
+use narrows_verdict::Code;
 
 /// What a qualification says of a drive.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,13 +22,13 @@ pub struct QualifyView {
     /// What must be allowed (`--max-writes`) for every part.
     pub needed_max_writes_bytes: Bytes,
     /// The parts, in the order in which they ran.
-    pub parts: Vec<PartView>,
+    pub parts: Vec<PartRan>,
     /// What the first pass says of a fast cache; `null` where that pass did not come to its end.
     pub cache: Option<Cache>,
     /// Whether random writes became steady; `null` where they did not run.
-    pub steady: Option<SteadyView>,
+    pub steady: Option<Steady>,
     /// What of the cache was back after a rest; `null` where that was not looked for.
-    pub recovery: Option<RecoveryView>,
+    pub recovery: Option<Rested>,
     /// The highest rate within the limit of latency that was asked for; `null` without one.
     pub at_target: Option<AtTarget>,
     /// Bytes that the medium wrote for each byte that was sent, in the steady rounds; `null` where the drive does not tell.
@@ -35,64 +38,53 @@ pub struct QualifyView {
     pub reason: Option<String>,
 }
 
-/// What a part might write, and wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PartView {
-    /// The part.
-    pub part: Part,
-    /// The most that it writes.
-    pub most_bytes: Bytes,
-    /// What it wrote.
-    pub written_bytes: Bytes,
-    /// Why it did not run, or not to its end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What random writes came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct SteadyView {
-    /// Whether the last five rounds agree: within 20 % of their mean, drifting by at most 10 % (SNIA PTS 2.0.2, 2.1.24).
-    pub is_steady: bool,
-    /// The rate in each round.
-    pub rounds: Vec<BytesPerSec>,
-    /// What was written to the drive before the first round, as a multiple of its capacity.
-    pub preconditioned: f64,
-}
-
-/// What was back after a rest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct RecoveryView {
-    /// How long the drive was left alone.
-    pub rest_ns: Nanos,
-    /// What of the cache was back.
-    #[serde(flatten)]
-    pub recovery: Recovery,
-}
-
-/// What the medium wrote beside what was sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct WriteAmplification {
-    /// Bytes written to the medium for each byte that was sent.
-    pub factor: f64,
-    /// What was sent.
-    pub sent_bytes: Bytes,
-    /// What was written to the medium.
-    pub medium_bytes: Bytes,
-    /// Where the drive says so.
-    pub source: String,
-}
-
-/// A part in words.
-pub const fn in_words(part: Part) -> &'static str {
-    match part {
-        Part::Cache => "first pass over the region",
-        Part::Steady => "second pass and steady rounds",
-        Part::Reads => "reads",
-        Part::Mixed => "reads and writes at once",
-        Part::LatencyTarget => "rate at the latency target",
-        Part::Recovery => "recovery after a rest",
+impl QualifyView {
+    /// What a qualification by a plan came to; what is `null` says why.
+    pub fn of(plan: &Plan, target: Option<&LatencyTarget>, came: &Qualified) -> Self {
+        let at_target = target.zip(came.aimed.clone());
+        let at_target = at_target.map(|(target, (load, found))| AtTarget::found(target, &load, found));
+        let why = [
+            (came.cache.is_none(), "cache: the first pass did not come to its end"),
+            (came.steady.is_none(), "steady: the steady rounds did not run"),
+            (came.recovery.is_none(), "recovery: no fall of the rate was seen, or it was not looked for"),
+            (at_target.is_none(), "at_target: no --target was asked for, or it was not come to"),
+            (
+                came.write_amplification.is_none(),
+                "write_amplification: the steady rounds did not run, or the drive does not tell what its medium wrote (log page \
+                 C0h, as root)",
+            ),
+        ];
+        let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
+        Self {
+            capacity_bytes: plan.capacity,
+            region_bytes: plan.region,
+            needed_max_writes_bytes: plan.needed,
+            parts: came.parts.clone(),
+            cache: came.cache,
+            steady: came.steady.clone(),
+            recovery: came.recovery.clone(),
+            at_target,
+            write_amplification: came.write_amplification.clone(),
+            reason: (!why.is_empty()).then(|| why.join("; ")),
+        }
     }
+}
+
+/// A pass over the drive is no steady run: its rate changes by design, and how long it takes is not chosen.
+#[must_use]
+pub fn of_pass(mut result: TestResult) -> TestResult {
+    let is_by_design = |code: Code| matches!(code, Code::Unsteady | Code::TooShort);
+    let others = result.findings.iter().any(|note| !is_by_design(note.code));
+    result.findings.retain(|note| !is_by_design(note.code));
+    if !others && result.failed.is_none() {
+        result.trusted = None;
+        let why = "trusted: a pass over the drive is no steady run";
+        result.reason = Some(match result.reason.take() {
+            Some(reason) => format!("{reason}; {why}"),
+            None => why.to_owned(),
+        });
+    }
+    result
 }
 
 /// What the first pass says.
@@ -119,7 +111,7 @@ fn cache(cache: &Cache) -> String {
     }
 }
 
-fn recovery(view: &RecoveryView) -> String {
+fn recovery(view: &Rested) -> String {
     let after = format!("after a rest of {}", human::time(view.rest_ns));
     match &view.recovery {
         Recovery::Back { bytes, part } => {
@@ -146,7 +138,7 @@ fn recovery(view: &RecoveryView) -> String {
     }
 }
 
-fn steady(view: &SteadyView) -> String {
+fn steady(view: &Steady) -> String {
     let last = view.rounds.last().map_or_else(|| "nothing".to_owned(), |rate| human::rate(*rate));
     let count = view.rounds.len();
     if view.is_steady {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, Side, Tally, Why};
+use narrows_session::copying::side_name;
 
 pub use text::{document, render};
 
@@ -249,18 +250,6 @@ fn tally(tally: Tally) -> TallyView {
         elapsed_ns: tally.elapsed,
         bytes_per_second: tally.bytes.per(tally.elapsed.duration()),
         files_per_second: if seconds > 0.0 { tally.files as f64 / seconds } else { 0.0 },
-    }
-}
-
-/// A stable word for what limits a copy.
-pub const fn side_name(side: Side) -> &'static str {
-    match side {
-        Side::Source => "source",
-        Side::Destination => "destination",
-        Side::Verification => "verification",
-        Side::Metadata => "metadata",
-        Side::Processor => "processor",
-        Side::Contention => "contention",
     }
 }
 

@@ -22,6 +22,7 @@ use super::tool::{ToolError, Tools};
 use super::undo::{Scope, UndoError, Undoer};
 use super::watch::{Watch, sentence};
 use crate::guard::usage;
+use crate::objection::Objection;
 use narrows_load::LoadError;
 use narrows_load::guard::{self, Device, Unmade, Usage, Use, UseKind, WritableDevice, WriteError};
 use narrows_machine::root::Root;
@@ -62,6 +63,25 @@ pub enum BuildError {
     /// It was interrupted.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// With what to do.
+impl From<BuildError> for Objection {
+    fn from(error: BuildError) -> Self {
+        let hint = match &error {
+            BuildError::Tool(error) => error.hint(),
+            BuildError::NoSlice(_, error) => error.hint().or_else(|| {
+                Some(
+                    "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions"
+                        .to_owned(),
+                )
+            }),
+            BuildError::Scratch(error) => error.hint().map(str::to_owned),
+            BuildError::Open(error) => error.hint().map(str::to_owned),
+            _ => None,
+        };
+        Self::new(error.to_string()).with_maybe(hint)
+    }
 }
 
 /// Where a lab builds.

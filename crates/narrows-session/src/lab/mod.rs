@@ -43,7 +43,7 @@ pub use outcome::{
     Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Predicted, ReadFrom, Written,
 };
 pub use predict::predict;
-pub use recipe::{Means, notes, recipe, top};
+pub use recipe::{Means, notes, recipe, top, with_discards};
 pub use step::{Level, On, Step};
 pub use tool::{ToolError, Tools};
 pub use trust::Untrusted;

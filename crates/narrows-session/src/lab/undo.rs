@@ -26,6 +26,7 @@ use super::slices::Slices;
 use super::step::Step;
 use super::tool::{ToolError, Tools};
 use super::watch::sentence;
+use crate::objection::Objection;
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::guard::{self, Mark, WriteError};
@@ -87,6 +88,13 @@ pub enum UndoError {
     /// The kernel has no random numbers.
     #[error("no random numbers: {0}")]
     Random(#[from] getrandom::Error),
+}
+
+/// With what to do.
+impl From<UndoError> for Objection {
+    fn from(error: UndoError) -> Self {
+        Self::new(format!("not everything was undone: {error}")).with_hint(error.hint())
+    }
 }
 
 impl UndoError {

@@ -8,13 +8,13 @@ use narrows_load::error::LoadError;
 
 /// What a round of runs has come to.
 #[derive(Debug, Default)]
-pub struct Rounds {
+pub(super) struct Rounds {
     /// What each target gave alone, in their order.
-    pub alone: Vec<Seen>,
+    pub(super) alone: Vec<Seen>,
     /// What each group gave at the same time, in their order.
-    pub together: Vec<Seen>,
+    pub(super) together: Vec<Seen>,
     /// The run that ended the rest, if one did: nothing can be compared with it.
-    pub cut_short: Option<String>,
+    pub(super) cut_short: Option<String>,
 }
 
 /// Runs a load on each target alone and then on each group of them at the same time, in that order. `ahead` is told which
@@ -22,7 +22,7 @@ pub struct Rounds {
 ///
 /// # Errors
 /// Nothing could be measured at all.
-pub fn alone_and_together<W: Witness, E: Engine>(
+pub(super) fn alone_and_together<W: Witness, E: Engine>(
     session: &Session<'_, W, E>,
     asked: &Asked,
     (targets, groups): (&[E::Target], &[Vec<usize>]),

@@ -10,9 +10,9 @@ mod copying;
 mod engine;
 mod evidence;
 mod follow;
-mod more;
 mod processors;
 mod session;
+mod several;
 #[cfg(test)]
 mod tests;
 mod timing;
@@ -20,14 +20,13 @@ mod together;
 mod watch;
 
 pub use alone::{memory_copy, nop_ceiling};
-pub use alone_and_together::{Rounds, alone_and_together};
 pub use copying::{Copied, copy};
 pub use engine::{Engine, Kernel};
 pub use evidence::{Command, Evidence, Price, Witness};
 pub use follow::{Follower, Look};
-pub use more::{More, collect};
 pub use processors::Processors;
 pub use session::{Asked, Seen, Session, seed};
+pub use several::{Several, Together};
 #[cfg(test)]
 pub(crate) use timing::UNTIL_KNOWN;
 pub use timing::{MOST_ROUNDS, Timing, WINDOW, is_steady, rounds};

@@ -1,8 +1,8 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
 mod copying;
-mod more;
 mod rounds;
+mod several;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -369,6 +369,18 @@ fn a_flag_stops_what_runs() {
     let mut seen = seen.expect("it measured until then");
     assert!(session.is_stopped());
     assert_eq!(seen.single().cut_short.as_deref(), Some("stopped"));
+}
+
+#[test]
+fn a_rest_takes_its_time_unless_somebody_wants_to_stop() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Bench, &machine, &stop);
+    let last = Mutex::new(Duration::ZERO);
+    let look = |elapsed| *last.lock().unwrap_or_else(PoisonError::into_inner) = elapsed;
+    session.rest(Duration::from_millis(60), &look);
+    assert!(*last.lock().unwrap_or_else(PoisonError::into_inner) >= Duration::from_millis(60));
+    stop.store(true, Ordering::Relaxed);
+    session.rest(Duration::from_secs(3600), &|_| panic!("it does not rest"));
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! The tests of a lab on each of its targets: a device, what was built on devices, or a file system on it. All targets share
 //! what may be written.
 
+mod basis;
+mod cells;
+pub mod copying;
 mod timed;
 
 use std::path::Path;
@@ -16,6 +19,8 @@ use crate::runner::Runner;
 use crate::scene::Scene;
 use crate::teller::Teller;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes};
+pub use basis::{encryptions, over_nothing};
+pub use cells::{Lab, Results};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
@@ -82,8 +87,13 @@ impl<T: Teller> Trials<T> {
     }
 
     /// The part that the largest test reaches at once: enough where nothing is kept.
-    pub fn reach(&self) -> Bytes {
+    fn reach(&self) -> Bytes {
         reach(&self.tests)
+    }
+
+    /// Says what stays to be read.
+    fn note(&self, text: &str) {
+        (self.teller)().note(text);
     }
 
     /// What is said before anything is written.
@@ -152,7 +162,7 @@ impl<T: Teller> Trials<T> {
     }
 
     /// Takes what a drive counted since `sent` had been sent, beside what was sent since.
-    pub fn take_beside(&self, counted: Bytes, sent: Bytes) {
+    fn take_beside(&self, counted: Bytes, sent: Bytes) {
         let since = self.budget().spent().saturating_sub(sent);
         self.writes.take_beside(counted.saturating_sub(since));
     }

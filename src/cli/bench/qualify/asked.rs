@@ -7,6 +7,8 @@ use crate::cli::Failure;
 use narrows_base::units::{Bytes, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::qualify::{LEAST, Plan};
+use narrows_session::measure::Timing;
+use narrows_session::qualify::Terms;
 use narrows_session::writes::whole_gib;
 
 /// How long a drive is left alone, unless --rest says so.
@@ -19,13 +21,13 @@ pub(super) struct Asked<'a> {
     /// `--max-writes`.
     pub(super) max_writes: Bytes,
     /// `--target`.
-    pub(super) target: Option<LatencyTarget>,
+    pub(super) target: Option<&'a LatencyTarget>,
     /// `--rest`.
-    pub(super) rest: Duration,
+    rest: Duration,
     /// The time of a round, and of each load that is not run until its rate is known.
-    pub(super) round: Duration,
+    round: Duration,
     /// Percent of each written block that are zeros.
-    pub(super) compressible: u8,
+    compressible: u8,
 }
 
 /// A round of SNIA's test.
@@ -68,11 +70,17 @@ impl<'a> Asked<'a> {
         Ok(Self {
             typed,
             max_writes,
-            target: args.common.latency_target.clone(),
+            target: args.common.latency_target.as_ref(),
             rest: args.rest.unwrap_or(REST),
             round: args.common.duration.unwrap_or(ROUND),
             compressible: writing.compressible.unwrap_or(0),
         })
+    }
+
+    /// The terms of its parts, whose loads run for so long.
+    pub(super) fn terms(&self, timing: Timing) -> Terms {
+        let Self { rest, round, compressible, .. } = *self;
+        Terms { target: self.target.cloned(), rest, round, compressible, timing }
     }
 
     /// The time of a round in whole seconds, one at least.

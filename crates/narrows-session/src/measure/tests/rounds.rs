@@ -1,6 +1,7 @@
 //! Targets alone and together, on an engine whose targets share what they move.
 
 use super::*;
+use crate::measure::alone_and_together::alone_and_together;
 
 #[test]
 fn each_runs_alone_and_then_the_groups_run_at_once_with_what_they_share() {

@@ -1,11 +1,28 @@
 //! What would make a device blank, as commands with what they destroy.
 
+use super::{NOT_ENOUGH, WayView};
 use narrows_load::guard::Reason;
-use narrows_machine::root::Root;
-use narrows_report::guard::WayView;
 
-/// The commands that make this device blank; none where something else than its contents speaks against writing to it.
-pub(super) fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<WayView> {
+/// What can be done about each of the reasons, once, then the `ways` that would make the device blank.
+pub fn hints(reasons: &[Reason], ways: &[WayView]) -> Vec<String> {
+    let mut hints: Vec<String> = Vec::new();
+    for hint in reasons.iter().map(|reason| reason.hint().to_owned()) {
+        if !hints.contains(&hint) {
+            hints.push(hint);
+        }
+    }
+    if !ways.is_empty() {
+        hints.push("if nothing on it is needed, one of these makes it blank:".to_owned());
+        let line = |way: &WayView| format!("  `{}` destroys {}", way.command, way.destroys);
+        hints.extend(ways.iter().map(line));
+        hints.push(NOT_ENOUGH.to_owned());
+    }
+    hints
+}
+
+/// The commands that make this device blank, which takes discards or not; none where something else than its contents speaks
+/// against writing to it.
+pub fn ways(name: &str, discards: bool, reasons: &[Reason]) -> Vec<WayView> {
     let is_content = |reason: &Reason| matches!(reason, Reason::Content { .. } | Reason::Data { .. });
     let is_harmless = |reason: &Reason| {
         is_content(reason)
@@ -25,8 +42,7 @@ pub(super) fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<WayView> 
     {
         return Vec::new();
     }
-    let discards = root.number(&format!("/sys/class/block/{name}/queue/discard_max_bytes")).get();
-    of(name, discards.unwrap_or(0) > 0)
+    of(name, discards)
 }
 
 /// The commands for a device by its kernel name, which tells its kind.
@@ -92,11 +108,25 @@ mod tests {
             at: Bytes::new(1),
             looks: Looks::Same(1),
         };
-        let root = Root::live();
-        assert_eq!(ways(&root, "none9", &[data("none9"), Reason::NoIdentity]).len(), 1);
-        assert_eq!(ways(&root, "none9", &[data("none9p1")]), []);
-        assert_eq!(ways(&root, "none9", &[Reason::NoIdentity]), []);
+        let ways = |reasons: &[Reason]| ways("none9", false, reasons);
+        assert_eq!(ways(&[data("none9"), Reason::NoIdentity]).len(), 1);
+        assert_eq!(ways(&[data("none9p1")]), []);
+        assert_eq!(ways(&[Reason::NoIdentity]), []);
         let used = Use { device: "none9".to_owned(), kind: UseKind::Mount, by: "/srv".to_owned() };
-        assert_eq!(ways(&root, "none9", &[data("none9"), Reason::InUse(used)]), []);
+        assert_eq!(ways(&[data("none9"), Reason::InUse(used)]), []);
+    }
+
+    #[test]
+    fn each_hint_is_said_once_and_what_makes_it_blank_last() {
+        let data = |at| Reason::Data { device: "sdx".to_owned(), at: Bytes::new(at), looks: Looks::Same(1) };
+        let reasons = [data(1), data(2), Reason::NoIdentity];
+        let said = hints(&reasons, &ways("sdx", true, &reasons));
+        assert_eq!(
+            said.len(),
+            2 + 1 + 2 + 1,
+            "two hints, an introduction, two commands, a warning: {said:?}"
+        );
+        assert!(said[3].starts_with("  `blkdiscard /dev/sdx` destroys ") && said[5] == NOT_ENOUGH);
+        assert_eq!(hints(&reasons, &[]), said[..2]);
     }
 }

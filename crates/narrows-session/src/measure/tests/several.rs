@@ -1,6 +1,8 @@
 //! What becomes of runs alone and together, and those that are made afterwards.
 
 use super::*;
+use crate::measure::alone_and_together::alone_and_together;
+use crate::measure::several::collect;
 use narrows_model::path::{Path, Target as Aim};
 use narrows_verdict::Subject;
 
@@ -37,8 +39,9 @@ fn a_first_run_that_cannot_be_repeated_says_why() {
         |members: &[usize]| told.lock().unwrap_or_else(PoisonError::into_inner).push(members.to_vec());
     let repeated = |target: Target, subjects: &[Subject]| {
         let targets = [target];
-        let more = More { session: &session, asked: &asked, targets: &targets, follower: &(), ahead: &ahead };
-        more.drift(subjects, &mut [])
+        let several =
+            Several { session: &session, asked: &asked, targets: &targets, follower: &(), ahead: &ahead };
+        several.drift(subjects, &mut [])
     };
     let why = repeated(Target::Refuses, &subjects(&["sda"])).expect("it failed");
     assert!(why.starts_with("the first run could not be repeated: ") && why.contains("it will not"), "{why}");
@@ -47,4 +50,25 @@ fn a_first_run_that_cannot_be_repeated_says_why() {
     assert_eq!(why, "the first run could not be repeated: stopped");
     assert_eq!(repeated(Target::Refuses, &[]), None, "there was no first run");
     assert_eq!(told.into_inner().unwrap_or_else(PoisonError::into_inner), [vec![0], vec![0]]);
+}
+
+#[test]
+fn a_plan_that_is_through_is_judged_and_one_that_is_not_says_why() {
+    let of = |targets: &[Target]| {
+        let (machine, stop) = (Machine(Told::default()), Arc::default());
+        let session = session(Command::Check, &machine, &stop);
+        let asked = asked(&session, exactly(Duration::from_millis(100)));
+        let told = Mutex::new(0);
+        let ahead = |_: &[usize]| *told.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        let several = Several { session: &session, asked: &asked, targets, follower: &(), ahead: &ahead };
+        let facts = narrows_machine::Machine::default();
+        let together = several.measure(&facts, subjects(&["sda", "sdb"]), &[vec![0, 1]], false);
+        (together.expect("the first one runs"), told.into_inner().unwrap_or_else(PoisonError::into_inner))
+    };
+    let (whole, runs) = of(&[Target::Moves(MB), Target::Moves(MB)]);
+    assert_eq!((whole.verdicts.len(), whole.conclusion.paths.len(), whole.cut_short), (1, 2, None));
+    assert_eq!((runs, whole.hidden.is_none()), (4, true), "each, both, and the first once more");
+    let (cut, runs) = of(&[Target::Moves(MB), Target::Refuses]);
+    assert!(cut.cut_short.is_some_and(|why| why.contains("it will not")));
+    assert_eq!((runs, cut.verdicts.len(), cut.drift, cut.subjects[0].runs.len()), (2, 0, None, 1));
 }

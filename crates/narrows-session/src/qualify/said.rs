@@ -2,19 +2,30 @@
 
 use std::time::Duration;
 
-use crate::cli::output;
+use crate::writes::{Life, whole_gib};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::guard::Budget;
 use narrows_load::qualify::{Part, Plan};
-use narrows_report::bench::qualify::in_words;
-use narrows_session::writes::{Life, whole_gib};
 
-/// Says the bytes of each part, what they cost of the drive's life, and how long they take at the least.
-pub(super) fn announce(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<BytesPerSec>) {
-    announcement(name, plan, life, ceiling).iter().for_each(|line| output::note(line));
+/// A part in words.
+pub const fn in_words(part: Part) -> &'static str {
+    match part {
+        Part::Cache => "first pass over the region",
+        Part::Steady => "second pass and steady rounds",
+        Part::Reads => "reads",
+        Part::Mixed => "reads and writes at once",
+        Part::LatencyTarget => "rate at the latency target",
+        Part::Recovery => "recovery after a rest",
+    }
 }
 
-fn announcement(name: &str, plan: &Plan, life: Option<Life>, ceiling: Option<BytesPerSec>) -> Vec<String> {
+/// The bytes of each part, what they cost of the drive's life, and how long they take at the least, line by line.
+pub fn announcement(
+    name: &str,
+    plan: &Plan,
+    life: Option<Life>,
+    ceiling: Option<BytesPerSec>,
+) -> Vec<String> {
     let most = plan.most();
     let life = life.and_then(|life| {
         let share = Budget::share_of_life(most, Some(life.rated))?;

@@ -1,0 +1,252 @@
+//! Builds one cell of a lab after another, measures it, copies to it and undoes it.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use super::copying::Copying;
+use super::{Came, Trials};
+use crate::lab::journal::{Journal, Line};
+use crate::lab::{
+    self, Basis, BuildError, Cell, Encryption, FileSystem, On, Outcome, Step, Workshop, Written,
+    with_discards,
+};
+use crate::objection::Objection;
+use crate::scene::Scene;
+use crate::teller::Teller;
+use narrows_base::units::{Bytes, human};
+use narrows_machine::activity::Sample;
+
+/// A lab, ready.
+pub struct Lab<'a, T> {
+    /// The tests.
+    pub trials: Trials<T>,
+    /// What is copied to each file system.
+    pub copying: Option<Copying>,
+    /// Where it builds.
+    pub workshop: Workshop<'a>,
+    /// The encryptions that were asked for.
+    pub encryptions: &'a [Encryption],
+    /// Whether devices are discarded before each cell.
+    pub discards: bool,
+    /// Whether it waits until an array is in step.
+    pub waits: bool,
+    /// Finds the path to what is named.
+    pub scene: &'a dyn Fn(&str) -> Result<Scene, Objection>,
+}
+
+/// What a lab has come to.
+#[derive(Debug, Default)]
+pub struct Results {
+    /// What was measured of each device alone.
+    pub basis: Option<Basis>,
+    /// The cells.
+    pub outcomes: Vec<Outcome>,
+}
+
+impl Results {
+    /// What an earlier part of the lab came to.
+    pub fn of(known: Option<Journal>) -> Self {
+        known.map_or_else(Self::default, |known| Self { basis: known.basis, outcomes: known.outcomes })
+    }
+
+    /// Whether a cell is in it.
+    fn has(&self, cell: Cell) -> bool {
+        self.outcomes.iter().any(|outcome| outcome.cell == cell)
+    }
+
+    /// Whether a cell failed, or a result is not to be trusted.
+    pub fn has_doubts(&self) -> bool {
+        self.outcomes.iter().any(|outcome| {
+            outcome.failed.is_some()
+                || outcome.measured.iter().any(|one| !one.trusted)
+                || outcome.copied().is_some_and(|copied| !copied.trusted)
+        })
+    }
+}
+
+impl<T: Teller> Lab<'_, T> {
+    /// Measures the basis and all cells that `results` have not yet, and adds them.
+    ///
+    /// # Errors
+    /// Why that ended early; what was measured until then is added.
+    pub fn all(&mut self, cells: &[Cell], results: &mut Results) -> Result<(), Objection> {
+        let basis = match results.basis.clone() {
+            Some(basis) => basis,
+            None => results.basis.insert(self.basis()?).clone(),
+        };
+        for (index, cell) in cells.iter().enumerate() {
+            if results.has(*cell) {
+                continue;
+            }
+            if self.trials.is_over() {
+                return Err(self.why_over());
+            }
+            self.trials.note(&format!("{} of {}: {cell}", index + 1, cells.len()));
+            let mut outcome = self.foretold(*cell, &basis);
+            let came = self.cell(&mut outcome);
+            results.outcomes.push(outcome);
+            came?;
+        }
+        Ok(())
+    }
+
+    fn why_over(&self) -> Objection {
+        Objection::new(match self.workshop.alarm() {
+            Some(alarm) => alarm,
+            None if self.trials.is_stopped() => "interrupted".to_owned(),
+            None => "no more may be written (--max-writes)".to_owned(),
+        })
+    }
+
+    /// A cell before it is built.
+    fn foretold(&mut self, cell: Cell, basis: &Basis) -> Outcome {
+        let tests = self.trials.tests.iter();
+        Outcome {
+            cell,
+            predicted: tests.map(|test| lab::predict(basis, &cell, &test.name, &test.load)).collect(),
+            measured: Vec::new(),
+            resyncing: false,
+            written: Vec::new(),
+            notes: lab::notes(cell, self.workshop.means()),
+            failed: None,
+            copy: None,
+        }
+    }
+
+    /// Builds, measures and undoes one cell. An error says why nothing more can be done.
+    fn cell(&mut self, outcome: &mut Outcome) -> Result<(), Objection> {
+        let (before, sent) = (Sample::of_disks(self.workshop.root), self.trials.budget().spent());
+        let came = self.build(outcome);
+        let undone = self.workshop.undo();
+        let now = Sample::of_disks(self.workshop.root);
+        outcome.written = written(&before, &now, &self.workshop.names.disks);
+        // What tools and the kernel wrote: others have so much less.
+        let most = outcome.written.iter().map(|written| written.bytes).max();
+        self.trials.take_beside(most.unwrap_or(Bytes::new(0)), sent);
+        outcome.failed = came.err().map(|failure| failure.to_string());
+        if let Err(error) = undone {
+            outcome.failed.get_or_insert_with(|| error.to_string());
+            return Err(error.into());
+        }
+        if self.trials.is_over() && outcome.failed.is_some() {
+            return Err(self.why_over());
+        }
+        self.record(&Line::Outcome(Box::new(outcome.clone())))
+    }
+
+    pub(super) fn record(&mut self, line: &Line) -> Result<(), Objection> {
+        Ok(self.workshop.journal.append(line).map_err(BuildError::from)?)
+    }
+
+    fn build(&mut self, outcome: &mut Outcome) -> Result<(), Objection> {
+        let cell = outcome.cell;
+        let devices = self.workshop.head.devices.len();
+        let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Objection::new)?;
+        self.record(&Line::Cell(cell))?;
+        for step in with_discards(steps, self.discards, devices) {
+            if self.trials.is_stopped() {
+                return Err(Objection::new("interrupted"));
+            }
+            self.workshop.take(step)?;
+            if matches!(step, Step::Array { .. }) {
+                self.settle(outcome)?;
+            }
+        }
+        let (measured, trouble) = self.measure(cell)?;
+        outcome.measured = measured;
+        if let Some(trouble) = trouble {
+            return Err(trouble);
+        }
+        if let Some(copying) = &self.copying {
+            let point = self.workshop.names.mount_point();
+            let to = (cell, Path::new(&point));
+            let (budget, teller) = (self.trials.budget(), self.trials.teller);
+            outcome.copy = Some(copying.to(self.workshop.root, to, budget, teller)?);
+        }
+        Ok(())
+    }
+
+    fn settle(&self, outcome: &mut Outcome) -> Result<(), Objection> {
+        let follow = &mut |action: &str, done: Option<f64>| {
+            let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
+            (self.trials.teller)().name(&format!("waiting for the array: {action}{far}"));
+            if self.trials.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let is_settled = self.workshop.settle(self.waits, follow);
+        if self.trials.is_stopped() {
+            return Err(Objection::new("interrupted"));
+        }
+        outcome.resyncing = !is_settled;
+        Ok(())
+    }
+
+    fn measure(&mut self, cell: Cell) -> Result<Came, Objection> {
+        if cell.file_system != FileSystem::None {
+            let point = self.workshop.names.mount_point();
+            let scene = (self.scene)(&point)?;
+            let target = self.trials.scratch(Path::new(&point), &scene)?;
+            return Ok(self.trials.all(&scene, &target));
+        }
+        let (opened, node) = match lab::top(cell) {
+            On::Device(index) => (self.workshop.open_slice(index)?, self.workshop.names.device(index)),
+            on => {
+                let opened = self.workshop.open(on)?;
+                let node = opened.path().display().to_string();
+                (opened, node)
+            }
+        };
+        let scene = (self.scene)(&node)?;
+        let target = self.trials.fill(opened, &scene)?;
+        Ok(self.trials.all(&scene, &target))
+    }
+}
+
+/// What each disk wrote from one moment to another, by its own counter.
+fn written(before: &Sample, after: &Sample, disks: &[String]) -> Vec<Written> {
+    let bytes =
+        |sample: &Sample, name: &str| sample.disks.get(name).map_or(Bytes::new(0), |disk| disk.written_bytes);
+    let of = |name: &String| Written {
+        device: name.clone(),
+        bytes: bytes(after, name).saturating_sub(bytes(before, name)),
+    };
+    disks.iter().map(of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::{CellCopy, Layout};
+    use narrows_machine::root::Root;
+    use narrows_machine::tree::Tree;
+
+    #[test]
+    fn what_a_disk_wrote_is_told_by_its_own_counter() {
+        let sample = |sectors: u64| {
+            let mut tree = Tree::new();
+            tree.file("/proc/diskstats", &format!("   8       0 sda 1 0 8 0 5 0 {sectors} 0 0 0 0\n"));
+            Sample::of_disks(&Root::from_tree(tree))
+        };
+        let disks = ["sda".to_owned(), "sdb".to_owned()];
+        let told: Vec<u64> =
+            written(&sample(100), &sample(108), &disks).iter().map(|one| one.bytes.get()).collect();
+        assert_eq!(told, [8 * 512, 0], "nobody counts what the second wrote");
+    }
+
+    #[test]
+    fn a_cell_is_built_once_and_one_that_failed_leaves_doubts() {
+        let cell = |layout| Cell { layout, encryption: Encryption::Plain, file_system: FileSystem::None };
+        let outcome = |failed: Option<&str>| Outcome {
+            cell: cell(Layout::Raid0),
+            predicted: Vec::new(),
+            measured: Vec::new(),
+            resyncing: false,
+            written: Vec::new(),
+            notes: Vec::new(),
+            failed: failed.map(str::to_owned),
+            copy: Some(CellCopy::Not("it does not fit".to_owned())),
+        };
+        let results = |failed| Results { basis: None, outcomes: vec![outcome(failed)] };
+        assert!(results(None).has(cell(Layout::Raid0)) && !results(None).has(cell(Layout::Raid1)));
+        assert!(!results(None).has_doubts() && results(Some("it is gone")).has_doubts());
+    }
+}
