@@ -351,7 +351,8 @@ fn a_run_that_is_finished_has_what_it_measured_and_is_not_cut_short() {
         let measurement = thread::scope(|scope| {
             let running = scope.spawn(|| run(&target, &workload, &options, &control).expect("it begins"));
             control.wait_for(Phase::Measuring);
-            thread::sleep(Duration::from_millis(600));
+            // The last tenth of a second is not whole: of two seconds it is little.
+            thread::sleep(Duration::from_secs(2));
             control.finish();
             running.join().expect("it ends")
         });

@@ -186,7 +186,7 @@ fn host_view(run: &Run, record: &PointRecord, host: &HostPoint, known_after_ns: 
         state: host.outcome.state,
         reason: host.outcome.reason.clone(),
         known_after_ns,
-        began_after_ns: host.extent.and_then(|extent| began(extent.begin_ns)),
+        began_after_ns: host.began_ns.and_then(began),
         overlap: host.overlap,
         read_bytes_per_second: rate(&host.read),
         write_bytes_per_second: rate(&host.write),

@@ -56,7 +56,9 @@ pub struct HostPoint {
     pub client: usize,
     /// How it ended.
     pub outcome: Outcome,
-    /// From its first I/O to its last, on our clock.
+    /// When its first I/O began, on our clock.
+    pub began_ns: Option<u64>,
+    /// The time that its logs cover, on our clock: from one step before their first line to its last I/O.
     pub extent: Option<Window>,
     /// The share of that time which all hosts have in common.
     pub overlap: Option<f64>,
@@ -108,6 +110,7 @@ pub struct Point {
 struct Seen<'t> {
     outcome: Outcome,
     output: Output,
+    began: Option<u64>,
     extent: Option<Window>,
     reads: Vec<Series>,
     writes: Vec<Series>,
@@ -127,7 +130,7 @@ impl Point {
         let extents =
             || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.extent);
         let window = Window::common(extents());
-        let begins = || extents().map(|extent| extent.begin_ns);
+        let begins = || seen.iter().filter(|host| host.outcome.state.counts()).filter_map(|host| host.began);
         let start_spread = begins().max().zip(begins().min()).map(|(last, first)| Nanos::new(last - first));
         let hosts: Vec<HostPoint> = record
             .hosts
@@ -171,7 +174,9 @@ impl<'t> Seen<'t> {
         };
         let ahead = told.clock_ahead_ns;
         let rates: Vec<Vec<Line>> = told.rates.iter().map(|text| fio_client::lines(text)).collect();
-        let first = told.latencies.iter().filter_map(|text| first_io(text, averaged, ahead)).min();
+        let logs = || told.latencies.iter().map(|text| fio_client::lines(text));
+        let began = logs().filter_map(|lines| first_io(&lines, averaged, ahead)).min();
+        let first = logs().filter_map(|lines| first_line(&lines, averaged, ahead)).min();
         let run = output.read.runtime_ms.max(output.write.runtime_ms).saturating_mul(1_000_000);
         let extent = first.map(|begin_ns| Window { begin_ns, end_ns: begin_ns.saturating_add(run) });
         let of = |is_write: bool| {
@@ -187,6 +192,7 @@ impl<'t> Seen<'t> {
         Self {
             outcome,
             output,
+            began,
             extent: extent.filter(|extent| extent.length().get() > 0),
             reads,
             writes,
@@ -199,11 +205,11 @@ impl<'t> Seen<'t> {
         if self.outcome.state != State::Ok {
             return;
         }
-        let Some(extent) = self.extent else {
+        let Some(began) = self.began.filter(|_| self.extent.is_some()) else {
             self.outcome = Outcome::failed("fio left no log of when it ran");
             return;
         };
-        let late = extent.begin_ns.saturating_sub(start_ns);
+        let late = began.saturating_sub(start_ns);
         if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 {
             let after = narrows_base::units::human::time(Nanos::new(late));
             self.outcome =
@@ -242,6 +248,7 @@ impl<'t> Seen<'t> {
         };
         HostPoint {
             client,
+            began_ns: self.began,
             overlap: self.extent.zip(window).map(share),
             read: side(&self.reads, &self.output.read, false),
             write: side(&self.writes, &self.output.write, true),
@@ -257,16 +264,22 @@ impl<'t> Seen<'t> {
 /// When a job began its I/O, on our clock. A line of a log that is averaged is written with the first I/O that ends when its step is
 /// over, and each ends one step at least, so none of them lies earlier than so many steps after the beginning. The earliest that
 /// they allow is late by at most the shortest wait for such an I/O; the first line alone, by its own wait.
-fn first_io(text: &str, averaged: Nanos, ahead: i64) -> Option<u64> {
+fn first_io(lines: &[Line], averaged: Nanos, ahead: i64) -> Option<u64> {
     let begin_of = |is_write: bool| {
-        let lines = fio_client::lines(text).into_iter().filter(move |line| line.is_write == is_write);
-        let began = |(steps, line): (u64, Line)| {
+        let lines = lines.iter().filter(move |line| line.is_write == is_write);
+        let began = |(steps, line): (u64, &Line)| {
             line.at_ms.saturating_mul(1_000_000).saturating_sub(averaged.get().saturating_mul(steps))
         };
         (1u64..).zip(lines).map(began).min()
     };
     let began = begin_of(false).into_iter().chain(begin_of(true)).min()?;
     Some(on_our_clock(began, ahead))
+}
+
+/// Since when the first line of a log counts, on our clock.
+fn first_line(lines: &[Line], averaged: Nanos, ahead: i64) -> Option<u64> {
+    let first = lines.iter().map(|line| line.at_ms).min()?;
+    Some(on_our_clock(first.saturating_mul(1_000_000).saturating_sub(averaged.get()), ahead))
 }
 
 /// What jobs moved after the last lines of their logs: the rest of what fio counted, until they ended. A rest at more than twice the

@@ -45,8 +45,9 @@ fn the_beginning_is_the_earliest_that_the_lines_of_a_log_allow() {
     let line = |(step, wait): &(u64, u64)| format!("{}, 100000, 0, 0, 0\n", at + step * 250 + wait);
     waits.latencies = vec![ends.iter().map(line).collect()];
     let point = Point::of(&record(1, 10), &[waits], STEP);
-    let begin = point.hosts[0].extent.expect("is known").begin_ns;
-    assert_eq!(begin, START + 3_000_000);
+    assert_eq!(point.hosts[0].began_ns, Some(START + 3_000_000));
+    // What is counted begins with what the first line covers.
+    assert_eq!(point.hosts[0].extent.map(|extent| extent.begin_ns), Some(START + 40_000_000));
 }
 
 #[test]
