@@ -126,12 +126,6 @@ fn header(name: &str, size: usize, target: Option<&str>) -> [u8; 512] {
 /// machine that is busy with other tests.
 const MOST_PROCESSOR: u32 = 40;
 
-/// What is said of an archive that was cut off at a bound of its content, or by a machine that was too busy to get there in time.
-fn is_cut_off(ran: &Ran, name: &str, bound: &str) -> bool {
-    let cut = |bound: &str| ran.err.contains(&format!("`{name}` holds more than {bound}"));
-    cut(bound) || cut("is unpacked and read in 120 s")
-}
-
 /// Runs `check --from` on an archive within bounds of memory (1 GB) and processor time, and gives what it said.
 fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, body: &[u8]) -> Ran {
     let path = dir.path().join(name);
@@ -160,11 +154,11 @@ fn an_archive_of_countless_entries_is_cut_off_in_bounded_memory() {
     let entries = (0..120_000).map(|number| header(&format!("t/{number}"), 2, None));
     let ran = checked(&dir, "many.tar", entries, &body);
     assert_eq!(ran.status, Some(2), "{ran:?}");
-    assert!(is_cut_off(&ran, "many.tar", "50 000 texts"), "{ran:?}");
+    assert!(ran.err.contains("`many.tar` holds more than 50 000 texts"), "{ran:?}");
 
     let records = (0..250_000).map(|number| header(&format!("sys/t/{number}"), 0, None));
     let ran = checked(&dir, "records.tar", records, &[]);
-    assert!(is_cut_off(&ran, "records.tar", "200 000 entries"), "{ran:?}");
+    assert!(ran.err.contains("`records.tar` holds more than 200 000 entries"), "{ran:?}");
 }
 
 #[test]

@@ -351,17 +351,17 @@ fn a_run_that_is_finished_has_what_it_measured_and_is_not_cut_short() {
         let measurement = thread::scope(|scope| {
             let running = scope.spawn(|| run(&target, &workload, &options, &control).expect("it begins"));
             control.wait_for(Phase::Measuring);
-            // The last tenth of a second is not whole: of two seconds it is little.
-            thread::sleep(Duration::from_secs(2));
+            // The last tenth of a second is not whole: of three seconds it is little.
+            thread::sleep(Duration::from_secs(3));
             control.finish();
             running.join().expect("it ends")
         });
         assert_eq!(measurement.cut_short, None, "it was not interrupted");
         assert!(measurement.elapsed_ns < workload.duration_ns, "{:?}", measurement.elapsed_ns);
-        assert!(measurement.series.len() >= 5, "{} samples", measurement.series.len());
+        assert!(measurement.series.len() >= 20, "{} samples", measurement.series.len());
         assert_eq!(measurement.bytes.get(), measurement.latency.count * 65_536);
         let told: f64 = control.series().iter().map(|rate| rate.get() / 10.0).sum();
-        assert!((told / measurement.bytes.as_f64() - 1.0).abs() < 0.2, "the watcher saw {told} bytes");
+        assert!((told / measurement.bytes.as_f64() - 1.0).abs() < 0.1, "the watcher saw {told} bytes");
     }
 }
 
