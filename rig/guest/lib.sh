@@ -15,6 +15,24 @@ fio_rate() {
     awk -F '[:,]' '/"bw_bytes"/ { gsub(/ /, "", $2); print $2; exit }' /result/fio.json
 }
 
+# read_rate TARGET: prints the rate of reading its first 32 MiB, in bytes per second.
+read_rate() {
+    read -r read_began read_rest </proc/uptime
+    dd if="$1" of=/dev/null bs=1M count=32 iflag=direct 2>/dev/null
+    read -r read_ended read_rest </proc/uptime
+    awk "BEGIN { print 32 * 1024 * 1024 / ($read_ended - $read_began + 0.01) }"
+}
+
+# needs BYTES_PER_SECOND TARGET: ends a setup in which no limit is set yet where the guest reads the target more slowly than this:
+# nothing would show the limit. The runner calls the scenario inconclusive then.
+needs() {
+    needs_rate=$(read_rate "$2")
+    if ! awk "BEGIN { exit !($needs_rate >= $1) }"; then
+        echo "$needs_rate $1 $2" >/result/unable
+        exit 1
+    fi
+}
+
 # memory_drive NAME MIB_PER_SECOND: makes /dev/NAME, a null_blk device of 512 MiB in memory, throttled by its own timer.
 memory_drive() {
     memory_null=/sys/kernel/config/nullb/$1

@@ -30,6 +30,28 @@ fn the_fastest_drive_must_give_more_than_its_limit_without_it() {
 }
 
 #[test]
+fn a_setup_says_which_path_gives_too_little() {
+    let reason = of_setup("9000000 11200000 /dev/sda\n").expect("is too slow");
+    assert_eq!(
+        reason,
+        "this host gives the guest only 9 MB/s of /dev/sda without a limit; 11.2 MB/s are needed"
+    );
+    assert_eq!(of_setup(""), None);
+    assert_eq!(of_setup("9000000"), None);
+}
+
+#[test]
+fn what_is_taken_from_the_host_is_no_time_of_the_guest() {
+    let before = HostTime::read("cpu  100 10 50 900 5 0 0 40 0 0\ncpu0 1 2 3\n").expect("is a line");
+    let after = HostTime::read("cpu  200 10 70 990 5 1 9 65 0 0\n").expect("is a line");
+    // 130 ticks of work, 25 taken.
+    assert!((after.kept_after(before) - 130.0 / 155.0).abs() < 1e-9);
+    assert!((before.kept_after(before) - 1.0).abs() < 1e-9);
+    assert_eq!(HostTime::read("cpu 1 2 3"), None, "an old kernel has no such field");
+    assert_eq!(HostTime::read(""), None);
+}
+
+#[test]
 fn nothing_is_needed_where_no_rate_is_expected() {
     assert!(needed(&scenario(DRIVES, "")).is_none());
     assert!(needed(&scenario("", "injected_bytes_per_second = 1")).is_none());

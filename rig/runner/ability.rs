@@ -39,14 +39,24 @@ pub(crate) fn needed(scenario: &Scenario) -> Option<(&Drive, f64)> {
 /// Why a rate that was measured without a limit, in bytes per second, is too low; `None` where it is not.
 pub(crate) fn lacks(answer: &str, least: f64) -> Option<String> {
     let rate: f64 = answer.parse().unwrap_or(0.0);
+    (rate < least).then(|| too_little("a drive", rate, least))
+}
+
+/// Why a setup ended early: what `needs` of `guest/lib.sh` has written, a rate, the least that it must be, and of what; `None` where
+/// it has written nothing.
+pub(crate) fn of_setup(note: &str) -> Option<String> {
+    let mut words = note.split_whitespace();
+    let (rate, least) = (words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+    Some(too_little(words.next()?, rate, least))
+}
+
+fn too_little(what: &str, rate: f64, least: f64) -> String {
     let show = BytesPerSec::new;
-    (rate < least).then(|| {
-        format!(
-            "this host gives the guest only {} of a drive without a limit; {} are needed",
-            show(rate),
-            show(least)
-        )
-    })
+    format!(
+        "this host gives the guest only {} of {what} without a limit; {} are needed",
+        show(rate),
+        show(least)
+    )
 }
 
 /// More than this much longer than a step may take in a guest, nothing comes from one that stands still.
@@ -77,6 +87,41 @@ pub(crate) fn ticks(line: &str) -> Option<u64> {
     let behind_name = line.get(line.rfind(')')? + 1..)?;
     let mut fields = behind_name.split_whitespace().skip(11).map(str::parse::<u64>);
     Some(fields.next()?.ok()? + fields.next()?.ok()?)
+}
+
+/// What the host's processors have done, and what a machine above it has taken from them, in the kernel's ticks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct HostTime {
+    busy: u64,
+    stolen: u64,
+}
+
+impl HostTime {
+    /// That of now; nothing where the host does not tell.
+    pub(crate) fn now() -> Self {
+        Self::read(&fs::read_to_string("/proc/stat").unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// From the first line of `/proc/stat` (proc(5): user, nice, system, idle, iowait, irq, softirq, steal).
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let fields: Vec<u64> =
+            text.lines().next()?.split_whitespace().skip(1).map_while(|word| word.parse().ok()).collect();
+        let &[user, nice, system, _, _, irq, softirq, stolen, ..] = fields.as_slice() else { return None };
+        Some(Self { busy: user + nice + system + irq + softirq, stolen })
+    }
+
+    /// Which share of what its processors were to do since then they did: a guest that is on a processor makes no step while that
+    /// is taken from the host, and the host's scheduler does not count this as waiting.
+    pub(crate) fn kept_since(self) -> f64 {
+        Self::now().kept_after(self)
+    }
+
+    /// The same, for two states.
+    pub(crate) fn kept_after(self, earlier: Self) -> f64 {
+        let busy = self.busy.saturating_sub(earlier.busy) as f64;
+        let stolen = self.stolen.saturating_sub(earlier.stolen) as f64;
+        if stolen > 0.0 { busy / (busy + stolen) } else { 1.0 }
+    }
 }
 
 /// A guest whose processors got less of the time that they asked for is not judged by its failures.

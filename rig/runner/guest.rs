@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::ability::{self, Processors};
+use super::ability::{self, HostTime, Processors};
 use super::command::shell;
 use super::company::{self, Company};
 use super::error::{Result, RigError};
@@ -192,6 +192,7 @@ impl Guest {
         }
         let began = Instant::now();
         let processors = Processors::of(self.child.id());
+        let host = HostTime::now();
         let used = ability::processor_seconds(self.child.id());
         let used_by_others = self.company.as_ref().map(Company::used).unwrap_or_default();
         let in_guest = if scenario.machine.instruction_shift.is_some() { 1 } else { factor };
@@ -204,18 +205,20 @@ impl Guest {
         let elapsed = began.elapsed();
         let (least_share, seconds_of_others) = Company::since(&used_by_others);
         let shares = [processors.share_since(self.child.id()), least_share];
-        let share = shares.into_iter().flatten().reduce(f64::min);
+        let share = shares.into_iter().flatten().reduce(f64::min).map(|share| share * host.kept_since());
         let processor_seconds = ability::processor_seconds(self.child.id()) - used + seconds_of_others;
         let file = place.join("result.tar.gz");
         fs::write(&file, archive).map_err(RigError::file(&file))?;
         shell("cd \"$1\"; tar -xzf result.tar.gz -C result", &[&place.display().to_string()])?;
-        Ok(Ran::Through(Leavings {
+        let leavings = Leavings {
             directory: place.to_owned(),
             elapsed,
             other_consoles: String::new(),
             share,
             processor_seconds,
-        }))
+        };
+        let note = leavings.text("unable").unwrap_or_default();
+        Ok(ability::of_setup(&note).map_or(Ran::Through(leavings), Ran::Unable))
     }
 
     /// Plugs in the drives of a scenario that are not there from the beginning.
