@@ -128,8 +128,18 @@ impl Guest {
 
     /// Waits until it has booted.
     pub(crate) fn await_ready(&mut self) -> Result<()> {
-        let ready = self.answer("ready", ANSWER);
-        ready.map(drop).map_err(|error| in_words(&self.directory, error))
+        let Err(error) = self.answer("ready", ANSWER) else { return Ok(()) };
+        if !matches!(self.child.try_wait(), Ok(None)) {
+            return Err(in_words(&self.directory, error));
+        }
+        // The boot of every scenario is the same: it is not what the scenario is about.
+        let console = self.console_of_this();
+        let last = console.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("nothing").trim();
+        let used = ability::processor_seconds(self.child.id());
+        Err(RigError::StoodStill(format!(
+            "the guest had not booted after {} s, in which it used {used:.0} s of the host's processors; it said last: {last}",
+            ANSWER.as_secs()
+        )))
     }
 
     /// The process of QEMU.

@@ -85,7 +85,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     seen.complete();
     seen.unread.iter().for_each(|line| output::note(&format!("narrows: {line}")));
     if seen.results.is_empty() {
-        return Err(Failure::new("there is no result of a benchmark in what was given")
+        return Err(Failure::new(format!("there is no result of a benchmark in {}", named(&args.files)))
             .hint(format!("narrows understands {}", understood())));
     }
     let Facts { root, machine, .. } =
@@ -106,4 +106,30 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
         None => output::report(&report, &args.output, text::import::document),
     }?;
     Ok(if report.has_findings() { FINDINGS } else { NOTHING_FOUND })
+}
+
+/// What was given, the first by its name.
+fn named(files: &[PathBuf]) -> String {
+    let name = |file: &PathBuf| match file.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => format!("`{}`", file.display()),
+    };
+    let first = files.first().map(name).unwrap_or_default();
+    match files.len() {
+        0 | 1 => first,
+        more => format!("{first} or {} more", more - 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_is_named() {
+        let named = |files: &[&str]| named(&files.iter().map(PathBuf::from).collect::<Vec<_>>());
+        assert_eq!(named(&["a.txt"]), "`a.txt`");
+        assert_eq!(named(&["-"]), "standard input");
+        assert_eq!(named(&["a.txt", "b.txt", "c.txt"]), "`a.txt` or 2 more");
+    }
 }
