@@ -37,14 +37,12 @@ pub mod storcli;
 pub mod sysfs;
 mod table;
 pub mod target;
-pub mod text;
 pub mod usb;
 pub mod zfs;
 
+pub use crate::text::Text;
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
-pub use text::Text;
-pub(crate) use text::{again, beside_moved_up, numbered};
 
 use narrows_machine::Machine;
 

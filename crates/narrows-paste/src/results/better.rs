@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::wrapped::Whole;
 use super::{Imported, Measured, Side, Tool};
+use crate::text::wrap::Whole;
 
 /// What both readings found of one tool in lines that overlap.
 struct Place {

@@ -1,5 +1,7 @@
 //! The command that made a result, where it stands in the text.
 
+use crate::text::wrap::{USUAL, had_no_room};
+
 /// The commands of a tool that were seen since it last reported. A pasted command may be broken over lines with a
 /// backslash, or by mail.
 #[derive(Debug, Clone, Default)]
@@ -39,9 +41,7 @@ impl Commands {
         let is_option = last.is_some_and(|word| {
             word.len() == 2 && word.starts_with('-') && word.ends_with(char::is_alphabetic)
         });
-        let word = line.split_whitespace().next();
-        is_option
-            && word.is_some_and(|word| !word.starts_with('-') && self.end.1 + 1 + word.len() > NARROWEST)
+        is_option && !line.is_empty() && !line.starts_with('-') && had_no_room(self.end.1, line, USUAL)
     }
 
     /// Whether a line below a call of dd begins with an operand of dd, which no line of its output does: it was broken,
@@ -91,19 +91,15 @@ impl Commands {
     }
 }
 
-/// Mail programs break lines at 72 characters and more; quoted lines are shorter.
-const NARROWEST: usize = 66;
-
 /// Whether a line goes on with a command that a mail program broke: it begins with an option, or with what only a
 /// command has where the line above had no room for it.
 fn goes_on(above: usize, line: &str) -> bool {
     let word = line.split_whitespace().next().unwrap_or_default();
     let is_option =
         word.starts_with('-') && word.trim_start_matches('-').starts_with(|c: char| c.is_ascii_alphabetic());
-    let had_no_room = above + 1 + word.len() > NARROWEST;
     let is_shell = word.starts_with(['|', ';', '&', '>']) || word.starts_with("2>") || word.contains('=');
     let has_options = line.contains(" --") && !line.contains(':');
-    is_option || had_no_room && (is_shell || has_options)
+    is_option || (is_shell || has_options) && had_no_room(above, line, USUAL)
 }
 
 /// The part of a command line that is one call: up to what ends a command in a shell.

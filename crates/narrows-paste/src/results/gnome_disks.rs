@@ -123,7 +123,7 @@ mod tests {
     use crate::capture::Text;
     use proptest::prelude::*;
 
-    const FILE: &[u8] = include_bytes!("../capture/text/three-samples.gnome-disks-benchmark");
+    const FILE: &[u8] = include_bytes!("../text/three-samples.gnome-disks-benchmark");
 
     #[test]
     fn a_file_of_glib_is_read_through_its_text() {

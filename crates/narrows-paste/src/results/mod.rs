@@ -45,7 +45,6 @@ mod nvbandwidth;
 mod own;
 mod page;
 mod pg_test_fsync;
-mod prefix;
 mod pveperf;
 mod rados;
 mod remarks;
@@ -57,11 +56,13 @@ mod types;
 mod unread;
 mod vdbench;
 mod winsat;
-mod wrapped;
 mod yabs;
 mod zpool;
 
 use std::borrow::Cow;
+
+use crate::text::wrap::Whole;
+use crate::text::{bare, levels};
 
 pub use fio::client as fio_client;
 pub use ior::is_reordered;
@@ -143,11 +144,11 @@ pub fn understood() -> String {
 
 /// The results in a text, in the order of the lines where they begin.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
-    let bodies = prefix::levels(page.body);
+    let bodies = levels(page.body);
     // Where each line of a log begins with a stamp, it is known which lines were broken.
-    let log = bodies.iter().find_map(|body| wrapped::Whole::of_log(body));
+    let log = bodies.iter().find_map(|body| Whole::of_log(body));
     let found = match log {
-        Some(log) => log.placed(read_each(page.name, &prefix::levels(&log.body))),
+        Some(log) => placed(&log, read_each(page.name, &levels(&log.body))),
         None => read_each(page.name, &bodies),
     };
     let mut found = join(found);
@@ -161,13 +162,24 @@ pub fn read(page: &Page<'_>) -> Vec<Imported> {
 fn read_each(name: &str, bodies: &[Cow<'_, str>]) -> Vec<Imported> {
     let mut found = bodies.last().map(|body| parse(&Page { name, body })).unwrap_or_default();
     let mut seen: Vec<String> = Vec::new();
-    for whole in bodies.iter().flat_map(|body| wrapped::Whole::all(body)) {
-        let body = prefix::strip(&whole.body);
+    for whole in bodies.iter().flat_map(|body| Whole::all(body)) {
+        let body = bare(&whole.body);
         if !seen.iter().any(|one| *one == *body) {
-            let placed = whole.placed(parse(&Page { name, body: &body }));
+            let placed = placed(&whole, parse(&Page { name, body: &body }));
             better::take_better(&mut found, &whole, placed);
             seen.push(body.into_owned());
         }
+    }
+    found
+}
+
+/// Results of lines that were put together, with the line numbers of the original.
+fn placed(whole: &Whole, mut found: Vec<Imported>) -> Vec<Imported> {
+    let place = |line: &mut usize| *line = whole.place(*line);
+    for result in &mut found {
+        place(&mut result.line);
+        result.unread.iter_mut().for_each(place);
+        result.measurements.iter_mut().for_each(|one| place(&mut one.line));
     }
     found
 }

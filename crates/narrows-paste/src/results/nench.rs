@@ -4,6 +4,7 @@ use super::bench_sh::work;
 use super::ioping::{requests, spread_of};
 use super::number::{Base, rate};
 use super::{Imported, Measured, Op, Page, Side, Tool, Work};
+use crate::text::behind_marks;
 use narrows_base::units::Bytes;
 use narrows_base::workload::Pattern;
 
@@ -39,7 +40,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             seen.push(head);
         } else if let Some(result) = found.last_mut() {
             // Mail may have broken the longest line of all.
-            let rest = line.trim_start_matches(['#', '>', '*', '|', '%', '/', ' ']);
+            let rest = behind_marks(line);
             let whole = broken.take().map(|begun| format!("{begun} {rest}"));
             let line = whole.as_deref().unwrap_or(line);
             if whole.is_none() && line.starts_with("generated ") && !line.ends_with("B/s") {

@@ -1,6 +1,6 @@
 //! A text as the parsers see it.
 
-use crate::capture::numbered;
+use crate::text::{is_in, numbered};
 
 /// A text with its name, already cleaned of quoting and of what terminals obey.
 #[derive(Debug, Clone, Copy)]
@@ -21,9 +21,4 @@ impl<'a> Page<'a> {
     pub fn has(&self, marks: &[&str]) -> bool {
         is_in(marks, self.body)
     }
-}
-
-/// Whether one of the words stands in a text, which may be long.
-pub(super) fn is_in(words: &[&str], text: &str) -> bool {
-    words.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
 }

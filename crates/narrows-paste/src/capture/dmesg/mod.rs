@@ -9,24 +9,24 @@ mod driver;
 mod fc;
 mod link;
 mod md;
+mod message;
 mod mmc;
 mod nic;
 mod nvme;
 mod pci;
 mod port;
 mod scsi;
-mod stamp;
 mod system;
 mod usb;
 
 use std::collections::BTreeMap;
 
 use super::{Gap, Lacks, Part, Rank, Text};
+use message::Line;
 use narrows_machine::Machine;
 use narrows_machine::block::MdArray;
 use narrows_machine::log::{EventLog, LogEvent, LogKind};
 use narrows_machine::pci::PciAddress;
-use stamp::Line;
 
 /// What one boot said.
 #[derive(Default)]
@@ -136,7 +136,7 @@ pub fn read(text: &Text) -> Part {
     let mut boot = Boot::default();
     let mut before: Option<Boot> = None;
     let mut functions = pci::Identities::default();
-    stamp::for_each(text, |line| {
+    message::for_each(text, |line| {
         if system::is_boot(line.message) && boot.is_known {
             functions.remember(&boot.machine.pci);
             let last = std::mem::take(&mut boot);

@@ -7,7 +7,7 @@ use flate2::read::MultiGzDecoder;
 use lzma_rust2::XzReader;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
-use crate::capture::text::is_binary;
+use crate::text::is_binary;
 
 /// The most memory that a compressed file may ask for, in bytes: `xz -9` needs 65 MiB to unpack (xz(1)), zstd's long
 /// mode more only when it was asked for.

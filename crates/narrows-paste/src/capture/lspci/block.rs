@@ -5,6 +5,7 @@
 
 use super::line::{self, Place};
 use crate::capture::Text;
+use crate::text::wrap::{USUAL, had_no_room};
 
 /// Lines of names that are kept. `Link` and `Device` are those of `lspci` before version 3.
 const KEYS: &[&str] = &[
@@ -72,8 +73,6 @@ const LONGEST_RECORD: usize = 1200;
 const LONGEST_CLASS: usize = 60;
 /// Extended config space.
 const MOST_BYTES: usize = 4096;
-/// Mail programs break lines at 72 to 80 columns; a line is taken for broken when the next word would have passed this.
-const BROKEN_AT: usize = 66;
 
 /// One named line with what goes on with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -247,8 +246,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         let Some(block) = &mut self.block else { return };
         match (self.open, &mut block.head) {
             (Open::Head(length), Head::Words(words)) => {
-                let word = line.split(' ').next().unwrap_or_default();
-                let is_broken = length + 1 + word.len() > BROKEN_AT || line.starts_with("(prog-if");
+                let is_broken = had_no_room(length, line, USUAL) || line.starts_with("(prog-if");
                 self.open = if is_broken { Open::Head(line.len()) } else { Open::Nothing };
                 if is_broken && words.len() < LONGEST_RECORD {
                     append(words, line);

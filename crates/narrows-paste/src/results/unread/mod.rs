@@ -9,6 +9,7 @@ mod words;
 use self::known::Known;
 use self::words::Vocabulary;
 use super::{Imported, Page, Tool};
+use crate::text;
 
 /// Lines of one tool that were recognised and not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +54,7 @@ pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
 }
 
 fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
-    let body = super::prefix::strip(page.body);
+    let body = text::bare(page.body);
     let words = Vocabulary::of(&body);
     let known = Known::of(found);
     let lines: Vec<&str> = body.lines().collect();
@@ -99,7 +100,7 @@ fn put_together(lines: &[&str], at: usize, words: &Vocabulary) -> Option<(usize,
     let first = lines.get(at).filter(|line| line.trim().len() >= SHORTEST && !is_own(line))?;
     let mut whole = (*first).to_owned();
     for (pieces, next) in (2..=3).zip(lines.get(at + 1..)?) {
-        let rest = bare(next);
+        let rest = text::behind_marks(next);
         if rest.is_empty() || is_own(next) {
             return None;
         }
@@ -110,11 +111,6 @@ fn put_together(lines: &[&str], at: usize, words: &Vocabulary) -> Option<(usize,
         }
     }
     None
-}
-
-/// A line without the marks of quotations and comments that stand before it.
-fn bare(line: &str) -> &str {
-    line.trim_start_matches(['#', '>', '*', '|', '%', '/', ' ', '\t'])
 }
 
 /// Adds to the last result of each tool, or the last of all, what was not read beside it.

@@ -1,7 +1,7 @@
 //! The words by which lines of tools are known.
 
 use crate::results::Tool;
-use crate::results::page::is_in;
+use crate::text::{behind_marks, is_in};
 
 /// Words of a line that no prose has: one of each group must stand in it.
 type Words = &'static [&'static [&'static str]];
@@ -95,7 +95,7 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     pub(super) fn of(body: &str) -> Self {
         // A line may be broken at a blank of its words.
-        let flat: String = body.lines().flat_map(|line| [" ", super::bare(line)]).collect();
+        let flat: String = body.lines().flat_map(|line| [" ", behind_marks(line)]).collect();
         let is_there = |any: &[&str]| is_in(any, body) || is_in(any, &flat);
         let possible = |all: &[(Tool, Words)]| -> Vec<(Tool, Words)> {
             all.iter().filter(|(_, words)| words.iter().all(|any| is_there(any))).copied().collect()

@@ -1,13 +1,16 @@
 //! What programs and people put before each line: the number of `cat -n`, `grep -n` and editors, the file name of `grep`
-//! over several files, the `#` of a comment.
+//! over several files, the `#` of a comment; and before lines of results the stamps of a log, or the name of the host that
+//! a line is from.
 //!
 //! Only what a whole run of lines has is taken away. Tables count their rows, too: there digits follow the count.
 
 use std::borrow::Cow;
 
+use super::stamp::{self, behind, shape};
+
 /// What stands before a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Before<'l> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Before<'l> {
     /// A count and a tab, or a bar.
     Counted(u64),
     /// A count and blanks.
@@ -20,95 +23,160 @@ enum Before<'l> {
     Name(&'l str),
     /// The name of a file and a count, each with a colon, as `grep -Hn` prints them.
     Listed(&'l str, u64),
-    /// The mark of a comment.
+    /// The mark of a comment before words.
     Comment,
+    /// The mark of a comment or a quotation, whatever follows.
+    Mark(&'static str),
+    /// The name of a host and a colon.
+    Host(&'l str),
+    /// The seconds since the machine began, in brackets.
+    Uptime,
+    /// The shape of what stands up to a time of day, and of that.
+    Time(String),
 }
+
+/// What stands before a line, and what follows.
+type Split = for<'l> fn(&'l str) -> Option<(Before<'l>, &'l str)>;
+
+/// What may stand before lines of every output; in a run of lines the first counts that all of them have.
+const OF_ALL: &[Split] = &[listed, before];
+
+/// What may stand before lines of results, which do not begin so themselves.
+pub(super) const OF_RESULTS: &[Split] = &[of_results];
+
+/// Fewer lines of results than this may begin alike by chance.
+pub(super) const FEWEST: usize = 4;
+
+/// How far a line is looked at, in bytes: longer stamps there are none.
+const FAR: usize = 120;
 
 /// Takes it away, of as many levels as `grep -Hn` has.
 pub(super) fn strip(lines: &mut [Cow<'_, str>]) {
     const DEEPEST: usize = 3;
     for _ in 0..DEEPEST {
-        if !once(lines) {
+        let cuts = cuts(lines, OF_ALL);
+        if cuts.iter().all(|cut| *cut == 0) {
             return;
+        }
+        for (line, cut) in lines.iter_mut().zip(cuts).filter(|(_, cut)| *cut > 0) {
+            *line = Cow::Owned(line.get(cut..).unwrap_or_default().to_owned());
         }
     }
 }
 
-fn once(lines: &mut [Cow<'_, str>]) -> bool {
+/// For each line how many bytes of it to take away.
+pub(super) fn cuts(lines: &[Cow<'_, str>], splits: &[Split]) -> Vec<usize> {
     let mut cuts = vec![0; lines.len()];
     let mut at = 0;
     while at < lines.len() {
         let left = lines.get(at..).unwrap_or_default();
-        let listed = Some(run(left, listed)).filter(|run| is_added(run, lines.len()));
-        let run = listed.unwrap_or_else(|| run(left, before));
-        if is_added(&run, lines.len()) {
-            let blank = usize::from(is_apart(&run));
-            for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(&run) {
-                *cut = line.len() - rest.len() + blank.min(rest.len());
-            }
+        let mut runs = splits.iter().map(|split| run(left, *split));
+        let mut longest = 1;
+        let added = runs.find(|run| {
+            longest = run.len().max(1);
+            is_added(run, lines.len())
+        });
+        let blank = usize::from(added.as_ref().is_some_and(|run| is_apart(run)));
+        for (cut, (_, line, rest)) in cuts.iter_mut().skip(at).zip(added.iter().flatten()) {
+            *cut = line.len() - rest.len() + blank.min(rest.len());
         }
-        at += run.len().max(1);
+        at += longest;
     }
-    let has_any = cuts.iter().any(|cut| *cut > 0);
-    for (line, cut) in lines.iter_mut().zip(cuts).filter(|(_, cut)| *cut > 0) {
-        *line = Cow::Owned(line.get(cut..).unwrap_or_default().to_owned());
-    }
-    has_any
+    cuts
 }
 
 type Row<'l> = (Before<'l>, &'l str, &'l str);
-
-/// What stands before a line, and what follows.
-type Split = fn(&str) -> Option<(Before<'_>, &str)>;
 
 /// The lines from the first on that begin alike.
 fn run<'l>(lines: &'l [Cow<'_, str>], split: Split) -> Vec<Row<'l>> {
     let mut rows: Vec<Row<'l>> = Vec::new();
     for line in lines {
         // Where a mail program's encoding broke a line, an empty one was put behind it.
-        if let Some((last, _, _)) = rows.last().filter(|_| line.is_empty()) {
-            rows.push((*last, line, line));
+        if let Some((last, _, _)) = rows.last().filter(|_| line.trim().is_empty()) {
+            rows.push((last.clone(), line, line));
             continue;
         }
         let Some((before, rest)) = split(line) else { break };
-        if rows.last().is_some_and(|(last, _, _)| !goes_on(*last, before)) {
+        if rows.last().is_some_and(|(last, _, _)| !goes_on(last, &before)) {
             break;
         }
         rows.push((before, line, rest));
     }
+    if let Some((Before::Time(time), ..)) = rows.first() {
+        let stamp = common_stamp(time, &rows);
+        for (_, line, rest) in &mut rows {
+            *rest = stamp.as_ref().and_then(|stamp| behind(line, stamp)).unwrap_or(line);
+        }
+    }
     rows
 }
 
-fn goes_on(last: Before<'_>, next: Before<'_>) -> bool {
+fn goes_on(last: &Before<'_>, next: &Before<'_>) -> bool {
     match (last, next) {
         // An empty line has its count and nothing behind it.
         (Before::Counted(a) | Before::Set(a), Before::Counted(b) | Before::Set(b)) => {
-            a.checked_add(1) == Some(b)
+            a.checked_add(1) == Some(*b)
         }
         (Before::Found(a) | Before::Around(a), Before::Found(b) | Before::Around(b)) => a < b,
-        (Before::Name(a), Before::Name(b)) => a == b,
         (Before::Listed(name, a), Before::Listed(other, b)) => name == other && a < b,
-        (Before::Comment, Before::Comment) => true,
-        _ => false,
+        (last, next) => last == next,
     }
+}
+
+/// The mark of a comment or a quotation at the beginning of a line, and what follows.
+fn marked(line: &str) -> Option<(&'static str, &str)> {
+    /// Those that may stand close to the text, and those that may not.
+    const CLOSE: [&str; 3] = ["#", "//", ">"];
+    const APART: [&str; 3] = ["%", "*", "|"];
+    let close = CLOSE.into_iter().find_map(|mark| Some((mark, line.strip_prefix(mark)?)));
+    let apart = || APART.into_iter().find_map(|mark| Some((mark, line.strip_prefix(mark)?)));
+    close.or_else(|| apart().filter(|(_, rest)| rest.is_empty() || rest.starts_with(char::is_whitespace)))
+}
+
+/// What follows all marks of comments and quotations that stand before a line.
+pub(crate) fn behind_marks(line: &str) -> &str {
+    line.trim_start_matches(['#', '>', '*', '|', '%', '/', ' ', '\t'])
 }
 
 fn before(line: &str) -> Option<(Before<'_>, &str)> {
     let bare = line.trim_start_matches(' ');
-    // `//`, the mark of a list, and that of a line that a patch adds; a tree of `lspci -t` has a dash behind it.
-    let marked = bare.strip_prefix("//").or_else(|| bare.strip_prefix("* "));
-    let marked = marked.or_else(|| bare.strip_prefix('+').filter(|rest| !rest.starts_with(['-', '+'])));
-    if let Some(rest) = marked {
-        return Some((Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
-    }
-    if let Some(rest) = bare.strip_prefix('#') {
+    let comment = match marked(bare) {
         // The lines of JSON that begin at the margin are brackets, and strings where a mail program broke them.
-        let is_apart = rest.is_empty() || rest.starts_with([' ', '\t', '{', '}', '[', ']', '"']);
-        return is_apart.then(|| (Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
+        Some(("#", rest)) if rest.starts_with(|c: char| !" \t{}[]\"".contains(c)) => return None,
+        Some(("#" | "//", rest)) => Some(rest),
+        Some(("*", rest)) if rest.starts_with(' ') => Some(rest),
+        // That of a line that a patch adds; a tree of `lspci -t` has a dash behind it.
+        _ => bare.strip_prefix('+').filter(|rest| !rest.starts_with(['-', '+'])),
+    };
+    if let Some(rest) = comment {
+        return Some((Before::Comment, rest.strip_prefix(' ').unwrap_or(rest)));
     }
     // What was counted may have been set off by a tab; a table that begins with one counts its own rows.
     let set_off = || counted(line.trim_start()).filter(|(before, _)| matches!(before, Before::Counted(_)));
     counted(bare).or_else(set_off).or_else(|| named(line))
+}
+
+/// What stands before a line of a result. Behind a time it is not told where it ends until others are seen.
+pub(super) fn of_results(line: &str) -> Option<(Before<'_>, &str)> {
+    let bare = line.trim_start();
+    if let Some((mark, rest)) = marked(bare) {
+        return Some((Before::Mark(mark), rest));
+    }
+    if let Some(rest) = stamp::behind_uptime(bare) {
+        return Some((Before::Uptime, rest));
+    }
+    let head = head(bare, FAR);
+    let host = head.split_once(':').filter(|(word, rest)| {
+        stamp::is_host(word)
+            && word.contains(|c: char| c.is_ascii_digit() || c == '-')
+            && (rest.is_empty() || rest.starts_with(char::is_whitespace))
+    });
+    if let Some((word, _)) = host {
+        return Some((Before::Host(word), bare.get(word.len() + 1..)?));
+    }
+    let shape = Some(head).filter(|head| stamp::has_clock(head)).map(shape)?;
+    let end = shape.find("0:0:0")? + 5;
+    Some((Before::Time(shape.get(..end)?.to_owned()), bare))
 }
 
 fn counted(bare: &str) -> Option<(Before<'_>, &str)> {
@@ -192,6 +260,7 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
         Before::Set(_) => 8,
         Before::Found(_) | Before::Around(_) | Before::Name(_) | Before::Listed(..) => 3,
         Before::Comment => 5,
+        Before::Mark(_) | Before::Host(_) | Before::Uptime | Before::Time(_) => FEWEST,
     };
     let fits = match first {
         Before::Name(_) => are(|rest| !rest.starts_with(' ')),
@@ -208,8 +277,13 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
         Before::Counted(_) | Before::Set(_) | Before::Comment => {
             is_listing || is_whole || are(|rest| has_word(rest) && !begins_with_digit(rest))
         }
+        Before::Mark(mark) => !is_own(mark, run),
+        Before::Host(_) | Before::Uptime | Before::Time(_) => true,
     };
-    all >= least && fits
+    // Of a result the lines that have nothing behind it count, too.
+    let is_of_result = matches!(first, Before::Mark(_) | Before::Host(_) | Before::Uptime | Before::Time(_));
+    let filled = run.iter().filter(|(_, line, _)| !line.trim().is_empty()).count();
+    (if is_of_result { filled } else { all }) >= least && fits
 }
 
 /// Whether each count and colon has a blank behind it (`1: 01:00.0 …`), and what follows is no count of a tool's own: most
@@ -251,6 +325,54 @@ fn has_word(rest: &str) -> bool {
         letters = if c.is_alphabetic() { letters + 1 } else { 0 };
         letters >= 3
     })
+}
+
+/// Whether a tool printed a mark itself: a frame has it at both ends, and fio a bar before percentiles. What was quoted may have
+/// been quoted again.
+fn is_own(mark: &str, run: &[Row<'_>]) -> bool {
+    const PERCENTILE: &str = "th=[";
+    let filled = || run.iter().filter(|(_, _, rest)| !rest.trim().is_empty());
+    let is_framed =
+        2 * filled().filter(|(_, line, _)| line.trim_end().ends_with(mark)).count() >= filled().count();
+    let is_before_marks = || filled().all(|(_, _, rest)| marked(rest.trim_start()).is_some());
+    is_framed && !is_before_marks() || mark == "|" && run.iter().any(|(_, line, _)| line.contains(PERCENTILE))
+}
+
+/// The beginning of a text, of at most so many bytes.
+fn head(text: &str, most: usize) -> &str {
+    (0..=most.min(text.len())).rev().find_map(|end| text.get(..end)).unwrap_or_default()
+}
+
+/// The shape of what all lines of a log begin with: up to a colon, bar or bracket behind the time. Where none stands there
+/// the time is a column of a table.
+fn common_stamp(time: &str, run: &[Row<'_>]) -> Option<String> {
+    /// What IO500 begins each line of a summary with looks like a part of a stamp.
+    const OWN: &str = "[RESULT";
+    let mut shapes =
+        run.iter().filter(|(_, line, _)| !line.trim().is_empty()).map(|(_, _, rest)| shape(head(rest, FAR)));
+    let mut common = shapes.next()?;
+    for shape in shapes {
+        let same = common.char_indices().zip(shape.chars()).find(|((_, a), b)| a != b);
+        let end = same.map_or(common.len().min(shape.len()), |((at, _), _)| at);
+        common.truncate(head(&common, end).len());
+    }
+    common.truncate(common.find(OWN).unwrap_or(common.len()));
+    let behind = common.get(time.len()..)?;
+    let is_end =
+        |at: usize| behind.get(at + 1..).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
+    let end = behind.rmatch_indices([':', '|', ']']).map(|(at, _)| at).find(|at| is_end(*at));
+    let length = match end {
+        Some(end) => end + 1,
+        // A date and a time together are no column of a tool's table.
+        None => fraction_and_zone(behind).filter(|_| time.contains("0-0-0"))?,
+    };
+    common.get(..time.len() + length).map(str::to_owned)
+}
+
+/// How long the shape of `.123456Z` or `,123+01:00` behind a time is, where a blank follows.
+fn fraction_and_zone(behind: &str) -> Option<usize> {
+    let end = behind.find(' ').unwrap_or(behind.len());
+    behind.get(..end)?.bytes().all(|byte| b"0.,:+-Z".contains(&byte)).then_some(end)
 }
 
 fn begins_with_digit(rest: &str) -> bool {
@@ -346,6 +468,46 @@ mod tests {
             }),
         ] {
             assert_eq!(stripped(&text), text);
+        }
+    }
+
+    fn cut(body: &str) -> Vec<&str> {
+        let lines: Vec<Cow<'_, str>> = body.lines().map(Cow::Borrowed).collect();
+        body.lines().zip(cuts(&lines, OF_RESULTS)).map(|(line, cut)| &line[cut..]).collect()
+    }
+
+    #[test]
+    fn blocks_of_comments_logs_and_hosts_are_bare() {
+        assert_eq!(cut("x\n# a\n#  b\n#\n# c\ny"), ["x", " a", "  b", "", " c", "y"]);
+        assert_eq!(
+            cut("| > |a|\n| > |b|\n| >\n| > |c|\n| > |d|"),
+            [" > |a|", " > |b|", " >", " > |c|", " > |d|"]
+        );
+        let log = "09:00:01 DEBUG| [out] a\n09:00:02 DEBUG| [out] b: 1\n\n10:00:02 DEBUG| [out] {\n10:00:02 DEBUG| [out] 5\n";
+        assert_eq!(cut(log), [" a", " b: 1", "", " {", " 5"]);
+        assert_eq!(cut(&"node-17: 5 MB\n".repeat(4)), [" 5 MB"; 4]);
+        assert_eq!(cut("#a\n#  b\n#\n#\tc\n#d"), ["a", "  b", "", "\tc", "d"]);
+        assert_eq!(cut("//a\n//b\n//  c *\n//d"), ["a", "b", "  c *", "d"]);
+        assert_eq!(
+            cut("[   9.123456] a\n[  10.000001] b\n[  11.5555]\n[ 99.123]  c"),
+            [" a", " b", "", "  c"]
+        );
+        let dated = "2021-11-23T09:00:00.5Z a\n2021-11-23T09:00:01.123Z  2\n2021-11-23T09:00:01.123Z\n2021-11-23T09:00:01.123Z c";
+        assert_eq!(cut(dated), [" a", "  2", "", " c"]);
+    }
+
+    #[test]
+    fn tables_with_times_disks_and_short_comments_stay() {
+        for body in [
+            "13:45:01.000 1 100.0\n13:45:02.000 2 100.0\n13:45:03.000 3 100.1\n13:45:04.000 4 9\n",
+            "  nvme0n1: ios=1\n  nvme1n1: ios=1\n  nvme2n1: ios=1\n  nvme3n1: ios=1\n",
+            "| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |\n",
+            "     |  1.00th=[    2],  5.00th=[    2],\n     | 30.00th=[    4]\n     | 80.00th=[   15]\n     | 99.95th=[  100]\n",
+            "# ## ## #\n#  Bench #\n# v2020 #\n# ## ## #\n",
+            "# one\n# two\ntext\n# three\n# four\n",
+            "PCIE (0000:04:00.0) core 0: 1\nPCIE (0000:41:00.0) core 0: 2\nPCIE (0000:42:00.0) core 0: 3\nPCIE (0000:86:00.0) core 0: 4\n",
+        ] {
+            assert_eq!(cut(body), body.lines().collect::<Vec<_>>());
         }
     }
 }

@@ -10,17 +10,22 @@ mod decode;
 mod gvariant;
 mod journal;
 mod markup;
+mod prefix;
 mod printable;
 mod quote;
+pub(crate) mod stamp;
 mod terminal;
+pub(crate) mod wrap;
 
-pub(super) use decode::is_binary;
+pub(crate) use before::behind_marks;
+pub(crate) use decode::is_binary;
+pub(crate) use prefix::{bare, levels};
 
 use std::borrow::Cow;
 
 /// Stands for a line that was moved up to the one above. Who does not know it takes it for an empty one, JSON too; as an
 /// empty one it would end the block that it stands in.
-pub(crate) const MOVED_UP: &str = "\t \t \t";
+const MOVED_UP: &str = "\t \t \t";
 
 /// A text with a name, its line ends unified and its quoting taken away.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,15 +75,13 @@ pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
 }
 
-/// Takes away once more what mail and forums put around lines, where that stood behind something else that is gone now.
-/// There are as many lines as before.
-pub(crate) fn again(body: &str) -> String {
-    let mut lines: Vec<Cow<'_, str>> = body.lines().map(Cow::Borrowed).collect();
-    quote::strip(&mut lines);
-    markup::strip_fences(&mut lines);
-    before::strip(&mut lines);
-    markup::strip_fences(&mut lines);
-    joined(&lines, body.len())
+/// Takes away what mail, forums and people put around and before lines.
+fn unmarked(lines: &mut [Cow<'_, str>]) {
+    quote::strip(lines);
+    // A fence may stand on the line that it opens, before what stands before that.
+    markup::strip_fences(lines);
+    before::strip(lines);
+    markup::strip_fences(lines);
 }
 
 fn joined(lines: &[Cow<'_, str>], length: usize) -> String {
@@ -91,7 +94,7 @@ fn joined(lines: &[Cow<'_, str>], length: usize) -> String {
 }
 
 /// What `change` makes of a text, of which it changes each line alone or takes it for empty. It sees no [`MOVED_UP`].
-pub(crate) fn beside_moved_up(body: &str, change: impl FnOnce(&str) -> String) -> String {
+fn beside_moved_up(body: &str, change: impl FnOnce(&str) -> String) -> String {
     if !body.contains(MOVED_UP) {
         return change(body);
     }
@@ -114,14 +117,15 @@ fn peeled(text: &str) -> String {
     if !text.contains("<topology") {
         markup::strip_html(&mut lines);
     }
-    quote::strip(&mut lines);
-    // A fence may stand on the line that it opens, before what stands before that.
-    markup::strip_fences(&mut lines);
-    before::strip(&mut lines);
-    markup::strip_fences(&mut lines);
+    unmarked(&mut lines);
     markup::strip_indent(&mut lines);
     journal::messages(&mut lines);
     joined(&lines, text.len())
+}
+
+/// Whether one of the words stands in a text, which may be long.
+pub(crate) fn is_in(words: &[&str], text: &str) -> bool {
+    words.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())
 }
 
 /// The lines of a text. A text without any line feed was made on a system that ends lines with a carriage return.

@@ -1,17 +1,16 @@
-//! Outputs that a mail program broke at one width, put together again.
+//! Lines that a mail program or a terminal broke.
 //!
-//! Where a line ends because the next word had no room and where because the tool ended it cannot always be told. So both
-//! readings are made, and at each place the one that says more is kept ([`super::better`]).
+//! Where a line ends because the next word had no room and where because the tool ended it cannot always be told. So of
+//! results both readings are made, and at each place the one that says more is kept.
 
-use super::Imported;
-use super::prefix::{is_alike, stamped};
-use crate::capture::numbered;
+use super::before::{self, Before, behind_marks};
+use super::{Text, numbered};
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
 const NARROWEST: usize = 40;
 
-/// Lines that a mail program broke, and that were quoted once or twice, are this long at the longest.
-const USUAL: usize = 66;
+/// Mail programs break lines at 72 characters and more; those that were quoted once or twice are this long at the longest.
+pub(crate) const USUAL: usize = 66;
 
 /// Longer lines than this are in no text that was broken.
 const WIDEST: usize = 100;
@@ -25,19 +24,65 @@ const MOST_PIECES: usize = 3;
 /// No line of a tool is longer, so that a hostile text costs no more than its length.
 const LONGEST: usize = 2000;
 
+/// So many kinds of stamps are told apart in one text.
+const KINDS: usize = 16;
+
+/// The width at which a terminal broke lines wherever they were: none is longer, and several are just as long.
+pub(crate) fn terminal_width(text: &Text) -> Option<usize> {
+    /// No terminal is narrower, and fewer lines are as long as the longest by chance.
+    const LEAST: usize = 60;
+    const FEWEST: usize = 3;
+    let widths = || text.lines().map(|(_, line)| line.chars().count());
+    let widest = widths().max().filter(|widest| *widest >= LEAST)?;
+    (widths().filter(|width| *width == widest).count() >= FEWEST).then_some(widest)
+}
+
+/// Whether the first word of `next` had no room in a line above it that is so long.
+pub(crate) fn had_no_room(above: usize, next: &str, width: usize) -> bool {
+    let word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
+    above + 1 + word > width
+}
+
 /// A text with its lines whole again.
-pub(super) struct Whole {
-    pub(super) body: String,
+pub(crate) struct Whole {
+    pub(crate) body: String,
     /// The line of the original where each begins, from 1.
     numbers: Vec<usize>,
     /// Whether its lines are as long as mail programs leave them, and none was taken for broken that had room.
-    pub(super) is_sure: bool,
+    pub(crate) is_sure: bool,
+    /// How long what its last line was put together of is.
+    length: usize,
 }
 
 impl Whole {
+    fn new(is_sure: bool) -> Self {
+        Self { body: String::new(), numbers: Vec::new(), is_sure, length: 0 }
+    }
+
+    fn begin(&mut self, number: usize, line: &str) {
+        if number > 1 {
+            self.body.push('\n');
+        }
+        self.numbers.push(number);
+        self.body.push_str(line);
+        self.length = line.len();
+    }
+
+    fn go_on(&mut self, line: &str) {
+        self.body.push(' ');
+        self.body.push_str(line);
+        self.length += line.len();
+    }
+
+    /// Whether any of so many lines was put to another.
+    fn finished(mut self, lines: usize) -> Option<Self> {
+        self.body.push('\n');
+        (self.numbers.len() < lines).then_some(self)
+    }
+
     /// The readings of a text, if there is a width at which it may have been broken. Blanks at the place of a break are gone,
     /// so that a line of a table may be shorter than the width by some more.
-    pub(super) fn all(body: &str) -> impl Iterator<Item = Self> {
+    pub(crate) fn all(body: &str) -> impl Iterator<Item = Self> {
         /// Texts of this length are logs that were not mailed as text.
         const LARGEST: usize = 128 << 10;
         const SLACK: [usize; 3] = [0, 6, LOST];
@@ -50,46 +95,33 @@ impl Whole {
         if slack > 0 && width < USUAL {
             return None;
         }
-        let is_sure = slack == 0 && width >= USUAL;
-        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_sure };
-        let mut length = 0;
+        let mut whole = Self::new(slack == 0 && width >= USUAL);
         let (mut above, mut first) = ("", "");
         let margins = margins(&lines);
         for ((number, line), margin) in numbers.into_iter().zip(lines.iter().copied()).zip(margins) {
             // What was broken goes on at the left, and never further to the right than it began.
             let is_at_margin = indent(line) == margin && indent(line) <= indent(first);
-            let may_go_on = length > 0 && length < LONGEST && is_at_margin && !is_alike(line, first);
+            let is_new = || start(line).is_some_and(|one| start(first) == Some(one));
+            let may_go_on = (1..LONGEST).contains(&whole.length) && is_at_margin && !is_new();
             // A line that is too long was not broken: it has no blank where it could have been.
             let is_whole = above.chars().count() > width && above.trim_start().contains(' ');
-            if may_go_on && !is_whole && had_no_room(above, line, width - slack) {
-                whole.body.push(' ');
+            if may_go_on && !is_whole && is_full(above, line, width - slack) {
+                whole.go_on(line.trim_start());
             } else {
-                if number > 1 {
-                    whole.body.push('\n');
-                }
-                whole.numbers.push(number);
+                whole.begin(number, line);
                 first = line;
-                length = 0;
             }
-            whole.body.push_str(if length > 0 { line.trim_start() } else { line });
-            length += line.len();
             above = line;
         }
-        whole.body.push('\n');
-        (whole.numbers.len() < lines.len()).then_some(whole)
+        whole.finished(lines.len())
     }
 
     /// The text of a log whose lines were broken: what begins without the stamp that its lines begin with goes on with the line
     /// above. `None` if it is no log, if no line of it was broken, or if a line had room where it goes on.
-    pub(super) fn of_log(body: &str) -> Option<Self> {
+    pub(crate) fn of_log(body: &str) -> Option<Self> {
         let lines: Vec<&str> = body.lines().collect();
-        let stamped = stamped(body)?;
+        let stamped = stamped(&lines)?;
         let width = width(&lines).filter(|width| (NARROWEST..=WIDEST).contains(width))?;
-        // Blanks at the end of a line are gone where it was broken.
-        let had_no_room = |above: &str, line: &str| {
-            let word = line.split_whitespace().next().map_or(0, |word| word.chars().count());
-            above.chars().count() + 1 + word > width / 2
-        };
         let first = stamped.iter().position(|is| *is)?;
         let last = stamped.iter().rposition(|is| *is)?;
         let filled = lines.get(first..=last)?.iter().filter(|line| !line.trim().is_empty()).count();
@@ -98,67 +130,67 @@ impl Whole {
             return None;
         }
         let goes_on = last_line_goes_on(&lines, &stamped, width);
-        let mut whole = Self { body: String::with_capacity(body.len()), numbers: Vec::new(), is_sure: true };
-        let (mut above, mut length, mut is_over) = ("", 0, false);
+        let mut whole = Self::new(true);
+        let (mut above, mut is_over) = (0, false);
         for ((at, line), is_stamped) in lines.iter().enumerate().zip(stamped) {
             let is_empty = line.trim().is_empty();
             if is_empty && at > first && at < last.max(goes_on) && !is_stamped {
                 continue;
             }
             // What stands behind the end of its last line is no log.
-            let may_go_on = at > first && !is_stamped && !is_empty && length < LONGEST && !is_over;
-            if may_go_on && had_no_room(above, line) {
-                whole.body.push(' ');
-                whole.body.push_str(behind_marks(line));
-                length += line.len();
+            let may_go_on = at > first && !is_stamped && !is_empty && whole.length < LONGEST && !is_over;
+            // Blanks at the end of a line are gone where it was broken.
+            if may_go_on && had_no_room(above, line, width / 2) {
+                let bare = behind_marks(line);
+                let is_bare = bare.starts_with(char::is_alphanumeric);
+                whole.go_on(if is_bare { bare } else { line.trim_start() });
             } else if may_go_on && at < last {
                 return None;
             } else {
-                if at > 0 {
-                    whole.body.push('\n');
-                }
-                whole.numbers.push(at + 1);
-                whole.body.push_str(line);
-                length = line.len();
+                whole.begin(at + 1, line);
                 is_over = at > last;
             }
-            above = line;
+            above = line.chars().count();
         }
-        whole.body.push('\n');
-        (whole.numbers.len() < lines.len()).then_some(whole)
+        whole.finished(lines.len())
+    }
+
+    /// The line of the original where one of these lines begins.
+    pub(crate) fn place(&self, line: usize) -> usize {
+        line.checked_sub(1).and_then(|at| self.numbers.get(at)).copied().unwrap_or(line)
     }
 
     /// The last line of the original that the line which begins at `line` was put together of.
-    pub(super) fn end_of(&self, line: usize) -> usize {
+    pub(crate) fn end_of(&self, line: usize) -> usize {
         let next = self.numbers.partition_point(|begin| *begin <= line);
         self.numbers.get(next).map_or(usize::MAX, |next| next - 1)
     }
 
     /// The first line of the original that the line with `line` in it was put together of.
-    pub(super) fn begin_of(&self, line: usize) -> usize {
+    pub(crate) fn begin_of(&self, line: usize) -> usize {
         let next = self.numbers.partition_point(|begin| *begin <= line);
         next.checked_sub(1).and_then(|at| self.numbers.get(at)).copied().unwrap_or(line)
     }
-
-    /// Results of it with the line numbers of the original.
-    pub(super) fn placed(&self, mut found: Vec<Imported>) -> Vec<Imported> {
-        let place = |line: &mut usize| {
-            *line = line.checked_sub(1).and_then(|at| self.numbers.get(at)).copied().unwrap_or(*line);
-        };
-        for result in &mut found {
-            place(&mut result.line);
-            result.unread.iter_mut().for_each(place);
-            result.measurements.iter_mut().for_each(|one| place(&mut one.line));
-        }
-        found
-    }
 }
 
-/// What a line goes on with, without the marks of a quotation or a comment that stand before it: those before the stamps were
-/// taken away.
-fn behind_marks(line: &str) -> &str {
-    let bare = line.trim_start_matches(['#', '>', ' ', '\t']);
-    if bare.starts_with(|c: char| c.is_alphanumeric()) { bare } else { line.trim_start() }
+/// The stamp, host or mark that a line begins with.
+fn start(line: &str) -> Option<Before<'_>> {
+    before::of_results(line).map(|(start, _)| start)
+}
+
+/// Which lines begin with the stamp or host that most of them do; `None` where too few do to be a log.
+fn stamped(lines: &[&str]) -> Option<Vec<bool>> {
+    let starts: Vec<Option<Before<'_>>> = lines.iter().map(|line| start(line)).collect();
+    let mut counts: Vec<(&Before<'_>, usize)> = Vec::new();
+    for start in starts.iter().flatten().filter(|start| !matches!(start, Before::Mark(_))) {
+        if let Some((_, count)) = counts.iter_mut().find(|(one, _)| *one == start) {
+            *count += 1;
+        } else if counts.len() < KINDS {
+            counts.push((start, 1));
+        }
+    }
+    let (most, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    (count >= before::FEWEST).then(|| starts.iter().map(|start| start.as_ref() == Some(most)).collect())
 }
 
 /// The place of what the last line of a log goes on with behind the empty lines that a mail program's encoding left, as it
@@ -171,9 +203,8 @@ fn last_line_goes_on(lines: &[&str], stamped: &[bool], width: usize) -> usize {
     let (Some(first), Some(last)) = (ends().next(), ends().next_back()) else { return 0 };
     let Some(rest) = (last + 1..lines.len()).find(|at| !is_empty(*at)) else { return 0 };
     let has_left = (first..last).any(is_left);
-    let had_no_room =
-        |above: &&str| had_no_room(above, lines.get(rest).unwrap_or(&""), width.saturating_sub(LOST));
-    if has_left && lines.get(last).is_some_and(had_no_room) { rest } else { 0 }
+    let is_full = |above: &&str| is_full(above, lines.get(rest).unwrap_or(&""), width.saturating_sub(LOST));
+    if has_left && lines.get(last).is_some_and(is_full) { rest } else { 0 }
 }
 
 /// The width of the widest line that could have been broken: no mail program breaks one within its first word.
@@ -203,12 +234,9 @@ fn margins(lines: &[&str]) -> Vec<usize> {
         .collect()
 }
 
-/// Whether the first word of `next` had no room in the line above it.
-fn had_no_room(above: &str, next: &str, width: usize) -> bool {
-    let word = next.split_whitespace().next().map_or(0, |word| word.chars().count());
-    // Rulers are not broken and not gone on with.
-    let has_words = above.contains(char::is_alphanumeric);
-    has_words && above.chars().count() + 1 + word > width
+/// Whether the first word of `next` had no room in the line above it. Rulers are not broken and not gone on with.
+fn is_full(above: &str, next: &str, width: usize) -> bool {
+    above.contains(char::is_alphanumeric) && had_no_room(above.chars().count(), next, width)
 }
 
 #[cfg(test)]

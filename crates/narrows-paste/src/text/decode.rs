@@ -29,7 +29,7 @@ fn decode_utf16(bytes: &[u8], number: fn([u8; 2]) -> u16) -> String {
 }
 
 /// Whether bytes are those of no text: a zero among the first of them, unless it is half of a UTF-16 character.
-pub(in crate::capture) fn is_binary(bytes: &[u8]) -> bool {
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     let sample = bytes.get(..SAMPLE).unwrap_or(bytes);
     encoding(bytes).0 == Encoding::Utf8 && sample.contains(&0)
 }

@@ -1,88 +1,12 @@
-//! Lines of a log: what stands before a message, and messages that mail has broken.
+//! What logs put before a line: stamps of time, levels, hosts, the kernel's name.
 
-use std::borrow::Cow;
-
-use crate::capture::Text;
-use narrows_base::fact::{Fact, Source};
-
-/// Mail breaks at 72 columns; no message of interest fills more than this many further lines.
-const MOST_CONTINUATIONS: usize = 4;
 /// `[seconds]`, `[caller]`, `<level>`, facility, date, host: no log has more in front of a message.
 const MOST_PREFIXES: usize = 6;
 /// How far into a line `kernel:` may stand behind a date and a host name.
 const DEEPEST_TAG: usize = 120;
 
-/// One message of the log.
-pub(super) struct Line<'a> {
-    /// The message, whole, without what stands before it.
-    pub(super) message: &'a str,
-    text: &'a Text,
-    number: usize,
-}
-
-impl Line<'_> {
-    /// The place of the message.
-    pub(super) fn source(&self) -> Source {
-        Source::new(self.text.source(self.number))
-    }
-
-    /// A fact that this message states.
-    pub(super) fn known<T>(&self, value: T) -> Fact<T> {
-        Fact::known(value, self.text.source(self.number))
-    }
-}
-
-/// Calls `take` with every message, broken ones joined.
-pub(super) fn for_each(text: &Text, mut take: impl FnMut(&Line<'_>)) {
-    let mut open: Option<(usize, Cow<'_, str>, usize)> = None;
-    let mut close = |open: Option<(usize, Cow<'_, str>, usize)>| {
-        if let Some((number, message, _)) = open {
-            take(&Line { message: &message, text, number });
-        }
-    };
-    let width = folded_at(text);
-    let mut is_full = false;
-    for (number, line) in text.lines() {
-        let is_broken_in_word = std::mem::replace(&mut is_full, width == Some(line.chars().count()))
-            && !line.starts_with(char::is_whitespace);
-        let (is_stamped, message) = strip(line);
-        if is_stamped || starts_message(message) {
-            close(open.replace((number, Cow::Borrowed(message), 0)));
-        } else if message.is_empty() {
-            close(open.take());
-        } else if of_kmsg(message) {
-            continue;
-        } else if let Some((_, whole, continuations)) = &mut open
-            && *continuations < MOST_CONTINUATIONS
-        {
-            *continuations += 1;
-            let whole = whole.to_mut();
-            if !is_broken_in_word {
-                whole.push(' ');
-            }
-            whole.push_str(message);
-        }
-    }
-    close(open);
-}
-
-/// `SUBSYSTEM=pci` and `DEVICE=+pci:0000:01:00.0`, which `/dev/kmsg` has below a message.
-fn of_kmsg(message: &str) -> bool {
-    message.starts_with("SUBSYSTEM=") || message.starts_with("DEVICE=+") || message.starts_with("DEVICE=c")
-}
-
-/// The width at which a terminal broke lines wherever they were: none is longer, and several are just as long.
-fn folded_at(text: &Text) -> Option<usize> {
-    /// No terminal is narrower, and fewer lines are as long as the longest by chance.
-    const NARROWEST: usize = 60;
-    const FEWEST: usize = 3;
-    let widths = || text.lines().map(|(_, line)| line.chars().count());
-    let widest = widths().max().filter(|widest| *widest >= NARROWEST)?;
-    (widths().filter(|width| *width == widest).count() >= FEWEST).then_some(widest)
-}
-
-/// Takes stamps, levels and names off the front of a line. Whether there was any, and the message.
-fn strip(line: &str) -> (bool, &str) {
+/// Takes stamps, levels and names off the front of a line of the kernel's log. Whether there was any, and the message.
+pub(crate) fn strip(line: &str) -> (bool, &str) {
     let mut rest = line.trim();
     let mut is_stamped = false;
     for _ in 0..MOST_PREFIXES {
@@ -137,18 +61,31 @@ fn is_minute(stamp: &str) -> bool {
     is_month && is_clock && date.len() > month.len()
 }
 
-fn is_seconds(text: &str) -> bool {
-    text.split_once('.').is_some_and(|(whole, part)| is_digits(whole) && part.len() == 6 && is_digits(part))
+/// What follows `[   12.345678]`, the seconds since the machine began.
+pub(super) fn behind_uptime(line: &str) -> Option<&str> {
+    let (inside, rest) = line.strip_prefix('[')?.split_once(']')?;
+    let is_apart = rest.is_empty() || rest.starts_with(' ');
+    (is_seconds(inside.trim_start()) && is_apart).then_some(rest)
 }
 
-/// Whether `12:34:56` stands in it.
-fn has_clock(text: &str) -> bool {
-    text.as_bytes().windows(8).any(|eight| {
-        eight.iter().enumerate().all(|(place, byte)| match place {
-            2 | 5 => *byte == b':',
-            _ => byte.is_ascii_digit(),
-        })
+/// `1.234567`; some tools print three digits of it.
+fn is_seconds(text: &str) -> bool {
+    text.split_once('.').is_some_and(|(whole, part)| is_digits(whole) && part.len() >= 3 && is_digits(part))
+}
+
+/// Whether `12:34:56` stands in it. The address of a PCI device (`0000:04:00.0`) begins with more digits.
+pub(super) fn has_clock(text: &str) -> bool {
+    let is_two = |part: &str| part.len() == 2 && is_digits(part);
+    let is_hour = |part: &str| matches!(part.len() - part.trim_end_matches(is_digit).len(), 1 | 2);
+    let parts: Vec<&str> = text.split(':').collect();
+    parts.windows(3).any(|three| match three {
+        [hour, minute, second] => is_hour(hour) && is_two(minute) && second.get(..2).is_some_and(is_two),
+        _ => false,
     })
+}
+
+const fn is_digit(c: char) -> bool {
+    c.is_ascii_digit()
 }
 
 fn is_digits(text: &str) -> bool {
@@ -221,7 +158,8 @@ fn strip_date(line: &str) -> Option<&str> {
 /// `14:48:15`, `14:48:15.123456`.
 fn is_clock(word: &str) -> bool {
     let word = word.trim_end_matches(',');
-    word.get(..8).is_some_and(has_clock)
+    word.starts_with(is_digit)
+        && word.get(..8).is_some_and(has_clock)
         && word
             .bytes()
             .skip(8)
@@ -234,10 +172,6 @@ fn strip_tag(line: &str) -> Option<&str> {
     let (before, rest) = split_tag(head)?;
     let begin = head.len() - rest.len();
     let words: Vec<&str> = before.split_whitespace().collect();
-    let is_host = |word: &str| {
-        !word.ends_with(':')
-            && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
-    };
     let is_tag = match words.as_slice() {
         [] => true,
         [host] => before.ends_with(' ') && is_host(host),
@@ -245,6 +179,11 @@ fn strip_tag(line: &str) -> Option<&str> {
         _ => false,
     };
     is_tag.then(|| line.get(begin..)).flatten()
+}
+
+/// Whether a word may be the name of a host.
+pub(super) fn is_host(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 
 /// What stands before `kernel:` or `kernel[0]:`, and behind it.
@@ -283,36 +222,42 @@ fn strip_facility(line: &str) -> Option<&str> {
     (level.len() <= 8 && level.trim_end().bytes().all(|byte| byte.is_ascii_lowercase())).then_some(rest)
 }
 
-/// Whether a line without a stamp starts a message of a device, rather than going on with the one above.
-fn starts_message(line: &str) -> bool {
-    let Some((first, rest)) = line.split_once(' ') else { return false };
-    match first {
-        "DMI:" | "Linux" | "md:" => true,
-        _ if first.ends_with(':') => {
-            let name = first.trim_end_matches(':');
-            name.starts_with("md/")
-                || (["ata", "mmc"].iter().any(|start| name.starts_with(start))
-                    && name.ends_with(|c: char| c.is_ascii_digit()))
+/// Digits as `0`, however many, and blanks as one: two stamps of a log have one shape.
+pub(super) fn shape(text: &str) -> String {
+    let mut shape = String::with_capacity(text.len());
+    for c in text.chars() {
+        let c = if c.is_ascii_digit() { '0' } else { c };
+        let c = if c.is_whitespace() { ' ' } else { c };
+        if !(matches!(c, '0' | ' ') && shape.ends_with(c)) {
+            shape.push(c);
         }
-        _ => names_device(rest) || super::device_of(line).is_some(),
     }
+    shape
 }
 
-/// Whether `rest`, behind the name of a driver, starts with that of a device: `2-1: `, `0000:80: `, `fd500000.pcie: `.
-fn names_device(rest: &str) -> bool {
-    let name = rest.split_once(": ").map_or("", |(name, _)| name);
-    !name.contains(' ') && name.bytes().any(|byte| byte.is_ascii_digit())
+/// What follows a stamp of this shape.
+pub(super) fn behind<'l>(line: &'l str, shape: &str) -> Option<&'l str> {
+    let mut rest = line.trim_start();
+    for c in shape.chars() {
+        let is_same = |one: char| match c {
+            '0' => one.is_ascii_digit(),
+            ' ' => one.is_whitespace(),
+            c => one == c,
+        };
+        let one = rest.chars().next().filter(|one| is_same(*one))?;
+        rest = rest.get(one.len_utf8()..)?;
+        if matches!(c, '0' | ' ') {
+            rest = rest.trim_start_matches(is_same);
+        }
+    }
+    // A mark of a comment may stand close to its text; a stamp ends before a word does.
+    let ends = !shape.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric);
+    ends.then_some(rest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn messages(body: &str) -> Vec<String> {
-        let mut found = Vec::new();
-        for_each(&Text::new("dmesg", body.as_bytes()), |line| found.push(line.message.to_owned()));
-        found
-    }
 
     #[test]
     fn every_way_to_write_the_time_is_taken_off() {
@@ -367,68 +312,7 @@ mod tests {
             " 6월 04 14:48:15 desktop kernel: usb 2-1: x",
         ] {
             let want = if line.contains("[    1.2] ") { "[    1.2] usb 2-1: x" } else { "usb 2-1: x" };
-            assert_eq!(messages(line), [want], "{line}");
+            assert_eq!(strip(line).1, want, "{line}");
         }
-    }
-
-    #[test]
-    fn words_that_a_terminal_broke_are_whole_again() {
-        let whole = [
-            "[    4.709607] pci 0000:01:00.0: 4.000 Gb/s available PCIe bandwidth, limited by 5.0 GT/s PCIe x1 link at 0000:00:00.0 (capable of 31.504 Gb/s with 8.0 GT/s PCIe x4 link)",
-            "[    4.748582] sd 0:0:0:0: [sda] 468862128 512-byte logical blocks: (240 GB/224 GiB)",
-            "[    4.800000] nvme nvme0: pci function 0000:01:00.0",
-            "[    4.900000] usb 2-1: New USB device found, idVendor=0bda, idProduct=9210, bcdDevice=20.01, and so on",
-        ];
-        let folded: Vec<String> = whole
-            .iter()
-            .flat_map(|line| {
-                line.as_bytes().chunks(80).map(|part| String::from_utf8_lossy(part).into_owned())
-            })
-            .collect();
-        let want: Vec<String> =
-            whole.iter().map(|line| line.split_once("] ").expect("a stamp").1.to_owned()).collect();
-        assert_eq!(messages(&folded.join("\n")), want);
-    }
-
-    #[test]
-    fn what_kmsg_says_below_a_message_is_none() {
-        let body = "6,1,100,-;pci 0000:01:00.0: a\n SUBSYSTEM=pci\n DEVICE=+pci:0000:01:00.0\n6,2,101,-;usb 2-1: b\n";
-        assert_eq!(messages(body), ["pci 0000:01:00.0: a", "usb 2-1: b"]);
-    }
-
-    #[test]
-    fn a_bracket_that_is_no_stamp_stays() {
-        assert_eq!(messages("[    1.234567] [drm] PCIE GEN 3 enabled"), ["[drm] PCIE GEN 3 enabled"]);
-        assert_eq!(messages("Sep 28 14:48:15 desktop smartd[812]: Device: /dev/sda"), [""]);
-        assert_eq!(messages("févr. 28 14:48:15 desktop smartd[812]: Device: /dev/sda"), [""]);
-        assert!(messages("Speed 8GT/s (downgraded), the kernel: it says so\n").is_empty());
-        assert!(messages("[Falcon] a name in brackets\n").is_empty());
-    }
-
-    #[test]
-    fn messages_broken_by_mail_are_joined() {
-        let body = "[    4.709607] pci 0000:01:00.0: 4.000 Gb/s available PCIe bandwidth,\n\
-                    limited by 5.0 GT/s PCIe x1 link at 0000:00:00.0 (capable of 31.504\n\
-                    Gb/s with 8.0 GT/s PCIe x4 link)\n[    4.748582] pci 0000:00:00.0: x\n\nHowever, prose.\n";
-        let joined = messages(body);
-        assert_eq!(joined.len(), 2);
-        assert!(joined[0].ends_with("bandwidth, limited by 5.0 GT/s PCIe x1 link at 0000:00:00.0 (capable of 31.504 Gb/s with 8.0 GT/s PCIe x4 link)"));
-        assert_eq!(joined[1], "pci 0000:00:00.0: x");
-    }
-
-    #[test]
-    fn lines_of_devices_without_stamps_are_messages_of_their_own() {
-        let body = "pcieport 10002:00:04.0: a\n...\nnvme nvme0: b\nata5.00: c\nmd/raid:md0: d\nprose about it\nsd 0:0:0:0: [sda] e\n";
-        let found = messages(body);
-        assert_eq!(found.len(), 5);
-        assert_eq!(found[0], "pcieport 10002:00:04.0: a ...");
-    }
-
-    #[test]
-    fn a_file_without_a_log_has_no_messages() {
-        assert!(
-            messages("01:00.0 Non-Volatile memory controller: Samsung\n\tLnkSta: Speed 8GT/s\n").is_empty()
-        );
-        assert!(messages(&"word \n".repeat(1000)).is_empty());
     }
 }

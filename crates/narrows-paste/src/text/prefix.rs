@@ -2,25 +2,13 @@
 //!
 //! Some lines of tools cannot be mistaken. What stands before them is taken away from every line that begins with the
 //! same, where digits may differ, so that readers see lines as the tool printed them. What many lines in a row begin with
-//! is taken away whatever they are ([`runs`]).
-
-mod runs;
+//! is taken away whatever they are ([`before`]).
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::page::is_in;
-use crate::capture::{again, beside_moved_up};
-
-/// Whether a line has the stamp, mark or host that another has.
-pub(super) fn is_alike(line: &str, other: &str) -> bool {
-    runs::is_alike(line, other)
-}
-
-/// Which lines of a text begin with the stamp or host that most of them do; `None` where too few do to be a log.
-pub(super) fn stamped(body: &str) -> Option<Vec<bool>> {
-    runs::stamped(body)
-}
+use super::stamp::{behind, shape};
+use super::{before, beside_moved_up, is_in, joined, unmarked};
 
 /// Lines that begin alike before it is no accident.
 const FEWEST: usize = 2;
@@ -54,19 +42,19 @@ const ANCHORS: [&str; 17] = [
 
 /// The text without what stands before the lines of a tool, and what stands behind that: a quotation may have been
 /// commented out. There are as many lines as before.
-pub(super) fn strip(body: &str) -> Cow<'_, str> {
+pub(crate) fn bare(body: &str) -> Cow<'_, str> {
     levels(body).pop().unwrap_or(Cow::Borrowed(body))
 }
 
 /// The text as it is, without what stands before its lines, without what stood behind that, and so on: lines may have been
 /// broken between any two of these.
-pub(super) fn levels(body: &str) -> Vec<Cow<'_, str>> {
+pub(crate) fn levels(body: &str) -> Vec<Cow<'_, str>> {
     /// A comment, a quotation in it, a log in that, and a comment and a quotation in the log.
     const DEEPEST: usize = 5;
     let mut all = vec![Cow::Borrowed(body)];
     while all.len() <= DEEPEST {
         let bare = all.last().and_then(|last| {
-            let bare = beside_moved_up(last, |text| once(text).into_owned());
+            let bare = beside_moved_up(last, once);
             (bare.len() != last.len()).then_some(bare)
         });
         let Some(bare) = bare else { break };
@@ -75,24 +63,26 @@ pub(super) fn levels(body: &str) -> Vec<Cow<'_, str>> {
     all
 }
 
-fn once(body: &str) -> Cow<'_, str> {
+fn once(body: &str) -> String {
+    let mut lines: Vec<Cow<'_, str>> = body.lines().map(Cow::Borrowed).collect();
+    let cuts = before::cuts(&lines, before::OF_RESULTS);
     let shapes = shapes(body);
-    let cuts = runs::cuts(body);
     if shapes.is_empty() && cuts.iter().all(|cut| *cut == 0) {
-        return Cow::Borrowed(body);
+        return body.to_owned();
     }
-    let mut bare = String::with_capacity(body.len());
-    for (line, cut) in body.lines().zip(cuts) {
+    for (line, cut) in lines.iter_mut().zip(cuts) {
         // One thing after another: behind the mark of a comment the stamps of a log tell which lines were broken.
         let rest = match cut {
-            0 => shapes.iter().find_map(|shape| behind(line, shape)).unwrap_or(line),
-            cut => line.get(cut..).unwrap_or(line),
+            0 => shapes.iter().find_map(|shape| behind(line, shape)),
+            cut => line.get(cut..),
         };
-        bare.push_str(rest);
-        bare.push('\n');
+        if let Some(rest) = rest {
+            *line = Cow::Owned(rest.to_owned());
+        }
     }
     // Behind a comment may stand a quotation or a fence.
-    Cow::Owned(again(&bare))
+    unmarked(&mut lines);
+    joined(&lines, body.len())
 }
 
 /// What stands before lines of tools, digits as `0`, the longest first.
@@ -138,39 +128,6 @@ fn of_dd(line: &str) -> Option<usize> {
     (number < at).then_some(number)
 }
 
-/// Digits as `0`, however many, and blanks as one.
-fn shape(text: &str) -> String {
-    let mut shape = String::with_capacity(text.len());
-    for c in text.chars() {
-        let c = if c.is_ascii_digit() { '0' } else { c };
-        let c = if c.is_whitespace() { ' ' } else { c };
-        if !(matches!(c, '0' | ' ') && shape.ends_with(c)) {
-            shape.push(c);
-        }
-    }
-    shape
-}
-
-/// What follows a stamp of this shape.
-fn behind<'l>(line: &'l str, shape: &str) -> Option<&'l str> {
-    let mut rest = line.trim_start();
-    for c in shape.chars() {
-        let is_same = |one: char| match c {
-            '0' => one.is_ascii_digit(),
-            ' ' => one.is_whitespace(),
-            c => one == c,
-        };
-        let one = rest.chars().next().filter(|one| is_same(*one))?;
-        rest = rest.get(one.len_utf8()..)?;
-        if matches!(c, '0' | ' ') {
-            rest = rest.trim_start_matches(is_same);
-        }
-    }
-    // A mark of a comment may stand close to its text; a stamp ends before a word does.
-    let ends = !shape.ends_with(char::is_alphanumeric) || !rest.starts_with(char::is_alphanumeric);
-    ends.then_some(rest)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -182,11 +139,11 @@ mod tests {
             20:22:23 DEBUG| [stdout]   read: IOPS=185, BW=92.7MiB/s\n\
             20:22:24 DEBUG| [stdout]     clat (usec): min=49\n";
         assert_eq!(
-            strip(body),
+            bare(body),
             " j: (groupid=6, jobs=1): err= 0: pid=7\n   read: IOPS=185, BW=92.7MiB/s\n     clat (usec): min=49\n"
         );
         let body = "%   ## dd if=a\n%   1 bytes (1 B) copied\n%\n%   22 bytes (1 B) copied\nx\n";
-        assert_eq!(strip(body), "   ## dd if=a\n   1 bytes (1 B) copied\n\n   22 bytes (1 B) copied\nx\n");
+        assert_eq!(bare(body), "   ## dd if=a\n   1 bytes (1 B) copied\n\n   22 bytes (1 B) copied\nx\n");
     }
 
     #[test]
@@ -215,14 +172,14 @@ mod tests {
             "$ dd if=a of=b\nx: 512 bytes (512 B) copied\n",
             "/dev/md1 512 bytes (512 B) copied\n/dev/md2 512 bytes (512 B) copied\n/dev/md0:\n",
         ] {
-            assert_eq!(strip(body), body);
+            assert_eq!(bare(body), body);
         }
     }
 
     proptest! {
         #[test]
         fn lines_are_neither_added_nor_removed(body in "([0-9:|#/ ]{0,6}(read: IOPS=|[0-9]{1,3} bytes \\(|x)\\PC{0,9}\n){0,9}") {
-            prop_assert_eq!(strip(&body).lines().count(), body.lines().count());
+            prop_assert_eq!(bare(&body).lines().count(), body.lines().count());
         }
     }
 }
