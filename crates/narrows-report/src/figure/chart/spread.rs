@@ -37,73 +37,77 @@ const fn weight(severity: Severity) -> usize {
     }
 }
 
-/// Findings by host and kind, hosts with the worst first; `None` where there is no finding to act on.
-pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
-    let mut kinds: BTreeMap<String, Badness> = BTreeMap::new();
-    let counts = |host: &Host| {
-        let mut counts: Counts = BTreeMap::new();
-        for found in host.findings.iter().filter(|found| found.counts()) {
-            let entry = counts.entry(found.code.as_str()).or_default();
-            entry.0 += 1;
-            entry.1 = entry.1.max(weight(found.severity));
-        }
-        counts
-    };
-    let mut rows: Vec<(&Host, Counts)> = hosts.iter().map(|host| (*host, counts(host))).collect();
+/// The findings of a host that are to be acted on.
+fn counts(host: &Host) -> Counts {
+    let mut counts = Counts::new();
+    for found in host.findings.iter().filter(|found| found.counts()) {
+        let entry = counts.entry(found.code.as_str()).or_default();
+        entry.0 += 1;
+        entry.1 = entry.1.max(weight(found.severity));
+    }
+    counts
+}
+
+fn whole(counts: &Counts) -> Badness {
+    counts.values().fold((0, 0), |all, (count, worst)| sum(all, badness(*count, *worst)))
+}
+
+/// The kinds of findings on hosts, the worst first.
+fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
+    let mut kinds: BTreeMap<&String, Badness> = BTreeMap::new();
     for (code, (count, worst)) in rows.iter().flat_map(|(_, counts)| counts) {
-        let so_far = kinds.entry(code.clone()).or_default();
+        let so_far = kinds.entry(code).or_default();
         *so_far = sum(*so_far, badness(*count, *worst));
     }
-    if kinds.is_empty() {
+    let mut kinds: Vec<(&String, Badness)> = kinds.into_iter().collect();
+    kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
+    kinds.into_iter().map(|(code, _)| code.clone()).collect()
+}
+
+fn finding_cell(host: &str, code: &str, counts: &Counts) -> Cell {
+    let Some((count, worst)) = counts.get(code) else {
+        return Cell { tip: format!("{host}: no {code}"), ..Cell::default() };
+    };
+    let is_fault = *worst >= weight(Severity::Fault);
+    Cell {
+        part: Some(if is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
+        shown: count.to_string(),
+        tip: format!("{host}: {code}, {count}"),
+        data: vec![("host", host.to_owned()), ("code", code.to_owned()), ("count", count.to_string())],
+        is_marked: is_fault,
+    }
+}
+
+/// Findings by host and kind, hosts with the worst first; `None` where there is no finding to act on.
+pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
+    let mut rows: Vec<(&Host, Counts)> = hosts.iter().map(|host| (*host, counts(host))).collect();
+    rows.retain(|(_, counts)| !counts.is_empty());
+    if rows.is_empty() {
         return None;
     }
-    let mut kinds: Vec<(String, Badness)> = kinds.into_iter().collect();
-    kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    kinds.truncate(MOST_COLUMNS);
-    let whole = |counts: &Counts| {
-        counts.values().fold((0, 0), |all, (count, worst)| sum(all, badness(*count, *worst)))
-    };
-    rows.retain(|(_, counts)| !counts.is_empty());
     rows.sort_by(|a, b| whole(&b.1).cmp(&whole(&a.1)).then_with(|| a.0.host.cmp(&b.0.host)));
+    let mut kinds = kinds(&rows);
+    kinds.truncate(MOST_COLUMNS);
     let mut data = Data::new(&["host", "finding", "how often#"]);
     for (host, counts) in &rows {
         for (code, (count, _)) in counts {
             data.push([host.host.clone(), code.clone(), count.to_string()]);
         }
     }
-    let columns: Vec<String> = kinds.iter().map(|(code, _)| code.replace('_', " ")).collect();
-    let cells: Vec<(String, Vec<Cell>)> = rows
-        .iter()
-        .take(MOST_ROWS)
-        .map(|(host, counts)| {
-            let of = |code: &String| match counts.get(code) {
-                Some((count, worst)) => Cell {
-                    part: Some(if *worst >= 100 { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
-                    shown: count.to_string(),
-                    tip: format!("{}: {code}, {count}", host.host),
-                    data: vec![
-                        ("host", host.host.clone()),
-                        ("code", code.clone()),
-                        ("count", count.to_string()),
-                    ],
-                    is_marked: *worst >= 100,
-                },
-                None => Cell { tip: format!("{}: no {code}", host.host), ..Cell::default() },
-            };
-            (host.host.clone(), kinds.iter().map(|(code, _)| of(code)).collect())
-        })
-        .collect();
-    let shown = cells.len();
+    let columns: Vec<String> = kinds.iter().map(|code| code.replace('_', " ")).collect();
+    let row = |(host, counts): &(&Host, Counts)| {
+        (host.host.clone(), kinds.iter().map(|code| finding_cell(&host.host, code, counts)).collect())
+    };
+    let cells: Vec<(String, Vec<Cell>)> = rows.iter().take(MOST_ROWS).map(row).collect();
     let legend = Legend {
         kinds: vec![(1, "limit by design")],
         frame: "fault, darker where there are more",
         notes: vec!["the number says how often", "the worst host is first"],
         ..Legend::default()
     };
-    let mut more = if rows.len() > shown {
-        format!(" The {shown} worst of {} hosts are drawn.", rows.len())
-    } else {
-        String::new()
+    let mut more = match rows.len() - cells.len() {
+        0 => String::new(),
+        _ => format!(" The {} worst of {} hosts are drawn.", cells.len(), rows.len()),
     };
     if rows.len() < hosts.len() {
         more.push_str(&format!(" The other {} hosts have none.", hosts.len() - rows.len()));

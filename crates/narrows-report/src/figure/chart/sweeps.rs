@@ -3,7 +3,7 @@
 use super::heat::{Cell, Heat, Legend, heat};
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::picture;
-use crate::bench::sweep::{Along, SweepPoint, SweepReport};
+use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport};
 use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -49,81 +49,85 @@ pub fn sweep_heat(report: &SweepReport) -> Vec<Figure> {
     kinds.iter().enumerate().filter_map(|(at, (_, points))| heat_of(points, at)).collect()
 }
 
-fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
-    let mut sizes: Vec<u64> = points.iter().map(|point| point.load.block_size.get()).collect();
+const fn rate(point: &SweepPoint) -> f64 {
+    point.bytes_per_second.get()
+}
+
+/// The block sizes and depths of some points; `None` where there is one alone of either.
+fn grid(points: &[&SweepPoint]) -> Option<(Vec<Bytes>, Vec<u32>)> {
+    let mut sizes: Vec<Bytes> = points.iter().map(|point| point.load.block_size).collect();
     let mut depths: Vec<u32> = points.iter().map(|point| point.load.queue_depth).collect();
     sizes.sort_unstable();
     sizes.dedup();
     depths.sort_unstable();
     depths.dedup();
-    if sizes.len() < 2 || depths.len() < 2 {
-        return None;
-    }
-    let first = points.first()?;
-    let rate = |point: &&SweepPoint| point.bytes_per_second.get();
-    let most = points.iter().map(rate).fold(0.0, f64::max);
+    (sizes.len() > 1 && depths.len() > 1).then_some((sizes, depths))
+}
+
+fn heat_data(points: &[&SweepPoint]) -> Data {
     let mut data = Data::new(&["block size#", "queue depth#", "rate#", "95 % interval#", "trusted"]);
     for point in points {
+        let interval = point.ci95.map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)));
         data.push([
             human::block_size(point.load.block_size),
             point.load.queue_depth.to_string(),
             human::rate(point.bytes_per_second),
-            point
-                .ci95
-                .map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)))
-                .unwrap_or_default(),
+            interval.unwrap_or_default(),
             point.trusted.map_or("not judged", |trusted| if trusted { "yes" } else { "no" }).to_owned(),
         ]);
     }
-    let cell = |size: u64, depth: u32| {
-        let found = points.iter().find(|it| it.load.block_size.get() == size && it.load.queue_depth == depth);
-        let Some(point) = found else {
-            return Cell { shown: "–".to_owned(), tip: "not measured".to_owned(), ..Cell::default() };
-        };
-        let doubt = if point.trusted == Some(false) { "?" } else { "" };
-        Cell {
-            part: Some(rate(point) / most),
-            shown: format!("{}{doubt}", human::rate(point.bytes_per_second)),
-            tip: format!(
-                "{}, depth {depth}: {}",
-                human::block_size(Bytes::new(size)),
-                human::rate(point.bytes_per_second)
-            ),
-            data: vec![
-                ("block", size.to_string()),
-                ("depth", depth.to_string()),
-                ("rate", format!("{}", point.bytes_per_second.get())),
-            ],
-            // Rates that differ by less are one plateau of a sweep.
-            is_marked: rate(point) >= most * (1.0 - ALIKE),
-        }
+    data
+}
+
+fn heat_cell(points: &[&SweepPoint], size: Bytes, depth: u32, most: f64) -> Cell {
+    let found = points.iter().find(|it| it.load.block_size == size && it.load.queue_depth == depth);
+    let Some(point) = found else {
+        return Cell { shown: "–".to_owned(), tip: "not measured".to_owned(), ..Cell::default() };
     };
+    let doubt = if point.trusted == Some(false) { "?" } else { "" };
+    let shown = human::rate(point.bytes_per_second);
+    Cell {
+        part: Some(rate(point) / most),
+        tip: format!("{}, depth {depth}: {shown}", human::block_size(size)),
+        shown: format!("{shown}{doubt}"),
+        data: vec![
+            ("block", size.get().to_string()),
+            ("depth", depth.to_string()),
+            ("rate", format!("{}", rate(point))),
+        ],
+        // Rates that differ by less are one plateau of a sweep.
+        is_marked: rate(point) >= most * (1.0 - ALIKE),
+    }
+}
+
+fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
+    let (sizes, depths) = grid(points)?;
+    let first = points.first()?;
+    let most = points.iter().map(|point| rate(point)).fold(0.0, f64::max);
+    let highest = human::rate(BytesPerSec::new(most));
     let columns: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
-    let rows: Vec<(String, Vec<Cell>)> = sizes
-        .iter()
-        .map(|size| {
-            (human::block_size(Bytes::new(*size)), depths.iter().map(|depth| cell(*size, *depth)).collect())
-        })
-        .collect();
-    let what = said(&first.load);
+    let row = |size: &Bytes| {
+        let cells = depths.iter().map(|depth| heat_cell(points, *size, *depth, most));
+        (human::block_size(*size), cells.collect())
+    };
+    let rows: Vec<(String, Vec<Cell>)> = sizes.iter().map(row).collect();
     let is_doubted = points.iter().any(|point| point.trusted == Some(false));
     let legend = Legend {
-        scale: Some(["0".to_owned(), human::rate(BytesPerSec::new(most))]),
+        scale: Some(["0".to_owned(), highest.clone()]),
         frame: "within 5 % of the highest",
         notes: if is_doubted { vec!["?: not trusted"] } else { Vec::new() },
         ..Legend::default()
     };
     let place = points.iter().find(|point| rate(point) >= most).map(|point| &point.load);
     let place = place
-        .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth));
-    let place = place.unwrap_or_default();
+        .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth))
+        .unwrap_or_default();
     Some(Figure {
         id: format!("sweep-heat-{}", at + 1),
-        title: format!("Block size and queue depth: {what}"),
+        title: format!("Block size and queue depth: {}", said(&first.load)),
         alternative: format!(
-            "Rates for each block size and queue depth; the highest is {}{place}. Framed cells are within 5 % of it. A question mark \
+            "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
              says that a result is not trusted.",
-            human::rate(BytesPerSec::new(most))
         ),
         pictures: vec![picture(|width| {
             let label = "Rates by block size and queue depth";
@@ -140,106 +144,93 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
                 },
             )
         })],
-        data,
+        data: heat_data(points),
     })
 }
 
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
 pub fn sweep_knee(report: &SweepReport) -> Vec<Figure> {
     let curves = report.curves.iter().enumerate();
-    curves
-        .filter_map(|(at, curve)| {
-            let x = |load: &LoadSpec| match curve.along {
-                Along::Depth => f64::from(load.queue_depth),
-                Along::Streams => f64::from(load.parallel.count()),
-            };
-            let name = match curve.along {
-                Along::Depth => "queue depth, logarithmic",
-                Along::Streams => "streams, logarithmic",
-            };
-            let alike = |load: &LoadSpec| {
-                let of = curve.of.clone();
-                let load = match curve.along {
-                    Along::Depth => LoadSpec { queue_depth: of.queue_depth, batch: of.batch, ..load.clone() },
-                    Along::Streams => LoadSpec { batch: of.batch, ..load.clone().on(of.parallel) },
-                };
-                load == of
-            };
-            let points: Vec<&SweepPoint> = report.points.iter().filter(|point| alike(&point.load)).collect();
-            let places = || points.iter().map(|point| x(&point.load));
-            let (low, high) = (places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max));
-            if points.len() < 3 || low <= 0.0 {
-                return None;
-            }
-            let most = points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
-            let line = Line {
-                name: said(&curve.of),
-                points: points
-                    .iter()
-                    .map(|it| {
-                        (
-                            x(&it.load),
-                            it.bytes_per_second.get(),
-                            it.ci95.map(|ends| ends.map(BytesPerSec::get)),
-                        )
-                    })
-                    .collect(),
-                is_dotted: true,
-                data: vec![(
-                    "points",
-                    points
-                        .iter()
-                        .map(|it| format!("{}={}", x(&it.load), it.bytes_per_second.get()))
-                        .collect::<Vec<_>>()
-                        .join(" "),
-                )],
-                ..Line::default()
-            };
-            let across = Axis {
-                range: [low, high],
-                is_logarithmic: true,
-                ticks: places().map(|place| (place, format!("{place}"))).collect(),
-                name,
-            };
-            let up = from_zero(most, &|value| human::rate(BytesPerSec::new(value)), "rate");
-            let knee = curve.shape.plateau.map(|plateau| Event {
-                at: plateau.from,
-                name: format!(
-                    "knee at {}: {} from here on",
-                    plateau.from,
-                    human::rate(plateau.bytes_per_second)
-                ),
-            });
-            let events: Vec<Event> = knee.into_iter().collect();
-            let mut data = Data::new(&["at#", "rate#"]);
-            for point in &points {
-                data.push([format!("{}", x(&point.load)), human::rate(point.bytes_per_second)]);
-            }
-            let told =
-                events.first().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
-            Some(Figure {
-                id: format!("sweep-knee-{}", at + 1),
-                title: format!("Scaling: {}", human::block_size(curve.of.block_size)),
-                alternative: format!(
-                    "{}, {}: the rate over {}. {told}",
-                    human::block_size(curve.of.block_size),
-                    said(&curve.of),
-                    name.trim_end_matches(", logarithmic")
-                ),
-                pictures: vec![picture(|width| {
-                    lines(width, "Rate and its knee", &across, &up, std::slice::from_ref(&line), &events)
-                })],
-                data,
-            })
-        })
-        .collect()
+    curves.filter_map(|(at, curve)| knee_of(&report.points, curve, at)).collect()
+}
+
+/// Where a load stands along a curve.
+fn along(curve: &Curve, load: &LoadSpec) -> f64 {
+    match curve.along {
+        Along::Depth => f64::from(load.queue_depth),
+        Along::Streams => f64::from(load.parallel.count()),
+    }
+}
+
+/// Whether a load is that of a curve but for its place along it.
+fn is_on(curve: &Curve, load: &LoadSpec) -> bool {
+    let of = &curve.of;
+    let load = match curve.along {
+        Along::Depth => LoadSpec { queue_depth: of.queue_depth, batch: of.batch, ..load.clone() },
+        Along::Streams => LoadSpec { batch: of.batch, ..load.clone().on(of.parallel) },
+    };
+    load == *of
+}
+
+fn knee_of(all: &[SweepPoint], curve: &Curve, at: usize) -> Option<Figure> {
+    let name = match curve.along {
+        Along::Depth => "queue depth, logarithmic",
+        Along::Streams => "streams, logarithmic",
+    };
+    let points: Vec<&SweepPoint> = all.iter().filter(|point| is_on(curve, &point.load)).collect();
+    let places: Vec<f64> = points.iter().map(|point| along(curve, &point.load)).collect();
+    let (low, high) =
+        (places.iter().copied().fold(f64::INFINITY, f64::min), places.iter().copied().fold(0.0, f64::max));
+    if points.len() < 3 || low <= 0.0 {
+        return None;
+    }
+    let measured = || places.iter().zip(points.iter().copied());
+    let written = measured().map(|(place, it)| format!("{place}={}", rate(it)));
+    let line = Line {
+        name: said(&curve.of),
+        data: vec![("points", written.collect::<Vec<_>>().join(" "))],
+        points: measured()
+            .map(|(place, it)| (*place, rate(it), it.ci95.map(|ends| ends.map(BytesPerSec::get))))
+            .collect(),
+        is_dotted: true,
+        ..Line::default()
+    };
+    let across = Axis {
+        range: [low, high],
+        is_logarithmic: true,
+        ticks: places.iter().map(|place| (*place, format!("{place}"))).collect(),
+        name,
+    };
+    let most = points.iter().map(|point| rate(point)).fold(0.0, f64::max);
+    let up = from_zero(most, &|value| human::rate(BytesPerSec::new(value)), "rate");
+    let knee = curve.shape.plateau.map(|plateau| Event {
+        at: plateau.from,
+        name: format!("knee at {}: {} from here on", plateau.from, human::rate(plateau.bytes_per_second)),
+    });
+    let events: Vec<Event> = knee.into_iter().collect();
+    let mut data = Data::new(&["at#", "rate#"]);
+    for (place, point) in measured() {
+        data.push([format!("{place}"), human::rate(point.bytes_per_second)]);
+    }
+    let told = events.first().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
+    let size = human::block_size(curve.of.block_size);
+    Some(Figure {
+        id: format!("sweep-knee-{}", at + 1),
+        title: format!("Scaling: {size}"),
+        alternative: format!(
+            "{size}, {}: the rate over {}. {told}",
+            said(&curve.of),
+            name.trim_end_matches(", logarithmic")
+        ),
+        pictures: vec![picture(|width| {
+            lines(width, "Rate and its knee", &across, &up, std::slice::from_ref(&line), &events)
+        })],
+        data,
+    })
 }
 
 /// The storage roofline with the points of workloads, as figure `number` of its kind; `None` where nothing bounds the rate.
 pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
-    let positive = |rates: &[BytesPerSec]| {
-        rates.iter().map(|rate| rate.get()).filter(|rate| *rate > 0.0).collect::<Vec<_>>()
-    };
     let got = positive(&picture_of.rates);
     let (low, high) =
         (got.iter().copied().fold(f64::INFINITY, f64::min), got.iter().copied().fold(0.0, f64::max));
@@ -250,6 +241,31 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
         Of::BlockSize => ("block size, logarithmic", |at| human::block_size(Bytes::new(at as u64))),
         Of::Depth => ("I/Os under way for each job, logarithmic", |at| format!("{at:.0}")),
     };
+    let up = decades([low, high], &|value| human::rate(BytesPerSec::new(value)), "rate, logarithmic");
+    // A ceiling far above all else says nothing here, and above the axis it is not seen; it is in the table.
+    let all = roofs(picture_of, up.range[1].min(high * 6.0));
+    let ends = [picture_of.at.first().copied().unwrap_or(1.0), picture_of.at.last().copied().unwrap_or(2.0)];
+    let ticks = picture_of.at.iter().map(|at| (*at, shown(*at))).collect();
+    let across = Axis { range: ends, is_logarithmic: true, ticks, name };
+    Some(Figure {
+        id: format!("roofline-{number}"),
+        title: "Roofline".to_owned(),
+        alternative: format!(
+            "Ceilings of the hops over {}, {}.",
+            name.trim_end_matches(", logarithmic"),
+            picture_of.fixed
+        ),
+        pictures: vec![picture(|width| lines(width, "Rate and ceilings", &across, &up, &all, &[]))],
+        data: ceilings(picture_of),
+    })
+}
+
+fn positive(rates: &[BytesPerSec]) -> Vec<f64> {
+    rates.iter().map(|rate| rate.get()).filter(|rate| *rate > 0.0).collect()
+}
+
+/// What the workload gets, each ceiling that begins below `most`, and the points of workloads.
+fn roofs(picture_of: &Roofline, most: f64) -> Vec<Line> {
     let points = |rates: &[BytesPerSec]| {
         let pairs = picture_of.at.iter().zip(rates).filter(|(_, rate)| rate.get() > 0.0);
         pairs.map(|(at, rate)| (*at, rate.get(), None)).collect::<Vec<_>>()
@@ -258,37 +274,31 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
         let pairs = points(rates).into_iter().map(|(at, rate, _)| format!("{at}={rate}"));
         pairs.collect::<Vec<_>>().join(" ")
     };
-    let mut all = vec![Line {
+    let gets = Line {
         name: "what the workload gets, at most".to_owned(),
         points: points(&picture_of.rates),
         data: vec![("points", written(&picture_of.rates))],
         ..Line::default()
-    }];
-    let up = decades([low, high], &|value| human::rate(BytesPerSec::new(value)), "rate, logarithmic");
-    // A ceiling far above all else says nothing here, and above the axis it is not seen; it is in the table.
-    let most = up.range[1].min(high * 6.0);
-    for line in picture_of.lines.iter().filter(|line| positive(&line.rates).iter().any(|rate| *rate <= most))
-    {
-        all.push(Line {
-            name: crate::roofline::label(line),
-            points: points(&line.rates),
-            is_bound: true,
-            data: vec![("hop", line.hop.to_string()), ("points", written(&line.rates))],
-            ..Line::default()
-        });
-    }
-    for mark in picture_of.marks.iter().filter(|mark| mark.rate.get() > 0.0) {
-        all.push(Line {
-            name: format!("{} {}", mark.name, human::rate(mark.rate)),
-            points: vec![(mark.at, mark.rate.get(), None)],
-            is_dotted: true,
-            data: vec![("workload", mark.name.clone()), ("rate", format!("{}", mark.rate.get()))],
-            ..Line::default()
-        });
-    }
-    let ends = [picture_of.at.first().copied().unwrap_or(1.0), picture_of.at.last().copied().unwrap_or(2.0)];
-    let ticks = picture_of.at.iter().map(|at| (*at, shown(*at))).collect();
-    let across = Axis { range: ends, is_logarithmic: true, ticks, name };
+    };
+    let is_seen = |rates: &[BytesPerSec]| positive(rates).iter().any(|rate| *rate <= most);
+    let bounds = picture_of.lines.iter().filter(|line| is_seen(&line.rates)).map(|line| Line {
+        name: crate::roofline::label(line),
+        points: points(&line.rates),
+        is_bound: true,
+        data: vec![("hop", line.hop.to_string()), ("points", written(&line.rates))],
+        ..Line::default()
+    });
+    let marks = picture_of.marks.iter().filter(|mark| mark.rate.get() > 0.0).map(|mark| Line {
+        name: format!("{} {}", mark.name, human::rate(mark.rate)),
+        points: vec![(mark.at, mark.rate.get(), None)],
+        is_dotted: true,
+        data: vec![("workload", mark.name.clone()), ("rate", format!("{}", mark.rate.get()))],
+        ..Line::default()
+    });
+    std::iter::once(gets).chain(bounds).chain(marks).collect()
+}
+
+fn ceilings(picture_of: &Roofline) -> Data {
     let mut data = Data::new(&["ceiling", "lowest#", "highest#"]);
     for line in &picture_of.lines {
         let rates = positive(&line.rates);
@@ -300,15 +310,5 @@ pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
             of(rates.iter().copied().fold(0.0, f64::max)),
         ]);
     }
-    Some(Figure {
-        id: format!("roofline-{number}"),
-        title: "Roofline".to_owned(),
-        alternative: format!(
-            "Ceilings of the hops over {}, {}.",
-            name.trim_end_matches(", logarithmic"),
-            picture_of.fixed
-        ),
-        pictures: vec![picture(|width| lines(width, "Rate and ceilings", &across, &up, &all, &[]))],
-        data,
-    })
+    data
 }
