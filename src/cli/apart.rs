@@ -168,3 +168,57 @@ fn look_at(device: &Device) {
         let _ = device.read(offset, &mut block);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn child(program: &str, words: &[&str]) -> Child {
+        Command::new(program).args(words).stdin(Stdio::null()).spawn().expect("starts")
+    }
+
+    #[test]
+    fn a_child_that_ends_was_waited_for() {
+        let mut child = child("true", &[]);
+        assert!(wait(&mut child, &AtomicBool::new(false), PATIENCE));
+    }
+
+    #[test]
+    fn a_child_that_does_not_end_is_waited_for_no_longer_than_told() {
+        let mut child = child("sleep", &["1000"]);
+        assert!(!wait(&mut child, &AtomicBool::new(false), Duration::ZERO));
+        assert!(!wait(&mut child, &AtomicBool::new(true), PATIENCE), "somebody wants to stop");
+        child.kill().expect("is there");
+        assert!(wait(&mut child, &AtomicBool::new(false), PATIENCE), "it has ended now");
+    }
+
+    /// A pipe of whose reader some bytes are left to read, and which is closed then.
+    struct Pipe(Vec<u8>, usize);
+
+    impl Write for Pipe {
+        fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+            if self.0.len() + piece.len() > self.1 {
+                return Err(io::ErrorKind::BrokenPipe.into());
+            }
+            self.0.extend(piece);
+            Ok(piece.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_child_says_is_read_to_its_end_also_when_nobody_wants_it() {
+        let said = "word ".repeat(2000);
+        let mut all = Vec::new();
+        pass_on(said.as_bytes(), &mut all);
+        assert_eq!(all, said.as_bytes());
+        let mut rest = said.as_bytes();
+        let mut pipe = Pipe(Vec::new(), 5000);
+        pass_on(&mut rest, &mut pipe);
+        assert!(rest.is_empty(), "the child would wait for ever");
+        assert_eq!(pipe.0.len(), 4096);
+    }
+}
