@@ -17,8 +17,8 @@ pub(super) const FULL_CORE: f64 = 0.9;
 /// A worker that waits for a processor this part of the time shares it with others, or may not use all of it.
 const SUBSTANTIAL_QUEUE: f64 = 0.1;
 
-/// Part of the time in which something held that held most of the time.
-const MOSTLY: f64 = 0.5;
+/// Part of the time in which something held that held most of the time, or of the work that was most of it.
+pub(super) const MOSTLY: f64 = 0.5;
 
 /// Whether the generator was denied processor time that it asked for, and did not only use up what it had.
 pub(crate) fn was_denied(measurement: &Measurement) -> bool {

@@ -7,7 +7,7 @@ use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 use super::super::case::Case;
 use super::super::finding::{Confidence, Evidence};
 use super::super::trust::Audit;
-use super::own::FULL_CORE;
+use super::own::{FULL_CORE, MOSTLY};
 use super::{Cause, Decision};
 
 /// A resync that takes this part of what the members move is a reason for a low rate.
@@ -85,12 +85,23 @@ pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     })
 }
 
-/// The work of dm-crypt's kernel threads (`kcryptd`, `kcryptd_io`, `dmcrypt_write`), when it fills a core.
+/// The work of dm-crypt's kernel threads (`kcryptd`, `kcryptd_io`, `dmcrypt_write`), when it fills a core, or is most of what all
+/// processors do and none of them has time left.
 fn workers(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let (all, _) = case.kernel_threads(|name| name.contains("kcryptd") || name.contains("dmcrypt_write"));
-    (all >= BUSY_WORKERS).then(|| {
+    let busy = &case.run?.activity.cpus;
+    let are_full = !busy.is_empty() && busy.values().all(|busy| *busy >= FULL_CORE);
+    let is_most = are_full && all >= MOSTLY * busy.len() as f64;
+    (all >= BUSY_WORKERS || is_most).then(|| {
         let mut evidence =
             vec![Evidence::new("kcryptd threads", format!("{all:.2} cores"), "/proc/[pid]/stat")];
+        if are_full {
+            evidence.push(Evidence::new(
+                "processors without time left",
+                busy.len().to_string(),
+                "/proc/stat",
+            ));
+        }
         evidence.extend(room_below(case));
         evidence
     })

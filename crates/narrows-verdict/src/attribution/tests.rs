@@ -184,6 +184,21 @@ fn busy_kcryptd_threads_over_a_drive_with_room_are_the_narrows() {
 }
 
 #[test]
+fn kcryptd_threads_that_have_most_of_a_full_machine_are_the_narrows() {
+    let on = |busy: &[f64]| {
+        let mut load = run(128.0).disk("dm-0", 128.0, 32.0).disk("nvme0n1", 128.0, 1.0);
+        load.activity.cpus = (0..).zip(busy.iter().copied()).collect();
+        encrypted(false).run(load.thread("kworker/u2:1-kcryptd/253:0", 0.7))
+    };
+    let full = on(&[0.98]);
+    assert_eq!(full.limiting(), "crypt:dm-0");
+    let evidence = full.finding(Code::CryptoCpu).expect("a cipher").evidence;
+    assert!(evidence.iter().any(|one| one.fact == "processors without time left"), "{evidence:?}");
+    assert_eq!(on(&[0.75]).limiting(), "device:nvme0n1", "it had time left");
+    assert_eq!(on(&[0.98, 0.97]).limiting(), "device:nvme0n1", "others had more of it");
+}
+
+#[test]
 fn busy_kcryptd_threads_over_a_full_drive_are_not() {
     let load = run(60.0).disk("dm-0", 60.0, 32.0).disk("nvme0n1", 60.0, 30.0);
     let path = encrypted(false).run(load.thread("kworker/u4:1-kcryptd/253:0", 0.95));
