@@ -7,10 +7,10 @@ steps_failed=0
 
 # How many hundredths of a second a fixed piece of work took on each of two processors, at once, on the idle machine that the
 # budgets were found on.
-STEPS_PACE=100
+STEPS_PACE=107
 steps_work() {
     local i=0
-    while [ $i -lt 300000 ]; do i=$((i + 1)); done
+    while [ $i -lt 150000 ]; do i=$((i + 1)); done
 }
 # steps_slowness: how many times as long as there it takes here and now, in percent; 100 where it takes less.
 steps_slowness() {
