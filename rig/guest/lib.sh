@@ -30,7 +30,7 @@ read_rate() {
 # needs BYTES_PER_SECOND TARGET: ends a setup in which no limit is set yet where the guest reads the target more slowly than this:
 # nothing would show the limit. The runner calls the scenario inconclusive then.
 needs() {
-    needs_rate=$(read_rate "$2" 8)
+    needs_rate=$(read_rate "$2" 4)
     if ! awk "BEGIN { exit !($needs_rate >= $1) }"; then
         echo "$needs_rate $1 $2" >/result/unable
         exit 1
