@@ -78,7 +78,6 @@ pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Crypt(crypt) = &hop.spec else { return None };
         let (evidence, confidence) = workers(case)
-            .map(|evidence| (evidence, Confidence::High))
             .or_else(|| cipher_in_worker(case).map(|evidence| (evidence, Confidence::High)))
             .or_else(|| near_cipher_rate(case, index, crypt).map(|e| (e, Confidence::Medium)))?;
         Some(Decision { hop: index, cause: Cause::Cipher, confidence, evidence })
@@ -86,8 +85,8 @@ pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
 }
 
 /// The work of dm-crypt's kernel threads (`kcryptd`, `kcryptd_io`, `dmcrypt_write`), when it fills a core, or is most of what all
-/// processors do and none of them has time left.
-fn workers(case: &Case<'_>) -> Option<Vec<Evidence>> {
+/// processors do and none of them has time left: then what takes the rest may have a part in it.
+fn workers(case: &Case<'_>) -> Option<(Vec<Evidence>, Confidence)> {
     let (all, _) = case.kernel_threads(|name| name.contains("kcryptd") || name.contains("dmcrypt_write"));
     let busy = &case.run?.activity.cpus;
     let are_full = !busy.is_empty() && busy.values().all(|busy| *busy >= FULL_CORE);
@@ -103,7 +102,7 @@ fn workers(case: &Case<'_>) -> Option<Vec<Evidence>> {
             ));
         }
         evidence.extend(room_below(case));
-        evidence
+        (evidence, if all >= BUSY_WORKERS { Confidence::High } else { Confidence::Medium })
     })
 }
 

@@ -192,7 +192,9 @@ fn kcryptd_threads_that_have_most_of_a_full_machine_are_the_narrows() {
     };
     let full = on(&[0.98]);
     assert_eq!(full.limiting(), "crypt:dm-0");
-    let evidence = full.finding(Code::CryptoCpu).expect("a cipher").evidence;
+    let found = full.finding(Code::CryptoCpu).expect("a cipher");
+    assert_eq!(found.confidence, Confidence::Medium, "others had a part of it");
+    let evidence = found.evidence;
     assert!(evidence.iter().any(|one| one.fact == "processors without time left"), "{evidence:?}");
     assert_eq!(on(&[0.75]).limiting(), "device:nvme0n1", "it had time left");
     assert_eq!(on(&[0.98, 0.97]).limiting(), "device:nvme0n1", "others had more of it");
