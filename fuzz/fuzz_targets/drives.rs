@@ -2,28 +2,15 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use narrows::machine::block::Transport;
 use narrows::capture::{Text, merge, nvme, smart};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);
-    let words = text.body().split(|c: char| !c.is_alphanumeric()).count();
     let machine = merge::merge(vec![nvme::read(&text), smart::read(&text)]);
-    assert!(machine.block.len() <= 2 * words + 2);
-    for (key, device) in &machine.block {
-        assert_eq!(*key, device.name);
-        assert!(!device.slaves.contains(key) && device.slaves.len() <= 2048);
-        // Only a whole device carries data itself.
-        assert!(
-            device.partition_of.is_none()
-                || machine.block.contains_key(device.partition_of.as_ref().unwrap_or(key))
-        );
-        assert!(!matches!(&device.transport, Transport::Other { name, .. } if name.is_empty()));
-    }
+    narrows_fuzz::assert_sound(&machine, narrows_fuzz::words(&text));
     for (name, health) in &machine.health {
         assert!(!name.starts_with("smart/") && !name.starts_with("smart-log/"));
         assert!(health.temperature.value().is_none_or(|now| now.get().abs() < 200.0));
         assert!(health.smart.value().is_none_or(|log| log.sensors.len() <= 8));
     }
-    assert!(machine.mounts.iter().all(|mount| mount.point.starts_with('/')));
 });

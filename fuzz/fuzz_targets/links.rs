@@ -8,7 +8,7 @@ use narrows::capture::{Text, dmidecode, links, merge, sysfs};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = Text::new("fuzz", bytes);
-    let words = text.body().split(|c: char| !c.is_alphanumeric()).count();
+    let words = narrows_fuzz::words(&text);
     let dumped = dmidecode::read_hex(&text);
     if let Some(slots) = dumped.machine.slots.value() {
         assert!(!slots.is_empty() && slots.len() <= text.lines().count() * 16);

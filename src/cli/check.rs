@@ -18,14 +18,7 @@ use narrows_verdict::{self as verdict, Subject, Verdict};
 /// # Errors
 /// [`Failure`] when the target does not exist, or cannot be measured as asked.
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    if args.measure.is_some() && args.target.is_none() && args.all.is_none() {
-        return Err(Failure::new("--measure needs a target")
-            .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
-    }
-    if args.export.as_ref().is_some_and(Export::is_report) && (args.output.json || args.why.is_some()) {
-        return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
-            .hint("name a file: --export hwloc=FILE"));
-    }
+    refuse(args)?;
     if args.fleet.fleet {
         return fleet::run(args, style(args));
     }
@@ -87,6 +80,19 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         true => FINDINGS,
         false => NOTHING_FOUND,
     })
+}
+
+/// Refuses options that need others, or exclude them.
+fn refuse(args: &CheckArgs) -> Result<(), Failure> {
+    if args.measure.is_some() && args.target.is_none() && args.all.is_none() {
+        return Err(Failure::new("--measure needs a target")
+            .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
+    }
+    if args.export.as_ref().is_some_and(Export::is_report) && (args.output.json || args.why.is_some()) {
+        return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
+            .hint("name a file: --export hwloc=FILE"));
+    }
+    Ok(())
 }
 
 /// The texts of results, where no text told of the machine.

@@ -149,32 +149,7 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
             lanes_now(&problem, seat.slot, choice, &used, &is_set)
         })
         .collect();
-    let mut seats: Vec<Seat<'_>> = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
-    for (seated, lanes) in placement.seated.iter().zip(&lanes) {
-        let place = &site.slots[seated.slot];
-        let first = seats.len();
-        for (class, count) in &seated.devices {
-            let Some(class) = found.classes.get(*class) else { continue };
-            let link = link_of(place, &seated.choice, *lanes, class);
-            seats.extend((0..*count).map(|_| Seat { slot: seated.slot, class, link }));
-        }
-        if let Some((speed, width)) = uplink_of(place, &seated.choice, *lanes) {
-            groups.push(Group {
-                name: format!(
-                    "PCIe {}.0 {width} uplink of the card in {}",
-                    speed.pcie_generation().unwrap_or(0),
-                    place.name
-                ),
-                carries: Rates {
-                    read: rate::link(speed, width).rate(),
-                    write: rate::link_write(speed, width),
-                },
-                members: (first..seats.len()).collect(),
-            });
-        }
-    }
-    groups.extend(chipset_group(site, &seats));
+    let (seats, groups) = seat(site, found, placement, &lanes);
     let is_data = |kind: Kind| kind != Kind::Gpu;
     let read = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.read);
     let write = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.write);
@@ -219,6 +194,42 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         balance: balance(&problem, found, placement, &lanes),
         slots,
     }
+}
+
+/// The devices in their places, and the uplinks that several share.
+fn seat<'c>(
+    site: &Site,
+    found: &'c Found,
+    placement: &Placement,
+    lanes: &[Lanes],
+) -> (Vec<Seat<'c>>, Vec<Group>) {
+    let mut seats: Vec<Seat<'_>> = Vec::new();
+    let mut groups: Vec<Group> = Vec::new();
+    for (seated, lanes) in placement.seated.iter().zip(lanes) {
+        let place = &site.slots[seated.slot];
+        let first = seats.len();
+        for (class, count) in &seated.devices {
+            let Some(class) = found.classes.get(*class) else { continue };
+            let link = link_of(place, &seated.choice, *lanes, class);
+            seats.extend((0..*count).map(|_| Seat { slot: seated.slot, class, link }));
+        }
+        if let Some((speed, width)) = uplink_of(place, &seated.choice, *lanes) {
+            groups.push(Group {
+                name: format!(
+                    "PCIe {}.0 {width} uplink of the card in {}",
+                    speed.pcie_generation().unwrap_or(0),
+                    place.name
+                ),
+                carries: Rates {
+                    read: rate::link(speed, width).rate(),
+                    write: rate::link_write(speed, width),
+                },
+                members: (first..seats.len()).collect(),
+            });
+        }
+    }
+    groups.extend(chipset_group(site, &seats));
+    (seats, groups)
 }
 
 /// Devices behind one uplink.

@@ -15,14 +15,47 @@ const SHORTEST: Nanos = Nanos::from_millis(29_500);
 /// A run of up to this long that still changes at its end has not reached what lasts.
 const STILL_CHANGING: Nanos = Nanos::from_millis(65_000);
 
+/// A direction of a measurement that is too short.
+#[derive(Clone, Copy)]
+struct Short<'c> {
+    measured: &'c Measured,
+    /// `None` where the tool does not tell reads and writes apart.
+    op: Option<Op>,
+    elapsed: Nanos,
+    /// Whether the rate still fell at its end.
+    is_falling: bool,
+}
+
 pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
-    let mut short: Vec<(&Measured, Option<Op>, Nanos, bool)> = Vec::new();
+    if let Some(finding) = in_memory(case) {
+        return vec![finding];
+    }
+    let short = short(case);
+    let (Some(shortest), Some(severity)) = (short.iter().min_by_key(|one| one.elapsed), severity(case))
+    else {
+        return Vec::new();
+    };
+    let Short { measured, op, elapsed, is_falling } = *shortest;
+    let why = if is_falling { ", and the rate still fell at its end" } else { "" };
+    let more = short.len() - 1;
+    let more = if more > 0 { format!(" ({more} more are as short)") } else { String::new() };
+    let summary = format!(
+        "The {} lasted {}{why}: too short for what lasts{more}",
+        op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
+        human::time(elapsed)
+    );
+    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence(case, shortest)).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
+        "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
+    )])]
+}
+
+fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
+    let mut short: Vec<Short<'c>> = Vec::new();
     for (measured, op, side) in case.sides() {
         let Some(elapsed) = elapsed(side) else { continue };
-        if elapsed < SHORTEST && unseen(measured, op, side).is_some() {
-            short.push((measured, Some(op), elapsed, false));
-        } else if elapsed <= STILL_CHANGING && window::is_still_falling(case, measured, op, side) {
-            short.push((measured, Some(op), elapsed, true));
+        let is_unseen = elapsed < SHORTEST && unseen(measured, op, side).is_some();
+        if is_unseen || elapsed <= STILL_CHANGING && window::is_still_falling(case, measured, op, side) {
+            short.push(Short { measured, op: Some(op), elapsed, is_falling: !is_unseen });
         }
     }
     // Reads and writes that the tool of somebody else does not tell apart; narrows says of its own when they were short.
@@ -30,27 +63,22 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
     for (measured, side) in others.filter_map(|one| Some((one, one.both.as_ref()?))) {
         let brief = elapsed(side).filter(|elapsed| *elapsed < SHORTEST);
         let brief = brief.filter(|_| unseen(measured, Op::Read, side).is_some());
-        short.extend(brief.map(|elapsed| (measured, None, elapsed, false)));
+        short.extend(brief.map(|elapsed| Short { measured, op: None, elapsed, is_falling: false }));
     }
-    if let Some(finding) = in_memory(case) {
-        return vec![finding];
-    }
-    let Some((measured, op, elapsed, falling)) =
-        short.iter().min_by_key(|(_, _, elapsed, _)| *elapsed).copied()
-    else {
-        return Vec::new();
-    };
-    // These tools' own protocol is short, and everybody's numbers are of that length.
-    let severity = match case.result.tool {
+    short
+}
+
+/// How much it matters that a tool's run was short; `None` where its own protocol is that short, or ends with its work.
+fn severity(case: &Case<'_>) -> Option<Severity> {
+    Some(match case.result.tool {
         // These do a given amount once, a whole device or card, or tell what was going on.
         Tool::Kdiskmark
         | Tool::Crystaldiskmark
         | Tool::Btrfsscrub
         | Tool::Iostat
         | Tool::Zpooliostat
-        | Tool::Asssd => {
-            return Vec::new();
-        }
+        | Tool::Asssd => return None,
+        // These tools' own protocol is short, and everybody's numbers are of that length.
         Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
             Severity::Info
         }
@@ -69,29 +97,20 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench | Tool::Narrows => {
             Severity::Limit
         }
-    };
-    let why = if falling { ", and the rate still fell at its end" } else { "" };
-    let more = short.len() - 1;
-    let more = if more > 0 { format!(" ({more} more are as short)") } else { String::new() };
-    let summary = format!(
-        "The {} lasted {}{why}: too short for what lasts{more}",
-        op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
-        human::time(elapsed)
-    );
+    })
+}
+
+fn evidence(case: &Case<'_>, short: &Short<'_>) -> Vec<Evidence> {
+    let Short { measured, op, elapsed, is_falling } = *short;
     let mut evidence = vec![case.evidence(measured, "measured time", human::time(elapsed))];
     let side = op.map_or(measured.both.as_ref(), |op| measured.side(op));
-    let unseen = side.and_then(|side| unseen(measured, op.unwrap_or(Op::Read), side)).filter(|_| !falling);
+    let unseen = side.and_then(|side| unseen(measured, op.unwrap_or(Op::Read), side)).filter(|_| !is_falling);
     evidence.extend(unseen.map(|why| case.evidence(measured, "what it does not show", why)));
-    if let Some(asked) =
-        measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64())
-    {
-        evidence.push(case.evidence(measured, "time asked for", human::time(asked)));
-    }
+    let asked = measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64());
+    evidence.extend(asked.map(|asked| case.evidence(measured, "time asked for", human::time(asked))));
     let signal = case.result.failures.iter().find(|failure| failure.contains("terminating on signal"));
     evidence.extend(signal.map(|failure| Evidence::new("the tool says", failure, case.result.place())));
-    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
-        "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
-    )])]
+    evidence
 }
 
 /// Whether the mean of every direction is known to within the widest interval, by the deviation of single requests or by
