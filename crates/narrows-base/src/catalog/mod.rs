@@ -4,6 +4,7 @@
 //! validates every entry.
 
 mod disk_model;
+mod entries;
 mod entry;
 mod known;
 mod part;
@@ -12,11 +13,9 @@ mod words;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::sync::OnceLock;
-
-use serde::de::DeserializeOwned;
 
 pub use disk_model::is_hard_disk;
+pub use entries::Entries;
 pub use entry::{
     Adapter, Board, BoardSlot, Chipset, Core, Interconnect, Medium, MediumClass, Nic, Processor, SlotOption,
     Switch,
@@ -48,48 +47,48 @@ mod text {
 }
 
 /// All that `data/*.toml` says.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Default)]
 pub struct Catalog {
     /// Chipsets.
-    pub chipsets: Vec<Chipset>,
+    pub chipsets: Entries<Chipset>,
     /// PCIe switches.
-    pub switches: Vec<Switch>,
+    pub switches: Entries<Switch>,
     /// Storage adapters that limit.
-    pub adapters: Vec<Adapter>,
+    pub adapters: Entries<Adapter>,
     /// Processor platforms.
-    pub processors: Vec<Processor>,
+    pub processors: Entries<Processor>,
     /// Storage media.
-    pub media: Vec<Medium>,
+    pub media: Entries<Medium>,
     /// Classes of storage media.
-    pub classes: Vec<MediumClass>,
+    pub classes: Entries<MediumClass>,
     /// Network cards.
-    pub nics: Vec<Nic>,
+    pub nics: Entries<Nic>,
     /// Cores and root ports of processors.
-    pub cores: Vec<Core>,
+    pub cores: Entries<Core>,
     /// Boards and servers.
-    pub boards: Vec<Board>,
+    pub boards: Entries<Board>,
     /// Cards that carry drives.
-    pub cards: Vec<Card>,
+    pub cards: Entries<Card>,
     /// How fast processors encrypt.
-    pub ciphers: Vec<CipherSpeed>,
+    pub ciphers: Entries<CipherSpeed>,
 }
 
-/// The catalogue, read once.
+/// The catalogue.
 pub fn catalog() -> &'static Catalog {
-    static CATALOG: OnceLock<Catalog> = OnceLock::new();
-    CATALOG.get_or_init(|| Catalog {
-        chipsets: entries(text::CHIPSETS),
-        switches: entries(text::SWITCHES),
-        adapters: entries(text::ADAPTERS),
-        processors: entries(text::PROCESSORS),
-        media: entries(text::MEDIA),
-        classes: entries(text::CLASSES),
-        nics: entries(text::NICS),
-        cores: entries(text::CORES),
-        boards: text::BOARDS.iter().flat_map(|file| entries(file)).collect(),
-        cards: entries(text::CARDS),
-        ciphers: entries(text::CIPHERS),
-    })
+    static CATALOG: Catalog = Catalog {
+        chipsets: Entries::of(&[text::CHIPSETS]),
+        switches: Entries::of(&[text::SWITCHES]),
+        adapters: Entries::of(&[text::ADAPTERS]),
+        processors: Entries::of(&[text::PROCESSORS]),
+        media: Entries::of(&[text::MEDIA]),
+        classes: Entries::of(&[text::CLASSES]),
+        nics: Entries::of(&[text::NICS]),
+        cores: Entries::of(&[text::CORES]),
+        boards: Entries::of(&text::BOARDS),
+        cards: Entries::of(&[text::CARDS]),
+        ciphers: Entries::of(&[text::CIPHERS]),
+    };
+    &CATALOG
 }
 
 /// The medium with this kernel model name, as [`Catalog::medium`] of the [`catalog`]. Names that were asked for before are
@@ -111,21 +110,6 @@ pub fn medium(model: &str) -> Option<&'static Medium> {
         known.insert(model.to_owned(), found);
         found
     })
-}
-
-/// The `[[entry]]` tables of a file. The files are part of the program and a test reads each of them, so one that
-/// does not parse never ships; here it would be empty.
-fn entries<T: DeserializeOwned>(file: &str) -> Vec<T> {
-    parse(file).unwrap_or_default()
-}
-
-fn parse<T: DeserializeOwned>(file: &str) -> Result<Vec<T>, toml::de::Error> {
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File<T> {
-        entry: Vec<T>,
-    }
-    toml::from_str::<File<T>>(file).map(|file| file.entry)
 }
 
 /// Reads `8086:8d47`: vendor and device in hexadecimal.

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use serde::de::DeserializeOwned;
+
+use super::entries::parse;
 use super::*;
 
 /// Lanes that a PCIe link can have.
@@ -285,8 +288,8 @@ fn check_slot(board: &str, slot: &BoardSlot) {
 #[test]
 fn the_loaded_catalogue_holds_every_entry() {
     let loaded = catalog();
-    assert_eq!(loaded.chipsets, every_entry::<Chipset>(text::CHIPSETS));
-    assert_eq!(loaded.media, every_entry::<Medium>(text::MEDIA));
+    assert_eq!(*loaded.chipsets, *every_entry::<Chipset>(text::CHIPSETS));
+    assert_eq!(*loaded.media, *every_entry::<Medium>(text::MEDIA));
     assert!(!loaded.boards.is_empty() && !loaded.processors.is_empty() && !loaded.switches.is_empty());
 }
 

@@ -11,7 +11,7 @@ fn chipsets() -> Catalog {
     };
     let chipsets =
         vec![chipset("Intel X99", "DMI 2.0", "8086:8d47"), chipset("AMD X570", "PCIe 4.0 x4", "1022:57ad")];
-    Catalog { chipsets, ..Catalog::default() }
+    Catalog { chipsets: chipsets.into(), ..Catalog::default() }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use super::*;
 fn a_drive_behind_a_switch_crosses_two_links() {
     let machine = behind_a_switch();
     let switch = Switch { name: "PEX 8748".into(), ids: vec!["10b5:8748".into()], ..Switch::default() };
-    let catalog = Catalog { switches: vec![switch], ..Catalog::default() };
+    let catalog = Catalog { switches: vec![switch].into(), ..Catalog::default() };
     let path = one(&machine, Published(&catalog), &to("nvme0n1"), Options::default()).expect("is there");
     assert_eq!(
         ids(&path),
@@ -55,7 +55,7 @@ fn a_slot_is_named_by_firmware_or_board_and_never_by_a_reference_board() {
         ..Board::default()
     }];
     let of = |machine: &Machine, boards: &[Board]| {
-        let catalog = Catalog { boards: boards.to_vec(), ..Catalog::default() };
+        let catalog = Catalog { boards: boards.to_vec().into(), ..Catalog::default() };
         let path = one(machine, Published(&catalog), &to("nvme1n1"), Options::default()).expect("is there");
         let link = link(&path, "link:0000:06:00.0").clone();
         (link.slot, link.board_slot)
