@@ -34,7 +34,7 @@ pub struct DeviceOutcome {
 /// A slot in use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlotOutcome {
-    /// The slot, as a place in [`Site::slots`].
+    /// The slot, as a place in [`Site::slots`](crate::plan::site::Site::slots).
     pub slot: usize,
     /// The card that carries the drives.
     pub card: Option<String>,
