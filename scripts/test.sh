@@ -8,7 +8,7 @@ log=$target/test.log
 cargo=${CARGO:-cargo}
 # The same inputs of property tests each time: what lands must not depend on luck. `make unit` draws others.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261125}
-parts=${*:-tools units pages attacks fleet rig}
+parts=${*:-tools units attacks pages fleet rig}
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
@@ -67,10 +67,31 @@ tests() {
 
 # Where no browser can be had, its log says so among what was skipped. The units have built what makes the pages: built alone, its
 # dependencies have other features, and most crates would be built once more.
-pages() {
-    local status=0 gallery=
+look_at_pages() {
+    local gallery=
     case " $parts " in *" units "*) gallery=$target/debug/examples/gallery ;; esac
-    GALLERY=$gallery scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
+    GALLERY=$gallery scripts/pages.sh >"$target/test-pages.log" 2>&1
+}
+
+# The attacks wait for devices for a third of their time: the pages take it.
+attacks() {
+    local status=0
+    case " $parts " in
+    *" attacks pages "*)
+        look_at_pages &
+        looking=$!
+        ;;
+    esac
+    "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" || status=$?
+    # Then no part follows that would wait for them.
+    if [ "$status" != 0 ] && [ -n "${looking:-}" ]; then wait "$looking" || true; fi
+    return "$status"
+}
+
+# What is left of them when the attacks are over, or all.
+pages() {
+    local status=0
+    if [ -n "${looking:-}" ]; then wait "$looking" || status=$?; else look_at_pages || status=$?; fi
     cat "$target/test-pages.log"
     return "$status"
 }
@@ -99,16 +120,16 @@ for part in $parts; do
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything the tests need once is most of it.
     units) step "unit and integration tests" 720 tests ;;
+    # Races, kills, directories and bounds take longer: `make attacks` runs them.
+    attacks) step "attacks" 360 attacks ;;
     # On a clean clone this also fetches what drives the browser.
     pages) step "pages in a browser" 90 pages ;;
-    # Races, kills, directories and bounds take longer: `make attacks` runs them.
-    attacks) step "attacks" 360 "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/" ;;
     # 25 s of it are for building the tests.
     fleet) step "many hosts" 150 fleet ;;
     rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units pages attacks fleet rig" >&2
+        echo "hint: the parts are: tools units attacks pages fleet rig" >&2
         exit 2
         ;;
     esac || break

@@ -32,9 +32,9 @@ fn runs(report: &Value) -> Vec<Value> {
 /// A file of 64 MiB to read from.
 fn large_file(dir: &TempDir) -> PathBuf {
     let path = dir.path().join("large");
-    let content: Vec<u8> =
-        (0..16_u32 << 20).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
-    std::fs::write(&path, content).expect("is ours");
+    let block: Vec<u8> =
+        (0..1_u32 << 18).flat_map(|word| word.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    std::fs::write(&path, block.repeat(64)).expect("is ours");
     path
 }
 

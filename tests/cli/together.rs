@@ -9,7 +9,8 @@ use narrows::report::together::TogetherReport;
 fn large(dir: &TempDir, name: &str) -> PathBuf {
     let path = dir.path().join(name);
     let word = |at: u32| at.wrapping_mul(2_654_435_761).to_le_bytes();
-    std::fs::write(&path, (0..16_u32 << 20).flat_map(word).collect::<Vec<u8>>()).expect("is ours");
+    let block: Vec<u8> = (0..1_u32 << 18).flat_map(word).collect();
+    std::fs::write(&path, block.repeat(64)).expect("is ours");
     path
 }
 
