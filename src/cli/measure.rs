@@ -42,6 +42,7 @@ pub(super) fn run(
     let writes = match place.scratch() {
         Some(dir) => {
             let writes = plan.writes(&subject.path, root)?;
+            plan.fits(dir, &writes)?;
             output::note(&writes.filling(&dir.display().to_string()));
             Some(writes)
         }

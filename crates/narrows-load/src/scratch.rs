@@ -85,6 +85,16 @@ impl ScratchFile {
         Ok(Self { target: Target::scratch(dir, file, filled.direct)? })
     }
 
+    /// How large a file of `size` in `dir` would be; nothing is made.
+    ///
+    /// # Errors
+    /// `dir` is missing, no directory, not writable, on a read-only file system or too full.
+    pub fn fitting(dir: &Path, size: Bytes, options: &ScratchOptions) -> Result<Bytes, LoadError> {
+        let held = Held::open(dir, Aim::Write)
+            .map_err(|error| LoadError::held("create a scratch file in", dir, error))?;
+        fitting_size(dir, held.handle(), size, options).map(Bytes::new)
+    }
+
     /// Goes on to fill the file until it has `size` bytes, or fewer when the space or the time of `options` does not
     /// suffice. `progress` is told of the whole file.
     ///
@@ -367,6 +377,10 @@ mod tests {
         let tight = ScratchOptions { reserve: Some(free), ..ScratchOptions::default() };
         let refused = ScratchFile::create(dir.path(), Bytes::from_mib(100), &tight, &mut go);
         assert!(matches!(refused, Err(LoadError::NoSpace { .. })), "{refused:?}");
+        let asked = ScratchFile::fitting(dir.path(), Bytes::from_mib(100), &tight);
+        assert!(matches!(asked, Err(LoadError::NoSpace { .. })), "{asked:?}");
+        let fits = ScratchFile::fitting(dir.path(), Bytes::from_mib(10), &SMALL);
+        assert_eq!(fits.unwrap(), Bytes::from_mib(10));
     }
 
     #[test]

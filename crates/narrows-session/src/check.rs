@@ -13,7 +13,7 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
 use narrows_load::preset::StopRule;
-use narrows_load::scratch::ScratchOptions;
+use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::stats;
 use narrows_load::target::Target as Opened;
 use narrows_machine::root::Root;
@@ -126,6 +126,22 @@ impl Plan {
         })
     }
 
+    /// Asks whether a directory has room for the scratch file, before it is said that one is written there.
+    ///
+    /// # Errors
+    /// It has none, or nothing can be written there.
+    pub fn fits(&self, directory: &std::path::Path, writes: &Writes) -> Result<(), LoadError> {
+        ScratchFile::fitting(directory, writes.size(), &self.scratch_options(writes)).map(drop)
+    }
+
+    fn scratch_options(&self, writes: &Writes) -> ScratchOptions {
+        ScratchOptions {
+            time: Some(self.scratch_time),
+            budget: Some(writes.budget().clone()),
+            ..ScratchOptions::default()
+        }
+    }
+
     /// Opens what is read; a scratch file is written first, which ends when `stop` is raised.
     ///
     /// # Errors
@@ -137,11 +153,7 @@ impl Plan {
         teller: &impl Teller,
         stop: &AtomicBool,
     ) -> Result<Opened, LoadError> {
-        let options = ScratchOptions {
-            time: Some(self.scratch_time),
-            budget: writes.map(|writes| writes.budget().clone()),
-            ..ScratchOptions::default()
-        };
+        let options = writes.map(|writes| self.scratch_options(writes)).unwrap_or_default();
         let size = writes.map_or(self.scratch, Writes::size);
         if writes.is_some() {
             let phase = format!("writing scratch file, {} at most", human::bytes(size));
