@@ -65,13 +65,17 @@ fn the_scratch_file_goes_where_it_is_told() {
     }
     let closed = format!("{}/no-such-directory", text(&scratch));
     run(&[text(&target), "--measure", "--scratch", &closed]).refused(&format!(
-        "writes at most 797 MB: 537 MB to fill a scratch file in {closed}, the rest for the file system's own records\n\
-         narrows: cannot create a scratch file in `{closed}`: No such file or directory (os error 2)\n\
+        "narrows: cannot create a scratch file in `{closed}`: No such file or directory (os error 2)\n\
          hint: check the spelling of the path\n"
     ));
     let ran =
         run(&[text(&target), "--measure", "--duration", "200ms", "--scratch", text(&scratch), "--json"]);
     assert_eq!(runs(&ran.answered().json()).len(), 2);
+    let said = format!(
+        "writes at most 797 MB: 537 MB to fill a scratch file in {}, the rest for the file system's own records\n",
+        text(&scratch)
+    );
+    assert_eq!(ran.err, said);
     assert_eq!((names_in(&target), names_in(&scratch)), (vec![], vec![]));
 }
 
