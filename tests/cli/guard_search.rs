@@ -70,14 +70,15 @@ impl Disk {
         narrows
     }
 
-    /// Asks again where a test beside this one was in the way: the ring of one hid what it holds, or a tool of one that looks at
-    /// every device came and went. Both refuse, rightly.
+    /// Asks again where a test beside this one was in the way: the ring of one hid what it holds, descriptors were on their way to a
+    /// program of one, or a tool of one that looks at every device came and went. All refuse, rightly.
     pub(crate) fn guard(&self) -> (Option<i32>, Value) {
         const AGAIN: usize = 3;
         let mut answer = self.guard_once();
         for _ in 0..AGAIN {
             let text = summaries(&answer.1);
             if !text.contains("files registered with io_uring, hidden")
+                && !text.contains("descriptors on their way, hidden")
                 && !names_a_process_that_is_gone(&text)
             {
                 break;
