@@ -120,13 +120,6 @@ pub enum How {
     Suspended,
 }
 
-impl DeviceUsage {
-    /// Whether descriptors wait in a socket, any of which may be of the device. Whoever they are sent to mostly takes them at once.
-    pub fn has_descriptors_on_their_way(&self) -> bool {
-        self.unseen.iter().any(|hidden| hidden.starts_with(Class::InFlight.name()))
-    }
-}
-
 /// Reads who uses the device with a kernel name. Our own process does not count.
 pub fn read(root: &Root, name: &str) -> DeviceUsage {
     let block = format!("/sys/class/block/{name}");

@@ -10,22 +10,9 @@ use narrows_machine::usage::{self, Class, Counters, DeviceUsage, DeviceUse, Hidd
 /// What a device in memory is told by.
 const KERNEL_NAME: &str = "kernel name";
 
-/// How often, and how long after each other, it is looked again where a program has not yet taken descriptors that were sent to it: a
-/// terminal multiplexer gets some whenever somebody attaches, and on a busy machine waits for a processor.
-const LOOKS: usize = 5;
-const BETWEEN: Duration = Duration::from_millis(100);
-
 /// Reads who uses the device with this kernel name.
 pub(crate) fn of(root: &Root, name: &str) -> Usage {
-    let mut usage = usage::read(root, name);
-    for _ in 0..LOOKS {
-        if !usage.has_descriptors_on_their_way() || !root.is_live() {
-            break;
-        }
-        thread::sleep(BETWEEN);
-        usage = usage::read(root, name);
-    }
-    plain(usage)
+    plain(usage::read(root, name))
 }
 
 /// How long the counters of a device must stand still.
