@@ -51,12 +51,18 @@ impl Table {
         )
     }
 
-    /// The table as text, with the counts as its last line.
+    /// The table as text: at its end once more what broke, since of a long log only the end may be kept, and the counts.
     pub(crate) fn text(&self) -> String {
         let wide = self.0.iter().map(|row| row.name.len()).max().unwrap_or_default();
         let mut text = String::new();
         for row in &self.0 {
             text += &format!("{:wide$}  {:>6.1} s  {}\n", row.name, row.seconds, row.verdict);
+        }
+        for row in &self.0 {
+            if let Verdict::Broken(notes) = &row.verdict {
+                text += &format!("BROKEN: {}\n", row.name);
+                text.extend(notes.iter().take(3).map(|note| format!("    {note}\n")));
+            }
         }
         let (held, broken, skipped) = self.counts();
         text + &format!("{held} passed, {broken} failed, {skipped} skipped\n")

@@ -97,7 +97,7 @@ const CONTENT_MIB: u64 = 320;
 /// Where a file of the user's lies inside of each kind, besides what its tool writes: at a whole MiB and beside one.
 const FILES: [u64; 3] = [48 * MIB, 111 * MIB + 20_480, 200 * MIB];
 /// What any answer may say of bytes that are not known to be something.
-const DATA: [&str; 3] = ["data", "not zero", "non-zero"];
+const DATA: [&str; 2] = ["holds", "not zero"];
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -183,12 +183,13 @@ fn try_to_write(
     if before.is_zero() {
         return Err(Stop::Skip("set-up: nothing stands on the device".to_owned()));
     }
-    let words = if placement == Placement::EdgesZeroed { &[] } else { kind.words };
-    let words = if words.is_empty() { &DATA[..] } else { words };
-    let answer = steady(|| bench(ground, device, CONTENT_MIB - 20))?;
+    // Without its edges some other part of it may be recognised, or none.
+    let is_known = placement != Placement::EdgesZeroed && !kind.words.is_empty();
+    let words = if is_known { kind.words } else { &DATA[..] };
+    let answer = steady(|| bench(ground, device, CONTENT_MIB - 20), words)?;
     answer.must_refuse(judge, &format!("bench, {}", placement.name()), &[2], words);
     if !ground.quick {
-        let answer = steady(|| guard(ground, device))?;
+        let answer = steady(|| guard(ground, device), words)?;
         answer.must_refuse(judge, &format!("guard, {}", placement.name()), &[1], words);
     }
     let difference = before.difference(&device.sum()?);

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::super::attack::{Attack, Class, Judge, Result};
 use super::super::device::{BLOCK, Device, MIB, clear};
 use super::super::ground::{Ground, text};
-use super::super::narrows::{BENCH, Run};
+use super::super::narrows::{BENCH, Run, steady};
 use super::super::tool::{Holder, shell, succeeds};
 use super::processes::Name;
 use super::{SIZE, free, held};
@@ -196,12 +196,12 @@ impl Drop for Mount {
 /// The name of a twin of the same size is typed for this device.
 fn other_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let (device, other) = (free(ground)?, Device::blank(ground, SIZE)?);
+    let is_other = &["is not"][..];
     let words = ["guard", device.node(), "--i-own", other.identity()];
-    let answer = Run::new(ground, &words).answer()?;
-    answer.must_refuse(judge, "guard", &[1], &["is not"]);
+    steady(|| Run::new(ground, &words), is_other)?.must_refuse(judge, "guard", &[1], is_other);
     let words = ["bench", device.node(), "--write", "--i-own", other.identity(), "--size", "40MiB"];
-    let answer = Run::new(ground, &[&words[..], &BENCH].concat()).answer()?;
-    answer.must_refuse(judge, "bench", &[2], &["is not"]);
+    let words = [&words[..], &BENCH].concat();
+    steady(|| Run::new(ground, &words), is_other)?.must_refuse(judge, "bench", &[2], is_other);
     // And a device that the user does not name at all.
     let words = ["bench", device.node(), "--write", "--size", "40MiB"];
     let answer = Run::new(ground, &[&words[..], &BENCH].concat()).answer()?;

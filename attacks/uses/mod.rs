@@ -27,7 +27,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
 /// refusing is right, and these attacks say nothing.
 fn nobody(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let device = Device::blank(ground, SIZE)?;
-    let answer = steady(|| guard(ground, &device))?;
+    let answer = steady(|| guard(ground, &device), &[])?;
     if answer.status == Some(1) && answer.says(&["not seen", "cannot be seen"]) {
         return Err(Stop::Skip(answer.short()));
     }
@@ -41,7 +41,7 @@ fn free(ground: &Ground) -> Result<Device> {
     if ground.quick {
         return Ok(device);
     }
-    let answer = steady(|| guard(ground, &device))?;
+    let answer = steady(|| guard(ground, &device), &[])?;
     match answer.status {
         Some(0) => Ok(device),
         // A device that is refused when nothing uses it says nothing of users.
@@ -69,9 +69,9 @@ fn held<T: 'static>(
 fn refused(ground: &Ground, judge: &mut Judge, device: &Device, words: &[&str]) -> Result<()> {
     let before = device.sum()?;
     if !ground.quick {
-        steady(|| guard(ground, device))?.must_refuse(judge, "guard", &[1], words);
+        steady(|| guard(ground, device), words)?.must_refuse(judge, "guard", &[1], words);
     }
-    steady(|| bench(ground, device, SIZE - 2))?.must_refuse(judge, "bench", &[2], words);
+    steady(|| bench(ground, device, SIZE - 2), words)?.must_refuse(judge, "bench", &[2], words);
     unchanged(judge, device, &before)
 }
 
@@ -86,8 +86,9 @@ fn refused_through(
     let before = device.sum()?;
     let (node, identity) = (device.node(), device.identity());
     let root = ground.directory("root")?;
-    let run = |words: &[&str]| {
-        Run::through(ground, script, words).with(|command| command.env("ATTACK_ROOT", &root)).answer()
+    let run = |command: &[&str]| {
+        let through = || Run::through(ground, script, command).with(|run| run.env("ATTACK_ROOT", &root));
+        steady(through, words)
     };
     let guard = run(&["guard", node, "--i-own", identity])?;
     if guard.err.contains("set-up:") {

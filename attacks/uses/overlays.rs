@@ -84,7 +84,7 @@ fn seen<T: 'static>(
         let overlay = Overlay::make(ground, &kind)?;
         let device = Device::over(&side.file(&overlay.0))?;
         if !ground.quick {
-            let answer = steady(|| guard(ground, &device))?;
+            let answer = steady(|| guard(ground, &device), &[])?;
             if answer.status != Some(0) {
                 return Err(Stop::Skip(format!("a blank device is refused here: {}", answer.short())));
             }

@@ -33,11 +33,10 @@ impl Random {
 
     /// Fills `bytes` with random data, which no compressor can shrink.
     pub(super) fn fill(&mut self, bytes: &mut [u8]) {
-        let mut words = bytes.chunks_exact_mut(8);
-        for word in &mut words {
-            word.copy_from_slice(&self.next().to_le_bytes());
+        let (words, tail) = bytes.as_chunks_mut();
+        for word in words {
+            *word = self.next().to_le_bytes();
         }
-        let tail = words.into_remainder();
         for (byte, random) in tail.iter_mut().zip(self.next().to_le_bytes()) {
             *byte = random;
         }
