@@ -124,9 +124,10 @@ fn header(name: &str, size: usize, target: Option<&str>) -> [u8; 512] {
 
 /// The processor time that a run may take, in seconds: a debug build needs some. The time on the clock says nothing on a
 /// machine that is busy with other tests.
-const MOST_PROCESSOR: u32 = 90;
+const MOST_PROCESSOR: u32 = 40;
 
-/// Runs `check --from` on an archive within bounds of memory (1 GB) and processor time, and gives what it said.
+/// Runs `check --from` on an archive within bounds of memory (1 GB) and processor time, and gives what it said. Before other tests,
+/// where that is allowed: beside them a debug build comes to its bound of 120 s on the clock before the one that is tested.
 fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, body: &[u8]) -> Ran {
     let path = dir.path().join(name);
     let mut file = std::io::BufWriter::new(File::create(&path).expect("is ours"));
@@ -137,7 +138,7 @@ fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, 
     file.flush().expect("fits");
     drop(file);
     let script = format!(
-        "ulimit -v 1000000 -t {MOST_PROCESSOR}; exec '{}' check --from '{}'",
+        "ulimit -v 1000000 -t {MOST_PROCESSOR}; exec nice -n -10 '{}' check --from '{}'",
         cargo_bin("narrows").display(),
         path.display()
     );
@@ -154,18 +155,11 @@ fn an_archive_of_countless_entries_is_cut_off_in_bounded_memory() {
     let entries = (0..50_100).map(|number| header(&format!("t/{number}"), 2, None));
     let ran = checked(&dir, "many.tar", entries, &body);
     assert_eq!(ran.status, Some(2), "{ran:?}");
-    assert!(is_cut_off(&ran, "many.tar", "50 000 texts"), "{ran:?}");
+    assert!(ran.err.contains("`many.tar` holds more than 50 000 texts"), "{ran:?}");
 
     let records = (0..200_100).map(|number| header(&format!("sys/t/{number}"), 0, None));
     let ran = checked(&dir, "records.tar", records, &[]);
-    assert!(is_cut_off(&ran, "records.tar", "200 000 entries"), "{ran:?}");
-}
-
-/// Whether an archive was left where one of its bounds is. On a machine that is busy with other tests, a debug build comes to that of
-/// time first.
-fn is_cut_off(ran: &Ran, name: &str, bound: &str) -> bool {
-    let left = |bound: &str| ran.err.contains(&format!("`{name}` holds more than {bound}"));
-    left(bound) || left("is unpacked and read in 120 s")
+    assert!(ran.err.contains("`records.tar` holds more than 200 000 entries"), "{ran:?}");
 }
 
 #[test]
