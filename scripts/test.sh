@@ -25,20 +25,20 @@ run_part() {
     "$cargo" test --locked --workspace --no-fail-fast "$@" --show-output >"$into" 2>&1
 }
 
-# The binary for the rig and the attacks, in what the tests leave of the processors: they wait more than they work. Not at idle
-# priority: on a machine with other work it would never end. A failure shows in the step that needs it.
-build_beside() {
-    case " $parts " in
-    *" rig "* | *" attacks "* | *" fleet "*) nice -n 10 "$cargo" build --locked --profile rig --bin narrows >"$target/build-beside.log" 2>&1 & ;;
-    esac
-}
+# The binary that every part tests: optimised, since most of what the parts take is taken by what they run. It has a place of its own,
+# so it is built beside the tests.
+binary() { "$cargo" build --locked --profile rig --bin narrows >"$target/build-binary.log" 2>&1; }
 
 tests() {
-    local part words number=0 status=0 running=() logs=() skip=()
+    local part words number=0 status=0 building running=() logs=() skip=()
     rm -f "$target"/test-*.log
+    binary &
+    building=$!
     run_part "$log" --no-run -- || status=$?
+    wait "$building" || { status=$? && cat "$target/build-binary.log" >&2; }
     if [ "$status" = 0 ]; then
-        build_beside
+        NARROWS_BINARY=$(realpath "$target/rig/narrows")
+        export NARROWS_BINARY
         for part in "${cli_parts[@]}"; do
             number=$((number + 1))
             read -ra words <<<"$part"
@@ -65,7 +65,7 @@ tests() {
     return "$status"
 }
 
-# Nothing beside it: a browser passes descriptors on, and narrows refuses every device while some are on their way.
+# No browser beside it: that passes descriptors on, and narrows refuses every device while some are on their way.
 attacks() {
     "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/"
 }
@@ -90,6 +90,23 @@ fleet() {
     return "$status"
 }
 
+# Guests mostly wait, and have descriptors of their own: the browser runs meanwhile.
+rig() {
+    local beside= status=0
+    case " $parts " in
+    *" pages "*)
+        pages >/dev/null 2>&1 &
+        beside=$!
+        ;;
+    esac
+    "${MAKE:-make}" --no-print-directory rig || status=$?
+    if [ -n "$beside" ]; then
+        wait "$beside" || { status=$? && echo "error: the pages in a browser failed" >&2; }
+        cat "$target/test-pages.log"
+    fi
+    return "$status"
+}
+
 # A build takes some 9 GB; what then lacks room for its scratch files fails with a sentence of its own, deep in a log.
 room_is_told() {
     local free
@@ -107,10 +124,11 @@ for part in $parts; do
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 attacks ;;
     # On a clean clone this also fetches what drives the browser.
-    pages) step "pages in a browser" 90 pages ;;
+    pages) case " $parts " in *" rig "*) ;; *) step "pages in a browser" 90 pages ;; esac ;;
     # 25 s of it are for building the tests.
     fleet) step "many hosts" 150 fleet ;;
-    rig) step "kernel VM rig" 860 "${MAKE:-make}" --no-print-directory rig ;;
+    # The pages in a browser, where they are wanted, are looked at beside it.
+    rig) step "kernel VM rig" 600 rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units attacks pages fleet rig" >&2

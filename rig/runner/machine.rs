@@ -46,6 +46,9 @@ pub(crate) struct MachineSpec {
     /// Drives.
     #[serde(default, rename = "drive")]
     pub(crate) drives: Vec<Drive>,
+    /// Its processors do not say that they are emulated.
+    #[serde(default)]
+    pub(crate) hides_hypervisor: bool,
     /// More arguments for QEMU, in front of the drives.
     #[serde(default)]
     pub(crate) qemu: Vec<String>,

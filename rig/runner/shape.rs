@@ -13,9 +13,19 @@ impl Shape {
         let fixed: Vec<&Drive> = machine.drives.iter().filter(|drive| !is_pluggable(drive)).collect();
         // Guests that are connected are there for one scenario only.
         let company = if scenario.networks.is_empty() { "" } else { &scenario.name };
-        let MachineSpec { cpus, memory, instruction_shift, switches, groups, qemu, kernel, .. } = machine;
+        let MachineSpec {
+            cpus,
+            memory,
+            instruction_shift,
+            switches,
+            groups,
+            qemu,
+            kernel,
+            hides_hypervisor,
+            ..
+        } = machine;
         Self(format!(
-            "{cpus} {memory} {instruction_shift:?} {kernel} {qemu:?} {switches:?} {groups:?} {fixed:?} {company}"
+            "{cpus} {memory} {instruction_shift:?} {kernel} {hides_hypervisor} {qemu:?} {switches:?} {groups:?} {fixed:?} {company}"
         ))
     }
 }

@@ -12,7 +12,7 @@ fn in_namespace(test: &str, script: &str) -> Option<Ran> {
         command.args(if is_root() { &["--mount"][..] } else { &["--mount", "--map-root-user"] });
         command
             .args(["sh", "-c", script, "sh"])
-            .arg(cargo_bin("narrows"))
+            .arg(crate::narrows_binary())
             .arg(dir.path())
             .env("LC_ALL", "C.UTF-8");
         command.output().ok().map(Ran::from)

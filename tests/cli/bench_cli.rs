@@ -31,7 +31,7 @@ use super::devices;
 const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];
 
 fn narrows(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.args(arguments).stdin(Stdio::null());
     command
 }

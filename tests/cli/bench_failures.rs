@@ -81,7 +81,7 @@ impl Disk {
 
     /// The same for all of the device.
     pub(crate) fn command(&self, own: &Path, more: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+        let mut command = Command::new(crate::narrows_binary());
         command.arg("bench").arg(&self.device).args(["--write", "--i-own"]).arg(own).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
@@ -226,7 +226,7 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
     let saved = results.path().join("run.json");
     let saved = saved.to_str().expect("is UTF-8");
     let narrows = |arguments: &[&str]| {
-        Command::new(env!("CARGO_BIN_EXE_narrows")).args(arguments).output().expect("narrows runs")
+        Command::new(crate::narrows_binary()).args(arguments).output().expect("narrows runs")
     };
     let place = dir.path().to_str().expect("is UTF-8");
     let quick = ["--size", "64MiB", "--duration", "60ms", "--warm-up", "1ms", "--json"];
@@ -251,7 +251,7 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
 #[test]
 fn a_target_without_room_for_the_filling_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().expect("a directory");
-    let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+    let output = Command::new(crate::narrows_binary())
         .arg("bench")
         .arg(dir.path())
         .args(["--size", "64MiB", "--max-writes", "63MiB"])

@@ -99,7 +99,7 @@ fn draw(state: &mut u64) -> u64 {
 }
 
 fn bench(dir: &Path, saved: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.arg("bench").arg(dir).arg("--save").arg(saved);
     command.args(["--size", "64MiB", "--duration", "200ms", "--warm-up", "10ms", "--json"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -38,7 +38,7 @@ impl Drive {
     }
 
     fn bench(&self, options: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_narrows"))
+        Command::new(crate::narrows_binary())
             .arg("bench")
             .arg(self.dir.path())
             .args(["--json", "--warm-up", "20ms"])

@@ -9,7 +9,7 @@ use narrows::catalog::catalog;
 use serde_json::Value;
 
 fn ask(args: &[&str]) -> (String, Option<i32>) {
-    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    let mut command = Command::new(crate::narrows_binary());
     let output =
         command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args).output().expect("runs");
     (String::from_utf8(output.stdout).expect("text"), output.status.code())
@@ -206,7 +206,7 @@ fn the_cheapest_placement_that_reaches_a_rate() {
     let mut wrong = tempfile::NamedTempFile::new().expect("a file");
     wrong.write_all(b"Hyper M.2 x16,60\n").expect("written");
     let file = wrong.path().display().to_string();
-    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    let mut command = Command::new(crate::narrows_binary());
     let output = command.args(["plan", "--board", "asus-x99-a", "--want", "nvme", "--price", &file]).output();
     let text = String::from_utf8(output.expect("runs").stderr).expect("text");
     assert!(text.contains(":1: no card is called") && text.contains("hint: "), "{text}");

@@ -12,7 +12,6 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 
 /// A drive of four lanes of PCIe 4.0 behind a port that can do the same, as `grep . /sys/…` lists them. Hand-made.
@@ -54,7 +53,7 @@ impl Said {
 }
 
 fn narrows(args: &[&str], stdin: &[u8]) -> Said {
-    let mut child = Command::new(cargo_bin("narrows"))
+    let mut child = Command::new(crate::narrows_binary())
         .args(args)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

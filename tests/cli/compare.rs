@@ -385,7 +385,7 @@ fn files(a: &Value, b: &Value) -> (tempfile::TempDir, [PathBuf; 2]) {
 }
 
 fn narrows(paths: &[PathBuf; 2], more: &[&str]) -> assert_cmd::assert::Assert {
-    Command::cargo_bin("narrows").expect("is built").arg("compare").args(paths).args(more).assert()
+    Command::new(crate::narrows_binary()).arg("compare").args(paths).args(more).assert()
 }
 
 #[test]

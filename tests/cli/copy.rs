@@ -21,7 +21,7 @@ use nix::sys::stat::{Mode, mkdirat};
 use serde_json::Value;
 
 fn narrows(words: &[&str], paths: &[&Path]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.arg("copy").args(words).arg("--").args(paths);
     command
 }
@@ -175,7 +175,7 @@ fn a_single_file_and_a_single_link_are_copied_under_the_new_name() {
     symlink(&source, &link).expect("a link");
     assert_eq!(copy(&[], &link, &other).0, Some(0));
     assert_eq!(fs::read_link(&other).expect("is a link"), source);
-    let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+    let output = Command::new(crate::narrows_binary())
         .current_dir(dir.path())
         .args(["copy", "src", "third", "--json"])
         .output()

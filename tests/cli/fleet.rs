@@ -13,7 +13,6 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use assert_cmd::cargo::cargo_bin;
 use narrows::report::schema;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -80,7 +79,7 @@ impl Said {
 }
 
 fn check(dir: &Path, more: &[&str]) -> Said {
-    let output = Command::new(cargo_bin("narrows"))
+    let output = Command::new(crate::narrows_binary())
         .args(["check", "--fleet"])
         .args(more)
         .arg("--from")
@@ -297,7 +296,7 @@ fn what_a_device_calls_itself_is_inert_in_every_form() {
 #[test]
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let dir = fleet(200, 200);
-    let mut child = Command::new(cargo_bin("narrows"))
+    let mut child = Command::new(crate::narrows_binary())
         .args(["check", "--fleet", "--format", "jsonl", "--from"])
         .arg(dir.path())
         .stdout(Stdio::piped())
@@ -315,7 +314,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 #[test]
 fn parquet_is_written_by_a_build_that_can_and_refused_by_others() {
     let dir = fleet(2, 1);
-    let output = Command::new(cargo_bin("narrows"))
+    let output = Command::new(crate::narrows_binary())
         .args(["check", "--fleet", "--format", "parquet", "--from"])
         .arg(dir.path())
         .output()
@@ -336,13 +335,14 @@ fn what_makes_no_sense_with_a_fleet_is_refused() {
     {
         assert_eq!(check(dir.path(), more).status, Some(2), "{more:?}");
     }
-    let both = Command::new(cargo_bin("narrows"))
+    let both = Command::new(crate::narrows_binary())
         .args(["--fleet", "--from"])
         .args([dir.path(), Path::new("/no/such/place")])
         .output()
         .expect("the binary runs");
     assert_eq!(both.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&both.stderr).contains("cannot read `/no/such/place`"));
-    let alone = Command::new(cargo_bin("narrows")).args(["--since", "x"]).output().expect("the binary runs");
+    let alone =
+        Command::new(crate::narrows_binary()).args(["--since", "x"]).output().expect("the binary runs");
     assert_eq!(alone.status.code(), Some(2));
 }

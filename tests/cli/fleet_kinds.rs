@@ -9,8 +9,7 @@ use assert_cmd::Command;
 use serde_json::Value;
 
 fn report(directory: &Path) -> Value {
-    let done = Command::cargo_bin("narrows")
-        .expect("the binary is built")
+    let done = Command::new(crate::narrows_binary())
         .args(["fleet", "report", "--json"])
         .arg(directory)
         .output()

@@ -15,7 +15,6 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::{Value, json};
 
 /// The start of the run, in milliseconds since 1970.
@@ -143,7 +142,7 @@ fn samples(seconds: u64, flows: impl Fn(u64) -> Vec<Value>) -> String {
 /// Makes a report; its text, how long that took in seconds, and the most memory it had in bytes.
 fn report(at: &Path, more: &[&str]) -> (String, f64, u64) {
     let begin = Instant::now();
-    let output = Command::new(cargo_bin("narrows"))
+    let output = Command::new(crate::narrows_binary())
         .args(["fleet", "report"])
         .arg(at)
         .args(more)

@@ -13,7 +13,6 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -55,7 +54,7 @@ fn captures() -> TempDir {
 }
 
 fn fleet(dir: &Path, format: &str) -> Vec<u8> {
-    let mut command = Command::new(cargo_bin("narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.args(["check", "--fleet", "--format", format, "--from"]).arg(dir);
     command.output().expect("the binary runs").stdout
 }

@@ -103,7 +103,7 @@ fn what_a_killed_run_left_is_cleared_and_nothing_else() {
     let copied = image[30 * MIB as usize..][..8192].to_vec();
     disk.put(55 * MIB, &copied);
     let before = fs::read(disk.own()).expect("is readable");
-    let without_name = std::process::Command::new(env!("CARGO_BIN_EXE_narrows"))
+    let without_name = std::process::Command::new(crate::narrows_binary())
         .args(["guard", "--clean"])
         .arg(&disk.device)
         .output()

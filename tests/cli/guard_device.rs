@@ -228,7 +228,7 @@ impl Loop {
     }
 
     fn narrows(&self, words: &[&str]) -> (Option<i32>, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_narrows"))
+        let output = Command::new(crate::narrows_binary())
             .arg("guard")
             .arg(&self.device)
             .args(words)

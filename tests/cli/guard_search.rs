@@ -63,7 +63,7 @@ impl Disk {
     }
 
     pub(crate) fn narrows(&self, words: &[&str]) -> Command {
-        let mut narrows = Command::new(env!("CARGO_BIN_EXE_narrows"));
+        let mut narrows = Command::new(crate::narrows_binary());
         let (first, rest) = words.split_first().expect("a command");
         narrows.arg(first).arg(&self.device).args(["--i-own", self.own()]).args(rest);
         narrows.stdin(Stdio::null());

@@ -97,7 +97,7 @@ fn what_a_shell_hands_over_is_read() {
     let script = format!(
         "exec '{}' import <(printf '$ dd if=/dev/zero of=/srv/x bs=1M\\n1+0 records in\\n1+0 records out\\n\
          1048576 bytes (1.0 MB) copied, 1.0 s, 1.0 MB/s\\n')",
-        cargo_bin("narrows").display()
+        crate::narrows_binary().display()
     );
     let Ok(output) = Command::new("bash").args(["-c", &script]).output() else {
         return skip("what a shell hands over", "there is no bash");
@@ -139,7 +139,7 @@ fn checked(dir: &TempDir, name: &str, headers: impl Iterator<Item = [u8; 512]>, 
     drop(file);
     let script = format!(
         "ulimit -v 1000000 -t {MOST_PROCESSOR}; exec nice -n -10 '{}' check --from '{}'",
-        cargo_bin("narrows").display(),
+        crate::narrows_binary().display(),
         path.display()
     );
     let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
@@ -189,7 +189,7 @@ fn a_result_of_fifty_thousand_jobs_is_judged_in_linear_time() {
             .expect("is ours");
         let script = format!(
             "export LC_ALL=C; TIMEFORMAT=%U; time '{}' import '{}' {} >/dev/null",
-            cargo_bin("narrows").display(),
+            crate::narrows_binary().display(),
             path.display(),
             form.join(" ")
         );
@@ -219,7 +219,7 @@ fn more_jobs_than_any_result_has_are_left_out_and_that_is_said() {
 fn an_endless_standard_input_ends() {
     let script = format!(
         "ulimit -t {MOST_PROCESSOR}; yes $(printf 'x%.0s' $(seq 2000)) | timeout 300 '{}' check --from -; echo \"status $?\"",
-        cargo_bin("narrows").display()
+        crate::narrows_binary().display()
     );
     let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
     assert!(ran.out.contains("status 2") && ran.err.contains("only the first 24 MiB"), "{ran:?}");

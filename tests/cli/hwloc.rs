@@ -13,7 +13,6 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
 
-use assert_cmd::cargo::cargo_bin;
 use narrows::capture::{self, Text, merge};
 use narrows::machine::Machine;
 use narrows::machine::pci::PciDevice;
@@ -163,7 +162,7 @@ fn hostile(dir: &Path) {
 }
 
 fn narrows(args: &[&str]) -> String {
-    let output = Command::new(cargo_bin("narrows")).args(args).output().expect("the binary runs");
+    let output = Command::new(crate::narrows_binary()).args(args).output().expect("the binary runs");
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("text")
 }
@@ -261,7 +260,7 @@ fn an_export_overwrites_nothing_and_shares_standard_output_with_nothing() {
     );
     let written = fs::read_to_string(&file).expect("was written");
     let again = |args: &[&str]| {
-        let output = Command::new(cargo_bin("narrows")).args(args).output().expect("the binary runs");
+        let output = Command::new(crate::narrows_binary()).args(args).output().expect("the binary runs");
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
     let (status, complaint) = again(&["--from", &lspci, "--export", &to]);

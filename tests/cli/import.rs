@@ -14,7 +14,7 @@ fn case(name: &str) -> PathBuf {
 }
 
 fn narrows() -> Command {
-    Command::cargo_bin("narrows").expect("the binary is built")
+    Command::new(crate::narrows_binary())
 }
 
 fn import(files: &[PathBuf]) -> (i32, Value) {

@@ -42,7 +42,7 @@ pub(super) fn private() -> tempfile::TempDir {
 }
 
 pub(super) fn lab(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.arg("lab").args(words);
     command
 }

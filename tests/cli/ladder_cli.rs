@@ -23,7 +23,7 @@ use serde_json::Value;
 const QUICK: [&str; 6] = ["--size", "64MiB", "--time", "100ms", "--warm-up", "1ms"];
 
 fn narrows(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.arg("ladder").args(arguments).stdin(Stdio::null());
     command
 }

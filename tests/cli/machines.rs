@@ -6,7 +6,6 @@
 
 use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
 use narrows::machine::snapshot;
 use serde_json::Value;
 
@@ -15,7 +14,7 @@ fn narrows(machine: &str, args: &[&str]) -> (String, i32) {
     let mut packed = tempfile::NamedTempFile::new().expect("a temporary file");
     snapshot::write(&crate::support::tree(machine), packed.as_file_mut(), false)
         .expect("the tree can be packed");
-    let output = Command::new(cargo_bin("narrows"))
+    let output = Command::new(crate::narrows_binary())
         .args(args)
         .arg("--from")
         .arg(packed.path())

@@ -61,10 +61,10 @@ mod watch;
 mod support;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
-use assert_cmd::cargo::cargo_bin;
 use narrows::machine::Machine;
 use narrows::machine::root::Root;
 use narrows::report::schema;
@@ -73,6 +73,13 @@ use tempfile::TempDir;
 
 /// The machine that the tests run on, read once by the library itself.
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::read(&Root::live()));
+
+/// The narrows that is tested: `NARROWS_BINARY`, an absolute path, or the one that was built with the tests. `make test` names an
+/// optimised one, since nearly all that these tests take is taken by what they run.
+fn narrows_binary() -> PathBuf {
+    let built = || PathBuf::from(env!("CARGO_BIN_EXE_narrows"));
+    std::env::var_os("NARROWS_BINARY").map_or_else(built, PathBuf::from)
+}
 
 /// What a run of the binary left.
 #[derive(Debug)]
@@ -118,7 +125,7 @@ impl Ran {
 
 /// The binary with a known environment.
 fn narrows(args: &[&str]) -> Command {
-    let mut command = Command::new(cargo_bin("narrows"));
+    let mut command = Command::new(crate::narrows_binary());
     command.args(args).env("LC_ALL", "C.UTF-8").env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE");
     command
 }

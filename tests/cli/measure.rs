@@ -121,7 +121,7 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
     }
     let filter = concat!(env!("CARGO_MANIFEST_DIR"), "/rig/guest/without-io-uring");
     let mut command = Command::new("perl");
-    command.arg(filter).arg(cargo_bin("narrows")).arg(&file).args(["--measure", "--duration", "200ms"]);
+    command.arg(filter).arg(crate::narrows_binary()).arg(&file).args(["--measure", "--duration", "200ms"]);
     let Ok(output) = command.arg("--json").output() else {
         return skip(name, "perl is missing");
     };
@@ -131,7 +131,7 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
     assert_eq!(engines(&ran).len(), 2);
     let shown = Command::new("perl")
         .arg(filter)
-        .arg(cargo_bin("narrows"))
+        .arg(crate::narrows_binary())
         .arg(&file)
         .args(["--measure", "--duration", "200ms"])
         .output()

@@ -155,7 +155,7 @@ fn a_link_that_is_swapped_in_leads_another_user_nowhere() {
     }
     fs::write(dir.path().join("file"), "x").expect("is ours");
     let binary = dir.path().join("narrows");
-    fs::copy(cargo_bin("narrows"), &binary).expect("is there");
+    fs::copy(crate::narrows_binary(), &binary).expect("is there");
     let mut wrote = 0;
     let came = race(dir.path(), 100, |place, number| {
         let mut command = Command::new("/usr/bin/setpriv");
@@ -202,7 +202,7 @@ fn a_whole_snapshot_is_for_its_owner_and_nobody_may_write_to_a_report() {
         let mut command = Command::new("sh");
         command
             .args(["-c", script, "sh"])
-            .arg(cargo_bin("narrows"))
+            .arg(crate::narrows_binary())
             .args(["snapshot", "-o"])
             .arg(&to)
             .args(words);
@@ -215,7 +215,7 @@ fn a_whole_snapshot_is_for_its_owner_and_nobody_may_write_to_a_report() {
 /// A bench of some seconds in a directory of ours, begun by a shell that does something first.
 fn bench_after(first: &str, dir: &TempDir, duration: &str) -> std::process::Child {
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("{first}; exec \"$@\""), "sh"]).arg(cargo_bin("narrows"));
+    command.args(["-c", &format!("{first}; exec \"$@\""), "sh"]).arg(crate::narrows_binary());
     command.args(["bench", text(dir), "--preset", "peak", "--size", "64MiB", "--duration", duration]);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     command.spawn().expect("runs")

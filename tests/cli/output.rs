@@ -15,7 +15,7 @@ fn a_pipe_gets_no_colour_unless_it_is_asked_for() {
 /// Runs narrows on a terminal of its own (util-linux `script`); `None` when that program is not there.
 fn on_a_terminal(no_color: bool) -> Option<String> {
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c"]).arg(format!("'{}' --color auto", cargo_bin("narrows").display()));
+    command.args(["-q", "-e", "-c"]).arg(format!("'{}' --color auto", crate::narrows_binary().display()));
     command.arg("/dev/null").env("TERM", "xterm-256color").env_remove("NO_COLOR").env_remove("CLICOLOR");
     if no_color {
         command.env("NO_COLOR", "1");

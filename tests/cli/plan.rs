@@ -127,7 +127,7 @@ fn a_drive_on_a_full_x99_board_needs_the_setting_and_names_what_it_costs() {
 }
 
 fn narrows(args: &[&str]) -> Command {
-    let mut command = Command::cargo_bin("narrows").expect("the binary");
+    let mut command = Command::new(crate::narrows_binary());
     command.current_dir(env!("CARGO_MANIFEST_DIR")).arg("plan").args(args);
     command
 }

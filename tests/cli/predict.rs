@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::disallowed_methods,
-    clippy::expect_used,
     reason = "a test reads the tree of fixtures, writes to a directory of its own, and may panic"
 )]
 
@@ -19,8 +18,7 @@ use narrows::predict::describe;
 use narrows::units::Lanes;
 
 fn narrows(args: &[&str]) -> assert_cmd::assert::Assert {
-    Command::cargo_bin("narrows")
-        .expect("is built")
+    Command::new(crate::narrows_binary())
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .env("NO_COLOR", "1")
         .env("LC_ALL", "C.UTF-8")

@@ -11,7 +11,6 @@
 use std::path::Path;
 use std::process::Command;
 
-use assert_cmd::cargo::cargo_bin;
 use narrows::machine::Machine;
 use narrows::machine::root::Root;
 use narrows::machine::snapshot::{self, redact};
@@ -49,7 +48,7 @@ fn check_tree(tree: &Tree) -> CheckReport {
 }
 
 fn narrows(args: &[&str]) -> (String, String, Option<i32>) {
-    let output = Command::new(cargo_bin("narrows")).args(args).output().expect("the binary runs");
+    let output = Command::new(crate::narrows_binary()).args(args).output().expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (text(output.stdout), text(output.stderr), output.status.code())
 }
@@ -212,7 +211,7 @@ fn a_record_may_be_a_file_an_unpacked_directory_or_standard_input() {
     assert_eq!((from_file.1.as_str(), from_file.2), ("", Some(1)));
     assert_eq!(narrows(&["--json", "--from", path_text(&dir.path().join("unpacked"))]), from_file);
     let input = std::fs::File::open(&file).expect("is there");
-    let output = Command::new(cargo_bin("narrows")).args(["--json", "--from", "-"]).stdin(input).output();
+    let output = Command::new(crate::narrows_binary()).args(["--json", "--from", "-"]).stdin(input).output();
     assert_eq!(String::from_utf8(output.expect("the binary runs").stdout).expect("text"), from_file.0);
 }
 
@@ -278,8 +277,10 @@ fn a_snapshot_overwrites_nothing_and_leaves_nothing_half_done() {
 
 #[test]
 fn a_snapshot_may_go_through_a_pipe() {
-    let output =
-        Command::new(cargo_bin("narrows")).args(["snapshot", "-o", "-"]).output().expect("the binary runs");
+    let output = Command::new(crate::narrows_binary())
+        .args(["snapshot", "-o", "-"])
+        .output()
+        .expect("the binary runs");
     assert_eq!((output.stderr.as_slice(), output.status.code()), (&b""[..], Some(0)));
     let tree = snapshot::read(output.stdout.as_slice()).expect("is a snapshot");
     assert!(tree.iter().count() > 10);

@@ -18,8 +18,7 @@ fn machine(name: &str) -> PathBuf {
 
 fn import(files: &[&str], more: &[&str]) -> (Value, i32) {
     let files: Vec<PathBuf> = files.iter().map(|name| file(name)).collect();
-    let done = Command::cargo_bin("narrows")
-        .expect("the binary is built")
+    let done = Command::new(crate::narrows_binary())
         .args(["import", "--json"])
         .args(files)
         .args(more)
@@ -188,7 +187,7 @@ fn s4_a_virtual_machine_of_sixty() {
 fn what_was_imported_is_read_again_from_fios_form_with_the_same_numbers() {
     for name in ["s0-fio.txt", "s1-raid0-luks.txt", "s3-before.txt", "s4-vm.xml"] {
         let run = |args: &[&str], input: &[u8]| {
-            let mut command = Command::cargo_bin("narrows").expect("the binary is built");
+            let mut command = Command::new(crate::narrows_binary());
             command.args(args).write_stdin(input.to_vec()).output().expect("it runs").stdout
         };
         let path = file(name);

@@ -159,7 +159,7 @@ fn a_closed_directory_is_not_called_missing() {
     let target = target.to_str().expect("text");
     // The build directory may itself be closed to others.
     let binary = outer.path().join("narrows");
-    std::fs::copy(cargo_bin("narrows"), &binary).expect("can be copied");
+    std::fs::copy(crate::narrows_binary(), &binary).expect("can be copied");
     let mut command = Command::new(&binary);
     command.arg(target);
     if is_root() {

@@ -48,7 +48,7 @@ struct Terminal(String);
 impl Terminal {
     fn start(columns: u16, rows: u16) -> Self {
         let terminal = Self(format!("narrows-top-{}-{columns}", std::process::id()));
-        let program = format!("exec {} top --interval 200ms", env!("CARGO_BIN_EXE_narrows"));
+        let program = format!("exec {} top --interval 200ms", crate::narrows_binary().display());
         let (columns, rows) = (columns.to_string(), rows.to_string());
         terminal.ask(&["-f", "/dev/null", "new-session", "-d", "-x", &columns, "-y", &rows, &program]);
         terminal
