@@ -35,6 +35,8 @@ tests() {
     binary &
     building=$!
     run_part "$log" --no-run -- || status=$?
+    # Programs of other parts, while the last crates of the binary wait for each other. What fails here fails in its part, and says so.
+    run_part "$target/build-parts.log" --no-run --test attacks --test fleet --test rig -- || true
     wait "$building" || { status=$? && cat "$target/build-binary.log" >&2; }
     if [ "$status" = 0 ]; then
         NARROWS_BINARY=$(realpath "$target/rig/narrows")
@@ -65,7 +67,7 @@ tests() {
     return "$status"
 }
 
-# No browser beside it: that passes descriptors on, and narrows refuses every device while some are on their way.
+# Nothing beside it: a browser passes descriptors on, and narrows refuses every device while some are on their way.
 attacks() {
     "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/"
 }
@@ -90,23 +92,6 @@ fleet() {
     return "$status"
 }
 
-# Guests mostly wait, and have descriptors of their own: the browser runs meanwhile.
-rig() {
-    local beside= status=0
-    case " $parts " in
-    *" pages "*)
-        pages >/dev/null 2>&1 &
-        beside=$!
-        ;;
-    esac
-    "${MAKE:-make}" --no-print-directory rig || status=$?
-    if [ -n "$beside" ]; then
-        wait "$beside" || { status=$? && echo "error: the pages in a browser failed" >&2; }
-        cat "$target/test-pages.log"
-    fi
-    return "$status"
-}
-
 # A build takes some 9 GB; what then lacks room for its scratch files fails with a sentence of its own, deep in a log.
 room_is_told() {
     local free
@@ -124,11 +109,10 @@ for part in $parts; do
     # Races, kills, directories and bounds take longer: `make attacks` runs them.
     attacks) step "attacks" 360 attacks ;;
     # On a clean clone this also fetches what drives the browser.
-    pages) case " $parts " in *" rig "*) ;; *) step "pages in a browser" 90 pages ;; esac ;;
+    pages) step "pages in a browser" 90 pages ;;
     # 25 s of it are for building the tests.
     fleet) step "many hosts" 150 fleet ;;
-    # The pages in a browser, where they are wanted, are looked at beside it.
-    rig) step "kernel VM rig" 600 rig ;;
+    rig) step "kernel VM rig" 720 "${MAKE:-make}" --no-print-directory rig ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units attacks pages fleet rig" >&2

@@ -14,7 +14,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --list         list the scenarios and what they show
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
-  --jobs N       machines at a time: 1 to 8, default 4; scenarios that say `alone = true` have the host for themselves
+  --jobs N       machines at a time: 1 to 8, default 3; scenarios that say `alone = true` have the host for themselves
   --full         also the scenarios that take many minutes (`long = true`)
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/rig/narrows)
@@ -52,7 +52,7 @@ impl Options {
             help: false,
             list: false,
             mode: Mode::Check,
-            jobs: 4,
+            jobs: 3,
             full: false,
             seed: None,
             binary: None,
