@@ -14,7 +14,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --list         list the scenarios and what they show
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
-  --jobs N       machines at a time: 1 to 8, default 3; scenarios that say `alone = true` have the host for themselves
+  --jobs N       machines at a time: 1 to 4, default 3; scenarios that say `alone = true` have the host for themselves
   --full         also the scenarios that take many minutes (`long = true`)
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/rig/narrows)
@@ -89,8 +89,8 @@ impl Options {
 }
 
 fn jobs(text: &str) -> Result<usize> {
-    let number = text.parse().ok().filter(|number| (1..=8).contains(number));
-    number.ok_or_else(|| RigError::Usage(format!("--jobs is 1 to 8, not '{text}'")))
+    let number = text.parse().ok().filter(|number| (1..=4).contains(number));
+    number.ok_or_else(|| RigError::Usage(format!("--jobs is 1 to 4, not '{text}'")))
 }
 
 fn seed(text: &str) -> Result<u64> {

@@ -31,8 +31,6 @@ pub struct Activity {
     /// Processors that were neither idle nor stolen, on average, by the time that they were: it is counted exactly, while time
     /// of work is sampled by the timer's tick (kernel `Documentation/timers/no_hz.rst`).
     pub working: f64,
-    /// Processors that interrupts took, on average, counted by the timer's tick.
-    pub interrupts: f64,
     /// The fraction of time that a hypervisor took from us, over all CPUs.
     pub steal: f64,
     /// For how much of the time somebody waited, by what for: `cpu`, `io`, `memory`; empty where the kernel does not tell.
@@ -116,7 +114,6 @@ impl Activity {
                 fraction(spent.busy, spent.total)
             }),
             working: working(before, after, elapsed),
-            interrupts: interrupts(before, after),
             steal: steal(before, after),
             pressure: pairs(&before.pressure, &after.pressure, |before, after| {
                 pressure::between(before, after, elapsed)
@@ -196,7 +193,6 @@ fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActi
 /// Where a processor's time went, in nanoseconds.
 struct Spent {
     busy: u64,
-    interrupt: u64,
     steal: u64,
     total: u64,
 }
@@ -205,21 +201,12 @@ impl Spent {
     /// The idle counter of a kernel without periodic ticks may go back a little: that is no time, not a reset.
     fn between(before: &CpuCounters, after: &CpuCounters) -> Self {
         let time = |of: fn(&CpuCounters) -> Nanos| of(after).get().saturating_sub(of(before).get());
-        let interrupt = time(|cpu| cpu.interrupt);
-        let busy = [time(|cpu| cpu.user), time(|cpu| cpu.system), interrupt];
+        let busy = [time(|cpu| cpu.user), time(|cpu| cpu.system), time(|cpu| cpu.interrupt)];
         let busy = busy.into_iter().fold(0, u64::saturating_add);
         let steal = time(|cpu| cpu.steal);
         let total = busy.saturating_add(steal).saturating_add(time(|cpu| cpu.idle));
-        Self { busy, interrupt, steal, total }
+        Self { busy, steal, total }
     }
-}
-
-fn interrupts(before: &Sample, after: &Sample) -> f64 {
-    let of = |before: &CpuCounters, after: &CpuCounters| {
-        let spent = Spent::between(before, after);
-        fraction(spent.interrupt, spent.total)
-    };
-    pairs(&before.cpus, &after.cpus, of).values().sum()
 }
 
 fn steal(before: &Sample, after: &Sample) -> f64 {
@@ -334,7 +321,6 @@ mod tests {
         // 600 of 1000 ms; the idle time of the other went back, which is no time at all.
         assert_eq!(activity.cpus[&0], 0.6);
         assert!((activity.working - 0.6).abs() < 1e-9, "{}", activity.working);
-        assert!((activity.interrupts - 0.1).abs() < 1e-9, "{}", activity.interrupts);
         assert_eq!(activity.cpus[&1], 0.0);
         assert!((activity.steal - 0.2).abs() < 1e-9);
     }

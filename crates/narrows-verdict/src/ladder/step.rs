@@ -102,17 +102,10 @@ impl<'a> At<'a> {
     }
 }
 
-/// The busy part of all processors together. `/proc/stat` looks who runs when the timer ticks (`proc_stat(5)`): where a program wakes in
-/// step with it, a processor seems to run all the time. The times of threads, and for how much of the time one waited for a processor, are
-/// exact: where both say less than half of that, they are believed. Without the second, what ended meanwhile would be missed.
+/// The busy part of all processors together.
 fn processors(case: &Case<'_>) -> f64 {
-    let Some(activity) = case.run.map(|run| &run.activity) else { return 0.0 };
-    let count = activity.cpus.len().max(1) as f64;
-    let ticks = activity.cpus.values().sum::<f64>() / count;
-    let Some(waited) = activity.pressure.get("cpu") else { return ticks };
-    let threads: f64 = activity.threads.iter().map(|thread| thread.cores).sum();
-    let exact = ((threads + activity.interrupts) / count).max(waited.some);
-    if exact < ticks / 2.0 { exact } else { ticks }
+    let cpus = case.run.map(|run| &run.activity.cpus);
+    cpus.map_or(0.0, |cpus| cpus.values().sum::<f64>() / cpus.len().max(1) as f64)
 }
 
 /// The verdict on the rung at `index`.

@@ -5,7 +5,6 @@ use crate::Run;
 use crate::testing::{Sketch, run};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Nanos};
-use narrows_machine::activity::{Pressure, ThreadActivity};
 use narrows_machine::block::{BlockDevice, CryptTable, MdArray, Queue};
 use narrows_machine::cipher::CipherRate;
 use narrows_model::path::{
@@ -321,29 +320,6 @@ fn requests_that_wait_in_a_scheduler_are_told_from_a_full_device() {
     // A device that takes one request at a time, and a full native command queue, are no scheduler's fault.
     assert_eq!(judged(1.0, "mq-deadline"), Cause::Medium);
     assert_eq!(judged(15.0, "mq-deadline"), Cause::Medium);
-}
-
-#[test]
-fn a_processor_that_only_the_tick_sees_busy_is_not_full() {
-    // How busy by ticks, by what threads had, by interrupts, and for how much of the time one waited for a processor.
-    let cause = |ticks: f64, cores: f64, interrupts: f64, waited: Option<f64>| {
-        let mut rung = alone("a", 100.0);
-        let activity = &mut rung.subject.runs[0].activity;
-        activity.cpus = [(0, ticks)].into();
-        activity.interrupts = interrupts;
-        activity.threads = vec![ThreadActivity { name: "narrows".to_owned(), is_kernel: false, cores }];
-        activity.pressure = waited.map(|some| ("cpu", Pressure { some, full: None })).into_iter().collect();
-        activity.disks.get_mut("a").expect("just made").at_driver = Some(0.4);
-        let queue = Queue { scheduler: Fact::known("bfq".to_owned(), "queue/scheduler"), ..Queue::default() };
-        let mut machine = Machine::default();
-        machine.block.insert("a".to_owned(), BlockDevice { queue, ..BlockDevice::default() });
-        named(&judge(&machine, &[rung], &[])).0
-    };
-    assert_eq!(cause(0.98, 0.12, 0.01, Some(0.05)), Cause::Scheduler);
-    assert_eq!(cause(0.98, 0.95, 0.01, Some(0.05)), Cause::Medium, "threads that had it");
-    assert_eq!(cause(0.98, 0.12, 0.8, Some(0.05)), Cause::Medium, "interrupts");
-    assert_eq!(cause(0.98, 0.12, 0.01, Some(0.9)), Cause::Medium, "programs that ended meanwhile");
-    assert_eq!(cause(0.98, 0.12, 0.01, None), Cause::Medium, "the kernel does not tell who waited");
 }
 
 #[test]
