@@ -57,9 +57,8 @@ bench: build ## the load engine beside fio, in one run, and what `top` costs; wr
 rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit; slurmctld, slurmd, slurm-client for srun)
 	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
 
-fleet-quick: toolchain ## four layouts of many hosts and clush, as in `make test`, in an optimised build
-	@$(CARGO) build --locked --profile rig --bin narrows
-	@NARROWS_FLEET_BINARY="$(abspath $(CARGO_TARGET_DIR)/rig/narrows)" $(CARGO) test --locked --test fleet -- --nocapture \
+fleet-quick: toolchain ## four layouts of many hosts and clush, as in `make test`
+	@$(CARGO) test --locked --workspace --test fleet -- --nocapture \
 		quick::four_layouts_are_answered_right launcher::clush_does_what_ssh_does
 
 perf: build ## time and memory of check beside lstopo, in one run

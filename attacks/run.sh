@@ -14,11 +14,11 @@ for file in rig/scenarios/attack-*.toml; do
     summary=$target/rig/run/$scenario/result/attacks.json
     rm -f "$summary"
     # An attack that broke something is counted below, in the table.
-    "$cargo" test --locked --quiet --test rig -- "$scenario" || echo "attacks: $scenario: see the table"
+    "$cargo" test --locked --workspace --quiet --test rig -- "$scenario" || echo "attacks: $scenario: see the table"
     if [ -e "$summary" ]; then
         with+=(--with "$summary")
     else
         echo "attacks: $scenario left no table: its attacks are skipped" >&2
     fi
 done
-exec "$cargo" test --locked --quiet --test attacks -- --binary "$binary" "${with[@]}" "$@"
+exec "$cargo" test --locked --workspace --quiet --test attacks -- --binary "$binary" "${with[@]}" "$@"

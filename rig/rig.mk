@@ -11,8 +11,7 @@ rig-setup:
 	rig/setup.sh $(KERNEL)
 
 rig: rig-setup ## boot real kernels with known limits: SCENARIO=name (those of every day)
-	$(CARGO) build --locked --profile rig --bin narrows
-	$(CARGO) test --locked --quiet --test rig -- $(if $(KERNEL),--kernel $(KERNEL)) $(RIG_FLAGS) $(SCENARIO)
+	$(CARGO) test --locked --workspace --quiet --test rig -- $(if $(KERNEL),--kernel $(KERNEL)) $(RIG_FLAGS) $(SCENARIO)
 
 rig-full: rig-setup build ## the same with all scenarios: comparisons with other tools, and what takes many minutes
 	$(CARGO) test --locked --quiet --test rig -- --full --binary $(NARROWS) $(if $(KERNEL),--kernel $(KERNEL)) $(RIG_FLAGS) $(SCENARIO)

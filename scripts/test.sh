@@ -25,22 +25,11 @@ run_part() {
     "$cargo" test --locked --workspace --no-fail-fast "$@" --show-output >"$into" 2>&1
 }
 
-# The binary that every part tests: optimised, since most of what the parts take is taken by what they run. It has a place of its own,
-# so it is built beside the tests.
-binary() { "$cargo" build --locked --profile rig --bin narrows >"$target/build-binary.log" 2>&1; }
-
 tests() {
-    local part words number=0 status=0 building running=() logs=() skip=()
+    local part words number=0 status=0 running=() logs=() skip=()
     rm -f "$target"/test-*.log
-    binary &
-    building=$!
     run_part "$log" --no-run -- || status=$?
-    # Programs of other parts, while the last crates of the binary wait for each other. What fails here fails in its part, and says so.
-    run_part "$target/build-parts.log" --no-run --test attacks --test fleet --test rig -- || true
-    wait "$building" || { status=$? && cat "$target/build-binary.log" >&2; }
     if [ "$status" = 0 ]; then
-        NARROWS_BINARY=$(realpath "$target/rig/narrows")
-        export NARROWS_BINARY
         for part in "${cli_parts[@]}"; do
             number=$((number + 1))
             read -ra words <<<"$part"
@@ -82,7 +71,7 @@ pages() {
     return "$status"
 }
 
-# Hosts in network namespaces. They measure: nothing runs beside them, and the binary is an optimised one.
+# Hosts in network namespaces. They measure: nothing runs beside them.
 fleet() {
     local status=0
     "${MAKE:-make}" --no-print-directory fleet-quick >"$target/test-fleet.log" 2>&1 || status=$?

@@ -22,7 +22,7 @@ fn found(name: &str, bytes: &[u8], cut: usize) -> Option<(Vec<Imported>, usize)>
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    let Some((&[kind, cut], text)) = bytes.split_first_chunk::<2>().map(|(head, rest)| (head, rest)) else { return };
+    let Some((&[kind, cut], text)) = bytes.split_first_chunk::<2>() else { return };
     let names = ["x.json", "a/x_bw.1.log", "x_clat.2.log", "x_iops.log", "x_clat_hist.1.log", "x_lat.1.log"];
     let name = names[usize::from(kind) % names.len()];
     assert_eq!(found(name, text, usize::from(cut)), found(name, text, 0));

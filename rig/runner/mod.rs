@@ -104,6 +104,13 @@ fn choose<'a>(all: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario
     Ok(chosen)
 }
 
+/// Puts a narrows without its symbols among the rig's files: a guest that is emulated reads every byte of it.
+fn without_symbols(binary: &Path, target: &Path) -> Result<PathBuf> {
+    let stripped = target.join("narrows");
+    command::output("strip", &["-o", &stripped.display().to_string(), &binary.display().to_string()])?;
+    Ok(stripped)
+}
+
 impl Rig {
     fn prepare(options: &Options) -> Result<Self> {
         let build = std::env::var_os("CARGO_TARGET_DIR")
@@ -111,15 +118,16 @@ impl Rig {
         let target = std::path::absolute(build.join("rig")).map_err(RigError::file(&build))?;
         let kernel = Kernel::find(&target, options.kernel.as_deref())?;
         command::locate(qemu::PROGRAM)?;
-        let binary = options.binary.clone().unwrap_or_else(|| build.join("rig/narrows"));
+        let binary = options.binary.clone().unwrap_or_else(|| build.join("debug/narrows"));
         let found = binary.is_file();
         if options.mode == Mode::Check && !found {
             return Err(RigError::Missing {
                 what: binary.display().to_string(),
-                hint: "`cargo build --profile rig` builds it; `make rig` does that first",
+                hint: "`cargo build` builds it; `make rig` does that first",
             });
         }
-        let base = Base::find(kernel, found.then_some(binary.as_path()), &build)?;
+        let tested = found.then(|| without_symbols(&binary, &target)).transpose()?;
+        let base = Base::find(kernel, tested.as_deref(), &build)?;
         Ok(Self::new(target, base, options.mode))
     }
 }

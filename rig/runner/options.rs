@@ -17,7 +17,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --jobs N       machines at a time: 1 to 4, default 3; scenarios that say `alone = true` have the host for themselves
   --full         also the scenarios that take many minutes (`long = true`)
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
-  --binary FILE  the narrows to test (default: target/rig/narrows)
+  --binary FILE  the narrows to test (default: target/debug/narrows)
   --kernel NAME  boot the kernel that `rig/setup.sh NAME` unpacked, not the one that it unpacks by itself
   --help         this text
 ";

@@ -11,9 +11,14 @@ use super::args::Cli;
 /// # Errors
 /// What was typed is no command line, or asks for help.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let mut command = command();
+    let words: Vec<OsString> = words.into_iter().collect();
+    // Where help is not asked for, its text need not be put together: that takes longer than most of what reads a machine.
+    read(&mut Cli::command(), &words).or_else(|_| read(&mut command(), &words))
+}
+
+fn read(command: &mut Command, words: &[OsString]) -> Result<Cli, clap::Error> {
     let matches = command.try_get_matches_from_mut(words)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
 /// The command line with its help.

@@ -74,11 +74,9 @@ use tempfile::TempDir;
 /// The machine that the tests run on, read once by the library itself.
 static MACHINE: LazyLock<Machine> = LazyLock::new(|| Machine::read(&Root::live()));
 
-/// The narrows that is tested: `NARROWS_BINARY`, an absolute path, or the one that was built with the tests. `make test` names an
-/// optimised one, since nearly all that these tests take is taken by what they run.
+/// The narrows that is tested: the one that was built with the tests.
 fn narrows_binary() -> PathBuf {
-    let built = || PathBuf::from(env!("CARGO_BIN_EXE_narrows"));
-    std::env::var_os("NARROWS_BINARY").map_or_else(built, PathBuf::from)
+    PathBuf::from(env!("CARGO_BIN_EXE_narrows"))
 }
 
 /// What a run of the binary left.

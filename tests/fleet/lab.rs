@@ -125,8 +125,7 @@ impl Lab {
         fs::write(path.join("ssh_config"), config).expect("is ours");
         // Debugging symbols would be pushed to every host.
         let stripped = path.join("narrows");
-        let binary = std::env::var_os("NARROWS_FLEET_BINARY")
-            .map_or_else(|| assert_cmd::cargo::cargo_bin("narrows"), PathBuf::from);
+        let binary = assert_cmd::cargo::cargo_bin("narrows");
         let is_stripped = Command::new("strip").arg("-o").arg(&stripped).arg(&binary).status();
         if !is_stripped.is_ok_and(|status| status.success()) {
             fs::copy(&binary, &stripped).expect("is ours");

@@ -208,7 +208,7 @@ impl From<EngineName> for Engine {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::names().collect::<Vec<_>>().into()
 }
 
 /// Reads `p99=1ms`.

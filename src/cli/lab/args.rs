@@ -136,7 +136,7 @@ fn aims(text: &str) -> Result<Aims, String> {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::names().collect::<Vec<_>>().into()
 }
 
 /// All layouts, in the order in which they are built.

@@ -75,7 +75,7 @@ pub struct LadderArgs {
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
-    narrows_load::preset::all().into_iter().map(|preset| preset.name).collect::<Vec<_>>().into()
+    narrows_load::preset::names().collect::<Vec<_>>().into()
 }
 
 /// A host name or address: nothing that another program could take for an option.

@@ -266,26 +266,36 @@ impl Test {
     }
 }
 
+type Named = (&'static str, fn() -> Preset);
+
+/// The name of each preset, and what makes it: a command line is read by the names alone.
+const PRESETS: [Named; 11] = [
+    ("kdiskmark", desktop::kdiskmark),
+    ("kdiskmark-nvme", desktop::kdiskmark_nvme),
+    ("peak", desktop::peak),
+    ("real", desktop::real),
+    ("disks", survey::disks),
+    ("hdparm", survey::hdparm),
+    ("iozone", server::iozone),
+    ("diskspd", server::diskspd),
+    ("steady", server::steady),
+    ("qualify", server::qualify),
+    ("trim", server::trim),
+];
+
 /// Every preset, in the order in which `--list` shows them.
 pub fn all() -> Vec<Preset> {
-    vec![
-        desktop::kdiskmark(),
-        desktop::kdiskmark_nvme(),
-        desktop::peak(),
-        desktop::real(),
-        survey::disks(),
-        survey::hdparm(),
-        server::iozone(),
-        server::diskspd(),
-        server::steady(),
-        server::qualify(),
-        server::trim(),
-    ]
+    PRESETS.iter().map(|(_, preset)| preset()).collect()
+}
+
+/// The names of all presets, in the same order.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    PRESETS.iter().map(|(name, _)| *name)
 }
 
 /// The preset of that name.
 pub fn by_name(name: &str) -> Option<Preset> {
-    all().into_iter().find(|preset| preset.name == name)
+    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, preset)| preset())
 }
 
 #[cfg(test)]
@@ -295,6 +305,11 @@ mod tests {
 
     fn marks(name: &str) -> Vec<String> {
         by_name(name).unwrap().tests.into_iter().map(|test| test.name).collect()
+    }
+
+    #[test]
+    fn a_preset_has_the_name_that_it_is_found_by() {
+        assert!(all().iter().map(|preset| preset.name).eq(names()));
     }
 
     #[test]

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# rustdoc for `cargo test --doc`, given to it as RUSTDOC: tests the examples of a crate and also writes its documentation, any warning being
+# an error. `cargo doc` would have every dependency checked for this alone; here what the tests are built of serves.
+set -euo pipefail
+rustdoc "$@"
+# cargo also asks for the version, and without words of a crate.
+[[ " $* " == *" --test "* ]] || exit 0
+words=()
+while [ $# -gt 0 ]; do
+    case $1 in
+    --test | --no-run | --nocapture) ;;
+    --test-args | --test-run-directory | --test-runtool) shift ;;
+    *) words+=("$1") ;;
+    esac
+    shift
+done
+exec rustdoc "${words[@]}" --out-dir "${CARGO_TARGET_DIR:-target}/doc" -D warnings
