@@ -3,7 +3,7 @@
 # an error. `cargo doc` would have every dependency checked for this alone; here what the tests are built of serves.
 set -euo pipefail
 rustdoc "$@"
-# cargo also asks for the version, and without words of a crate.
+# cargo also asks for rustdoc's version, without a crate.
 [[ " $* " == *" --test "* ]] || exit 0
 words=()
 while [ $# -gt 0 ]; do

@@ -12,7 +12,7 @@ use super::args::Cli;
 /// What was typed is no command line, or asks for help.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
     let words: Vec<OsString> = words.into_iter().collect();
-    // Where help is not asked for, its text need not be put together: that takes longer than most of what reads a machine.
+    // Only an error shows help, or a usage that names it: its text is put together for that alone.
     read(&mut Cli::command(), &words).or_else(|_| read(&mut command(), &words))
 }
 
