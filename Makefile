@@ -49,10 +49,12 @@ accuracy: toolchain ## compare predictions with published measurements: PATHS=di
 fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
 	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
 
-bench: build ## the load engine beside fio, in one run, and what `top` costs; writes target/bench/summary.json
+# Both are built at once: each alone, its dependencies have other features, and most crates would be built three times.
+bench: toolchain ## the load engine beside fio, in one run, and what `top` costs; writes target/bench/summary.json
 	@scripts/peers.sh fio=fio || true
-	$(CARGO) bench --locked --bench engine
-	$(CARGO) run --release --locked --quiet -p narrows-report --example top_cost
+	@$(CARGO) build --release --locked --workspace --bench engine --example top_cost
+	$(CARGO) bench --locked --workspace --bench engine
+	$(CARGO_TARGET_DIR)/release/examples/top_cost
 
 rig-fleet: toolchain ## the long tests of many hosts, in network namespaces (as root; packages openssh-server, nbdkit; slurmctld, slurmd, slurm-client for srun)
 	@$(CARGO) test --locked --test fleet -- --include-ignored --nocapture
