@@ -4,6 +4,8 @@ CARGO_TARGET_DIR ?= target
 NARROWS := $(CARGO_TARGET_DIR)/release/narrows
 # Where rustup puts cargo, for a shell that was there before it.
 export PATH := $(PATH):$(HOME)/.cargo/bin
+# For scripts that call it. A line of a recipe that names MAKE itself is run by `make -n`, too, and must only be shown.
+THIS_MAKE := $(MAKE)
 # 1 means "findings", which is an answer and not a failure.
 FINDINGS_ARE_FINE = || [ $$? -eq 1 ]
 
@@ -26,7 +28,7 @@ toolchain:
 	@scripts/toolchain.sh
 
 test: toolchain ## install what the tests need and run all of them, the kernel VM rig included (but for its long scenarios)
-	@MAKE="$(MAKE)" scripts/test.sh
+	@MAKE="$(THIS_MAKE)" scripts/test.sh
 
 unit: toolchain ## only the tests that need no other program
 	$(CARGO) test --locked --workspace
@@ -49,7 +51,7 @@ accuracy: toolchain ## compare predictions with published measurements: PATHS=di
 fresh: ## type both commands of the README in a new Debian, made in a chroot: RELEASE=name (trixie), TOOLCHAIN=dir
 	@scripts/fresh.sh "$(or $(RELEASE),trixie)" "$(TOOLCHAIN)"
 
-# Both are built at once: each alone, its dependencies have other features, and most crates would be built three times.
+# Both are built at once: each alone, its dependencies have other features, and most crates would be built twice.
 bench: toolchain ## the load engine beside fio, in one run, and what `top` costs; writes target/bench/summary.json
 	@scripts/peers.sh fio=fio || true
 	@$(CARGO) build --release --locked --workspace --bench engine --example top_cost
@@ -82,7 +84,7 @@ dist-twice: toolchain ## build what is released twice, at two places, and compar
 	@scripts/dist-twice.sh
 
 release-check: toolchain ## everything that is looked at before a release
-	@MAKE="$(MAKE)" scripts/release-check.sh
+	@MAKE="$(THIS_MAKE)" scripts/release-check.sh
 
 pages: toolchain ## look at pages in Chromium: light, dark, 390 pixels, axe, overlaps, PDF: PAGES=dir (made of tests/figures)
 	@CARGO="$(CARGO)" scripts/pages.sh $(PAGES)
