@@ -1,12 +1,12 @@
 //! What is asked of the engine.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::units::{Bytes, Nanos};
 
 /// The order in which addresses are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One after another.
@@ -20,7 +20,8 @@ pub enum Pattern {
 ///
 /// [`Workload::read`] makes the plain case; every further field has a default that changes nothing, so a literal ends in
 /// `..Workload::default()`.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// The order of addresses.
     pub pattern: Pattern,
@@ -53,14 +54,16 @@ pub struct Workload {
 }
 
 /// A limit of the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateLimit {
     /// Bytes per second, at least 1.
     pub bytes_per_second: u64,
 }
 
 /// What the latencies of a run mean. Numbers of different modes are not comparable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// Completions were taken in batches, for the highest rate: each latency includes the wait for its batch.

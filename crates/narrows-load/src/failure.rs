@@ -4,7 +4,6 @@ use std::fmt;
 
 use nix::errno::Errno;
 use nix::libc;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Op, Request};
@@ -12,7 +11,8 @@ use super::error::LoadError;
 use narrows_base::units::Bytes;
 
 /// What kind of thing went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// No room is left for what is written (ENOSPC, EDQUOT).
@@ -78,7 +78,8 @@ impl Cause {
 }
 
 /// Why a run ended before its time, when it was not asked to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunFailure {
     /// The kind.
     pub cause: Cause,

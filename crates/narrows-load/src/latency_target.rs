@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::Latency;
@@ -10,7 +9,8 @@ use super::percentile::PERCENTILES;
 use narrows_base::units::Nanos;
 
 /// A percentile and its limit: `p99=1ms`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyTarget {
     /// The percentile as people write it: `p99.9`.
     pub percentile: String,

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use super::failure::{Cause, RunFailure};
@@ -13,7 +12,8 @@ pub use super::workload::{Mode, Pattern, RateLimit, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
     /// O_DIRECT: past the page cache.
@@ -28,7 +28,8 @@ pub enum Access {
 /// Every I/O that ended well in the measured time is recorded. Count, least, mean and most are exact; a percentile is
 /// the least latency that so many percent of the I/Os did not exceed, to within 1/128 of itself. One for which there are
 /// too few I/Os is `null` ([`Percentile::least_samples`]).
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// The number of I/Os recorded.
     pub count: u64,
@@ -103,7 +104,8 @@ pub struct Interval {
 }
 
 /// One of the slowest I/Os.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlowIo {
     /// How long it took.
     pub latency_ns: Nanos,
@@ -114,7 +116,8 @@ pub struct SlowIo {
 }
 
 /// What the generator itself used.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GeneratorUse {
     /// Processor time of the busiest worker thread over run time: 1 is a whole core.
     pub cpu: f64,
@@ -134,7 +137,7 @@ pub struct GeneratorUse {
     /// Involuntary context switches.
     pub involuntary_switches: u64,
     /// The engine that ran: `io_uring` or `psync`, with what the kernel granted.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub engine: EngineRan,
     /// The I/Os that the engine could keep in flight. Less than was asked where the engine cannot do more.
     #[serde(default)]
@@ -159,7 +162,8 @@ fn is_zero(part: &f64) -> bool {
 }
 
 /// Whether the counts of a run agree with each other.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SelfChecks {
     /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
     /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
@@ -175,7 +179,8 @@ pub struct SelfChecks {
 }
 
 /// What one kind of I/O achieved: the reads of a run, or its writes.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpTotals {
     /// I/Os that ended well in the measured time.
     pub count: u64,
@@ -193,7 +198,8 @@ pub struct OpTotals {
 }
 
 /// The result of one workload. Totals are of reads, writes and trims together.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
     /// What was asked.
     pub workload: Workload,

@@ -6,14 +6,14 @@
 //! (`stats::steadiness`). The first pass, over a drive that is blank, shows a fast cache as one step down that stays
 //! (`stats::cliff`).
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::stats::{Cliff, cliff, steadiness};
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// A part of a qualification. All but [`Reads`](Self::Reads) write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// One pass in sequence over a blank region: the size of a fast cache, and the rates in it and behind it.
@@ -131,7 +131,8 @@ const LEAST_SAMPLES: usize = 20;
 const EVEN: f64 = 0.3;
 
 /// What a pass over a blank region says of a fast cache.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Cache {
     /// The rate fell once and stayed low.
@@ -175,7 +176,8 @@ impl Cache {
 }
 
 /// How much of a cache is back after a rest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case", tag = "outcome")]
 pub enum Recovery {
     /// So much went at the higher rate before it fell.

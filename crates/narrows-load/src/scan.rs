@@ -7,7 +7,6 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::buffer::Buffer;
@@ -28,7 +27,8 @@ const PAGE: u64 = 4096;
 const MAX_SAMPLE: u64 = 1 << 30;
 
 /// How many samples, and how large.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScanPlan {
     /// Positions at which a sample is read.
     pub samples: u32,
@@ -66,7 +66,8 @@ impl ScanPlan {
 }
 
 /// The rate at one position.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateSample {
     /// Where the sample begins.
     pub offset: Bytes,
@@ -75,7 +76,8 @@ pub struct RateSample {
 }
 
 /// The time of one access.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccessSample {
     /// Where it read.
     pub offset: Bytes,
@@ -84,7 +86,8 @@ pub struct AccessSample {
 }
 
 /// What a scan found.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scan {
     /// The rates, by position.
     pub rates: Vec<RateSample>,

@@ -13,7 +13,6 @@ use std::os::fd::AsRawFd;
 
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Engine, Op, Request};
@@ -48,7 +47,8 @@ pub(super) fn is_zoned(file: &File) -> bool {
 }
 
 /// How a trim is carried out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TrimMethod {
     /// A hole in a file (`FALLOC_FL_PUNCH_HOLE`, fallocate(2)), which the file system discards if it is mounted so.

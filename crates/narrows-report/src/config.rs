@@ -1,6 +1,5 @@
 //! Preferences and where each came from.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::table::Width;
@@ -11,7 +10,8 @@ use crate::text::{Style, Tone};
 pub const SCHEMA: &str = "narrows/config/1";
 
 /// All preferences.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConfigReport {
     /// Always `narrows/config/1`.
     pub schema: String,
@@ -25,7 +25,8 @@ pub struct ConfigReport {
 }
 
 /// A preference.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Setting {
     /// Its name.
     pub key: String,
@@ -39,7 +40,8 @@ pub struct Setting {
 }
 
 /// Where a value came from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// Nobody said anything.

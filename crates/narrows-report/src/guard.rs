@@ -3,7 +3,6 @@
 mod blank;
 
 pub use blank::{hints, ways};
-use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::document::{Audience, Blocks, Document};
@@ -15,7 +14,8 @@ use narrows_load::guard::{Class, Cleared, Looks, Method, Reason, Searched, Signa
 pub const SCHEMA: &str = "narrows/guard/1";
 
 /// Whether a device may be written, and everything that speaks against it.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardReport {
     /// [`SCHEMA`].
     pub schema: &'static str,
@@ -38,7 +38,8 @@ pub struct GuardReport {
 }
 
 /// How a device was searched for data.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SearchView {
     /// `all`: all of it was read; `each_mib`: places in each MiB; `random`: random places of 4 KiB.
     pub method: &'static str,
@@ -56,7 +57,8 @@ pub struct SearchView {
 }
 
 /// A command that makes a device blank.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WayView {
     /// The command.
     pub command: String,
@@ -65,7 +67,8 @@ pub struct WayView {
 }
 
 /// What `--clean` cleared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CleanedView {
     /// What bore our mark and is zero now.
     pub cleared_bytes: Bytes,
@@ -78,7 +81,8 @@ pub struct CleanedView {
 }
 
 /// One thing that speaks against it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReasonView {
     /// A stable word: `content`, `data`, `marked`, `written`, `zoned`, `unsearched`, `in_use`, `claimed`, `read_only`, `too_small`, `unreadable`, `unseen`, `changed`,
     /// `not_named`, `other_named`, `no_identity`.
@@ -92,7 +96,8 @@ pub struct ReasonView {
 }
 
 /// Something that stands on a device.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContentView {
     /// The kernel name of the device.
     pub device: String,

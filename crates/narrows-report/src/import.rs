@@ -6,7 +6,6 @@
 pub mod csv;
 pub mod fio_json;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{FindingView, Tool, finding_view, tool};
@@ -25,7 +24,8 @@ use narrows_verdict::results::{ResultVerdict, Trust};
 pub const SCHEMA: &str = "narrows/import/1";
 
 /// What `narrows import` found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportReport {
     /// Always `narrows/import/1`.
     pub schema: String,
@@ -39,7 +39,8 @@ pub struct ImportReport {
 }
 
 /// A series of results over streams or depth.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepView {
     /// The tool that measured.
     pub tool: results::Tool,
@@ -60,7 +61,8 @@ pub struct SweepView {
 }
 
 /// The best rate of a series against a ceiling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EfficiencyView {
     /// What the ceiling is of.
     pub of: String,
@@ -71,7 +73,8 @@ pub struct EfficiencyView {
 }
 
 /// One result of another tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultView {
     /// The text that it stands in.
     pub file: String,
@@ -123,7 +126,8 @@ pub struct ResultView {
 }
 
 /// One direction of a measurement against its path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgainstView {
     /// The line of the measurement, from 1.
     pub line: usize,
@@ -157,7 +161,8 @@ pub struct AgainstView {
 }
 
 /// Where a rate stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StandingView {
     /// Above what the hop carries.
@@ -169,7 +174,8 @@ pub enum StandingView {
 }
 
 /// What limited a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitingView {
     /// The kind of hop.
     pub kind: HopKind,
@@ -178,7 +184,8 @@ pub struct LimitingView {
 }
 
 /// One measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasurementView {
     /// The line where it stands, from 1.
     pub line: usize,

@@ -28,6 +28,7 @@ pub mod prometheus;
 pub mod roofline;
 pub mod sanitize;
 pub mod saved;
+#[cfg(feature = "schema")]
 pub mod schema;
 pub mod text;
 pub mod together;

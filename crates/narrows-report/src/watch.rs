@@ -1,6 +1,5 @@
 //! The journal of `narrows watch`, for a person and for other programs.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Blocks, Document};
@@ -14,7 +13,8 @@ use narrows_watch::record::{
 pub const SCHEMA: &str = "narrows/watch/1";
 
 /// What the journal says.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WatchLog {
     /// Always `narrows/watch/1`.
     pub schema: String,

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::entry::Board;
 
 /// A part of what a plan has to know of a board.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, schemars::JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Aspect {
     /// The slots for cards: all of them, under the names printed on the board, with lanes, generation and attachment.

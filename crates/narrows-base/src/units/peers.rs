@@ -2,13 +2,13 @@
 //!
 //! narrows itself never uses these units; [`human`](super::human) formats everything that is ours.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::BytesPerSec;
 
 /// A tool whose numbers people know.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Peer {
     /// KDiskMark: prints KiB/s ÷ 1000 as `MB/s`, which is 2.34 % low.

@@ -7,11 +7,11 @@ mod disks;
 mod file_systems;
 mod volumes;
 
-use schemars::JsonSchema;
 use serde::Serialize;
 
 /// What a signature is a sign of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// A file system.

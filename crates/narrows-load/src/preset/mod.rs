@@ -9,7 +9,6 @@ pub mod job;
 mod server;
 mod survey;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::measurement::Pattern;
@@ -41,7 +40,8 @@ pub struct Preset {
 }
 
 /// When a test has run long enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopRule {
     /// When the confidence interval of the mean rate is narrow enough.
@@ -71,7 +71,8 @@ pub enum Work {
 }
 
 /// The load of one test.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadSpec {
     /// The order of addresses.
     pub pattern: Pattern,
@@ -102,7 +103,8 @@ fn is_zero(percent: &u8) -> bool {
 }
 
 /// Who keeps the queues of a test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Parallel {
     /// So many threads, each with its queue.

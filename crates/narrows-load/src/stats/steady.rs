@@ -1,6 +1,5 @@
 //! Whether a rate held steady: the test of SNIA.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::math::{mean, slope, window_means};
@@ -14,7 +13,8 @@ const MAX_RANGE: f64 = 0.20;
 const MAX_DRIFT: f64 = 0.10;
 
 /// Whether a rate held steady, and how far it did not.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// Whether both criteria hold.
     pub steady: bool,

@@ -1,6 +1,5 @@
 //! What a sweep shows: where more threads, depth or block size stop to help, where they hurt, and what does not fit.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::math::median;
@@ -11,7 +10,8 @@ use narrows_base::units::BytesPerSec;
 const NOTABLE: f64 = 0.05;
 
 /// One step of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Point {
     /// What was varied: threads, depth, block size in bytes. Positive.
     pub x: f64,
@@ -22,7 +22,8 @@ pub struct Point {
 }
 
 /// What a sweep shows.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shape {
     /// Where the rate is at its best and stays; `None` when it still rises at the end of the sweep, or nothing was moved.
     pub plateau: Option<Plateau>,
@@ -40,7 +41,8 @@ impl Shape {
 }
 
 /// A range of x whose rates cannot be told from the best.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plateau {
     /// Its first x, the knee.
     pub from: f64,
@@ -51,7 +53,8 @@ pub struct Plateau {
 }
 
 /// A part of a sweep after the beginning of the plateau that lies below it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Drop {
     /// Its first x.
     pub from: f64,
@@ -64,7 +67,8 @@ pub struct Drop {
 }
 
 /// A point that does not fit between its neighbours.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Anomaly {
     /// Where.
     pub x: f64,

@@ -36,7 +36,6 @@ pub mod usb;
 pub mod write_cache;
 pub mod zfs;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::path::{Hop, HopSpec, VolumeLayout};
@@ -44,7 +43,8 @@ use narrows_base::fact::Source;
 use narrows_base::units::BytesPerSec;
 
 /// What a ceiling rests on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// Arithmetic on facts that were read here.
@@ -58,7 +58,8 @@ pub enum Basis {
 }
 
 /// A fact that a ceiling was computed from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactRef {
     /// What it is: `width`, `max payload`.
     pub fact: String,
@@ -126,7 +127,8 @@ pub struct Ceilings {
 }
 
 /// The direction of data, as the application sees it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// From the medium to the application.

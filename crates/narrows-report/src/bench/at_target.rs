@@ -1,6 +1,5 @@
 //! The highest rate of a load within a limit of latency.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
@@ -9,7 +8,8 @@ use narrows_load::measurement::Measurement;
 use narrows_session::runner::Aimed;
 
 /// The highest rate of a load at which a percentile of its latency stays within a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AtTarget {
     /// The limit.
     pub target: LatencyTarget,

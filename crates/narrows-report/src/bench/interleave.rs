@@ -1,6 +1,5 @@
 //! The view model of `narrows bench A --interleave B`: exactly what `--json` prints, and all that the text is made of.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{LeftOut, PresetView, TargetKind, TargetView, TestResult};
@@ -23,7 +22,8 @@ pub const SCHEMA: &str = "narrows/interleave/1";
 const DETAIL: usize = 4;
 
 /// What two targets gave by turns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InterleaveReport {
     /// Always `narrows/interleave/1`.
     pub schema: String,
@@ -54,7 +54,8 @@ pub struct InterleaveReport {
 }
 
 /// How the turns were taken.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnSettings {
     /// How long each turn is measured.
     pub turn_ns: Nanos,
@@ -69,7 +70,8 @@ pub struct TurnSettings {
 }
 
 /// What one test gave.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnsOfTest {
     /// The name of the test.
     pub name: String,
@@ -130,7 +132,8 @@ impl TurnsOfTest {
 }
 
 /// What may be and was written to both targets together.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SumOfWrites {
     /// The most: the filling of both targets, and all turns.
     pub limit_bytes: Bytes,

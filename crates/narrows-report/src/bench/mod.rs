@@ -19,7 +19,6 @@ pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{ConditionView, MachineView, Tool};
@@ -36,7 +35,8 @@ use narrows_verdict::{Code, Severity};
 pub const SCHEMA: &str = "narrows/bench/1";
 
 /// What a preset found out about a target, so far or in all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchReport {
     /// Always `narrows/bench/1`.
     pub schema: String,
@@ -87,7 +87,8 @@ impl BenchReport {
 }
 
 /// What was measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetView {
     /// The target as it was typed.
     pub name: String,
@@ -98,7 +99,8 @@ pub struct TargetView {
 }
 
 /// What was opened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
     /// A block device, only read.
@@ -123,7 +125,8 @@ impl From<&Place> for TargetKind {
 }
 
 /// A preset in words.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PresetView {
     /// What was typed after `--preset`.
     pub name: String,
@@ -148,7 +151,8 @@ impl PresetView {
 }
 
 /// How the tests were run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Settings {
     /// When a test has run long enough.
     pub stop: StopRule,
@@ -200,7 +204,8 @@ impl Settings {
 }
 
 /// What runs the tests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// Our own engine.
@@ -213,7 +218,8 @@ pub enum Engine {
 }
 
 /// The ceilings of the path.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathCeilings {
     /// For reads.
     pub read: Option<PathCeiling>,
@@ -225,7 +231,8 @@ pub struct PathCeilings {
 }
 
 /// The narrowest hop of the path in one direction.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathCeiling {
     /// Its identity.
     pub hop: String,
@@ -236,7 +243,8 @@ pub struct PathCeiling {
 }
 
 /// A test that was not run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The test.
     pub name: String,
@@ -245,7 +253,8 @@ pub struct LeftOut {
 }
 
 /// What one test achieved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestResult {
     /// The name of the test.
     pub name: String,
@@ -323,7 +332,8 @@ impl TestResult {
 }
 
 /// What ended a test before its time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedView {
     /// The kind of failure.
     pub cause: Cause,
@@ -359,7 +369,8 @@ impl FailedView {
 }
 
 /// The reads or the writes of a test.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideView {
     /// The mean rate, without the warm-up where one was found.
     pub bytes_per_second: BytesPerSec,
@@ -377,7 +388,8 @@ pub struct SideView {
 }
 
 /// A finding in short.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Note {
     /// What kind of finding it is.
     pub code: Code,
@@ -388,7 +400,8 @@ pub struct Note {
 }
 
 /// What the generator says of itself, so that it can be doubted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checks {
     /// The mean number of I/Os in flight (Little's law) as a part of what was asked: 1 when the queue was kept full.
     pub in_flight_of_asked: Option<f64>,
@@ -411,7 +424,8 @@ pub struct Checks {
 }
 
 /// What another tool would print.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeerView {
     /// The tool.
     pub tool: String,
@@ -427,7 +441,8 @@ pub struct PeerView {
 }
 
 /// What fio measured in the same test.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FioResult {
     /// `fio-3.33`.
     pub version: Option<String>,
@@ -441,7 +456,8 @@ pub struct FioResult {
 }
 
 /// The reads or the writes of a run of fio.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FioSide {
     /// The mean rate: fio's `bw_bytes`.
     pub bytes_per_second: BytesPerSec,

@@ -1,6 +1,5 @@
 //! What a qualification says of a drive beside the results of its tests.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AtTarget, TestResult};
@@ -13,7 +12,8 @@ use narrows_session::qualify::{PartRan, Qualified, Rested, Steady, WriteAmplific
 use narrows_verdict::Code;
 
 /// What a qualification says of a drive.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QualifyView {
     /// What of the drive can be written: all but its first and its last MiB.
     pub capacity_bytes: Bytes,

@@ -1,6 +1,5 @@
 //! What a run may write and has written, and what it was thought to take.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::Blocks;
@@ -10,7 +9,8 @@ use narrows_session::runner::Allowed;
 use narrows_session::writes::{Account, Before, Estimated};
 
 /// What may be and was written.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WritesView {
     /// The most that may be written in all, whether the run is resumed or not: the filling of the target and the tests.
     pub limit_bytes: Bytes,
@@ -84,7 +84,8 @@ impl WritesView {
 }
 
 /// What a run was thought to take, and what it took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EstimateView {
     /// So much had been written when the estimate was made.
     pub after_bytes: Bytes,
@@ -115,7 +116,8 @@ impl EstimateView {
 }
 
 /// What a test that writes might write.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AllowanceView {
     /// The most that it might write, its warm-up included.
     pub bytes: Bytes,

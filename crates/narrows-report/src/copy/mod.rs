@@ -4,7 +4,6 @@ mod text;
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
@@ -20,7 +19,8 @@ pub const SCHEMA: &str = "narrows/copy/1";
 const FROM_DEVICE: f64 = 0.9;
 
 /// What was copied, at what rate, and where the time went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyReport {
     /// [`SCHEMA`].
     pub schema: Cow<'static, str>,
@@ -83,7 +83,8 @@ pub struct CopyReport {
 }
 
 /// Files of one kind.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TallyView {
     /// How many.
     pub files: u64,
@@ -98,7 +99,8 @@ pub struct TallyView {
 }
 
 /// The time of all threads, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimeView {
     /// Waiting for reads of the source.
     pub read_wait_ns: Nanos,
@@ -117,7 +119,8 @@ pub struct TimeView {
 }
 
 /// What limits.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LimitView {
     /// `source`, `destination`, `verification`, `metadata`, `processor` or `contention`.
     pub side: Cow<'static, str>,
@@ -126,7 +129,8 @@ pub struct LimitView {
 }
 
 /// How a copy was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VerificationView {
     /// Whether it was.
     pub verified: bool,
@@ -137,7 +141,8 @@ pub struct VerificationView {
 }
 
 /// A block device during the copy, whoever used it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceView {
     /// Its kernel name.
     pub name: String,
@@ -148,7 +153,8 @@ pub struct DeviceView {
 }
 
 /// Something that narrows does not copy.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkippedView {
     /// Its path.
     pub path: String,
@@ -157,7 +163,8 @@ pub struct SkippedView {
 }
 
 /// Something that was not copied.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureView {
     /// Its path.
     pub path: String,

@@ -11,7 +11,6 @@ pub mod parquet;
 pub mod row;
 pub mod table;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
@@ -23,7 +22,8 @@ pub const SCHEMA: &str = "narrows/fleet/1";
 
 /// One line of `narrows check --fleet --format jsonl`. The first is `fleet`, the last is `summary`; the findings of a
 /// host follow its line, hosts stand in the order of their names, groups and outliers after all hosts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "record", rename_all = "snake_case")]
 pub enum Record {
     /// What this is.

@@ -1,6 +1,5 @@
 //! The servers' drives alone.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::document::{Blocks, Document};
@@ -12,7 +11,8 @@ use narrows_verdict::fleet::record::Run;
 const NOT_ASKED: &str = "not measured: --drives-leg TARGET reads that on each server";
 
 /// What the servers' drives gave alone, without the network.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrivesLegView {
     /// All servers together; absent where a server has no result.
     pub bytes_per_second: Option<BytesPerSec>,
@@ -32,7 +32,8 @@ pub struct DrivesLegView {
 }
 
 /// A server in the leg of the drives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegServerView {
     /// The server.
     pub host: String,

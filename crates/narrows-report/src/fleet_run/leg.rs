@@ -1,6 +1,5 @@
 //! The network alone.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::folded;
@@ -15,7 +14,8 @@ const NOT_ASKED: &str = "not measured: --network-leg opens a port on each server
 const SLOW: f64 = 0.75;
 
 /// What the network carried alone, from memory to memory.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkLegView {
     /// All clients together.
     pub bytes_per_second: Option<BytesPerSec>,
@@ -40,7 +40,8 @@ pub struct NetworkLegView {
 }
 
 /// A client in the network's own leg.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegClientView {
     /// The client.
     pub host: String,

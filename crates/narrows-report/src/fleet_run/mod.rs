@@ -28,7 +28,6 @@ pub(crate) use series::{in_words, shown, title};
 pub(crate) use text::{describe, total};
 pub use text::{document, render};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::Tool;
@@ -41,7 +40,8 @@ use narrows_verdict::fleet::series::Series;
 pub const SCHEMA: &str = "narrows/fleet-run/1";
 
 /// What many hosts did together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetRunReport {
     /// Always `narrows/fleet-run/1`.
     pub schema: String,
@@ -86,7 +86,8 @@ impl FleetRunReport {
 }
 
 /// One run of many hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointView {
     /// The load of each host.
     pub load: Load,
@@ -121,7 +122,8 @@ pub struct PointView {
 }
 
 /// One direction of all hosts together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideView {
     /// The rate in the common time.
     pub bytes_per_second: BytesPerSec,
@@ -136,7 +138,8 @@ pub struct SideView {
 }
 
 /// Completion latencies, merged from all counts of all hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyView {
     /// Whether these are the latencies of the common time alone.
     pub is_of_window: bool,
@@ -161,7 +164,8 @@ pub struct LatencyView {
 }
 
 /// A host in a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostView {
     /// The host, as it was typed.
     pub host: String,
@@ -193,7 +197,8 @@ pub struct HostView {
 }
 
 /// A host that is unlike the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutlierView {
     /// The host.
     pub host: String,

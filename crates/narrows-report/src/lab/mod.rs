@@ -25,7 +25,6 @@ pub use text::{document, render};
 
 use super::figure::Figure;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::document::{Audience, page};
@@ -64,7 +63,8 @@ pub struct DeviceFacts {
 }
 
 /// Which layout is best here.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabReport {
     /// Always `narrows/lab/1`.
     pub schema: String,
@@ -85,7 +85,8 @@ pub struct LabReport {
 }
 
 /// A device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceView {
     /// Its kernel name.
     pub name: String,
@@ -107,7 +108,8 @@ pub struct DeviceView {
 }
 
 /// What was measured before anything was built.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BasisView {
     /// Each test on each device alone, and on all at once.
     pub tests: Vec<AloneView>,
@@ -118,7 +120,8 @@ pub struct BasisView {
 }
 
 /// One test before anything was built.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AloneView {
     /// Its name.
     pub test: String,
@@ -136,7 +139,8 @@ pub struct AloneView {
 }
 
 /// An encryption above a target that takes no time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AboveNothingView {
     /// The encryption.
     pub encryption: Encryption,
@@ -146,7 +150,8 @@ pub struct AboveNothingView {
 }
 
 /// A rate that was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RateView {
     /// The mean rate.
     pub bytes_per_second: BytesPerSec,
@@ -162,7 +167,8 @@ pub struct RateView {
 }
 
 /// Outcomes in the order of aims.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankingView {
     /// The aims in words; those that come first count most.
     pub aims: Vec<String>,
@@ -185,7 +191,8 @@ pub struct RankingView {
 }
 
 /// What values are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Unit {
     /// Bytes per second.
@@ -197,7 +204,8 @@ pub enum Unit {
 }
 
 /// A cell in a ranking.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlaceView {
     /// From 1; cells that cannot be distinguished share it.
     pub rank: usize,
@@ -221,7 +229,8 @@ pub struct PlaceView {
 }
 
 /// A cell that does not do what must be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct UnfitView {
     /// The cell.
     pub cell: String,
@@ -230,7 +239,8 @@ pub struct UnfitView {
 }
 
 /// One cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellView {
     /// What people call it.
     pub name: String,
@@ -255,7 +265,8 @@ pub struct CellView {
 }
 
 /// A copy of real files to a cell's file system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyView {
     /// What was copied, how fast, and what of it was verified.
     #[serde(flatten)]
@@ -268,7 +279,8 @@ pub struct CopyView {
 }
 
 /// One test on one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestView {
     /// Its name.
     pub test: String,
@@ -290,7 +302,8 @@ pub struct TestView {
 }
 
 /// What a cell wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WrittenView {
     /// The device.
     pub device: String,
@@ -299,7 +312,8 @@ pub struct WrittenView {
 }
 
 /// How good predictions were, over all tests of all cells but the bare drive, which was measured before.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccuracyView {
     /// Tests with a prediction and a measurement.
     pub tests: usize,

@@ -9,7 +9,6 @@ mod text;
 pub use build::{About, ladder, report};
 pub use text::{document, render};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{FindingView, HopPair, MachineView, Tool};
@@ -26,7 +25,8 @@ use narrows_verdict::{Confidence, Evidence};
 pub const SCHEMA: &str = "narrows/ladder/1";
 
 /// Where a stack of layers loses its rate.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderReport {
     /// Always `narrows/ladder/1`.
     pub schema: String,
@@ -73,7 +73,8 @@ impl LadderReport {
 }
 
 /// Something that was not measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The layer.
     pub hop: String,
@@ -82,7 +83,8 @@ pub struct LeftOut {
 }
 
 /// The same load at every layer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LadderView {
     /// The load, at each layer alone.
     pub load: LoadSpec,
@@ -111,7 +113,8 @@ pub struct LadderView {
 }
 
 /// One measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RungView {
     /// `raid:md0`, or `at_once:raid:md0` for the layers right below it at the same time.
     pub id: String,
@@ -150,7 +153,8 @@ pub struct RungView {
 }
 
 /// A measurement for the direction of its load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RungPair {
     /// When it read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -168,7 +172,8 @@ impl RungPair {
 }
 
 /// A rate and what belongs to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RungRate {
     /// The mean rate.
     pub bytes_per_second: BytesPerSec,
@@ -190,7 +195,8 @@ pub struct RungRate {
 }
 
 /// Why a layer gives less than those below.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LossView {
     /// The cause.
     pub cause: Cause,
@@ -205,7 +211,8 @@ pub struct LossView {
 }
 
 /// A ceiling of the path to a layer.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RungCeiling {
     /// The hop.
     pub hop: String,
@@ -218,7 +225,8 @@ pub struct RungCeiling {
 }
 
 /// What a block layer did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowView {
     /// Its kernel name.
     pub block: String,
@@ -245,7 +253,8 @@ pub struct FlowView {
 }
 
 /// What a thread used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {
     /// Its name; a kernel worker is called after its work queue.
     pub name: String,
@@ -254,7 +263,8 @@ pub struct ThreadView {
 }
 
 /// How busy a CPU was.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuView {
     /// Its number.
     pub cpu: u32,

@@ -8,7 +8,6 @@ pub use text::{document, render};
 
 use std::borrow::Cow;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::BytesPerSec;
@@ -21,7 +20,8 @@ use narrows_model::plan::wish::Kind;
 pub const SCHEMA: &str = "narrows/plan/1";
 
 /// A plan.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanReport {
     /// [`SCHEMA`].
     pub schema: Cow<'static, str>,
@@ -50,7 +50,8 @@ pub struct PlanReport {
 }
 
 /// Where drives on SATA ports go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SataView {
     /// How many are wanted.
     pub wanted: usize,
@@ -63,7 +64,8 @@ pub struct SataView {
 }
 
 /// What there is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteView {
     /// The board or machine.
     pub name: String,
@@ -89,7 +91,8 @@ pub struct SiteView {
 }
 
 /// Something that carries data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CarrierView {
     /// What it is.
     pub name: String,
@@ -98,7 +101,8 @@ pub struct CarrierView {
 }
 
 /// Lanes of slots, counted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LanesView {
     /// Wired, in slots that work.
     pub wired: u32,
@@ -113,7 +117,8 @@ pub struct LanesView {
 }
 
 /// One slot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlotView {
     /// Its name.
     pub name: String,
@@ -143,7 +148,8 @@ pub struct SlotView {
 }
 
 /// What is in a slot.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OccupantView {
     /// What it is called.
     pub name: String,
@@ -158,7 +164,8 @@ pub struct OccupantView {
 }
 
 /// What is wanted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WishView {
     /// What it is called.
     pub name: String,
@@ -175,7 +182,8 @@ pub struct WishView {
 }
 
 /// Rates in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatesView {
     /// Towards the host.
     pub read_bytes_per_second: BytesPerSec,
@@ -184,7 +192,8 @@ pub struct RatesView {
 }
 
 /// A placement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlacementView {
     /// 1 is the best.
     pub rank: u8,
@@ -215,7 +224,8 @@ pub struct PlacementView {
 }
 
 /// A slot with what goes into it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FilledView {
     /// The slot.
     pub slot: String,
@@ -230,7 +240,8 @@ pub struct FilledView {
 }
 
 /// A device in its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceView {
     /// What it is called.
     pub name: String,
@@ -249,7 +260,8 @@ pub struct DeviceView {
 }
 
 /// Something that several devices share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedView {
     /// What it is.
     pub name: String,
@@ -264,7 +276,8 @@ pub struct SharedView {
 }
 
 /// A firmware setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingView {
     /// Where it is.
     pub menu: String,
@@ -273,7 +286,8 @@ pub struct SettingView {
 }
 
 /// Cards of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PartView {
     /// How many.
     pub count: usize,
@@ -285,7 +299,8 @@ pub struct PartView {
 }
 
 /// How drives and network cards lie on the sockets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BalanceView {
     /// For each socket what its drives read and its network cards send.
     pub sockets: Vec<SocketView>,
@@ -302,7 +317,8 @@ pub struct BalanceView {
 }
 
 /// One socket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SocketView {
     /// What its drives read.
     pub drives_bytes_per_second: BytesPerSec,
@@ -311,7 +327,8 @@ pub struct SocketView {
 }
 
 /// How sure it is that the first placement is the best.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProofView {
     /// Whether it is proven.
     pub optimal: bool,
@@ -324,7 +341,8 @@ pub struct ProofView {
 }
 
 /// The same wishes with other means.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AlternativeView {
     /// Which means.
     pub means: String,
@@ -339,7 +357,8 @@ pub struct AlternativeView {
 }
 
 /// What to build on the drives.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayoutsView {
     /// The aims, as typed.
     pub aims: String,
@@ -354,7 +373,8 @@ pub struct LayoutsView {
 }
 
 /// A layout.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LayoutView {
     /// What people call it.
     pub name: String,
@@ -393,7 +413,8 @@ pub struct LayoutView {
 }
 
 /// From the best to the worst case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RangeView {
     /// At best.
     pub best: f64,
@@ -408,7 +429,8 @@ impl RangeView {
 }
 
 /// One thing that a person should know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdviceView {
     /// In words.
     pub text: String,

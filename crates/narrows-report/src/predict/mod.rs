@@ -4,7 +4,6 @@
 
 mod text;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use text::{document, render};
@@ -19,7 +18,8 @@ use narrows_model::predict::{Bound, BoundKind, Prediction};
 pub const SCHEMA: &str = "narrows/predict/1";
 
 /// What `narrows predict` found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictReport {
     /// Always `narrows/predict/1`.
     pub schema: String,
@@ -30,7 +30,8 @@ pub struct PredictReport {
 }
 
 /// One system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SystemView {
     /// The file that describes it.
     pub file: String,
@@ -47,7 +48,8 @@ pub struct SystemView {
 }
 
 /// What a workload will get.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictionView {
     /// The workload.
     pub workload: WorkloadView,
@@ -90,7 +92,8 @@ pub struct PredictionView {
 }
 
 /// A workload.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadView {
     /// Its name.
     pub name: String,
@@ -111,7 +114,8 @@ pub struct WorkloadView {
 }
 
 /// What was, before something was changed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Before {
     /// The rate; `null` when it is not known.
     pub bytes_per_second: Option<BytesPerSec>,
@@ -130,7 +134,8 @@ pub struct Before {
 }
 
 /// One bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BoundView {
     /// The hop.
     pub hop: String,
@@ -151,7 +156,8 @@ pub struct BoundView {
 }
 
 /// What the rate does when a hop's ceiling is raised.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SensitivityView {
     /// The hop.
     pub hop: String,
@@ -160,7 +166,8 @@ pub struct SensitivityView {
 }
 
 /// One published result beside what is predicted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedView {
     /// What was measured.
     pub what: String,
@@ -191,7 +198,8 @@ pub struct PublishedView {
 }
 
 /// How a published result stands to its prediction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It lies inside the 95 % interval.

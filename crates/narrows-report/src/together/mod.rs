@@ -12,7 +12,6 @@ mod text;
 pub use build::{About, report};
 pub use text::{document, render};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::{FindingView, MachineView, Tool};
@@ -27,7 +26,8 @@ use narrows_verdict::{Code, Evidence};
 pub const SCHEMA: &str = "narrows/together/1";
 
 /// What several targets give alone and at the same time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TogetherReport {
     /// Always `narrows/together/1`.
     pub schema: String,
@@ -61,7 +61,8 @@ pub struct TogetherReport {
 }
 
 /// A target that was not measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Which one.
     pub target: String,
@@ -70,7 +71,8 @@ pub struct LeftOut {
 }
 
 /// What a target gives alone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetView {
     /// What it is.
     pub target: String,
@@ -84,7 +86,8 @@ pub struct TargetView {
 }
 
 /// Targets that ran at the same time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupView {
     /// Which ones.
     pub targets: Vec<String>,
@@ -111,7 +114,8 @@ pub struct GroupView {
 }
 
 /// What was found of targets that share a limit, whether the topology shows it or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenView {
     /// The groups.
     pub groups: Vec<HiddenGroupView>,
@@ -129,7 +133,8 @@ pub struct HiddenView {
 }
 
 /// Targets that share a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenGroupView {
     /// Which ones.
     pub targets: Vec<String>,
@@ -144,7 +149,8 @@ pub struct HiddenGroupView {
 }
 
 /// What one target gives alone and beside the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ShareView {
     /// Which one.
     pub target: String,
@@ -160,7 +166,8 @@ pub struct ShareView {
 }
 
 /// A hop that several targets of a group cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedHopView {
     /// Its identity, as in `narrows check`.
     pub id: String,
@@ -190,7 +197,8 @@ pub struct SharedHopView {
 }
 
 /// A shared limit that was foretold from facts, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ForetoldView {
     /// The code of the finding that foretold it.
     pub code: Code,

@@ -15,7 +15,6 @@ mod text;
 pub use build::{About, report};
 pub use text::{document, render};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::view::Tool;
@@ -27,7 +26,8 @@ use narrows_model::path::HopKind;
 pub const SCHEMA: &str = "narrows/top/1";
 
 /// What moves over the hops of a machine now.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TopReport {
     /// Always `narrows/top/1`.
     pub schema: String,
@@ -59,7 +59,8 @@ pub struct TopReport {
 }
 
 /// One hop and what crosses it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LaneView {
     /// The hop's id.
     pub hop: String,
@@ -95,7 +96,8 @@ pub struct LaneView {
 }
 
 /// One direction of a hop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SideView {
     /// What crosses; `null` where counters are gone.
     pub bytes_per_second: Option<BytesPerSec>,
@@ -106,7 +108,8 @@ pub struct SideView {
 }
 
 /// A process that moves bytes to or from storage.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessView {
     /// Its number.
     pub pid: u32,
@@ -123,7 +126,8 @@ pub struct ProcessView {
 }
 
 /// An array that works on itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResyncView {
     /// The array, by kernel name.
     pub array: String,

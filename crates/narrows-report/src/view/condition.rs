@@ -1,6 +1,5 @@
 //! The view of what links and drives of a path did around a run.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, Celsius, Nanos, human};
@@ -10,7 +9,8 @@ use narrows_machine::pci::PciAddress;
 use narrows_model::path::{HopSpec, Path};
 
 /// Links and drives of the path around a run.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ConditionView {
     /// The PCIe links of the path.
     pub links: Vec<LinkView>,
@@ -25,7 +25,8 @@ pub struct ConditionView {
 }
 
 /// Something that happened while a load ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventView {
     /// When it was seen, from the beginning of the measured time; links and arrays are looked at every second.
     pub at_ns: Nanos,
@@ -34,7 +35,8 @@ pub struct EventView {
 }
 
 /// For how much of a run somebody waited (`/proc/pressure`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PressureView {
     /// What was waited for: `cpu`, `io`, `memory`.
     pub resource: String,
@@ -46,7 +48,8 @@ pub struct PressureView {
 }
 
 /// A link before, in and after a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkView {
     /// The PCI address of the function below it.
     pub function: String,
@@ -64,7 +67,8 @@ pub struct LinkView {
 }
 
 /// How a link runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkStateView {
     /// The signalling rate of a lane, in transfers per second.
     pub transfers_per_second: Option<f64>,
@@ -76,7 +80,8 @@ pub struct LinkStateView {
 }
 
 /// A drive before and after a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DriveView {
     /// Its kernel name.
     pub name: String,
@@ -94,7 +99,8 @@ pub struct DriveView {
 }
 
 /// The SMART / Health Information log of an NVMe drive: its state after the run, and what the run added.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SmartView {
     /// Warnings in force, a bit each, as the NVMe specification numbers them.
     pub critical_warning: u8,

@@ -1,6 +1,5 @@
 //! What is claimed of main memory, and how often the bytes of a path cross it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::BytesPerSec;
@@ -9,7 +8,8 @@ use narrows_model::ceiling::memory::{claim, crossings};
 use narrows_model::path::{HopKind, Path};
 
 /// Main memory below a path. It is never a ceiling of the path: what stands here is a claim and a count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryView {
     /// What the firmware claims; `null` where it claims nothing that could be read.
     pub claim: Option<MemoryClaimView>,
@@ -23,7 +23,8 @@ pub struct MemoryView {
 }
 
 /// What the firmware claims of all modules of memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryClaimView {
     /// An upper bound: what all modules could carry if each had a channel of its own.
     pub peak_bytes_per_second: BytesPerSec,
@@ -37,7 +38,8 @@ pub struct MemoryClaimView {
 }
 
 /// How often bytes cross memory, for each that the application moves.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrossingsView {
     /// For a byte that is read.
     pub read: f64,
@@ -48,7 +50,8 @@ pub struct CrossingsView {
 }
 
 /// What a layer adds.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CrossingView {
     /// What crosses.
     pub name: String,

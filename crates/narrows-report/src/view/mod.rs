@@ -15,7 +15,6 @@ pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView
 pub use memory::{CrossingView, CrossingsView, MemoryClaimView, MemoryView};
 pub use peer::{BothView, MeetingKind, NarrowestView, PeerView, WayKind, peers};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -28,7 +27,8 @@ use narrows_verdict::{Code, Confidence, Evidence, Severity};
 pub const SCHEMA: &str = "narrows/check/1";
 
 /// What `narrows check` found out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckReport {
     /// Always `narrows/check/1`.
     pub schema: String,
@@ -43,7 +43,8 @@ pub struct CheckReport {
 }
 
 /// A program.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `narrows`.
     pub name: String,
@@ -52,7 +53,8 @@ pub struct Tool {
 }
 
 /// A machine, without anything that identifies it among others of its kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineView {
     /// The kernel release.
     pub kernel: Option<String>,
@@ -90,7 +92,8 @@ pub struct MachineView {
 }
 
 /// An adapter, its volumes and the drives behind it, which the kernel may not see.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterView {
     /// The number that its tool gives it.
     pub number: u32,
@@ -108,7 +111,8 @@ pub struct AdapterView {
 }
 
 /// A volume of an adapter. What is `null` its tool did not print.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterVolumeView {
     /// Drive group and number: `0/1`.
     pub place: String,
@@ -126,7 +130,8 @@ pub struct AdapterVolumeView {
 }
 
 /// A drive behind an adapter. What is `null` its tool did not print.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterDriveView {
     /// Enclosure and slot: `252:0`.
     pub place: String,
@@ -154,7 +159,8 @@ pub struct AdapterDriveView {
 }
 
 /// A text that facts are from.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct InputView {
     /// Its name: a file, or a path in a directory or archive.
     pub name: String,
@@ -163,7 +169,8 @@ pub struct InputView {
 }
 
 /// The path to one target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathView {
     /// What it leads to: `/dev/nvme0n1`, `/home`, `0000:02:00.0`, `eth0`.
     pub target: String,
@@ -189,7 +196,8 @@ pub struct PathView {
 }
 
 /// What a workload would get if an advice were followed, by the laws of `narrows predict`. Nothing of it is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CounterfactualView {
     /// The hop that the advice is about.
     pub hop: String,
@@ -227,7 +235,8 @@ impl PathView {
 }
 
 /// A hop for each direction, by its id.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HopPair {
     /// For reads.
     pub read: Option<String>,
@@ -249,7 +258,8 @@ impl HopPair {
 }
 
 /// One hop of a path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HopView {
     /// Its identity, stable between runs: `link:0000:02:00.0`.
     pub id: String,
@@ -285,7 +295,8 @@ pub struct HopView {
 }
 
 /// What a block device did in an interval, as `iostat -x` says. Nothing is concluded from it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ObservedView {
     /// The part of the time in which something was in flight, 0 to 1. A device that serves many I/Os at once may be busy all the
     /// time and still be able to do more.
@@ -312,7 +323,8 @@ pub struct ObservedView {
 }
 
 /// Bytes that cross a hop for one byte that the application moves.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TrafficView {
     /// Bytes read across it per byte that the application reads.
     pub read: f64,
@@ -321,7 +333,8 @@ pub struct TrafficView {
 }
 
 /// The ceilings of a hop.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CeilingPair {
     /// Towards the application.
     pub read: CeilingView,
@@ -340,7 +353,8 @@ impl CeilingPair {
 }
 
 /// The most that a hop can carry in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CeilingView {
     /// In the hop's own bytes, after all overhead of its protocol.
     pub bytes_per_second: Option<BytesPerSec>,
@@ -371,7 +385,8 @@ pub struct CeilingView {
 }
 
 /// What a hop carried in each direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredPair {
     /// When the application read.
     pub read: Option<MeasuredView>,
@@ -383,7 +398,8 @@ pub struct MeasuredPair {
 }
 
 /// What a hop carried.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasuredView {
     /// The rate across the hop in its own bytes.
     pub bytes_per_second: BytesPerSec,
@@ -399,7 +415,8 @@ pub struct MeasuredView {
 }
 
 /// One run of load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunView {
     /// The direction of data.
     pub direction: Direction,
@@ -416,7 +433,8 @@ pub struct RunView {
 }
 
 /// What one run achieved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MeasurementView {
     /// What was asked.
     pub workload: Workload,
@@ -454,7 +472,8 @@ pub struct MeasurementView {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FindingView {
     /// What kind of finding it is.
     pub code: Code,
@@ -481,7 +500,8 @@ pub struct FindingView {
 }
 
 /// What to do, and what it brings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdviceView {
     /// The step, as an instruction.
     pub action: String,

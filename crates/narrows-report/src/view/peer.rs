@@ -1,6 +1,5 @@
 //! What goes between devices and a GPU.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::BytesPerSec;
@@ -12,7 +11,8 @@ use narrows_model::path::peer::{self, Meeting, Peer, Way};
 use narrows_model::path::{Path, Target};
 
 /// A device, and what can be brought from it to a GPU and back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeerView {
     /// The GPU, by its PCI address.
     pub gpu: String,
@@ -42,7 +42,8 @@ pub struct PeerView {
 }
 
 /// Where two devices meet.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MeetingKind {
     /// Below a PCIe switch.
@@ -60,7 +61,8 @@ pub enum MeetingKind {
 }
 
 /// How data may go from one device to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WayKind {
     /// It stays below where both meet.
@@ -74,7 +76,8 @@ pub enum WayKind {
 }
 
 /// The most that goes each way.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BothView {
     /// From the device to the GPU.
     pub to_gpu: Option<NarrowestView>,
@@ -86,7 +89,8 @@ pub struct BothView {
 }
 
 /// The most that goes one way, and the hop that allows no more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NarrowestView {
     /// The most.
     pub bytes_per_second: BytesPerSec,

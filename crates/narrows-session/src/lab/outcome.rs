@@ -1,6 +1,5 @@
 //! What came of a cell, and what predictions stand on.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::layout::{Cell, Encryption};
@@ -9,7 +8,8 @@ use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
 
 /// One test on one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The name of the test, `PRESET/TEST`.
     pub test: String,
@@ -25,7 +25,8 @@ pub struct Measured {
 }
 
 /// What was said beforehand of one test on one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Predicted {
     /// The name of the test, as in [`Measured`].
     pub test: String,
@@ -38,7 +39,8 @@ pub struct Predicted {
 }
 
 /// What a device was made to write for a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Written {
     /// The kernel name of the device.
     pub device: String,
@@ -47,7 +49,8 @@ pub struct Written {
 }
 
 /// Where a copy read its source from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ReadFrom {
     /// The page cache: the source was read through right before each copy, so that its own drive limits none.
@@ -70,7 +73,8 @@ pub struct CopySource {
 }
 
 /// A copy of real files onto the file system of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Copied {
     /// What was copied.
     pub source: String,
@@ -106,7 +110,8 @@ pub struct Copied {
 }
 
 /// What came of the copy in a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CellCopy {
     /// It was made.
@@ -116,7 +121,8 @@ pub enum CellCopy {
 }
 
 /// One cell that was built, measured and undone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// What was built.
     pub cell: Cell,
@@ -156,7 +162,8 @@ impl Outcome {
 }
 
 /// What one core does with one cipher.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CipherRate {
     /// As dm-crypt names it: `aes-xts-plain64`.
     pub cipher: String,
@@ -171,7 +178,8 @@ pub struct CipherRate {
 }
 
 /// What an encryption carries above a device that takes no time, by the tests that cells are measured with.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mapping {
     /// The encryption; plain is the device that takes no time itself, which tells what the generator alone takes.
     pub encryption: Encryption,
@@ -180,7 +188,8 @@ pub struct Mapping {
 }
 
 /// What predictions stand on: each device alone, and the processor. Measured before the first cell is built.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Basis {
     /// The kernel names of the devices, in the order in which they were named.
     pub devices: Vec<String>,

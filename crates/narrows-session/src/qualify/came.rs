@@ -1,6 +1,5 @@
 //! What a qualification comes to.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::said::why;
@@ -53,8 +52,9 @@ impl Ran {
 }
 
 /// What a part might write, and wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "PartView")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "PartView"))]
 pub struct PartRan {
     /// The part.
     pub part: Part,
@@ -68,8 +68,9 @@ pub struct PartRan {
 }
 
 /// What random writes came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "SteadyView")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "SteadyView"))]
 pub struct Steady {
     /// Whether the last five rounds agree: within 20 % of their mean, drifting by at most 10 % (SNIA PTS 2.0.2, 2.1.24).
     pub is_steady: bool,
@@ -80,8 +81,9 @@ pub struct Steady {
 }
 
 /// What was back after a rest.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(rename = "RecoveryView")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename = "RecoveryView"))]
 pub struct Rested {
     /// How long the drive was left alone.
     pub rest_ns: Nanos,
@@ -91,7 +93,8 @@ pub struct Rested {
 }
 
 /// What the medium wrote beside what was sent.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WriteAmplification {
     /// Bytes written to the medium for each byte that was sent.
     pub factor: f64,

@@ -1,13 +1,13 @@
 //! One machine among many, reduced to what is compared.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{Code, Confidence, Severity};
 use narrows_base::units::Bytes;
 
 /// What a machine is, as its firmware says.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Model {
     /// Who made the system.
     pub vendor: Option<String>,
@@ -33,7 +33,8 @@ impl Model {
 }
 
 /// One finding of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     /// What kind of finding it is.
     pub code: Code,
@@ -63,7 +64,8 @@ impl Found {
 }
 
 /// A PCIe link of a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Link {
     /// The address of the device at its end.
     pub address: String,
@@ -103,7 +105,8 @@ pub struct Trait {
 }
 
 /// One machine of a fleet.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// What it is called: the name of its capture.
     pub host: String,

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Host;
@@ -16,7 +15,8 @@ const NAMED: usize = 5;
 const GIB: u64 = 1 << 30;
 
 /// What several hosts of a model have in common: `37 of 412 PowerEdge R740xd: slot 3 at 8 GT/s x4`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// The model; `null` for the hosts of which none is known.
     pub model: Option<String>,
@@ -39,7 +39,8 @@ pub struct Group {
 }
 
 /// The numbers of a whole fleet.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Summary {
     /// Captures.
     pub hosts: usize,

@@ -1,7 +1,6 @@
 //! Two targets that were measured by turns: A, B, B, A. What drifts evenly (a drive that fills, a machine that warms up) is in both alike
 //! and cancels out within four turns, whichever direction it takes.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
@@ -18,7 +17,8 @@ const CONFIDENCE: f64 = 0.95;
 const LEAST_DRIFT: f64 = 0.02;
 
 /// One of the two targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// The first.
@@ -28,7 +28,8 @@ pub enum Side {
 }
 
 /// What one turn gave.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
     /// Whose turn it was.
     pub side: Side,
@@ -37,7 +38,8 @@ pub struct Turn {
 }
 
 /// A relative change with its 95 % interval: 0.1 is 10 % more.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RelativeChange {
     /// The estimate.
     pub part: f64,
@@ -74,7 +76,8 @@ impl RelativeChange {
 }
 
 /// What the turns say.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interleaved {
     /// B against A.
     pub verdict: Verdict,

@@ -1,6 +1,5 @@
 //! Which of two runs answers faster, percentile by percentile.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
@@ -13,7 +12,8 @@ use narrows_base::units::Nanos;
 const RESOLUTION: f64 = 1.0 / 128.0;
 
 /// A percentile of the latency in both.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyPair {
     /// `p50`, `p90` … `p99.999`.
     pub percentile: String,
@@ -31,7 +31,8 @@ pub struct LatencyPair {
 }
 
 /// How much longer B takes: the difference of the means over the tenths of both runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyDifference {
     /// The mean of B less that of A in nanoseconds.
     pub ns: f64,

@@ -12,7 +12,6 @@ mod welch;
 pub use input::{Input, InputError};
 pub use latency::{LatencyDifference, LatencyPair};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use input::Entry;
@@ -26,7 +25,8 @@ pub const SCHEMA: &str = "narrows/compare/1";
 const CONFIDENCE: f64 = 0.95;
 
 /// What two results differ in. Differences are those of B from A.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// Always `narrows/compare/1`.
     pub schema: String,
@@ -68,7 +68,8 @@ impl Comparison {
 }
 
 /// Which is faster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// B is faster than A.
@@ -84,7 +85,8 @@ pub enum Verdict {
 }
 
 /// One workload in both files.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkloadComparison {
     /// The workload in words.
     pub workload: String,
@@ -110,7 +112,8 @@ pub struct WorkloadComparison {
 }
 
 /// How much faster B is.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The rate of B less that of A in bytes per second.
     pub bytes_per_second: f64,
@@ -123,7 +126,8 @@ pub struct Difference {
 }
 
 /// A workload that only one file has.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Unmatched {
     /// The file that has it.
     pub only_in: String,
@@ -134,7 +138,8 @@ pub struct Unmatched {
 }
 
 /// Something of the machine or the path that is not the same in both.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// What: a field of the machine, or a hop and what of it.
     pub what: String,

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::Nanos;
 
 /// Counts of latencies by the middle of their bucket in nanoseconds, as fio's JSON+ has them. The same version of fio has the same
 /// buckets on every host, so that sums of counts are those of one histogram of all I/Os.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Bins(BTreeMap<u64, u64>);
 

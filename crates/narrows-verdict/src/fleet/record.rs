@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
@@ -11,7 +10,8 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 pub const SCHEMA: &str = "narrows/fleet-run-record/1";
 
 /// A run on many hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// Always [`SCHEMA`].
     pub schema: String,
@@ -38,7 +38,8 @@ pub struct Run {
 }
 
 /// A host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
     /// As it was typed.
     pub host: String,
@@ -55,7 +56,8 @@ pub struct Host {
 }
 
 /// What is read or written on a host.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetRecord {
     /// What it is there: `/dev/nvme1n1`, `/srv/data`.
     pub found: String,
@@ -70,7 +72,8 @@ pub struct TargetRecord {
 }
 
 /// One run of all hosts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointRecord {
     /// Its directory.
     pub directory: String,
@@ -85,7 +88,8 @@ pub struct PointRecord {
 }
 
 /// What each host does.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
     /// The block size.
     pub block_size: Bytes,
@@ -104,7 +108,8 @@ pub struct Load {
 }
 
 /// What became of a host in one run, as the controller saw it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HostOutcome {
     /// Its place among the clients, from 0.
     pub client: usize,
@@ -117,7 +122,8 @@ pub struct HostOutcome {
 }
 
 /// What the network carried alone, from memory to memory.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkLeg {
     /// Whether clients sent, and servers received.
     pub is_write: bool,
@@ -134,7 +140,8 @@ pub struct NetworkLeg {
 }
 
 /// What came in between one client and one server.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegFlow {
     /// The client, by its place.
     pub client: usize,
@@ -145,7 +152,8 @@ pub struct LegFlow {
 }
 
 /// A host that did not take part in a leg.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegLost {
     /// The host.
     pub host: String,
@@ -154,7 +162,8 @@ pub struct LegLost {
 }
 
 /// What the servers' drives gave alone: each server read its own, all at once.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrivesLeg {
     /// What was read on each server, as it was typed.
     pub target: String,
@@ -171,7 +180,8 @@ pub struct DrivesLeg {
 }
 
 /// What one server read of its own drives.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DrivesRate {
     /// The server, by its place among the servers.
     pub server: usize,
@@ -213,7 +223,8 @@ impl NetworkLeg {
 }
 
 /// How a host ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// It took part from the beginning to the end.
@@ -247,7 +258,8 @@ impl State {
 }
 
 /// What may be left on a host.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     /// The host.
     pub host: String,

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::window::{Window, on_our_clock};
 use narrows_base::units::{BytesPerSec, Nanos};
 
 /// The counters of a host at one moment.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sample {
     /// Since 1970 on its own clock, in nanoseconds.
     pub at_ns: u64,
@@ -33,7 +33,8 @@ pub struct Sample {
 }
 
 /// Processes that serve storage, at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ServingCounts {
     /// Time on a processor, in nanoseconds.
     pub run_ns: u64,
@@ -42,7 +43,8 @@ pub struct ServingCounts {
 }
 
 /// A drive at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DiskCounts {
     /// Bytes read.
     pub read: u64,
@@ -53,7 +55,8 @@ pub struct DiskCounts {
 }
 
 /// A connection at one moment (`struct tcp_info`).
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowCounts {
     /// `address:port` of this host.
     pub local: String,

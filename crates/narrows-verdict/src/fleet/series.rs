@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::point::Point;
@@ -18,7 +17,8 @@ const LEAST: usize = 3;
 const EARLIER: usize = 2;
 
 /// What changes along a series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Along {
     /// Jobs of each host.
@@ -92,7 +92,8 @@ impl Step {
 }
 
 /// Runs that differ in one thing only, and what they show.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Series {
     /// What changes.
     pub along: Along,
@@ -111,7 +112,8 @@ pub struct Series {
 }
 
 /// A run in which other hosts count than in the rest of its series.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// Where it lies along what changes: a number, or bytes.
     pub at: u64,
@@ -120,7 +122,8 @@ pub struct LeftOut {
 }
 
 /// A host that stops to gain earlier than all together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Earlier {
     /// Its name.
     pub host: String,

@@ -1,13 +1,13 @@
 //! The time that all hosts have in common, on one clock, and what each did in it.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, Nanos};
 use narrows_paste::results::fio_client::Line;
 
 /// A span of time on the clock of the controller, in nanoseconds since 1970.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Window {
     /// When it begins.
     pub begin_ns: u64,

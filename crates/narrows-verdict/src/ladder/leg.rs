@@ -1,12 +1,12 @@
 //! The legs of a path alone: what processor, memory, engine and network give without storage.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// What kind of leg it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LegKind {
     /// A cipher, decrypting.
@@ -20,7 +20,8 @@ pub enum LegKind {
 }
 
 /// One leg.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leg {
     /// What kind of leg it is.
     pub kind: LegKind,

@@ -23,7 +23,6 @@ pub use flow::Flow;
 pub use leg::{Leg, LegKind};
 pub use numa::{NodeRun, Numa};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::attribution::{self, Attribution};
@@ -79,7 +78,8 @@ impl Rung {
 }
 
 /// Why a layer gives less than those below it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
     /// Memory answered, so the rate is not that of the layer.

@@ -1,6 +1,5 @@
 //! The same load from the processors of each NUMA node.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::finding::{Advice, Code, Evidence, Finding};
@@ -8,7 +7,8 @@ use super::{Rung, SIGNIFICANT, limit};
 use narrows_base::units::{BytesPerSec, human};
 
 /// The top of the ladder, read from one node.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeRun {
     /// The node whose processors read.
     pub node: u32,

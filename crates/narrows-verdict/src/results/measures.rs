@@ -6,9 +6,8 @@ use narrows_base::units::human;
 use narrows_paste::results::{Durability, Imported, Measured, Tool};
 
 /// Whether to trust the figures, and for what.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
     /// For what the output claims.

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{GroupVerdict, LAW_ERROR, Outcome, SharedHop, evidence_of, words};
@@ -14,7 +13,8 @@ use narrows_machine::pci::PciAddress;
 use narrows_model::path::{Hop, HopId, HopKind, HopSpec, UplinkHop};
 
 /// What became of a foretold limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// The hop is at its ceiling, and those who cross it give less than alone.

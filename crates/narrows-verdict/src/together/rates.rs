@@ -1,6 +1,5 @@
 //! Rates with their intervals, and their sums.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Member, SIGNIFICANT};
@@ -9,7 +8,8 @@ use narrows_base::units::BytesPerSec;
 use narrows_load::stats;
 
 /// A rate and how well it is known.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rate {
     /// The mean rate.
     pub bytes_per_second: BytesPerSec,

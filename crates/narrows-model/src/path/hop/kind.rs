@@ -1,10 +1,10 @@
 //! The kinds of hop, and their names.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The kinds of hop.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HopKind {
     /// The program that reads and writes.

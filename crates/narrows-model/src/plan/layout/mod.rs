@@ -20,7 +20,6 @@ mod rank;
 
 pub use rank::{Advice, Aim, AimError, Ranked, rank};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
@@ -29,7 +28,8 @@ use crate::path::{RaidHop, RaidLevel};
 use narrows_base::units::BytesPerSec;
 
 /// How the drives are put together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Array {
     /// One drive; the others are used apart.
@@ -89,7 +89,8 @@ impl Array {
 }
 
 /// Where encryption sits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Encryption {
     /// Nowhere.

@@ -6,7 +6,6 @@ mod tool;
 pub use rates::{Latency, Percentile, Side, Spread};
 pub use tool::Tool;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, Iops, Nanos};
@@ -50,7 +49,8 @@ pub struct Imported {
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Derived {
     /// What it is: `SUM host_to_device_memcpy_ce`.
     pub name: String,
@@ -111,7 +111,8 @@ impl Imported {
 }
 
 /// How soon written data was made durable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
     /// Never: the tool did not ask for it.
@@ -123,7 +124,8 @@ pub enum Durability {
 }
 
 /// What the tool was asked to do. `None` is what the text does not tell.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Work {
     /// The tool's name for it: a job, a line of a table.
     pub label: String,
@@ -155,7 +157,8 @@ pub struct Work {
 }
 
 /// Reads or writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
     /// From the target.
@@ -175,7 +178,8 @@ impl Op {
 }
 
 /// What the tool's own threads used, in fractions of one processor core for each job.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// In the tool itself.
     pub user: f64,
@@ -191,7 +195,8 @@ impl Cpu {
 }
 
 /// What a block device did meanwhile, by its kernel counters.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// Its kernel name.
     pub name: String,

@@ -1,12 +1,12 @@
 //! What was achieved in one direction: rates, latencies, and how far they moved.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// A percentile of latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Percentile {
     /// Of 100 I/Os, how many were no slower.
     pub percent: f64,
@@ -15,7 +15,8 @@ pub struct Percentile {
 }
 
 /// Latencies in nanoseconds, as far as a tool tells them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Latency {
     /// The arithmetic mean.
     pub mean: Option<f64>,
@@ -54,7 +55,8 @@ impl Latency {
 }
 
 /// How far a rate moved, by the tool's own samples. The unit is that of the samples: only quotients mean anything.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// The mean of the samples.
     pub mean: f64,
@@ -81,7 +83,8 @@ impl Spread {
 }
 
 /// What was achieved in one direction.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
     /// The mean rate.
     pub bytes_per_second: BytesPerSec,

@@ -1,10 +1,10 @@
 //! The tools whose results are read.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The tool that measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
     /// The Flexible I/O Tester.

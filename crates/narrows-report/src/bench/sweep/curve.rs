@@ -1,6 +1,5 @@
 //! The points of a sweep as curves: everything but depth, or but the number of streams, held fixed.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::SweepPoint;
@@ -8,7 +7,8 @@ use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_load::stats::sweep::{Point, Shape, shape};
 
 /// What changes along a curve.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Along {
     /// I/Os in flight.
@@ -18,7 +18,8 @@ pub enum Along {
 }
 
 /// A curve of a sweep, and what it shows.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     /// What changes along it.
     pub along: Along,

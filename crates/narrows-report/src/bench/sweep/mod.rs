@@ -11,7 +11,6 @@ pub use aimed::at_target;
 pub use curve::{Along, Curve, curves};
 pub use text::{document, render};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{AllowanceView, AtTarget, Checks, FailedView, PathCeilings, TargetView, WritesView};
@@ -25,7 +24,8 @@ use narrows_machine::Machine;
 pub const SCHEMA: &str = "narrows/sweep/1";
 
 /// How rate and latency of a target depend on the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepReport {
     /// Always `narrows/sweep/1`.
     pub schema: String,
@@ -137,7 +137,8 @@ pub struct PointTiming {
 }
 
 /// A load that failed. It is in no curve, and is run again when the sweep is resumed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedPoint {
     /// The load.
     pub load: LoadSpec,
@@ -149,7 +150,8 @@ pub struct FailedPoint {
 }
 
 /// What one load achieved, reads and writes together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// The load.
     pub load: LoadSpec,

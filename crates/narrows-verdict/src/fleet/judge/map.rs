@@ -7,7 +7,6 @@ use std::collections::BTreeSet;
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::alone::Alone;
@@ -22,7 +21,8 @@ use group::{Group, clients, servers};
 const CARRIES: f64 = 0.01;
 
 /// The hops of a run, in the direction in which more bytes went.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FleetMap {
     /// The direction: that of most bytes.
     pub direction: Direction,
@@ -31,7 +31,8 @@ pub struct FleetMap {
 }
 
 /// Which part of the way a hop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Processors of the hosts that put load on. They are on the map where they limit.
@@ -49,7 +50,8 @@ pub enum Part {
 }
 
 /// A hop, of one host or of several that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MapHop {
     /// What it is called by the others.
     pub id: String,
