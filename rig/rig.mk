@@ -3,7 +3,7 @@
 #   make rig SCENARIO=name      one (or several, quoted)
 #   make rig RIG_FLAGS=--prove  checks the injected limits with fio instead of running narrows
 #   make rig KERNEL=linux-image-6.12.9+deb12-amd64  boots the kernel of that package
-#   make rig-full               all scenarios, those that compare narrows with other tools included, with a release build
+#   make rig-full               all scenarios, those that compare narrows with other tools included, with a release build (make test-all)
 
 .PHONY: rig rig-full rig-setup
 

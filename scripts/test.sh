@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what the tests need and runs all of them: `make test`. Words choose parts: scripts/test.sh units rig
+# Installs what the tests need and runs everything of one kind once: `make test`. Words choose parts: scripts/test.sh units rig
+# With --all it is everything, `make test-all`: all scenarios, attacks, hosts and mutants.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/steps.sh
@@ -8,7 +9,15 @@ log=$target/test.log
 cargo=${CARGO:-cargo}
 # The same inputs of property tests each time: what lands must not depend on luck. `make unit` draws others.
 export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261125}
-parts=${*:-tools units attacks pages fleet rig}
+all=
+name="make test"
+if [ "${1:-}" = --all ]; then
+    all=yes
+    name="make test-all"
+    shift
+fi
+parts=${*:-tools units${all:+ mutants} attacks pages fleet rig}
+make() { "${MAKE:-make}" --no-print-directory "$@"; }
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
@@ -65,7 +74,7 @@ tests() {
 
 # Nothing beside it: a browser passes descriptors on, and narrows refuses every device while some are on their way.
 attacks() {
-    "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/"
+    if [ "$all" ]; then make attacks; else make attacks-quick; fi
 }
 
 # Where no browser can be had, its log says so among what was skipped. The units have built what makes the pages: built alone, its
@@ -73,7 +82,7 @@ attacks() {
 pages() {
     local gallery= status=0
     case " $parts " in *" units "*) gallery=$target/debug/examples/gallery ;; esac
-    GALLERY=$gallery scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
+    GALLERY=$gallery NARROWS_PAGES_ALL=$all scripts/pages.sh >"$target/test-pages.log" 2>&1 || status=$?
     cat "$target/test-pages.log"
     return "$status"
 }
@@ -81,9 +90,13 @@ pages() {
 # Hosts in network namespaces. They measure: nothing runs beside them.
 fleet() {
     local status=0
-    "${MAKE:-make}" --no-print-directory fleet-quick >"$target/test-fleet.log" 2>&1 || status=$?
-    # Names that the tests no longer have would be no tests.
-    grep -q '^test result: ok. 2 passed' "$target/test-fleet.log" || status=1
+    if [ "$all" ]; then
+        make rig-fleet >"$target/test-fleet.log" 2>&1 || status=$?
+    else
+        make fleet-quick >"$target/test-fleet.log" 2>&1 || status=$?
+        # Names that the tests no longer have would be no tests.
+        grep -q '^test result: ok. 1 passed' "$target/test-fleet.log" || status=1
+    fi
     if [ "$status" != 0 ]; then tail -n 100 "$target/test-fleet.log" >&2; else cat "$target/test-fleet.log"; fi
     return "$status"
 }
@@ -95,25 +108,27 @@ room_is_told() {
     [ "$free" -ge 15000 ] || echo "warning: $free MB free for $target; a build from nothing and the tests take 15000 MB" >&2
 }
 
+# A budget holds for what is run every day.
+budget() { if [ "$all" ]; then echo -; else echo "$1"; fi; }
+
 mkdir -p "$target"
 room_is_told
 for part in $parts; do
     case $part in
     tools) step "test tools" - scripts/test-tools.sh ;;
     # Building everything that this and the other parts need is most of it.
-    units) step "unit and integration tests" 800 tests ;;
-    # Races, kills, directories and bounds take longer: `make attacks` runs them.
-    attacks) step "attacks" 360 attacks ;;
+    units) step "unit and integration tests" "$(budget 600)" tests ;;
+    mutants) step "mutants" - make mutants ;;
+    attacks) step "attacks" "$(budget 120)" attacks ;;
     # On a clean clone this also fetches what drives the browser.
-    pages) step "pages in a browser" 90 pages ;;
-    # 25 s of it are for building the tests.
-    fleet) step "many hosts" 150 fleet ;;
-    rig) step "kernel VM rig" 720 "${MAKE:-make}" --no-print-directory rig ;;
+    pages) step "pages in a browser" "$(budget 75)" pages ;;
+    fleet) step "many hosts" "$(budget 75)" fleet ;;
+    rig) step "kernel VM rig" "$(budget 300)" make "rig${all:+-full}" ;;
     *)
         echo "error: there is no part \`$part\`" >&2
-        echo "hint: the parts are: tools units attacks pages fleet rig" >&2
+        echo "hint: the parts are: tools units mutants attacks pages fleet rig" >&2
         exit 2
         ;;
     esac || break
 done
-steps_end "make test" "$target"/test*.log
+steps_end "$name" "$target"/test*.log

@@ -64,8 +64,6 @@ fn a_scenario_shares_the_host_unless_it_needs_it_alone() {
     let parse = |text: &str| Scenario::parse("s", text).expect("is valid");
     assert!(!parse(MINIMAL).alone);
     assert!(parse(&MINIMAL.replace("[machine]", "alone = true\n[machine]")).alone);
-    // What files of before say.
-    assert!(!parse(&MINIMAL.replace("[machine]", "shares_host = true\n[machine]")).alone);
 }
 
 #[test]

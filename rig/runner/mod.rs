@@ -91,7 +91,7 @@ fn choose<'a>(all: &'a [Scenario], options: &Options) -> Result<Vec<&'a Scenario
         }
     }
     let named = |scenario: &&Scenario| match options.names.is_empty() {
-        true => options.full || !scenario.long,
+        true => options.full || !scenario.stands_for.is_empty(),
         false => options.names.contains(&scenario.name),
     };
     let provable = |scenario: &&Scenario| {

@@ -15,7 +15,7 @@ usage: cargo test --test rig -- [OPTIONS] [SCENARIO…]
   --prove        check the injected rates with the reference commands; narrows is not run
   --shell NAME   boot NAME, run its setup, and leave you in a shell
   --jobs N       machines at a time: 1 to 4, default 3; scenarios that say `alone = true` have the host for themselves
-  --full         also the scenarios that take many minutes (`long = true`)
+  --full         all scenarios, those that stand for nothing in the rig of every day included
   --seed N       other rates of drives: each times a factor of 0.8 to 1.25 that N decides
   --binary FILE  the narrows to test (default: target/debug/narrows)
   --kernel NAME  boot the kernel that `rig/setup.sh NAME` unpacked, not the one that it unpacks by itself

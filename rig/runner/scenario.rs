@@ -31,12 +31,10 @@ pub(crate) struct Scenario {
     /// Whether it needs the host for itself: what it expects depends on how fast a processor is.
     #[serde(default)]
     pub(crate) alone: bool,
-    /// Once said that a scenario may run beside another, which is now the rule. Accepted, and of no effect.
-    #[serde(default, rename = "shares_host")]
-    _shares_host: bool,
-    /// Whether it takes many minutes, or compares narrows with other tools, so that only `make rig-full` runs it.
+    /// What it stands for in the rig of every day: kinds of hop, `S0` to `S4`, `healthy`, `refusal` or `failure`. One that stands for
+    /// nothing is run by `make test-all` only.
     #[serde(default)]
-    pub(crate) long: bool,
+    pub(crate) stands_for: Vec<String>,
     /// The virtual machine.
     pub(crate) machine: MachineSpec,
     /// Networks that connect it with other hosts.

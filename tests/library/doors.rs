@@ -57,7 +57,7 @@ fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
     );
     for (kind, cells) in &rows {
         let [_, made, law, what_if, scenario, why_not] = &cells[..] else { panic!("{kind}: six cells") };
-        let missing = [made, law, what_if, scenario].into_iter().any(|cell| cell == "-");
+        let missing = [made, law, what_if].into_iter().any(|cell| cell == "-");
         assert!(!missing || !why_not.is_empty(), "{kind}: say why there is none");
         for file in [made, law].into_iter().filter(|cell| *cell != "-") {
             let found = sources.iter().find(|path| path.ends_with(file));
@@ -72,9 +72,41 @@ fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
         }
         let is_told = what_if == "-" || path_files.contains(&format!("[{what_if}.NAME]"));
         assert!(is_told, "{kind}: docs/path-files.md has no table [{what_if}.NAME]");
-        let scenario_file = repository().join(format!("rig/scenarios/{scenario}.toml"));
-        assert!(scenario == "-" || scenario_file.is_file(), "{kind}: no scenario {scenario}");
+        let stands = scenarios().get(scenario).is_some_and(|kinds| kinds.contains(kind));
+        assert!(stands, "{kind}: rig/scenarios/{scenario}.toml does not stand for it");
     }
+}
+
+/// What each scenario of the rig stands for on every day.
+fn scenarios() -> BTreeMap<String, Vec<String>> {
+    let files = std::fs::read_dir(repository().join("rig/scenarios")).expect("is listed");
+    let one = |path: PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let table: toml::Table = std::fs::read_to_string(path).expect("is read").parse().expect("is TOML");
+        let words = table.get("stands_for").and_then(|list| list.as_array()).into_iter().flatten();
+        (name, words.filter_map(|word| word.as_str().map(str::to_owned)).collect())
+    };
+    files.map(|entry| one(entry.expect("is listed").path())).collect()
+}
+
+#[test]
+fn contributing_says_which_scenario_stands_for_what_and_which_are_not_of_every_day() {
+    let page = text("CONTRIBUTING.md");
+    let (of_every_day, others): (Vec<_>, Vec<_>) =
+        scenarios().into_iter().partition(|(_, kinds)| !kinds.is_empty());
+    let rows: String =
+        of_every_day.iter().map(|(name, kinds)| format!("| `{name}` | {} |\n", kinds.join(", "))).collect();
+    let names: Vec<String> = others.into_iter().map(|(name, _)| format!("`{name}`")).collect();
+    assert!(page.contains(&rows), "CONTRIBUTING.md, the rig of every day:\n{rows}");
+    assert!(page.replace('\n', " ").contains(&names.join(" ")), "CONTRIBUTING.md: {}", names.join(" "));
+    let standing: Vec<&String> = of_every_day.iter().flat_map(|(_, kinds)| kinds).collect();
+    let count = |word: &str| standing.iter().filter(|kind| **kind == word).count();
+    assert!(["S0", "S1", "S2", "S3", "S4"].iter().all(|system| count(system) >= 1) && count("healthy") >= 2);
+    let known = |word: &str| kinds().iter().any(|kind| kind == word) || word.starts_with('S');
+    let other = standing
+        .iter()
+        .find(|word| !known(word) && !["healthy", "refusal", "failure"].contains(&word.as_str()));
+    assert_eq!(other, None, "no kind of hop, no system");
 }
 
 #[test]
