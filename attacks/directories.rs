@@ -181,6 +181,8 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .quick(),
         Attack::new(Class::Directory, "a link in the destination of a copy", copies::planted_in_copy).quick(),
         Attack::new(Class::Directory, "a manifest of a copy that somebody planted", copies::planted_manifest),
+        Attack::new(Class::Directory, "a copy between directories that may only be entered", copies::entered)
+            .quick(),
         Attack::new(
             Class::Directory,
             "a snapshot with everything is closed to others",

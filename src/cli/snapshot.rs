@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::bench::save::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
+use narrows_base::shell;
 use narrows_load::held::Readers;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
@@ -70,8 +71,9 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
         "serial numbers, hardware and network addresses, host name and private paths are replaced"
     };
     format!(
-        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = path.display().to_string()
+        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",
+        path = path.display().to_string(),
+        word = shell::path(path)
     )
 }
 
