@@ -21,8 +21,8 @@ pub struct SnapshotArgs {
 
     /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
     ///
-    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh`, then here
-    /// `narrows --from narrows-capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh - > capture.txt`, then here
+    /// `narrows --from capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
     /// tell is added where they are installed.
     #[arg(long, conflicts_with_all = ["output", "no_redact"])]
     pub script: bool,

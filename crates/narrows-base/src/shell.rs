@@ -24,18 +24,10 @@ mod tests {
     #[test]
     fn a_shell_takes_a_name_for_one_word_and_obeys_nothing_in_it() {
         assert_eq!(word("/dev/nvme0n1"), "/dev/nvme0n1");
-        for (name, quoted) in [
-            ("", "''"),
-            ("a b", "'a b'"),
-            ("$(id)", "'$(id)'"),
-            ("`id`", "'`id`'"),
-            ("it's;id", r"'it'\''s;id'"),
-            ("~", "'~'"),
-            ("*\n#", "'*\n#'"),
-        ] {
-            assert_eq!(word(name), quoted);
+        assert_eq!(word("it's;id"), r"'it'\''s;id'");
+        for name in ["", "a b", "$(id)", "`id`", "~", "*\n#"] {
+            assert_eq!(word(name), format!("'{name}'"));
         }
         assert_eq!(path("-rf"), "./-rf");
-        assert_eq!(path("-e;id"), "'./-e;id'");
     }
 }

@@ -142,8 +142,8 @@ impl Job<'_> {
         if why == Why::NoSpace {
             self.is_full.store(true, Ordering::Relaxed);
         }
-        let (mut faults, fault) =
-            (self.faults.lock().unwrap_or_else(PoisonError::into_inner), Fault { path, why });
+        let fault = Fault { path, why };
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
         // A directory is named once, however much is to go into it.
         if fault.why != Why::Shared || !faults.contains(&fault) {
             faults.push(fault);

@@ -304,6 +304,14 @@ mod tests {
     }
 
     #[test]
+    fn a_path_that_would_be_an_option_of_its_own_is_not_carried() {
+        assert!(can_carry("/mnt/a disk:1/it's"));
+        for path in ["/a\nexec_prerun=id", "/a;b", "/a#b", "/${HOME}", r"/a\:b", "/a "] {
+            assert!(!can_carry(path), "{path}");
+        }
+    }
+
+    #[test]
     fn a_job_file_removes_its_scratch_file_once_at_the_end() {
         let preset = by_name("kdiskmark").unwrap();
         let text = file(preset.name, &preset.tests, &target(true), TIME);
