@@ -72,7 +72,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",
-        path = path.display().to_string(),
+        path = path.display(),
         word = shell::path(path)
     )
 }
