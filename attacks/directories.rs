@@ -1,5 +1,6 @@
 //! Directories and files of other users: root works in them, and what is not in them must not change.
 
+mod collector;
 mod copies;
 mod others;
 
@@ -181,6 +182,10 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .quick(),
         Attack::new(Class::Directory, "a link in the destination of a copy", copies::planted_in_copy).quick(),
         Attack::new(Class::Directory, "a manifest of a copy that somebody planted", copies::planted_manifest),
+        Attack::new(Class::Directory, "hostile names around the collector", collector::hostile_names).quick(),
+        Attack::new(Class::Directory, "planted outputs of the collector", collector::planted).quick(),
+        Attack::new(Class::Directory, "a copy between directories that may only be entered", copies::entered)
+            .quick(),
         Attack::new(
             Class::Directory,
             "a snapshot with everything is closed to others",

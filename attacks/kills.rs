@@ -9,11 +9,12 @@ use nix::sys::signal::Signal;
 
 use super::attack::{Attack, Class, Judge, Result, Stop};
 use super::device::{Device, MIB, Sum};
-use super::ground::{Ground, kill_group, signal};
+use super::ground::{Ground, kill_group, signal, text};
 use super::lab;
 use super::lanes::{Lane, Rounds, side_by_side};
 use super::narrows::{Answer, Run};
 use super::random::Random;
+use super::tool::{shell, succeeds};
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
@@ -31,6 +32,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
     all.push(
         Attack::new(Class::Kill, "a tool that makes a file system ends with its lab", tool_ends).quick(),
     );
+    all.push(Attack::new(Class::Kill, "copy, then copy --resume", copies).quick());
     all
 }
 
@@ -307,4 +309,42 @@ fn state(process: u32) -> Option<char> {
 
 fn runs(process: &u32) -> bool {
     state(*process).is_some_and(|state| state != 'Z')
+}
+
+/// Copies, of which half came to their end, are gone on with; that is killed or interrupted, three times, and then let be.
+fn copies(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    let make = "cd \"$1\"; for i in $(seq 300); do d=d$((i % 7)); mkdir -p $d; echo $i >$d/f$i; done; \
+                ln d1/f1 twin; ln -s twin link; head -c 9000000 /dev/urandom >large; chown -hR \"$2\" .";
+    let is_whole = "diff -r --no-dereference \"$1\" \"$2\" && [ $(find \"$1\" \"$2\"* | wc -l) = 622 ] && \
+                    [ $(stat -c %h \"$2/twin\") = 2 ] && ! ls -A \"${2%/*}\" | grep -q '^[.]narrows'";
+    let rounds = Rounds::all(ground.rounds(40, 6));
+    side_by_side(ground, judge, "copies", rounds, |lane| {
+        while let Some((round, mut random)) = lane.next() {
+            let (ground, judge) = (&lane.ground, &mut lane.judge);
+            let (source, target) = (ground.directory("tree")?, ground.path("copy"));
+            shell(make, &[text(&source)?, if random.coin() { "0" } else { "65534" }])?;
+            let words = ["copy", text(&source)?, text(&target)?, "--resume"];
+            if random.coin() {
+                Run::new(ground, &words[..3]).answer()?;
+            }
+            for _ in 0..3 {
+                let mut running = Run::new(ground, &words).start()?;
+                running.wait(Duration::from_millis(random.below(250)));
+                running.signal(if random.coin() { Signal::SIGKILL } else { Signal::SIGINT });
+                let said = running.answer()?;
+                judge.that(!said.says(&["not copied: "]), || format!("round {round}: {}", said.out));
+            }
+            let said = Run::new(ground, &words).answer()?;
+            let is_whole = succeeds(is_whole, &words[1..3]);
+            judge.that(said.status == Some(0) && is_whole, || {
+                format!(
+                    "round {round}: the copy is {}whole: {}",
+                    if is_whole { "" } else { "not " },
+                    said.short()
+                )
+            });
+        }
+        Ok(())
+    })
+    .map(drop)
 }

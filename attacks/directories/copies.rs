@@ -124,3 +124,24 @@ pub(super) fn planted_manifest(ground: &Ground, judge: &mut Judge) -> Result<()>
     let answer = Run::new(ground, &[&words[..], &["--resume"]].concat()).answer()?;
     victim.must_be_whole(judge, "a manifest that is a link", Some(&answer))
 }
+
+/// A user copies what lies in a directory of root's that is closed to lists, to one of theirs that is.
+pub(super) fn entered(ground: &Ground, judge: &mut Judge) -> Result<()> {
+    needs(&["setpriv"])?;
+    let (source, target) = (ground.directory("source")?, theirs(ground, 0o300)?);
+    fs::create_dir(source.join("tree"))?;
+    fs::write(source.join("tree/file"), "to be copied\n")?;
+    fs::set_permissions(&source, fs::Permissions::from_mode(0o711))?;
+    let binary = ground.path("narrows");
+    fs::copy(&ground.binary, &binary)?;
+    let script = "exec setpriv --reuid 65534 --regid 65534 --clear-groups \"$@\"";
+    for name in ["tree", "tree/file"] {
+        let (from, to) = (source.join(name), target.join(name.replace('/', "-")));
+        let words = [text(&binary)?, "copy", text(&from)?, text(&to)?, "--resume"];
+        for words in [&words[..4], &words] {
+            let answer = Run::through(ground, script, words).answer()?;
+            judge.that(answer.status == Some(0) && to.exists(), || format!("{name}: {}", answer.short()));
+        }
+    }
+    Ok(())
+}

@@ -1,32 +1,46 @@
 #!/bin/sh
 # Collects what narrows needs to say what limits the storage paths of this machine, as one text.
 #
-#   sh collect.sh            writes narrows-capture.txt
-#   sh collect.sh FILE       writes FILE, which must not exist; - is standard output
-#   sudo sh collect.sh       the same with what only root may read: link registers, slots, tables
+#   sh collect.sh - > capture.txt          the text goes to standard output
+#   sudo sh collect.sh - > capture.txt     the same with what only root may read: link registers, slots, tables
+#   sh collect.sh                          the text goes into a file in a new directory below /tmp, which is named
 #
-# Then, on any machine:   narrows check --from narrows-capture.txt
+# Then, on any machine:   narrows check --from capture.txt
 #
 # It reads /sys and /proc and runs lspci, lsblk, dmesg, dmidecode and the like where they are installed. It changes
 # nothing and sends nothing. Serial numbers are left out where the tools allow it, but names of devices, disks, mounts
 # and interfaces are in the text, and so may be what drivers wrote into the kernel log: look through it before you
 # share it.
 
+# Nothing of the caller's environment decides what runs here: no function that bash took from it, not even unset; no variable.
+case ${BASH_VERSION-} in
+?*)
+    POSIXLY_CORRECT=1
+    unset -f unset compgen
+    unset POSIXLY_CORRECT
+    for name in $(compgen -A function); do unset -f "$name"; done
+    ;;
+esac
+unset IFS
+PATH=/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin
+# Those that a shell keeps to itself cannot be unset.
+for name in $(env | sed -n -e '/^PATH=/d' -e '/^[A-Z]*ID=/d' -e '/^[A-Z]*OPTS=/d' \
+    -e 's/^\([A-Za-z_][A-Za-z_0-9]*\)=.*/\1/p'); do unset "$name"; done
 set -u
 LC_ALL=C
 export LC_ALL
-PATH=$PATH:/usr/sbin:/sbin
 umask 077
+newline='
+'
 
-out=${1:-narrows-capture.txt}
-
-# Without what identifies a single device or owner.
+# Without what identifies a single device or owner, and without lines that look like those of a file or a part.
 scrub() {
     sed -e 's/\(Serial Number\):.*/\1: (left out)/' \
         -e 's/\(Device Serial Number\) .*/\1 (left out)/' \
         -e 's/\(UUID\): .*/\1: (left out)/' \
         -e 's/\(Asset Tag\):.*/\1: (left out)/' \
-        -e 's/[0-9A-Fa-f][0-9A-Fa-f]\(:[0-9A-Fa-f][0-9A-Fa-f]\)\{5\}/00:00:00:00:00:00/g'
+        -e 's/[0-9A-Fa-f][0-9A-Fa-f]\(:[0-9A-Fa-f][0-9A-Fa-f]\)\{5\}/00:00:00:00:00:00/g' \
+        -e 's|^/sys/|\\&|' -e 's|^/proc/|\\&|' -e 's|^#####|\\&|' -e 's| /sys/| \\/sys/|g'
 }
 
 # The output of a command that may be missing or refuse.
@@ -36,20 +50,39 @@ run() {
     "$@" 2>/dev/null </dev/null | scrub
 }
 
-# Each line of each file behind the file's path.
+# Whether a name stays on its line: one that holds the end of a line could forge that of another file.
+fits() {
+    case $* in
+    *"$newline"*) printf '# left out, as its name holds the end of a line: %s\n' "${1%%"$newline"*}" && return 1 ;;
+    esac
+}
+
+# Each line of each file behind the file's path. Names are data: they stand in no program of sed or awk.
 show() {
     for file in "$@"; do
-        if [ -f "$file" ] && [ -r "$file" ]; then
-            sed -e "s|^|$file:|" "$file" 2>/dev/null
-        fi
+        shift
+        if [ -f "$file" ] && [ -r "$file" ] && fits "$file"; then set -- "$@" "$file"; fi
     done
+    [ $# = 0 ] || grep -Hs '' "$@" 2>/dev/null
+}
+
+# The files of these names in a directory.
+files() {
+    place=$1
+    shift
+    for name in "$@"; do
+        shift
+        set -- "$@" "$place/$name"
+    done
+    show "$@"
 }
 
 # Where links lead.
 link() {
     for file in "$@"; do
         if [ -L "$file" ]; then
-            printf '%s -> %s\n' "$file" "$(readlink "$file" 2>/dev/null)"
+            target=$(readlink "$file" 2>/dev/null)
+            fits "$file" "$target" && printf '%s -> %s\n' "$file" "$target"
         fi
     done
 }
@@ -58,11 +91,9 @@ pci() {
     printf '\n##### PCI functions\n'
     for dir in /sys/bus/pci/devices/*; do
         link "$dir" "$dir/driver" "$dir/iommu_group"
-        for name in vendor device class numa_node local_cpulist power_state \
+        files "$dir" vendor device class numa_node local_cpulist power_state \
             current_link_speed current_link_width max_link_speed max_link_width \
-            aer_dev_correctable aer_dev_nonfatal aer_dev_fatal; do
-            show "$dir/$name"
-        done
+            aer_dev_correctable aer_dev_nonfatal aer_dev_fatal
     done
     show /sys/bus/pci/slots/*/address
 }
@@ -73,27 +104,28 @@ block() {
         case $dir in
         */loop[0-9]* | */ram[0-9]*)
             # There may be hundreds that nobody has set up.
-            [ "$(cat "$dir/size" 2>/dev/null)" = 0 ] && continue
+            read -r size <"$dir/size" && [ "$size" = 0 ] && continue
             ;;
         esac
         link "$dir" "$dir/device" "$dir/device/driver" "$dir/device/subsystem" "$dir"/slaves/* "$dir"/holders/*
-        show "$dir/dev" "$dir/size" "$dir/ro" "$dir/removable" "$dir/partition" "$dir/start" \
-            "$dir/device/model" "$dir/device/firmware_rev" "$dir/device/rev" "$dir/dm/name" "$dir/loop/dio"
-        # Of the identifier only who made the mapping.
-        if [ -r "$dir/dm/uuid" ]; then
-            sed -n -e "s|^\\(CRYPT-[A-Z0-9]*\\)-.*|$dir/dm/uuid:\\1-x|p" -e t \
-                -e "s|^\\([A-Za-z0-9]*\\)-.*|$dir/dm/uuid:\\1-x|p" "$dir/dm/uuid" 2>/dev/null
-        fi
-        for name in scheduler nr_requests max_sectors_kb logical_block_size physical_block_size \
-            read_ahead_kb rotational write_cache; do
-            show "$dir/queue/$name"
-        done
-        for name in level raid_disks chunk_size layout degraded sync_action sync_speed sync_completed \
-            group_thread_cnt bitmap/location; do
-            show "$dir/md/$name"
-        done
+        files "$dir" dev size ro removable partition start device/model device/firmware_rev device/rev \
+            dm/name loop/dio queue/scheduler queue/nr_requests queue/max_sectors_kb queue/logical_block_size \
+            queue/physical_block_size queue/read_ahead_kb queue/rotational queue/write_cache \
+            md/level md/raid_disks md/chunk_size md/layout md/degraded md/sync_action md/sync_speed \
+            md/sync_completed md/group_thread_cnt md/bitmap/location bcache/cache_mode bcache/state
         show "$dir"/md/dev-*/state
-        show "$dir/bcache/cache_mode" "$dir/bcache/state"
+        # Of the identifier only who made the mapping.
+        if [ -r "$dir/dm/uuid" ] && fits "$dir" && IFS= read -r uuid <"$dir/dm/uuid"; then
+            case $uuid in
+            CRYPT-*-*) kind=${uuid#CRYPT-} && kind=CRYPT-${kind%%-*} ;;
+            *-*) kind=${uuid%%-*} ;;
+            *) kind= ;;
+            esac
+            case $kind in
+            '' | *[!A-Za-z0-9-]*) ;;
+            *) printf '%s:%s-x\n' "$dir/dm/uuid" "$kind" ;;
+            esac
+        fi
     done
     link /sys/class/nvme/* /sys/class/scsi_host/* /sys/class/ata_link/*
     show /sys/class/nvme/*/transport /sys/class/nvme/*/queue_count /sys/class/scsi_host/*/proc_name
@@ -112,15 +144,13 @@ network() {
     printf '\n##### Network interfaces\n'
     for dir in /sys/class/net/*; do
         link "$dir" "$dir/device" "$dir/device/driver" "$dir"/lower_*
-        show "$dir/ifindex" "$dir/speed" "$dir/duplex" "$dir/operstate" "$dir/mtu"
+        files "$dir" ifindex speed duplex operstate mtu
     done
 }
 
 machine() {
     printf '\n##### Machine\n'
-    for name in sys_vendor product_name board_vendor board_name bios_version bios_date; do
-        show "/sys/class/dmi/id/$name"
-    done
+    files /sys/class/dmi/id sys_vendor product_name board_vendor board_name bios_version bios_date
     show /proc/sys/kernel/osrelease /sys/hypervisor/type /proc/spl/kstat/zfs/*/state
     show /sys/devices/system/cpu/online
     show /sys/devices/system/cpu/cpu[0-9]*/topology/core_cpus_list
@@ -168,16 +198,23 @@ collect() {
     fi
 }
 
-if [ "$out" = - ]; then
-    collect
-    exit 0
-fi
-if [ -e "$out" ] || [ -L "$out" ]; then
-    printf '%s: %s exists already; name another file\n' "$0" "$out" >&2
-    exit 1
-fi
-collect >"$out" || exit 1
-printf 'wrote %s; look through it before you share it: it names devices, disks and mounts\n' "$out" >&2
+case ${1-} in
+-) ;;
+?*)
+    printf '%s: it writes to no file that is named: sh %s - > FILE\n' "$0" "$0" >&2
+    exit 2
+    ;;
+*)
+    # The directory is new and ours alone, and the file must be, too.
+    dir=$(mktemp -d /tmp/narrows.XXXXXX) || exit 1
+    set -C
+    exec >"$dir/capture.txt"
+    ;;
+esac
+# No character is left that a terminal or a reader of lines would obey.
+collect | tr '\001-\010\013-\037\177' '?' || exit 1
+[ "${1-}" != - ] || exit 0
+printf 'wrote %s; look through it before you share it: it names devices, disks and mounts\n' "$dir/capture.txt" >&2
 if [ "$(id -u)" != 0 ]; then
     printf 'run as root it would hold more: link registers, slots and device-mapper tables\n' >&2
 fi

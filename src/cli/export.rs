@@ -1,11 +1,12 @@
 //! `--export`: the machine with its findings in the format of another program.
 
 use std::io::{self, IsTerminal};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use super::Failure;
 use super::bench::save::write_new;
 use super::output;
+use narrows_base::shell;
 use narrows_machine::Machine;
 use narrows_report::hwloc;
 use narrows_report::view::CheckReport;
@@ -43,7 +44,7 @@ impl Export {
         match &self.file {
             Some(file) => {
                 write_new(file, &xml)?;
-                output::note(&format!("narrows: `lstopo -i {}` shows it", quoted(file)));
+                output::note(&format!("narrows: `lstopo -i {}` shows it", shell::path(file)));
                 Ok(())
             }
             None if io::stdout().is_terminal() => Err(Failure::new("XML is no text for a terminal")
@@ -51,13 +52,6 @@ impl Export {
             None => output::data(&xml),
         }
     }
-}
-
-/// A path that a shell takes as it stands, else in quotes.
-fn quoted(path: &Path) -> String {
-    let path = path.display().to_string();
-    let is_plain = path.chars().all(|c| c.is_alphanumeric() || "._-/+@".contains(c));
-    if is_plain { path } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 #[cfg(test)]
@@ -70,11 +64,5 @@ mod tests {
         assert_eq!(Export::parse("hwloc=-"), Ok(Export { file: None }));
         assert_eq!(Export::parse("hwloc=a=b.xml"), Ok(Export { file: Some("a=b.xml".into()) }));
         assert!(Export::parse("hwloc=").is_err() && Export::parse("svg").is_err());
-    }
-
-    #[test]
-    fn a_name_that_a_shell_would_obey_is_quoted() {
-        assert_eq!(quoted(Path::new("a/b.xml")), "a/b.xml");
-        assert_eq!(quoted(Path::new("a';rm -r $HOME.xml")), r"'a'\'';rm -r $HOME.xml'");
     }
 }

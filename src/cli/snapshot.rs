@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::bench::save::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
+use narrows_base::shell;
 use narrows_load::held::Readers;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
@@ -20,8 +21,8 @@ pub struct SnapshotArgs {
 
     /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
     ///
-    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh`, then here
-    /// `narrows --from narrows-capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh - > capture.txt`, then here
+    /// `narrows --from capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
     /// tell is added where they are installed.
     #[arg(long, conflicts_with_all = ["output", "no_redact"])]
     pub script: bool,
@@ -70,8 +71,9 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
         "serial numbers, hardware and network addresses, host name and private paths are replaced"
     };
     format!(
-        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {path}` gives the same verdict anywhere",
-        path = path.display().to_string()
+        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",
+        path = path.display(),
+        word = shell::path(path)
     )
 }
 

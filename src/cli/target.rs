@@ -3,6 +3,7 @@
 use std::path::Path as FilePath;
 
 use super::Failure;
+use narrows_base::shell;
 use narrows_load::held::{Aim, Held};
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
@@ -113,7 +114,7 @@ pub(super) fn awake(root: &Root, machine: &Machine, asked: &Target) -> Result<()
     };
     let mapped = root.text(&format!("/sys/class/block/{asleep}/dm/name")).get().unwrap_or_default();
     Err(Failure::new(format!("{asleep} ({mapped}) is suspended: reading it would wait for ever"))
-        .hint(format!("resume it (`dmsetup resume {mapped}`), then start again")))
+        .hint(format!("resume it (`dmsetup resume {}`), then start again", shell::word(&mapped))))
 }
 
 /// Why no mount holds a path: something that tells of mounts is missing, as in a bare chroot or container.

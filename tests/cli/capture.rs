@@ -247,17 +247,18 @@ fn the_collector_runs_and_what_it_writes_is_understood() {
     let script = narrows(&["snapshot", "--script"], b"");
     assert_eq!((script.err.as_str(), script.status), ("", Some(0)));
     let dir = directory(&[("collect.sh", script.out.as_bytes())]);
-    let run = || {
+    let run = |words: &[&str]| {
         let mut shell = Command::new("sh");
-        shell.arg("collect.sh").current_dir(dir.path()).output().expect("sh runs")
+        shell.arg("collect.sh").args(words).current_dir(dir.path()).output().expect("sh runs")
     };
-    let first = run();
+    let first = run(&[]);
     let said = String::from_utf8_lossy(&first.stderr).into_owned();
-    assert!(first.status.success() && said.starts_with("wrote narrows-capture.txt"), "{said}");
-    assert!(!run().status.success(), "it overwrites nothing");
-    let capture = dir.path().join("narrows-capture.txt");
+    let capture = said.strip_prefix("wrote ").and_then(|said| said.split_once(';')).map(|(path, _)| path);
+    let capture = Path::new(capture.expect("names its file"));
+    assert!(first.status.success() && capture.starts_with("/tmp"), "{said}");
+    assert!(!run(&["other.txt"]).status.success(), "it writes to no file that is named");
     let live = narrows(&["--json"], b"").json();
-    let captured = from(&capture, &["--json"]);
+    let captured = from(capture, &["--json"]);
     let report = captured.json();
     for field in ["kernel", "cpu", "cores", "sockets", "numa_nodes", "memory_bytes", "board"] {
         assert_eq!(report["machine"][field], live["machine"][field], "{field}");
@@ -272,6 +273,7 @@ fn the_collector_runs_and_what_it_writes_is_understood() {
         disks
     };
     assert_eq!(disks(&report), disks(&live));
+    fs::remove_dir_all(capture.parent().expect("is in a directory")).expect("is ours");
 }
 
 #[test]

@@ -29,6 +29,10 @@ pub(super) struct Planned<'a> {
 pub(super) fn job_file(file: &Path, preset: &Preset, planned: &Planned<'_>) -> Result<u8, Failure> {
     let region = planned.fitting.place.planned(planned.size).map_err(|error| place::no_place(&error))?;
     let target = planned.fitting.place.job_target(region);
+    if !job::can_carry(&target.path) {
+        return Err(Failure::new(format!("fio's job files cannot name `{}`", target.path))
+            .hint("name it by a link without control characters, `;`, `#`, `$` and backslashes"));
+    }
     let time = JobTime { run: planned.timing.longest(), warm_up: planned.timing.warm_up };
     let writes = planned.writes.as_ref();
     let is_run =

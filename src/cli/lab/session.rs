@@ -8,6 +8,7 @@ use crate::cli::bar::Bar;
 use crate::cli::scene;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
+use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::{Head, Journal};
@@ -146,7 +147,7 @@ fn finish(
         removed.map_err(|error| Failure::new(error.to_string()))?;
         return Err(trouble);
     }
-    let path = workshop.journal.path().display().to_string();
+    let path = shell::path(workshop.journal.path());
     output::failure(&trouble);
     output::note(&format!("everything is undone; `narrows lab --resume --journal {path}` goes on"));
     Ok(FAILED)

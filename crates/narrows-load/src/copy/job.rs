@@ -7,12 +7,14 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use rustix::fs::fstat;
+
 use super::attributes::Lost;
 use super::block::Block;
 use super::destination::PartName;
 use super::fault::{Fault, Why};
 use super::manifest::{self, Known, Record};
-use super::place::Place;
+use super::place::{Place, split};
 use super::result::LARGE;
 use super::{CopyOptions, scan};
 use crate::held::Trust;
@@ -127,12 +129,10 @@ impl Job<'_> {
     /// A fault with something of the source.
     pub(super) fn fault(&self, below: &[u8], why: Why) {
         let path = match why {
-            Why::Exists
-            | Why::Shared
-            | Why::NotADirectory
-            | Why::Loop
-            | Why::NoSpace
-            | Why::Mismatch { .. } => self.target.shown(below),
+            Why::Shared => self.target.shown(split(below).map_or(below, |(parent, _)| parent)),
+            Why::Exists | Why::NotADirectory | Why::Loop | Why::NoSpace | Why::Mismatch { .. } => {
+                self.target.shown(below)
+            }
             Why::Changed | Why::OtherName | Why::Io { .. } => self.source.shown(below),
         };
         self.fault_at(path, why);
@@ -142,7 +142,12 @@ impl Job<'_> {
         if why == Why::NoSpace {
             self.is_full.store(true, Ordering::Relaxed);
         }
-        self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(Fault { path, why });
+        let fault = Fault { path, why };
+        let mut faults = self.faults.lock().unwrap_or_else(PoisonError::into_inner);
+        // A directory is named once, however much is to go into it.
+        if fault.why != Why::Shared || !faults.contains(&fault) {
+            faults.push(fault);
+        }
     }
 
     /// Whether the file at this path was not copied.
@@ -183,9 +188,14 @@ impl Job<'_> {
         self.control.files.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether this goes on with a copy that left no manifest: it came to its end, or there was none.
-    pub(super) fn lacks_manifest(&self) -> bool {
-        self.options.resume && self.known.source.is_empty()
+    /// Refuses to make `below` in its directory where others can change that, unless an earlier run made it: it may have got
+    /// its owner already.
+    pub(super) fn may_make_in(&self, directory: &File, below: &[u8]) -> Result<(), Why> {
+        if split(below).is_none_or(|(parent, _)| self.is_our_directory(parent)) {
+            return Ok(());
+        }
+        let stat = fstat(directory).map_err(|errno| Why::io("look at its directory", &errno.into()))?;
+        self.trust.refuses(&stat).map_or(Ok(()), |_| Err(Why::Shared))
     }
 
     /// Whether this directory, which is there already, was made by an earlier run.

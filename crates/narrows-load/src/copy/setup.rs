@@ -88,7 +88,9 @@ impl Setup {
             open(source_path, &source, target_path, &target, options)?;
         let listing = Listing::of(&source, stop).map_err(opening("list", source_path))?;
         let setup_failed = |what| {
-            let _ = remove_manifest(target.base(), &manifest_name);
+            if known.source.is_empty() {
+                let _ = remove_manifest(target.base(), &manifest_name);
+            }
             CopyError::Special { path: source_path.to_owned(), what }
         };
         if let Some(Kind::Special(what)) = listing.entries.first().map(|top| top.kind) {

@@ -60,15 +60,19 @@ impl Directories {
             if directories.is_closed(&entry.below) {
                 continue;
             }
-            let made = parents.get(&entry.below).and_then(|(parent, name)| make_directory(parent, name));
+            let making = |error: std::io::Error| Why::io("make the directory", &error);
+            let made = parents.get(&entry.below).map_err(making).and_then(|(parent, name)| {
+                job.may_make_in(parent, &entry.below)?;
+                make_directory(parent, name).map_err(making)
+            });
             match made {
                 Ok(()) => {
                     directories.made += 1;
                     directories.ours.push(index);
                 }
-                Err(error) => {
+                Err(why) => {
                     directories.closed.insert(entry.below.clone());
-                    job.fault(&entry.below, Why::io("make the directory", &error));
+                    job.fault(&entry.below, why);
                 }
             }
         }
@@ -112,9 +116,7 @@ impl Directories {
                 if listing.directories.contains(&identity(&stat)) {
                     return Err(Why::Loop);
                 }
-                // One that an earlier run made may have got its owner already.
-                let is_refused = !job.is_our_directory(&entry.below) && job.trust.refuses(&stat).is_some();
-                if is_refused { Err(Why::Shared) } else { Ok(true) }
+                Ok(true)
             }
         }
     }
@@ -122,6 +124,7 @@ impl Directories {
     /// Gives the directories that are ours their attributes, those below first: what is put into a directory changes
     /// its time. Then makes all names durable.
     pub(super) fn finish(&self, job: &Job<'_>, listing: &Listing) {
+        let top = job.target.directory(&[]).ok();
         for entry in self.ours.iter().rev().filter_map(|index| listing.entries.get(*index)) {
             let done = job.source.directory(&entry.below).and_then(|source| {
                 let target = job.target.directory(&entry.below)?;
@@ -131,8 +134,11 @@ impl Directories {
                 job.fault(&entry.below, Why::io("set its attributes", &error));
             }
         }
-        if let Err(errno) = syncfs(job.target.base()) {
-            job.fault(&[], Why::io("sync it", &errno.into()));
+        // The manifest lies beside the copy, whose top may be another file system.
+        for file in top.iter().chain([job.manifest]) {
+            if let Err(errno) = syncfs(file) {
+                job.fault(&[], Why::io("sync it", &errno.into()));
+            }
         }
     }
 
@@ -176,15 +182,11 @@ fn symlink(
     let leads_to = readlinkat(from, name, Vec::new()).map_err(|errno| reading(errno.into()))?;
     let making = |error: std::io::Error| Why::io("make the link", &error);
     let (to, name) = targets.get(&entry.below).map_err(making)?;
-    match make_symlink(leads_to.as_bytes(), to, name) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && job.options.resume => {
-            return match readlinkat(to, name, Vec::new()) {
-                Ok(there) if there == leads_to => Ok(false),
-                _ => Err(Why::Exists),
-            };
-        }
-        made => made.map_err(making)?,
+    if job.options.resume && readlinkat(to, name, Vec::new()).is_ok_and(|there| there == leads_to) {
+        return Ok(false);
     }
+    job.may_make_in(to, &entry.below)?;
+    make_symlink(leads_to.as_bytes(), to, name).map_err(making)?;
     attributes::apply_to_link(&entry.stat, to, name, &job.lost)
         .map_err(|error| Why::io("set its attributes", &error))?;
     Ok(true)
@@ -221,14 +223,12 @@ fn hard_link(
     // What stands there was not copied by us if the first name was at fault.
     let file =
         look(from.0, from.1).map_err(linking)?.filter(|_| !job.has_fault(first)).ok_or(Why::OtherName)?;
-    match make_hard_link(from, to) {
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists && job.options.resume => {
-            let there = look(to.0, to.1).map_err(linking)?;
-            let is_same = there.is_some_and(|there| identity(&there) == identity(&file));
-            if is_same { Ok(false) } else { Err(Why::Exists) }
-        }
-        made => made.map(|()| true).map_err(linking),
+    let there = look(to.0, to.1).map_err(linking)?;
+    if job.options.resume && there.is_some_and(|there| identity(&there) == identity(&file)) {
+        return Ok(false);
     }
+    job.may_make_in(to.0, below)?;
+    make_hard_link(from, to).map(|()| true).map_err(linking)
 }
 
 /// Removes the parts that earlier runs left and that are of no use.

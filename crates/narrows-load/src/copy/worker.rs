@@ -164,7 +164,8 @@ impl<'a, 'r> Worker<'a, 'r> {
             if done.is_some_and(|record| is_ours(&record)) {
                 return Ok(Standing::Complete);
             }
-            if !job.lacks_manifest() {
+            // A manifest tells of what was copied since it was begun, which may be a resume of a copy that had ended.
+            if !job.options.resume {
                 return Err(Why::Exists);
             }
             let (whole, stop) = (job.options.verify, job.control.stop());
@@ -175,6 +176,7 @@ impl<'a, 'r> Worker<'a, 'r> {
                 Err(error) => Err(Why::io("compare it", &error)),
             };
         }
+        job.may_make_in(directory, &entry.below)?;
         if let Some(record) = done
             && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
         {

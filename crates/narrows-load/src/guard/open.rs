@@ -32,6 +32,7 @@ use super::sentry::Sentry;
 use super::signatures::Class;
 use super::slice::Flusher;
 use super::watch::Watch;
+use narrows_base::shell;
 use narrows_base::units::Bytes;
 
 /// A block device that is open to be looked at.
@@ -401,7 +402,8 @@ impl WritableDevice {
         self.census = Census::begin(&self.path, number).map(Arc::new);
         let what = || {
             format!(
-                "what is written to {name}: the kernel does not count it (`echo 1 > /sys/block/{name}/queue/iostats` makes it count)"
+                "what is written to {name}: the kernel does not count it (`echo 1 > {}` makes it count)",
+                shell::word(&format!("/sys/block/{name}/queue/iostats"))
             )
         };
         Ok(self.census.is_none().then(|| Reason::Unseen { what: what() }))

@@ -127,12 +127,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Opens the end of the walk for use. One that may be written to and not be listed can still be used to make things in.
+    /// Opens the end of the walk for use. One that may be entered and not be listed can still be used for what lies in it.
     fn end(self) -> Result<File, HeldError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         match openat(&self.at, ".", flags, Mode::empty()) {
             Ok(handle) => Ok(handle.into()),
-            Err(Errno::ACCESS) if self.aim == Aim::Write => Ok(self.at),
+            Err(Errno::ACCESS) => Ok(self.at),
             Err(errno) => Err(self.failed(errno)),
         }
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::{LoadSpec, Test, Work};
 use crate::measurement::Pattern;
 use crate::scan::ScanPlan;
+use narrows_base::shell;
 use narrows_base::units::Bytes;
 
 /// What fio opens.
@@ -40,6 +41,12 @@ pub const NO_MIX: &str = "fio has no job that trims beside reads or writes";
 
 /// Options of one section, in order; an option without a value stands alone.
 type Options = Vec<(&'static str, Option<String>)>;
+
+/// Whether a job file can name this path: fio ends a line at `;` and `#`, replaces what follows `$`, and has no way to write
+/// either, so the rest of such a path would be an option or a command of its own.
+pub fn can_carry(path: &str) -> bool {
+    path.trim() == path && !path.chars().any(|c| c.is_control() || ";#$\\".contains(c))
+}
 
 /// A job file with all tests, one after another.
 pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> String {
@@ -94,17 +101,11 @@ pub fn command(test: &Test, target: &JobTarget, time: JobTime) -> String {
     let lines: Vec<String> = all
         .iter()
         .map(|arguments| {
-            let words: Vec<String> = arguments.iter().map(|word| quoted(word)).collect();
+            let words: Vec<String> = arguments.iter().map(|word| shell::word(word)).collect();
             format!("fio {}", words.join(" "))
         })
         .collect();
     lines.join(" && ")
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+@%=,".contains(c);
-    if word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
 fn put(text: &mut String, options: &Options) {
@@ -300,6 +301,14 @@ mod tests {
             command(&load(LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)), &target(false), TIME);
         assert!(text.starts_with("fio --name=RND4K-Q1T1-read "), "{text}");
         assert!(text.contains(r"'--filename=/mnt/a\:b/it'\''s'"), "{text}");
+    }
+
+    #[test]
+    fn a_path_that_would_be_an_option_of_its_own_is_not_carried() {
+        assert!(can_carry("/mnt/a disk:1/it's"));
+        for path in ["/a\nexec_prerun=id", "/a;b", "/a#b", "/${HOME}", r"/a\:b", "/a "] {
+            assert!(!can_carry(path), "{path}");
+        }
     }
 
     #[test]

@@ -18,7 +18,8 @@ pub(crate) use sweep::sweep;
 
 use crate::bench::PathCeiling;
 use crate::document::{Blocks, Place, half};
-use crate::text::{Tone, quoted};
+use crate::text::Tone;
+use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_verdict::REACHED;
 
@@ -81,7 +82,7 @@ fn from_to([low, high]: [BytesPerSec; 2]) -> String {
 fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
     let look = step(format!(
         "`narrows check {} --measure` watches every hop during a run and names the narrowest.",
-        quoted(target)
+        shell::path(target)
     ));
     let Some(ceiling) = ceiling else {
         let text = "No hop of the path has a known ceiling, so this run does not tell which hop limits.";

@@ -7,9 +7,9 @@ use crate::fleet_run::FleetRunReport;
 use crate::lab::{LabReport, Unit};
 use crate::ladder::LadderReport;
 use crate::predict::{PredictReport, PredictionView};
-use crate::text::quoted;
 use crate::together::TogetherReport;
 use crate::view::{CheckReport, FindingView, HopView, MeasuredView, PathView};
+use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
@@ -85,7 +85,7 @@ fn unknown(path: &PathView) -> Option<String> {
     let hop = path.hops.iter().find(is_unknown).filter(|_| path.runs.is_empty())?;
     Some(step(format!(
         "`narrows check {} --measure` there tells whether {}, whose ceiling is not known, limits before.",
-        quoted(&path.target),
+        shell::path(&path.target),
         hop.name
     )))
 }
@@ -170,7 +170,10 @@ pub(crate) fn copy(report: &CopyReport) -> Answer {
 /// What to do about the side that a copy waited for.
 fn after_copy(report: &CopyReport) -> String {
     let path = |target: &str| {
-        step(format!("`narrows check {} --measure` names the narrowest hop of that side.", quoted(target)))
+        step(format!(
+            "`narrows check {} --measure` names the narrowest hop of that side.",
+            shell::path(target)
+        ))
     };
     match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
         Some("source") => path(&report.source),

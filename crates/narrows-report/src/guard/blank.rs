@@ -1,6 +1,7 @@
 //! What would make a device blank, as commands with what they destroy.
 
 use super::{NOT_ENOUGH, WayView};
+use narrows_base::shell;
 use narrows_load::guard::Reason;
 
 /// What can be done about each of the reasons, once, then the `ways` that would make the device blank.
@@ -47,7 +48,7 @@ pub fn ways(name: &str, discards: bool, reasons: &[Reason]) -> Vec<WayView> {
 
 /// The commands for a device by its kernel name, which tells its kind.
 fn of(name: &str, discards: bool) -> Vec<WayView> {
-    let path = format!("/dev/{}", name.replace('!', "/"));
+    let path = shell::word(&format!("/dev/{}", name.replace('!', "/")));
     let way = |command: String, destroys: &str| WayView { command, destroys: destroys.to_owned() };
     let mut ways = Vec::new();
     if name.starts_with("nvme") {

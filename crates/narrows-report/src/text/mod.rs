@@ -28,6 +28,7 @@ pub(super) use latency::percentiles;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
+use narrows_base::shell;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
 
@@ -161,7 +162,7 @@ fn memory(out: &mut Document, path: &PathView) {
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {
     let hop = path.limiting_hop.read.as_deref().or(path.limiting_hop.write.as_deref());
-    let target = quoted(&path.target);
+    let target = shell::path(&path.target);
     let mut hints = Vec::new();
     let has_bytes = |hop: &HopView| matches!(hop.kind, HopKind::Device | HopKind::Filesystem);
     let from = from(machine);
@@ -169,7 +170,7 @@ fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, St
         hints.push(prove(&target, machine));
     }
     if let Some(hop) = hop {
-        hints.push(("Explain it", format!("narrows {target} --why {}{from}", quoted(hop))));
+        hints.push(("Explain it", format!("narrows {target} --why {}{from}", shell::word(hop))));
     }
     hints
 }
@@ -187,16 +188,6 @@ fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
             "Ask them",
             format!("to run `narrows {target} --measure` there; --reply writes an answer to post"),
         ),
-    }
-}
-
-/// A word as a shell takes it.
-pub(crate) fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-:+@%".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -222,13 +213,6 @@ pub(super) fn some_of(names: &[String], most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_target_is_quoted_as_a_shell_needs_it() {
-        assert_eq!(quoted("/dev/nvme0n1"), "/dev/nvme0n1");
-        assert_eq!(quoted("/mnt/my disk"), "'/mnt/my disk'");
-        assert_eq!(quoted("/mnt/it's"), r"'/mnt/it'\''s'");
-    }
 
     #[test]
     fn the_vendor_is_not_said_twice() {

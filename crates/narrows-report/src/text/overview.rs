@@ -9,6 +9,7 @@ use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
 use crate::view::{CeilingView, CheckReport, FindingView, HopView, PathView};
+use narrows_base::shell;
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::HopKind;
 use narrows_verdict::Severity;
@@ -61,7 +62,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     }
     let example = paths.iter().find(|path| path.limiting_hop.read.is_some()).or(paths.first());
     if let Some(path) = example {
-        let target = super::quoted(&path.target);
+        let target = shell::path(&path.target);
         let from = super::from(&report.machine);
         out.gap();
         hints(

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use narrows_base::shell;
 use narrows_load::guard::{Identity, Usage, Use, UseKind};
 use narrows_machine::root::Root;
 use narrows_machine::usage::{self, Class, Counters, DeviceUsage, DeviceUse, Hidden, How, Traffic};
@@ -32,7 +33,8 @@ pub fn watch(root: &Root, usage: &mut Usage) {
         // What is memory has no counters in some kernels, and nobody to share it with.
         let is_memory = usage.identity.as_ref().is_some_and(|identity| identity.what == KERNEL_NAME);
         if !first.uncounted().is_empty() && !is_memory {
-            let why = format!("{} does not count (`echo 1 > /sys/block/{0}/queue/iostats`)", usage.device);
+            let iostats = shell::word(&format!("/sys/block/{}/queue/iostats", usage.device));
+            let why = format!("{} does not count (`echo 1 > {iostats}`)", usage.device);
             usage.unseen.push(Hidden { classes: vec![Class::Traffic], why }.to_string());
             return;
         }

@@ -1,5 +1,7 @@
 //! One command line: what is run, and what it reads.
 
+use narrows_base::shell;
+
 /// What a program gets on its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
@@ -45,12 +47,7 @@ impl std::fmt::Display for Call {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.program)?;
         for argument in &self.arguments {
-            let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=/.:+,%@".contains(c);
-            if argument.chars().all(is_plain) && !argument.is_empty() {
-                write!(f, " {argument}")?;
-            } else {
-                write!(f, " '{}'", argument.replace('\'', "'\\''"))?;
-            }
+            write!(f, " {}", shell::word(argument))?;
         }
         f.write_str(match self.input {
             Input::Nothing => "",

@@ -67,7 +67,11 @@ pub(super) fn array(level: Level, names: &Names) -> Call {
 /// What LVM is told in place of the machine's configuration: to see the named devices and nothing else, to keep no backup
 /// and no list of devices, and to start no daemon.
 fn lvm_config(names: &Names) -> String {
-    let accepted: String = names.all_devices().iter().map(|node| format!("\"a|^{node}$|\",")).collect();
+    // A name is part of a pattern and of a configuration here: what could end either stands for any character.
+    let inert = |c: char| if c.is_ascii_alphanumeric() || "/_-".contains(c) { c } else { '.' };
+    let pattern = |node: &String| node.chars().map(inert).collect::<String>();
+    let devices = names.all_devices();
+    let accepted: String = devices.iter().map(|node| format!("\"a|^{}$|\",", pattern(node))).collect();
     let filter = format!("[{accepted}\"r|.*|\"]");
     format!(
         "devices {{ filter={filter} global_filter={filter} use_devicesfile=0 scan_lvs=0 types=[\"nullb\",16] }} \

@@ -11,6 +11,7 @@ use nix::unistd::geteuid;
 use rustix::fs::{Dir, OFlags};
 
 use super::seal::{Place, Secret};
+use narrows_base::shell;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
 
 /// The file of the secret, beside the journals.
@@ -93,7 +94,7 @@ fn not_closed(path: &Path, why: String) -> Untrusted {
     let hint = format!(
         "a journal counts only in a directory that only root can enter: look through what is in it, then `chown root {0}` \
          and `chmod 700 {0}`, or name another place with --journal",
-        path.display()
+        shell::path(path)
     );
     Untrusted { path: path.to_owned(), why, hint }
 }

@@ -9,6 +9,7 @@ use crate::objection::Objection;
 use crate::place;
 use crate::teller::Teller;
 use crate::writes::ESTIMATED_AFTER;
+use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Others, Step, WritableDevice};
 use narrows_load::target::Target as Opened;
@@ -122,7 +123,7 @@ fn objection(error: &LoadError, path: &Path) -> Objection {
 
 /// What is said when somebody else wrote to a device that was filled.
 fn stopped(others: &Others, path: &Path) -> Objection {
-    let path = path.display().to_string();
+    let path = shell::path(path);
     let message = others.to_string();
     Objection::new(format!("{message}: all was stopped, and nothing was cleared")).with_hint(format!(
         "find out who writes to it (`fuser -v {path}`) and look at what was written; what narrows wrote bears its mark, and \

@@ -1,6 +1,7 @@
 //! `raid_degraded`: an array lacks members.
 
 use narrows_base::fact::Fact;
+use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::zfs::ZfsPool;
 use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
@@ -111,6 +112,7 @@ fn is_replaced(pool: &ZfsPool) -> bool {
 /// What to do: a pool that still runs needs a new device, one that does not needs its own devices back (messages ZFS-8000-3C,
 /// ZFS-8000-5E and ZFS-8000-JQ of OpenZFS, openzfs.github.io/openzfs-docs/msg).
 fn pool_advice(pool: &str, state: &str, is_replaced: bool) -> String {
+    let pool = shell::word(pool);
     match state {
         "DEGRADED" if is_replaced => {
             "A replacement is in place and is being resilvered. Wait until it is done, and remove nothing: until then \
@@ -149,8 +151,8 @@ fn rebuilt(raid: &RaidHop) -> impl Iterator<Item = Evidence> + '_ {
 fn advice(raid: &RaidHop) -> String {
     if raid.md.sync_action.value().is_none_or(|action| action != "recover") {
         return format!(
-            "Replace the member and add it: mdadm /dev/{} --add DEVICE. Until then another failure may lose data.",
-            raid.block
+            "Replace the member and add it: mdadm {} --add DEVICE. Until then another failure may lose data.",
+            shell::word(&format!("/dev/{}", raid.block))
         );
     }
     let done =

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::args::{BenchArgs, EngineName};
 use crate::cli::Failure;
+use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::latency_target::LatencyTarget;
 use narrows_load::qualify::{LEAST, Plan};
@@ -58,7 +59,8 @@ impl<'a> Asked<'a> {
         let writing = &args.common.writing;
         if !writing.write || writing.i_own.is_none() {
             return Err(Failure::new("a qualification writes all of a blank drive").hint(format!(
-                "say that it is yours: narrows bench {typed} --preset qualify --write --i-own SERIAL --max-writes SIZE"
+                "say that it is yours: narrows bench {} --preset qualify --write --i-own SERIAL --max-writes SIZE",
+                shell::path(typed)
             )));
         }
         let Some(max_writes) = writing.max_writes else {

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use narrows_base::shell;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 
@@ -75,7 +76,7 @@ impl Launcher {
     /// A command on a host, as a person would type it.
     pub(super) fn typed(&self, host: &HostName, command: &str) -> String {
         let program = self.program.to_string_lossy().into_owned();
-        let words = std::iter::once(program).chain(self.of_host(host)).map(|word| quoted(&word));
+        let words = std::iter::once(program).chain(self.of_host(host)).map(|word| shell::word(&word));
         format!("{} {command}", words.collect::<Vec<_>>().join(" "))
     }
 
@@ -122,15 +123,6 @@ fn words(text: &str) -> Result<Vec<String>, LauncherError> {
     if mark.is_some() { Err(LauncherError::Quote) } else { Ok(words) }
 }
 
-/// A word as a shell takes it for one.
-fn quoted(word: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._/:@=,+-".contains(c);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -170,7 +162,7 @@ mod tests {
     proptest! {
         #[test]
         fn quoted_words_are_the_same_words(all in prop::collection::vec("\\PC{0,8}", 1..5)) {
-            let text = all.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
+            let text = all.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
             prop_assert_eq!(words_of(&text), all);
         }
 
