@@ -65,7 +65,7 @@ tests() {
 
 # Nothing beside it: a browser passes descriptors on, and narrows refuses every device while some are on their way.
 attacks() {
-    "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/"
+    "${MAKE:-make}" --no-print-directory attacks-quick ATTACKS="--only contents/ --only use/ --only journal/ --only peer/"
 }
 
 # Where no browser can be had, its log says so among what was skipped. The units have built what makes the pages: built alone, its
