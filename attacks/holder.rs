@@ -39,6 +39,18 @@ pub(crate) fn hold(words: &[String]) -> Result<()> {
         "in-flight" => in_flight(&file, &ready),
         "thread" => thread_of_its_own(file, ready, false),
         "leaderless" => thread_of_its_own(file, ready, true),
+        "ofd-lock" => {
+            let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(file)?;
+            let lock = nix::libc::flock {
+                l_type: nix::libc::F_WRLCK as i16,
+                l_whence: 0,
+                l_start: 0,
+                l_len: 0,
+                l_pid: 0,
+            };
+            nix::fcntl::fcntl(&file, nix::fcntl::FcntlArg::F_OFD_SETLK(&lock))?;
+            keep(file, &ready)
+        }
         "swap" => swap(&file, &ready),
         _ => Err(Error::from(ErrorKind::InvalidInput)),
     }

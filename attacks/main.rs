@@ -31,6 +31,7 @@ mod lab;
 mod lanes;
 mod narrows;
 mod options;
+mod peers;
 mod races;
 mod random;
 mod table;
@@ -53,6 +54,7 @@ fn attacks() -> Vec<Attack> {
         bytes::attacks(),
         directories::attacks(),
         bounds::attacks(),
+        peers::attacks(),
     ];
     let mut all: Vec<Attack> = classes.into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);

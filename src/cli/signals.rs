@@ -19,6 +19,11 @@ const SAME: Duration = Duration::from_millis(500);
 /// no cleaning up then, since it has no name; a lab has its journal, and `narrows lab --undo`. A hang-up that was ignored when
 /// narrows began (`nohup`) stays ignored.
 pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    stop_and_end_on_signals().map(|(stop, _)| stop)
+}
+
+/// As [`stop_on_signals`], with the flag that has the next signal end the program at once.
+pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     let (stop, is_late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let status = Root::live().text("/proc/self/status").get().unwrap_or_default();
     let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
@@ -29,14 +34,15 @@ pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
         signal_hook::flag::register(*signal, stop.clone()).map_err(failed)?;
     }
     let mut first = Signals::new(&signals).map_err(failed)?;
+    let late = is_late.clone();
     let wait = move || {
         if first.forever().next().is_some() {
             thread::sleep(SAME);
-            is_late.store(true, Ordering::SeqCst);
+            late.store(true, Ordering::SeqCst);
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
-    Ok(stop)
+    Ok((stop, is_late))
 }
 
 /// Whether a process with this `/proc/self/status` ignores a signal: `SigIgn` has a bit for each, that of signal 1 last

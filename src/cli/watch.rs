@@ -2,13 +2,11 @@
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 
 use super::values::duration;
 use super::{Failure, NOTHING_FOUND, facts, output, signals};
@@ -16,7 +14,10 @@ use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
 use narrows_report::watch::{WatchLog, render};
 use narrows_watch::file::{KeepError, Store};
-use narrows_watch::run::{Asked, Options, Source, run as record};
+use narrows_watch::run::{Options, Source, run as record};
+
+/// How long a recorder may take to do what it is asked: it looks every second, and then reads everything.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What `watch` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -28,7 +29,7 @@ pub struct WatchArgs {
     /// Take the state of every link as it is for its best from now on
     ///
     /// After a card was moved or a slot was split on purpose: what was wider before is then no finding any more. A recorder
-    /// that runs is told to do it.
+    /// that runs is asked to do it, by a file in --state; whether it did is said.
     #[arg(long)]
     pub accept: bool,
 
@@ -62,9 +63,6 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
     }
     make(&args.state)?;
     let stop = signals::stop_on_signals()?;
-    let accept = Arc::new(AtomicBool::new(false));
-    signal_hook::flag::register(signal_hook::consts::SIGUSR1, accept.clone())
-        .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
     let options = Options {
         directory: &args.state,
         every: args.every,
@@ -75,8 +73,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
         None => Source::live(),
         Some(path) => recorded(path.clone()),
     };
-    let asked = Asked { stop: &stop, accept: &accept };
-    record(&options, source, &asked, &mut |text| output::note(text)).map_err(|error| failure(&error))?;
+    record(&options, source, &stop, &mut |text| output::note(text)).map_err(|error| failure(&error))?;
     if args.accept && !stop.load(Ordering::Relaxed) {
         output::note("narrows: the state of every link that is awake counts as its best from now on");
     }
@@ -103,17 +100,22 @@ fn show(args: &WatchArgs) -> Result<u8, Failure> {
     Ok(NOTHING_FOUND)
 }
 
-/// Tells a recorder that runs to accept; `false` when there is none.
+/// Asks a recorder that runs to accept, and waits until it did; `false` when there is none.
 fn tell(directory: &Path) -> Result<bool, Failure> {
     let watcher = Store::look(directory).ok().and_then(|store| store.watcher());
-    let Some(process) = watcher else { return Ok(false) };
-    kill(Pid::from_raw(process), Signal::SIGUSR1).map_err(|errno| {
-        Failure::new(format!("cannot tell process {process}, which watches: {errno}"))
-            .hint("run it with sudo")
-    })?;
-    output::note(&format!(
-        "narrows: process {process}, which watches, takes the state as it is for the best at once"
-    ));
+    let Some(watcher) = watcher else { return Ok(false) };
+    let store = Store::ask(directory).map_err(|error| failure(&error))?;
+    let end = Instant::now() + PATIENCE;
+    while store.is_asked() {
+        if Instant::now() > end {
+            store.unask();
+            let text = format!("{watcher} has `{}/lock` and does not take the request", directory.display());
+            return Err(Failure::new(text)
+                .hint("ask as the user who watches, or end what has the lock and ask again"));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+    output::note(&format!("narrows: {watcher}, which watches, took the state as it is for the best"));
     Ok(true)
 }
 

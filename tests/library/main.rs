@@ -13,6 +13,7 @@ mod pci;
 mod report_golden;
 mod report_samples;
 mod schema_names;
+mod signals_source;
 mod snapshot;
 mod sources;
 mod verdict_slot_option;

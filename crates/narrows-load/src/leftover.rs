@@ -5,10 +5,9 @@
 
 use std::fs::File;
 
-use nix::errno::Errno;
-use nix::sys::signal::kill;
-use nix::unistd::Pid;
 use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::held::{Trust, look};
 
@@ -21,11 +20,11 @@ pub(super) fn scratch_name(random: u64) -> String {
 }
 
 /// The process that a name was made by; `None` when it is not the name of a scratch file.
-fn maker(name: &str) -> Option<i32> {
+fn maker(name: &str) -> Option<Pid> {
     let (pid, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
     let is_hex = random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is_number = pid.bytes().all(|byte| byte.is_ascii_digit());
-    (is_hex && is_number).then(|| pid.parse().ok()).flatten().filter(|pid| *pid > 0)
+    (is_hex && is_number).then(|| pid.parse().ok()).flatten().and_then(Pid::from_raw)
 }
 
 /// Removes the scratch files in a directory whose process no longer runs: empty regular files of our own user with one
@@ -35,7 +34,8 @@ pub(super) fn sweep(parent: &File) {
     let Ok(entries) = Dir::read_from(parent) else { return };
     for entry in entries.flatten() {
         let Ok(name) = entry.file_name().to_str() else { continue };
-        let is_dead = |pid| kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH);
+        // Before Linux 5.3 nobody is known to be dead.
+        let is_dead = |pid| pidfd_open(pid, PidfdFlags::empty()).is_err_and(|errno| errno == Errno::SRCH);
         if maker(name).is_some_and(is_dead) {
             // What cannot be told to be ours stays.
             let _ = remove(parent, name);
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn the_file_of_a_living_process_stays() {
         let ours = scratch_name(7);
-        assert_eq!(maker(&ours), Some(std::process::id() as i32));
+        assert_eq!(maker(&ours), Some(rustix::process::getpid()));
         let left = left_after_sweep(|dir| fs::write(dir.join(&ours), "").unwrap());
         assert_eq!(left, std::slice::from_ref(&ours));
     }
@@ -138,7 +138,7 @@ mod tests {
         fn no_name_is_a_panic_and_no_number_addresses_a_group(name in ".*", pid in any::<i64>()) {
             maker(&name);
             let named = maker(&format!("{PREFIX}{pid}-0123456789abcdef"));
-            prop_assert!(named.is_none_or(|pid| pid > 0));
+            prop_assert!(named.is_none_or(|pid| pid.as_raw_nonzero().get() > 0));
         }
     }
 }

@@ -10,16 +10,18 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use nix::fcntl::{FcntlArg, fcntl};
-use rustix::fs::{OFlags, renameat};
+use rustix::fs::{OFlags, fstat, renameat};
 
 use crate::record::{Record, What};
-use narrows_load::held::{Aim, Held, HeldError, Readers};
+use narrows_load::held::{Aim, Held, HeldError, Readers, Trust};
 use narrows_machine::kept::{BASELINE, Baseline, SALT, SALT_BYTES};
 
 /// The name of the journal.
 const JOURNAL: &str = "journal.jsonl";
 /// The name of the file that whoever watches has locked.
 const LOCK: &str = "lock";
+/// The name of the file by which whoever watches is asked to take the state as it is for the best.
+const ACCEPT: &str = "accept";
 /// A journal that is longer becomes an old one, in bytes.
 const LONGEST: u64 = 1 << 20;
 /// So many old ones are kept.
@@ -46,12 +48,12 @@ pub enum KeepError {
         source: io::Error,
     },
     /// Somebody watches already.
-    #[error("`{directory}` is in use: process {process} watches")]
+    #[error("`{directory}` is in use: {watcher} watches")]
     InUse {
         /// The directory.
         directory: String,
-        /// The process.
-        process: i32,
+        /// Who.
+        watcher: String,
     },
     /// The salt is not ours.
     #[error("`{path}` does not hold the {SALT_BYTES} bytes that it was made with")]
@@ -66,12 +68,24 @@ impl KeepError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Directory(error) => error.hint().map(Into::into),
+            Self::Io { action: "make", .. } => {
+                Some("use a directory that you alone can change: --state DIR; what else has the name can be removed".to_owned())
+            }
             Self::Io { .. } => None,
             Self::InUse { .. } => Some("name another directory: --state DIR".to_owned()),
             Self::Salt { path } => {
                 Some(format!("remove `{path}` and `{BASELINE}` beside it: all links begin anew"))
             }
         }
+    }
+}
+
+/// Who has the lock, for people. What the kernel says of another process is 0 for one of another PID namespace and -1 where the lock
+/// belongs to an open file (`F_OFD_SETLK`): nothing is ever sent to it.
+fn named(process: i32) -> String {
+    match process {
+        1.. => format!("process {process}"),
+        _ => "a process that cannot be named from here".to_owned(),
     }
 }
 
@@ -104,12 +118,43 @@ impl Store {
         Ok(Self { directory: Held::open(path, Aim::Read)?, _lock: None })
     }
 
-    /// The process that watches there now, as the kernel tells it.
-    pub fn watcher(&self) -> Option<i32> {
-        let lock = self.directory.open_beneath(LOCK.as_bytes(), OFlags::RDONLY | OFlags::CLOEXEC).ok()?;
+    /// Who watches there now, as the kernel tells it.
+    pub fn watcher(&self) -> Option<String> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let lock = self.directory.open_beneath(LOCK.as_bytes(), flags).ok()?;
         let mut query = whole_file();
         fcntl(&lock, FcntlArg::F_GETLK(&mut query)).ok()?;
-        (query.l_type != unlocked()).then_some(query.l_pid)
+        (query.l_type != unlocked()).then(|| named(query.l_pid))
+    }
+
+    /// Leaves the request to accept for whoever watches there.
+    ///
+    /// # Errors
+    /// [`KeepError`]: this user cannot, or something else has its name.
+    pub fn ask(path: &Path) -> Result<Self, KeepError> {
+        let store = Self { directory: Held::open(path, Aim::Write)?, _lock: None };
+        let made = store.directory.write_new(ACCEPT.as_ref(), b"", Readers::Us);
+        if store.is_asked() {
+            return Ok(store);
+        }
+        let source = made.err().unwrap_or_else(|| {
+            store.unask();
+            io::Error::other("other users can change what is in the directory")
+        });
+        Err(store.failed("make", ACCEPT, source))
+    }
+
+    /// Whether the request to accept is there: a file of this user alone, under a name that nobody else can have given to it.
+    pub fn is_asked(&self) -> bool {
+        let is_ours = self.directory.maker().is_ours(ACCEPT.as_bytes());
+        let is_closed = |directory| Trust::of_process().changer(&directory).is_none();
+        is_ours.unwrap_or(false) && fstat(self.directory.handle()).is_ok_and(is_closed)
+    }
+
+    /// Takes the request away: it was done, or whoever watches does not take it.
+    pub fn unask(&self) {
+        // Where it cannot be removed it is done again.
+        let _ = self.directory.maker().remove(ACCEPT.as_bytes());
     }
 
     fn lock(&self) -> Result<File, KeepError> {
@@ -119,7 +164,7 @@ impl Store {
             Ok(_) => Ok(lock),
             Err(nix::errno::Errno::EAGAIN | nix::errno::Errno::EACCES) => Err(KeepError::InUse {
                 directory: self.directory.path().display().to_string(),
-                process: self.watcher().unwrap_or_default(),
+                watcher: self.watcher().unwrap_or_else(|| named(0)),
             }),
             Err(errno) => Err(failed(errno.into())),
         }
@@ -436,6 +481,32 @@ mod tests {
         assert_eq!(store.watcher(), None);
         std::fs::write(place.path().join(SALT), b"short").expect("is written");
         assert!(matches!(store.salt(), Err(KeepError::Salt { .. })));
+    }
+
+    #[test]
+    fn only_a_file_of_this_user_alone_where_nobody_renames_is_a_request() {
+        let place = place();
+        let path = place.path().join(ACCEPT);
+        let store = Store::ask(place.path()).expect("is ours");
+        assert!(store.is_asked() && Store::ask(place.path()).is_ok(), "one who asks the same is heard");
+        std::fs::hard_link(&path, place.path().join("second")).expect("is made");
+        assert!(!store.is_asked(), "a second name");
+        std::fs::remove_file(place.path().join("second")).expect("is there");
+        for (mode, is_asked) in [(0o777, false), (0o1777, true), (0o770, false), (0o700, true)] {
+            std::fs::set_permissions(place.path(), PermissionsExt::from_mode(mode)).expect("is ours");
+            assert_eq!(store.is_asked(), is_asked, "a directory of mode {mode:o}");
+        }
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o666)).expect("is ours");
+        assert!(!store.is_asked(), "a file that others write");
+        store.unask();
+        std::os::unix::fs::symlink(place.path().join(LOCK), &path).expect("is made");
+        assert!(!store.is_asked(), "a link");
+        let refused = Store::ask(place.path()).expect_err("has its name");
+        assert!(
+            refused.to_string().contains("accept`: File exists") && refused.hint().is_some(),
+            "{refused}"
+        );
+        assert!([0, -1].map(named).iter().all(|who| who.contains("cannot be named")));
     }
 
     #[test]

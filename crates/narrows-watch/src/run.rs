@@ -21,6 +21,8 @@ use narrows_machine::root::Root;
 const REST: Duration = Duration::from_secs(1);
 /// A wait is never longer, so that the end is seen in time.
 const TICK: Duration = Duration::from_millis(100);
+/// How often it is looked whether the state is to be taken for the best.
+const ASKED: Duration = Duration::from_secs(1);
 /// A SATA or SAS drive is asked for its temperature at most this often: the answer interrupts its queue.
 const DRIVE: Duration = Duration::from_secs(30 * 60);
 /// Things that came or went without an event are looked for this often.
@@ -61,22 +63,14 @@ pub struct Options<'a> {
     pub accept_and_end: bool,
 }
 
-/// What is asked of the loop from outside.
-pub struct Asked<'a> {
-    /// To end.
-    pub stop: &'a AtomicBool,
-    /// To take the state as it is for the best.
-    pub accept: &'a AtomicBool,
-}
-
-/// Watches until it is asked to end. `note` is told what the owner should know.
+/// Watches until `stop` asks it to end. `note` is told what the owner should know.
 ///
 /// # Errors
 /// [`KeepError`]: the directory cannot be used. A disk that is full is no error: what cannot be written waits.
 pub fn run(
     options: &Options<'_>,
     source: Source,
-    asked: &Asked<'_>,
+    stop: &AtomicBool,
     note: &mut dyn FnMut(&str),
 ) -> Result<(), KeepError> {
     let store = Store::open(options.directory)?;
@@ -94,7 +88,7 @@ pub fn run(
         failing: false,
         note,
     };
-    watch.run(options, source, asked)
+    watch.run(options, source, stop)
 }
 
 struct Watch<'a> {
@@ -119,7 +113,7 @@ struct Since {
 }
 
 impl Watch<'_> {
-    fn run(mut self, options: &Options<'_>, mut source: Source, asked: &Asked<'_>) -> Result<(), KeepError> {
+    fn run(mut self, options: &Options<'_>, mut source: Source, stop: &AtomicBool) -> Result<(), KeepError> {
         let unheard = match &source {
             Source::Live { unheard, .. } => unheard.clone(),
             Source::Recorded(_) => Vec::new(),
@@ -132,14 +126,18 @@ impl Watch<'_> {
         self.journal.add([Record { at: Moment::now().at(), what: started }]);
         let mut noticed = Noticed::Reading;
         let mut since = Since::default();
-        while !asked.stop.load(Ordering::Relaxed) {
+        while !stop.load(Ordering::Relaxed) {
             let began = Instant::now();
-            let accept = options.accept_and_end || asked.accept.swap(false, Ordering::Relaxed);
-            self.read(&mut source, noticed, &since, accept);
+            let is_asked = self.store.is_asked();
+            let is_read = self.read(&mut source, noticed, &since, options.accept_and_end || is_asked);
+            if is_read && is_asked {
+                // That it is gone is the answer.
+                self.store.unask();
+            }
             if options.accept_and_end {
                 break;
             }
-            since = self.wait(&mut source, began + options.every, asked);
+            since = self.wait(&mut source, began + options.every, stop);
             noticed = match (since.kernel.is_empty(), since.heard) {
                 (false, _) => Noticed::KernelLog,
                 (true, true) => Noticed::Event,
@@ -151,8 +149,8 @@ impl Watch<'_> {
         self.journal.write(&now)
     }
 
-    /// Reads everything once and writes down what is new.
-    fn read(&mut self, source: &mut Source, noticed: Noticed, since: &Since, accept: bool) {
+    /// Reads everything once and writes down what is new; `false` when there was nothing to read.
+    fn read(&mut self, source: &mut Source, noticed: Noticed, since: &Since, accept: bool) -> bool {
         let fresh;
         let root = match source {
             Source::Live { root, .. } => &**root,
@@ -161,14 +159,14 @@ impl Watch<'_> {
                     fresh = root;
                     &fresh
                 }
-                None => return,
+                None => return false,
             },
         };
         let is_old = self.places.as_ref().is_none_or(|(_, found)| found.elapsed() >= LOOK);
         if is_old || since.heard || !root.is_live() {
             self.places = Some((Places::find(root), Instant::now()));
         }
-        let Some((places, _)) = &self.places else { return };
+        let Some((places, _)) = &self.places else { return false };
         let spared = self.spared(places, root);
         let reading =
             Reading::take(root, places, self.before.as_ref(), |name| spared.contains(&name.to_owned()));
@@ -188,6 +186,7 @@ impl Watch<'_> {
         let written = written.and(self.journal.write(&now.at()));
         self.told(written);
         self.before = Some(reading);
+        true
     }
 
     /// The drives that are not asked this time. One that does not answer freely is asked when it moved data since the reading
@@ -220,12 +219,12 @@ impl Watch<'_> {
     }
 
     /// Waits for the time of the next reading, or until something is heard.
-    fn wait(&mut self, source: &mut Source, next: Instant, asked: &Asked<'_>) -> Since {
+    fn wait(&mut self, source: &mut Source, next: Instant, stop: &AtomicBool) -> Since {
         let mut since = Since::default();
         let earliest = Instant::now() + REST.min(next.saturating_duration_since(Instant::now()));
         loop {
             let now = Instant::now();
-            let is_asked = asked.stop.load(Ordering::Relaxed) || asked.accept.load(Ordering::Relaxed);
+            let is_asked = stop.load(Ordering::Relaxed) || now >= earliest && self.store.is_asked();
             let has_news = since.heard || !since.kernel.is_empty();
             if is_asked || now >= next || has_news && now >= earliest {
                 return since;
@@ -234,7 +233,9 @@ impl Watch<'_> {
             let rest = until.saturating_duration_since(now);
             match source {
                 // What is heard while we rest stays in the kernel's queue.
-                Source::Live { listener, .. } if !has_news => self.hear(listener.wait(rest), &mut since),
+                Source::Live { listener, .. } if !has_news => {
+                    self.hear(listener.wait(rest.min(ASKED)), &mut since);
+                }
                 Source::Live { listener, .. } if now + TICK >= earliest => {
                     std::thread::sleep(rest.min(TICK));
                     self.hear(listener.wait(Duration::ZERO), &mut since);

@@ -304,6 +304,11 @@ pub enum HostStep {
     Bridge,
     /// Be one side of the network's own leg, as standard input orders
     Leg,
+    /// End what works in the run's directory
+    End {
+        /// How long it may take to end by itself, in milliseconds
+        grace: u64,
+    },
 }
 
 #[cfg(test)]

@@ -1,15 +1,17 @@
 //! `narrows fleet check`: captures of every host over ssh, then what `check --fleet` says of captures.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
 
 use super::args::CheckHosts;
 use super::{hosts, kept, pushed, reach};
 use crate::cli::args::CheckArgs;
 use crate::cli::fleet::args::FleetArgs;
-use crate::cli::{FAILED, Failure, fleet, output};
+use crate::cli::{FAILED, Failure, fleet, output, signals};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::root::Root;
-use narrows_session::fleet::inventory::{Inventory, inventory};
+use narrows_session::fleet::inventory::inventory;
+use narrows_session::fleet::{Ground, HostName, LinkError};
 
 /// The collector for hosts on which narrows cannot run.
 const COLLECTOR: &str = include_str!("../collect.sh");
@@ -22,56 +24,51 @@ pub(super) fn run(args: &CheckHosts) -> Result<u8, Failure> {
         }
     }
     let out = args.out.as_deref().map(kept::new_directory).transpose()?;
-    let reach = reach(&args.reach)?;
+    let (stop, ends_at_once) = signals::stop_and_end_on_signals()?;
+    let reach = reach(&args.reach, &stop)?;
     let pushed = pushed(&args.reach, None)?;
-    let root = Root::live();
-    let found = inventory(&root, &reach, &names, &pushed, COLLECTOR)
-        .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
-    let place = match &out {
-        Some((path, _)) => path.clone(),
-        None => found
-            .ground
-            .directory("captures")
-            .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?,
+    let below_tmp = |error| Failure::new(format!("cannot make a directory below /tmp: {error}"));
+    let ground = Ground::make(&Root::live()).map_err(below_tmp)?;
+    let place = match out {
+        Some((path, _)) => path,
+        None => ground.directory("captures").map_err(below_tmp)?,
     };
-    let missing = keep(&found, &place)?;
-    let code = if missing < found.hosts.len() {
+    let failed = |error: &dyn std::fmt::Display| format!("cannot write to `{}`: {error}", place.display());
+    let held = Held::open(&place, Aim::Write).map_err(|error| Failure::new(failed(&error)))?;
+    let keep = |name: &str, bytes: &[u8]| {
+        held.write_new(name.as_ref(), bytes, Readers::Us).map_err(|error| failed(&error))
+    };
+    let found = inventory(&ground, &reach, &names, (&pushed, COLLECTOR), keep);
+    // Comparing what was taken leaves nothing behind.
+    ends_at_once.store(true, Ordering::SeqCst);
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::new("interrupted; no captures were compared"));
+    }
+    let missing = tell(&names, &found);
+    let code = if missing < names.len() {
         fleet::run(&as_captures(args, place), args.output.style())?
     } else {
         FAILED
     };
     if missing > 0 {
-        output::note(&format!("narrows: {missing} of {} hosts could not be read", found.hosts.len()));
+        output::note(&format!("narrows: {missing} of {} hosts could not be read", names.len()));
         return Ok(FAILED);
     }
     Ok(code)
 }
 
-/// Writes the captures; how many hosts have none. Each of those is named with the reason.
-fn keep(found: &Inventory, place: &Path) -> Result<usize, Failure> {
-    let failed = |error: String| Failure::new(format!("cannot write to `{}`: {error}", place.display()));
-    let held = Held::open(place, Aim::Write).map_err(|error| failed(error.to_string()))?;
-    let mut missing = 0;
-    for (host, capture) in &found.hosts {
-        match capture {
-            Ok(capture) => {
-                if let Some(why) = &capture.collected_because {
-                    output::note(&format!(
-                        "narrows: {host}: read by the collector in the place of narrows ({}): it tells less",
-                        why
-                    ));
-                }
-                let name = format!("{host}.{}", capture.ending);
-                held.write_new(name.as_ref(), &capture.bytes, Readers::Us)
-                    .map_err(|error| failed(error.to_string()))?;
-            }
-            Err(error) => {
-                missing += 1;
-                output::note(&format!("narrows: {host}: {error}"));
-            }
+/// Says what is missing or tells less, with the reason; how many hosts have no capture.
+fn tell(hosts: &[HostName], found: &[Result<Option<String>, LinkError>]) -> usize {
+    for (host, found) in hosts.iter().zip(found) {
+        match found {
+            Ok(None) => {}
+            Ok(Some(why)) => output::note(&format!(
+                "narrows: {host}: read by the collector in the place of narrows ({why}): it tells less"
+            )),
+            Err(error) => output::note(&format!("narrows: {host}: {error}")),
         }
     }
-    Ok(missing)
+    found.iter().filter(|found| found.is_err()).count()
 }
 
 /// The question as `check --from DIR --fleet` has it.

@@ -1,6 +1,7 @@
 //! The servers' drives alone: a run of its own in which each server is the host that reads.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::args::RunArgs;
@@ -25,7 +26,7 @@ pub(super) fn measure(
     args: &RunArgs,
     (asked, target): (&Asked, &str),
     pushed: &Pushed,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
     place: &Path,
 ) -> DrivesLeg {
     let mut leg = DrivesLeg { target: target.to_owned(), ..DrivesLeg::default() };
@@ -66,7 +67,7 @@ fn run(
     args: &RunArgs,
     (asked, target): (&Asked, &str),
     load: Load,
-    (pushed, stop): (&Pushed, &AtomicBool),
+    (pushed, stop): (&Pushed, &Arc<AtomicBool>),
     (leg, place): (&mut DrivesLeg, &Path),
 ) -> Result<(), Failure> {
     let servers = Asked {
@@ -77,7 +78,7 @@ fn run(
         size: asked.size,
         prove: false,
         seed: asked.seed,
-        reach: reach(&args.reach)?,
+        reach: reach(&args.reach, stop)?,
     };
     let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed)
         .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;

@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cli::Failure;
+use crate::cli::{Failure, output};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::Files;
 use narrows_report::sanitize;
-use narrows_session::fleet::Point;
 use narrows_session::fleet::job::{LOG_STEP, NAME};
+use narrows_session::fleet::{Point, files};
 use narrows_verdict::fleet::Told;
 use narrows_verdict::fleet::record::{Host, Run, SCHEMA};
 use narrows_verdict::fleet::samples::{self, Sample};
@@ -62,14 +62,21 @@ fn client_directory(number: usize) -> String {
 /// [`Failure`] when it cannot be written.
 pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
     let (directory, _) = below(path, &point.record.directory)?;
-    for (outcome, files) in point.record.hosts.iter().zip(&point.files) {
+    for (outcome, from) in point.record.hosts.iter().zip(&point.directories) {
         let (place, held) = below(&directory, &client_directory(outcome.client))?;
-        for (name, bytes) in files {
+        for (file, length) in files(from).unwrap_or_default() {
             // fio puts the name of its server behind a log, which is the same for all.
-            let name = name.strip_suffix(".s").unwrap_or(name);
+            let name = file.strip_suffix(".s").unwrap_or(&file);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-            if name.chars().all(is_plain) && !name.starts_with('.') {
-                put(&place, &held, name, bytes)?;
+            if !name.chars().all(is_plain) || name.starts_with('.') {
+                continue;
+            }
+            match (length < LARGEST).then(|| fs::read(from.join(&file)).ok()).flatten() {
+                Some(bytes) => put(&place, &held, name, &bytes)?,
+                None => output::note(&format!(
+                    "narrows: {} is left out: {length} bytes",
+                    place.join(name).display()
+                )),
             }
         }
     }

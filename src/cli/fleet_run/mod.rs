@@ -11,6 +11,8 @@ mod run;
 pub(super) use on_host::run as on_host;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use super::output_args::OutputArgs;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
@@ -67,8 +69,11 @@ fn group_of(group: &str) -> Result<String, Failure> {
     (output.status.success() && !text.trim().is_empty()).then_some(text).ok_or_else(missing)
 }
 
-/// How hosts are reached. What runs for us works in another directory.
-fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
+/// How hosts are reached, until `stop` is raised. What runs for us works in another directory.
+fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
+    // Where whoever started us ignores it, the number of a child that ended is another's before it was waited for.
+    signal_hook::flag::register(signal_hook::consts::SIGCHLD, Arc::default())
+        .map_err(|error| Failure::new(format!("cannot watch for signals: {error}")))?;
     let whole = |path: &PathBuf| {
         std::path::absolute(path)
             .map_err(|error| Failure::new(format!("cannot find `{}`: {error}", path.display())))
@@ -80,7 +85,8 @@ fn reach(args: &ReachArgs) -> Result<Reach, Failure> {
             "name a program and where the host goes: --launcher 'srun --overlap -N1 -n1 -w {HOST}'"
         ))
     })?;
-    Ok(Reach { ssh_config: args.ssh_config.as_ref().map(whole).transpose()?, launcher })
+    let ssh_config = args.ssh_config.as_ref().map(whole).transpose()?;
+    Ok(Reach { ssh_config, launcher, stop: stop.clone() })
 }
 
 /// What is pushed to hosts.

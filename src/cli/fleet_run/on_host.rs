@@ -27,6 +27,7 @@ use narrows_machine::root::Root;
 use narrows_machine::{Machine, snapshot};
 use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
+use narrows_session::fleet::left::end_in;
 use narrows_session::fleet::{as_bytes, as_lines};
 use narrows_session::place::Place;
 use narrows_verdict::fleet::judge::NODE;
@@ -57,6 +58,11 @@ pub(in crate::cli) fn run(directory: Option<&Path>, step: &HostStep) -> Result<u
         HostStep::Record => record(),
         HostStep::Bridge => bridge(),
         HostStep::Leg => leg::leg(),
+        HostStep::End { grace } => {
+            let here = std::env::current_dir().map_err(|error| Failure::new(error.to_string()))?;
+            end_in(&here, Duration::from_millis(*grace));
+            Ok(NOTHING_FOUND)
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{FleetPattern, FleetPreset, RunArgs};
@@ -17,11 +18,11 @@ use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Said, objections
 use narrows_verdict::fleet::record::{Load, State};
 
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
-    let asked = asked(args)?;
+    let stop = stop_on_signals()?;
+    let asked = asked(args, &stop)?;
     output::check_page(&args.output.shown)?;
     let form = Form::of(args.csv, args.parquet)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
-    let stop = stop_on_signals()?;
     let root = Root::live();
     if narrows_machine::program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
         return Err(Failure::new("fio is not installed here")
@@ -30,7 +31,8 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     refuse_existing(&args.out)?;
     let (mut fleet, told) = Fleet::open(&root, &asked, &pushed)
         .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
-    let missing = match preflight(args, &asked, &told) {
+    let is_stopped = || stop.load(Ordering::Relaxed).then(|| Failure::new("interrupted; no load was run"));
+    let missing = match is_stopped().map_or_else(|| preflight(args, &asked, &told), Err) {
         Ok(missing) => missing,
         Err(failure) => {
             fleet.close(Vec::new(), None);
@@ -200,7 +202,7 @@ fn note_missing(run: &mut narrows_verdict::fleet::record::Run, missing: &[String
     }
 }
 
-fn asked(args: &RunArgs) -> Result<Asked, Failure> {
+fn asked(args: &RunArgs, stop: &Arc<AtomicBool>) -> Result<Asked, Failure> {
     let clients = hosts(&args.reach.hosts)?;
     let servers = args.servers.as_deref().map(hosts).transpose()?.unwrap_or_default();
     if let Some(both) = servers.iter().find(|server| clients.contains(server)) {
@@ -232,7 +234,7 @@ fn asked(args: &RunArgs) -> Result<Asked, Failure> {
         size: args.size,
         prove: args.prove,
         seed: args.seed.unwrap_or_else(seed),
-        reach: reach(&args.reach)?,
+        reach: reach(&args.reach, stop)?,
     })
 }
 

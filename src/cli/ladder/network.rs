@@ -1,7 +1,7 @@
 //! The network alone, through iperf3 where it is installed and its server runs at the far end.
 
-use std::io::ErrorKind;
 use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -10,10 +10,14 @@ use crate::cli::bench::runner::Runner;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::program;
 use narrows_machine::root::Root;
+use narrows_session::fleet::LinkError;
+use narrows_session::fleet::started::output;
 use narrows_verdict::ladder::{Leg, LegKind};
 
 /// How long iperf3 sends.
 const SECONDS: u64 = 5;
+/// How long the far end may let it wait in all.
+const PATIENCE: Duration = Duration::from_secs(4 * SECONDS);
 
 /// Both directions to `peer`, or what would measure them.
 pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
@@ -26,7 +30,7 @@ pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .filter(|_| !runner.is_stopped())
         .map(|(name, receiving)| {
             runner.progress.phase(name, Duration::from_secs(SECONDS));
-            match iperf(runner.root(), peer, receiving) {
+            match iperf(runner.root(), (peer, receiving), runner.stop()) {
                 Ok(rate) => Leg::measured(LegKind::Network, name, 0, rate, "iperf3, one connection"),
                 Err(reason) => Leg::missing(LegKind::Network, name, reason),
             }
@@ -34,17 +38,18 @@ pub(super) fn legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .collect()
 }
 
-fn iperf(root: &Root, peer: &str, receiving: bool) -> Result<BytesPerSec, String> {
+fn iperf(root: &Root, (peer, receiving): (&str, bool), stop: &AtomicBool) -> Result<BytesPerSec, String> {
     let mut command = program::command(root, "iperf3").ok_or_else(not_installed)?;
     command.args(["--json", "--time", &SECONDS.to_string(), "--connect-timeout", "3000", "--client", peer]);
     if receiving {
         command.arg("--reverse");
     }
-    match command.stdin(Stdio::null()).output() {
-        Err(error) if error.kind() == ErrorKind::NotFound => Err(not_installed()),
-        Err(error) => Err(format!("iperf3 cannot be started: {error}")),
-        Ok(output) => parse(&String::from_utf8_lossy(&output.stdout)),
-    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let done = output(&mut command, &[], PATIENCE, stop).map_err(|error| match error {
+        LinkError::Unreachable(_) => not_installed(),
+        error => format!("iperf3: {error}"),
+    })?;
+    parse(&String::from_utf8_lossy(&done.stdout))
 }
 
 fn not_installed() -> String {

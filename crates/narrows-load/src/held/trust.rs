@@ -93,7 +93,7 @@ impl Trust {
     }
 
     /// Who can change names in this directory, the caller of `sudo` not counted.
-    pub(super) fn changer(&self, directory: &Stat) -> Option<Changer> {
+    pub fn changer(&self, directory: &Stat) -> Option<Changer> {
         if self.caller == Some(directory.st_uid) { bits(directory) } else { self.stranger(directory) }
     }
 

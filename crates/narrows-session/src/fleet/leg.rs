@@ -13,9 +13,10 @@ use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
 
 use super::clock::Offset;
 use super::host::Look;
-use super::link::{Leg, Link, now};
+use super::link::{Leg, Link};
 use super::orders::{Answer, CONNECT, Flow, Order};
 use super::script::Token;
+use super::started::now;
 use super::{each, fan_out};
 
 /// How much longer than one step a port waits for each client.

@@ -6,10 +6,11 @@ mod launcher;
 mod leg;
 mod ssh;
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -17,22 +18,25 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use self::bridge::Bridge;
-use self::ssh::{CONNECT, PATIENCE, answer, keep_text, not_installed, said_by, ssh, wait_until};
+use self::ssh::{CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
 use super::clock::{Offset, RoundTrip, offset};
 use super::host::{Go, Look, Prepared, Word};
 use super::hosts::HostName;
 use super::script::{Lengths, PREFIX, Token};
+use super::started::{LinkError, Started, lines, next, now, put, rest};
 
 pub use self::bridge::{as_bytes, as_lines};
 pub use self::launcher::{HOST, Launcher, LauncherError};
 pub(super) use self::leg::Leg;
-pub use self::ssh::{LinkError, Reach};
-pub(super) use self::ssh::{collect, now};
+pub use self::ssh::Reach;
+pub(super) use self::ssh::collect;
 
 /// Round trips of which the fastest tells the clock.
 const ROUND_TRIPS: usize = 8;
 /// No host says more than this in a run, in bytes: ten minutes of a server with a thousand connections.
 const MOST_SAMPLES: usize = 64 << 20;
+/// How long what reaches a host may take to end that has nothing to take away.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// What is pushed to each host.
 #[derive(Debug, Clone)]
@@ -73,15 +77,15 @@ pub(super) struct Link {
     pub(super) host: HostName,
     pub(super) directory: PathBuf,
     reach: Reach,
-    keeper: Child,
+    keeper: Started,
     input: Option<ChildStdin>,
-    words: Mutex<Receiver<String>>,
-    said: Arc<Mutex<String>>,
+    words: Mutex<Receiver<(String, u64)>>,
+    errors: Mutex<Receiver<(String, u64)>>,
     remote: String,
-    holder: Option<Child>,
-    sampler: Option<Child>,
+    holder: Option<Started>,
+    sampler: Option<Started>,
     bridge: Option<Bridge>,
-    samples: Arc<Mutex<String>>,
+    samples: Arc<Mutex<Vec<u8>>>,
     /// The run for which jobs wait, and how many.
     waiting: (usize, usize),
     /// Why the server of fio ended.
@@ -121,27 +125,17 @@ impl Link {
         (directory, token): (PathBuf, &Token),
         (pushed, lengths): (&Pushed, &Lengths),
     ) -> Result<Self, LinkError> {
+        if reach.stop.load(Ordering::Relaxed) {
+            return Err(LinkError::Silent);
+        }
         let (mut command, script) = reach.keeper(host, &directory.join("m"), token, lengths)?;
         // What belongs to the run is told by where it works, here as on the hosts.
         command.current_dir(&directory).stdin(Stdio::piped());
-        let mut keeper = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-        let mut input = keeper.stdin.take().ok_or(LinkError::Silent)?;
-        let said = Arc::new(Mutex::new(String::new()));
-        if let Some(errors) = keeper.stderr.take() {
-            keep_text(errors, said.clone(), 4096);
-        }
-        let (tell, words) = channel();
-        if let Some(out) = keeper.stdout.take() {
-            thread::spawn(move || {
-                for line in BufReader::new(out.take(1 << 20)).lines().map_while(Result::ok) {
-                    if tell.send(line).is_err() {
-                        break;
-                    }
-                }
-            });
-        }
+        let mut keeper = Started::new(&mut command)?;
+        let input = keeper.child.stdin.take().ok_or(LinkError::Silent)?;
+        let (words, errors) = (lines(keeper.child.stdout.take()), lines(keeper.child.stderr.take()));
         // A host that refuses closes its end before it has everything, and says why on the other.
-        let _ = input.write_all(script.as_bytes()).and_then(|()| input.flush());
+        let _ = put(&input, script.as_bytes(), Instant::now() + PATIENCE, &reach.stop);
         let mut link = Self {
             host: host.clone(),
             directory,
@@ -149,7 +143,7 @@ impl Link {
             keeper,
             input: Some(input),
             words: Mutex::new(words),
-            said,
+            errors: Mutex::new(errors),
             remote: String::new(),
             holder: None,
             sampler: None,
@@ -173,18 +167,17 @@ impl Link {
     fn greet(&mut self, pushed: &Pushed) -> Result<(), LinkError> {
         let end = Instant::now() + PATIENCE;
         loop {
-            let left = end.saturating_duration_since(Instant::now());
-            let word = self.words.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(left);
+            let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
+            let word = next(&words, end, &self.reach.stop);
+            drop(words);
             match word {
-                Ok(line) => {
+                Ok((line, _)) => {
                     if let Some(why) = line.strip_prefix("refused ") {
                         return Err(LinkError::Refused(why.to_owned()));
                     }
-                    if let ("send", Some(input)) = (line.as_str(), &mut self.input) {
-                        let _ = input
-                            .write_all(&pushed.narrows)
-                            .and_then(|()| input.write_all(&pushed.fio))
-                            .and_then(|()| input.flush());
+                    if let ("send", Some(input)) = (line.as_str(), &self.input) {
+                        let _ = put(input, &pushed.narrows, end, &self.reach.stop)
+                            .and_then(|()| put(input, &pushed.fio, end, &self.reach.stop));
                         continue;
                     }
                     if let Some(directory) = line.strip_prefix("directory ") {
@@ -200,7 +193,7 @@ impl Link {
                 }
                 Err(RecvTimeoutError::Timeout) => return Err(LinkError::Silent),
                 Err(RecvTimeoutError::Disconnected) => {
-                    let status = self.keeper.wait().ok();
+                    let status = self.keeper.wait_until(Instant::now() + GRACE);
                     return Err(LinkError::Unreachable(self.why_gone(status)));
                 }
             }
@@ -208,8 +201,8 @@ impl Link {
     }
 
     fn why_gone(&self, status: Option<ExitStatus>) -> String {
-        let said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
-        let last = said.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        let said = rest(&self.errors.lock().unwrap_or_else(PoisonError::into_inner));
+        let last = said.last().map(String::as_str);
         let name = self.reach.name();
         match (last, status.and_then(|status| status.code())) {
             (Some(last), _) if self.reach.launcher.is_some() && !self.is_clean => said_by(&name, last),
@@ -238,7 +231,8 @@ impl Link {
         let clock = self.clock()?;
         let words = target
             .map_or_else(|| "look".to_owned(), |target| format!("look --target {}", hexadecimal(target)));
-        let text = String::from_utf8_lossy(&answer(self.on_host(&words)?)?).into_owned();
+        let text =
+            String::from_utf8_lossy(&answer(self.on_host(&words)?, &[], &self.reach.stop)?).into_owned();
         let look = serde_json::from_str(&text).map_err(|_| {
             LinkError::Refused(format!("it answers with `{}`", text.chars().take(100).collect::<String>()))
         })?;
@@ -247,7 +241,7 @@ impl Link {
 
     /// A record of the host, as `narrows snapshot` makes it.
     pub(super) fn record(&self) -> Result<Vec<u8>, LinkError> {
-        let lines = answer(self.on_host("record")?)?;
+        let lines = answer(self.on_host("record")?, &[], &self.reach.stop)?;
         let mut record = Vec::new();
         as_bytes(lines.as_slice(), &mut record)
             .map_err(|_| LinkError::Refused("its record is not as lines of text".to_owned()))?;
@@ -257,30 +251,23 @@ impl Link {
     fn clock(&self) -> Result<Offset, LinkError> {
         let mut command = self.on_host("clock")?;
         command.stdin(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-        let (Some(mut ask), Some(out)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(LinkError::Silent);
-        };
-        let (tell, answers) = channel();
-        thread::spawn(move || {
-            for line in BufReader::new(out).lines().map_while(Result::ok) {
-                // The moment belongs to the line, however long it waits in the channel.
-                let _ = tell.send((line, now()));
-            }
-        });
+        let mut started = Started::new(&mut command)?;
+        let ask = started.child.stdin.take().ok_or(LinkError::Silent)?;
+        let answers = lines(started.child.stdout.take());
+        let end = Instant::now() + CONNECT;
         let mut trips = Vec::new();
         for _ in 0..ROUND_TRIPS {
             let asked = now();
-            if ask.write_all(b"\n").and_then(|()| ask.flush()).is_err() {
+            if put(&ask, b"\n", end, &self.reach.stop).is_err() {
                 break;
             }
-            let Ok((line, came)) = answers.recv_timeout(CONNECT) else { break };
+            let Ok((line, came)) = next(&answers, end, &self.reach.stop) else { break };
             if let Ok(told) = line.trim().parse() {
                 trips.push(RoundTrip { asked, told, came });
             }
         }
         drop(ask);
-        let _ = wait_until(&mut child, Instant::now() + CONNECT);
+        let _ = started.wait_until(Instant::now() + GRACE);
         offset(&trips).ok_or(LinkError::Silent)
     }
 
@@ -294,28 +281,19 @@ impl Link {
         let words = format!("hold --target {} --size {size}", hexadecimal(target));
         let mut command = self.on_host(&words)?;
         command.stdin(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-        let (tell, words) = channel();
-        if let Some(out) = child.stdout.take() {
-            thread::spawn(move || {
-                for line in BufReader::new(out.take(1 << 20)).lines().map_while(Result::ok) {
-                    let _ = tell.send(line);
-                }
-            });
-        }
-        let errors = Arc::new(Mutex::new(String::new()));
-        let reader = child.stderr.take().map(|from| keep_text(from, errors.clone(), 4096));
-        let answer = words.recv_timeout(patience);
+        let mut child = Started::new(&mut command)?;
+        let (words, errors) = (lines(child.child.stdout.take()), lines(child.child.stderr.take()));
+        let answer = next(&words, Instant::now() + patience, &self.reach.stop);
         let answer = match answer {
-            Ok(line) => match serde_json::from_str(&line) {
+            Ok((line, _)) => match serde_json::from_str(&line) {
                 Ok(Word::Prepared(prepared)) => Ok(prepared),
                 _ => Err(LinkError::Refused(line)),
             },
             Err(RecvTimeoutError::Timeout) => Err(LinkError::Silent),
             Err(RecvTimeoutError::Disconnected) => {
-                let _ = reader.map(thread::JoinHandle::join);
-                let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
-                let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+                let _ = child.wait_until(Instant::now() + GRACE);
+                let said = rest(&errors);
+                let first = said.first().map_or("it failed", String::as_str);
                 Err(LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()))
             }
         };
@@ -333,7 +311,7 @@ impl Link {
         way.push(format!(":{}/fio.sock", self.remote));
         command.args(["-O", "forward", "-L"]).arg(way).arg("--").arg(self.host.as_str());
         command.current_dir(&self.directory);
-        answer(command).map(drop)
+        answer(command, &[], &self.reach.stop).map(drop)
     }
 
     /// The same where no ssh forwards sockets.
@@ -357,9 +335,9 @@ impl Link {
     pub(super) fn sample(&mut self, ports: &str) -> Result<(), LinkError> {
         let mut command = self.on_host(&format!("sample --ports {ports}"))?;
         command.stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-        if let Some(out) = child.stdout.take() {
-            keep_text(out, self.samples.clone(), MOST_SAMPLES);
+        let mut child = Started::new(&mut command)?;
+        if let Some(out) = child.child.stdout.take() {
+            keep(out, self.samples.clone());
         }
         self.sampler = Some(child);
         Ok(())
@@ -367,13 +345,13 @@ impl Link {
 
     /// What the host sampled until now.
     pub(super) fn samples(&self) -> String {
-        self.samples.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        String::from_utf8_lossy(&self.samples.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
 
     /// Takes in what the keeper has said since.
     fn listen(&mut self) {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        for line in words.try_iter() {
+        for (line, _) in words.try_iter() {
             match serde_json::from_str(&line) {
                 Ok(Word::Ended(why)) => self.server_ended = Some(why),
                 Ok(Word::Waiting { point, jobs }) => self.waiting = (point, jobs),
@@ -391,8 +369,8 @@ impl Link {
     /// Tells the host when a run begins, on its own clock.
     pub(super) fn go(&mut self, go: Go) {
         // A host that is gone is noticed by whoever follows it.
-        if let (Some(input), Ok(line)) = (&mut self.input, serde_json::to_string(&go)) {
-            let _ = input.write_all((line + "\n").as_bytes()).and_then(|()| input.flush());
+        if let (Some(input), Ok(line)) = (&self.input, serde_json::to_string(&go)) {
+            let _ = put(input, (line + "\n").as_bytes(), Instant::now() + GRACE, &self.reach.stop);
         }
     }
 
@@ -402,9 +380,9 @@ impl Link {
             return None;
         }
         self.listen();
-        let gone = match (self.server_ended.take(), self.keeper.try_wait()) {
+        let gone = match (self.server_ended.take(), self.keeper.status()) {
             (Some(why), _) => (false, why),
-            (None, Ok(Some(status))) => (!self.is_clean_by(status), self.why_gone(Some(status))),
+            (None, Some(status)) => (!self.is_clean_by(status), self.why_gone(Some(status))),
             _ => return None,
         };
         self.ended = Some(gone.1.clone());
@@ -414,12 +392,13 @@ impl Link {
     /// Ends the connection. What has to be done by hand where it is not known that the host is clean: why, and the command.
     pub(super) fn close(&mut self) -> Option<(String, String)> {
         drop(self.input.take());
-        for child in [self.holder.take(), self.sampler.take()].into_iter().flatten() {
-            let mut child = child;
-            drop(child.stdin.take());
+        for child in [self.holder.as_mut(), self.sampler.as_mut()].into_iter().flatten() {
+            drop(child.child.stdin.take());
         }
         self.bridge = None;
-        let status = wait_until(&mut self.keeper, Instant::now() + CONNECT);
+        let is_short = self.remote.is_empty() || self.reach.stop.load(Ordering::Relaxed);
+        let status = self.keeper.wait_until(Instant::now() + if is_short { GRACE } else { CONNECT });
+        (self.holder, self.sampler) = (None, None);
         if status.is_some_and(|status| self.is_clean_by(status))
             || self.remote.is_empty()
             || !is_ours(&self.remote)
@@ -437,7 +416,7 @@ impl Link {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
         let end = Instant::now() + LAST_WORDS;
         while !self.is_clean
-            && let Ok(line) = words.recv_timeout(end.saturating_duration_since(Instant::now()))
+            && let Ok((line, _)) = words.recv_timeout(end.saturating_duration_since(Instant::now()))
         {
             self.is_clean = line == "clean";
         }
@@ -448,13 +427,19 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let _ = self.close();
-        for child in
-            [self.holder.as_mut(), self.sampler.as_mut(), Some(&mut self.keeper)].into_iter().flatten()
-        {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
     }
+}
+
+/// Keeps what comes, as much as there is room for; the rest is read and dropped.
+fn keep(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) {
+    thread::spawn(move || {
+        let mut piece = [0; 1 << 16];
+        while let Ok(length @ 1..) = from.read(&mut piece) {
+            let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
+            let room = MOST_SAMPLES.saturating_sub(kept.len());
+            kept.extend_from_slice(piece.get(..length.min(room)).unwrap_or_default());
+        }
+    });
 }
 
 /// Whether a host names the directory of a run, which then goes into command lines.

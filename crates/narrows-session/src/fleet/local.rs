@@ -17,11 +17,17 @@ use super::script::{self, PREFIX, Token};
 pub struct Ground {
     path: PathBuf,
     watchdog: Child,
+    /// With it begin the names of what belongs to it.
+    pub(super) token: Token,
 }
 
 impl Ground {
     /// Makes one.
-    pub(super) fn make(root: &Root, token: &Token) -> io::Result<Self> {
+    ///
+    /// # Errors
+    /// It cannot be made, or there is no shell.
+    pub fn make(root: &Root) -> io::Result<Self> {
+        let token = Token::random().map_err(io::Error::other)?;
         let shell = program::find(root, "sh").ok_or(io::ErrorKind::NotFound)?;
         // The name of a socket has 107 bytes at most, so that a long TMPDIR is of no use.
         let base = Path::new("/tmp");
@@ -30,9 +36,10 @@ impl Ground {
         held.maker().make_directory(name.as_bytes())?;
         let path = base.join(name);
         let mut command = program::cleared(shell);
-        command.args(["-c", &script::here(), "sh"]).arg(&path).current_dir("/").process_group(0);
+        let itself = format!("/proc/{}/exe", std::process::id());
+        command.args(["-c", &script::here(), "sh"]).arg(&path).arg(itself).current_dir("/").process_group(0);
         let watchdog = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
-        Ok(Self { path, watchdog })
+        Ok(Self { path, watchdog, token })
     }
 
     /// A directory of its own in it, short enough for a socket.
@@ -66,14 +73,17 @@ pub(super) fn point_directory(host: &Path, name: &str, job: &str) -> io::Result<
     Ok(path)
 }
 
-/// What fio wrote in a directory: every regular file, by its name.
+/// What fio wrote in a directory: every regular file, by its name, with its length.
+///
+/// # Errors
+/// It cannot be listed.
 #[expect(clippy::disallowed_methods, reason = "files that our own fio wrote in our own directory")]
-pub(super) fn files(directory: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
+pub fn files(directory: &Path) -> io::Result<Vec<(String, u64)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        if entry.file_type()?.is_file() {
-            found.push((entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path())?));
+        let (name, meta) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?)))?;
+        if meta.is_file() {
+            found.push((name.to_string_lossy().into_owned(), meta.len()));
         }
     }
     found.sort();

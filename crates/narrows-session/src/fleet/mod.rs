@@ -12,6 +12,7 @@ pub mod host;
 pub mod hosts;
 pub mod inventory;
 pub mod job;
+pub mod left;
 mod leg;
 mod link;
 mod local;
@@ -19,13 +20,15 @@ pub mod orders;
 mod point;
 mod run;
 pub mod script;
+pub mod started;
 
 pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
-pub use link::{HOST, Launcher, LauncherError, LinkError, Looked, Pushed, Reach, as_bytes, as_lines};
-pub use local::Ground;
+pub use link::{HOST, Launcher, LauncherError, Looked, Pushed, Reach, as_bytes, as_lines};
+pub use local::{Ground, files};
 pub use point::Said;
 pub use run::{Asked, Fleet, Point, Preflight, objections};
+pub use started::LinkError;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};

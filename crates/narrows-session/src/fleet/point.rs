@@ -12,10 +12,12 @@ use narrows_base::units::{Nanos, human};
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_verdict::fleet::record::{HostOutcome, State};
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::host::Go;
-use super::link::{Link, now};
+use super::link::Link;
 use super::local;
+use super::started::now;
 
 /// How long a client may take beyond its time: fio's own threads look every second, and the logs come back.
 const GRACE: Duration = Duration::from_secs(6);
@@ -23,6 +25,9 @@ const GRACE: Duration = Duration::from_secs(6);
 const KNOWS_BETTER: Duration = Duration::from_millis(1500);
 /// From the word that a run begins to its beginning: jobs look for it every 50 ms.
 const LEAD: Duration = Duration::from_millis(700);
+/// What a client may take of this machine for what its host sends, in bytes: memory, and each file.
+const MOST_MEMORY: u64 = 1 << 30;
+const MOST_FILE: u64 = 256 << 20;
 /// How often clients are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -62,6 +67,11 @@ impl Client {
         fio.args(["--client=sock:s", "--eta=never", "--output-format=json+", "--output=fio.json", "job.fio"]);
         fio.current_dir(&directory).process_group(0);
         let child = fio.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        // What the host sends it has a bound in memory and in files.
+        for (resource, most) in [(Resource::Data, Some(MOST_MEMORY)), (Resource::Fsize, Some(MOST_FILE))] {
+            let limit = Rlimit { current: most, maximum: most };
+            prlimit(Pid::from_raw(child.id().cast_signed()), resource, limit)?;
+        }
         Ok(Self { client, directory, child, failed: None, outcome: None })
     }
 

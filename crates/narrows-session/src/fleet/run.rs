@@ -1,6 +1,7 @@
 //! The controller: connects to all hosts, asks, prepares, runs every point, and takes everything away again.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
@@ -16,10 +17,10 @@ use super::host::{Found, FoundKind, Look, Prepared};
 use super::hosts::HostName;
 use super::job::{Job, JobLoad, JobTarget, NbdUri};
 use super::leg;
-use super::link::{Link, LinkError, Looked, Pushed, Reach};
-use super::local::{self, Ground};
+use super::link::{Link, Looked, Pushed, Reach};
+use super::local::Ground;
 use super::point::{self, Client, Said};
-use super::script::Token;
+use super::started::LinkError;
 use super::{each, fan_out};
 
 /// How long clients may take until their jobs wait for the start, and how much more for each host: a client takes so much of a
@@ -70,8 +71,8 @@ pub struct Preflight {
 pub struct Point {
     /// What goes into the record.
     pub record: PointRecord,
-    /// The files of each host that took part, in the order of the outcomes.
-    pub files: Vec<Vec<(String, Vec<u8>)>>,
+    /// Where the files of each host are that took part, in the order of the outcomes. They go with the fleet.
+    pub directories: Vec<PathBuf>,
 }
 
 /// Connected hosts.
@@ -93,8 +94,7 @@ impl<'a> Fleet<'a> {
     /// # Errors
     /// The controller's own directory cannot be made.
     pub fn open(root: &Root, asked: &'a Asked, pushed: &Pushed) -> std::io::Result<(Self, Vec<Preflight>)> {
-        let token = Token::random().map_err(std::io::Error::other)?;
-        let ground = Ground::make(root, &token)?;
+        let ground = Ground::make(root)?;
         let names: Vec<(usize, &HostName, bool)> = asked
             .clients
             .iter()
@@ -108,7 +108,7 @@ impl<'a> Fleet<'a> {
             let directory = ground
                 .directory(&format!("h{number}"))
                 .map_err(|error| LinkError::Refused(format!("cannot make a directory here: {error}")))?;
-            let place = (directory, &token.of_host(*number));
+            let place = (directory, &ground.token.of_host(*number));
             let link = Link::open(&asked.reach, host, place, (pushed, seconds))?;
             let target = asked.targets.get(*number).filter(|_| *is_client).map(String::as_str);
             let looked = link.look(target)?;
@@ -260,9 +260,7 @@ impl<'a> Fleet<'a> {
         let interrupted =
             point::follow(&mut clients, &mut self.clients, (start_ns, load.time_ns.duration()), stop, say);
         let mut hosts = point::outcomes(&clients);
-        let mut files: Vec<_> =
-            clients.iter().map(|client| local::files(&client.directory).unwrap_or_default()).collect();
-        files.resize(hosts.len() + failed.len(), Vec::new());
+        let directories = clients.iter().map(|client| client.directory.clone()).collect();
         hosts.extend(failed);
         // A host that hangs is none to begin the next run on.
         for outcome in hosts.iter().filter(|outcome| outcome.state == State::Hung) {
@@ -271,7 +269,7 @@ impl<'a> Fleet<'a> {
             }
         }
         let record = PointRecord { directory: name, load: load.clone(), start_ns, hosts, is_proof };
-        (Point { record, files }, interrupted)
+        (Point { record, directories }, interrupted)
     }
 
     fn start(

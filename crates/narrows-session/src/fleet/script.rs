@@ -1,8 +1,8 @@
 //! What the shells do: on a host, the directory of the run, from its first moment to its last; here, the same for the controller's
 //! own. Whatever is killed, one of two shells is left to clean, and a host's second one knows the deadline.
 //!
-//! What belongs to a run is told by its working directory, the run's directory, and by nothing else: a number in a file may be that of
-//! another process by the time somebody kills it.
+//! What belongs to a run is told by its working directory, the run's directory or one below it, and by nothing else: a number in a file may
+//! be that of another process by the time somebody kills it. So no shell kills; narrows does (`left`), which holds a process first.
 
 /// The name of a run's directory is this and the token.
 pub const PREFIX: &str = "narrows-fleet-";
@@ -10,8 +10,9 @@ pub const PREFIX: &str = "narrows-fleet-";
 /// Where the directory of a run may be on a host, in the order in which they are tried; each must be one in which programs run.
 pub const PLACES: &str = "\"${XDG_RUNTIME_DIR:-}\" /dev/shm /var/tmp /tmp";
 
-/// Kills what has `$d` as its working directory and removes it. `-ef` compares what both lead to (POSIX.1-2024, test).
-const CLEAN: &str = "c() { for p in /proc/[0-9]*; do [ \"$p/cwd\" -ef \"$d\" ] && kill -9 \"${p#/proc/}\"; done 2>/dev/null; rm -rf \"$d\"; }";
+/// Has narrows, which is `$n`, end what works in `$d` and has not ended after `$g` ms, and removes that. Here that is longer: what ends here
+/// may be what cleans there.
+const CLEAN: &str = "c() { \"$n\" fleet-host --directory \"$d\" end $g >/dev/null 2>&1; rm -rf \"$d\"; }";
 
 /// The command line for a host's shell, which runs what `text` gives.
 pub fn on_host(token: &Token, pushed: &Lengths) -> String {
@@ -28,7 +29,8 @@ pub fn on_input(token: &Token, pushed: &Lengths) -> String {
 /// checksum, and runs the keeper until standard input ends. It says on lines of their own `directory D`, what the keeper says, or
 /// `refused WHY`, and `clean` when nothing is left.
 ///
-/// All that is put in are numbers and hexadecimal digits.
+/// All that is put in are numbers and hexadecimal digits. The watchdog knows by the number of its own parent (`proc_pid_stat(5)`) that the
+/// shell is there.
 fn text(token: &Token, pushed: &Lengths) -> String {
     let Lengths { narrows, checksum, fio, seconds, has_load } = pushed;
     let fio_word = match (has_load, *fio > 0) {
@@ -49,8 +51,8 @@ printf \"#!/bin/sh\\nexit 0\\n\" > \"$d/x\" && chmod 700 \"$d/x\" && \"$d/x\" 2>
 rm -rf \"$d\"; d=
 done
 [ -n \"$d\" ] || {{ echo \"refused there is no directory in which a program can be kept and run\"; exit 1; }}
-m=$$
-( trap \"\" 1 2 13 15; cd /; i=0; while kill -0 $m 2>/dev/null && [ $i -lt {seconds} ]; do sleep 1; i=$((i+1)); done; c ) </dev/null >/dev/null 2>&1 &
+g=200 n=$d/narrows m=$$ q=$$
+( trap \"\" 1 2 13 15; cd /; i=0; while [ \"$q\" = $m ] && [ $i -lt {seconds} ]; do sleep 1; i=$((i+1)); read -r a a a q a </proc/self/stat; done; c ) </dev/null >/dev/null 2>&1 &
 trap \"c; echo clean\" 0
 trap \"exit 1\" 1 2 13 15
 rm -f \"$d/x\"
@@ -67,9 +69,11 @@ echo \"directory $d\"
 }
 
 /// What this machine's watchdog runs: it waits until nobody holds its standard input any more, which is when the controller ends, however
-/// that happens. The directory is its first argument.
+/// that happens. The directory is its first argument, and this program, as long as it runs, its second.
 pub fn here() -> String {
-    format!("d=$1; {CLEAN}; trap \"\" 1 2 13 15; cat >/dev/null; c")
+    format!(
+        "[ -r \"$2\" ] && exec 3<\"$2\"; d=$1 g=2000 n=/proc/self/fd/3; {CLEAN}; trap \"\" 1 2 13 15; cat >/dev/null; c"
+    )
 }
 
 /// The command that collects a host's facts with the POSIX collector, which comes from standard input.

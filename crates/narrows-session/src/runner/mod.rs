@@ -101,6 +101,11 @@ impl<'a, T: Teller> Runner<'a, T> {
         self.session.is_stopped()
     }
 
+    /// What a signal raises.
+    pub fn stop(&self) -> &AtomicBool {
+        self.session.stop()
+    }
+
     /// What may be written; `None` when nothing is.
     pub fn writes(&self) -> Option<&Writes> {
         self.writes.as_ref()

@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -17,6 +17,8 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+
+use super::super::started::Started;
 
 /// Bytes of a line, before they are text.
 const PIECE: usize = 48 << 10;
@@ -28,7 +30,7 @@ const GLANCE: Duration = Duration::from_millis(20);
 /// A socket that leads to a host's fio until this is dropped.
 pub(super) struct Bridge {
     ended: Arc<AtomicBool>,
-    children: Arc<Mutex<Vec<Child>>>,
+    children: Arc<Mutex<Vec<Started>>>,
 }
 
 impl Bridge {
@@ -61,26 +63,24 @@ impl Bridge {
 impl Drop for Bridge {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
-        for child in self.children.lock().unwrap_or_else(PoisonError::into_inner).iter_mut() {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        self.children.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }
 
 /// Joins a connection with a process.
-fn joined(stream: UnixStream, mut command: Command) -> io::Result<Child> {
+fn joined(stream: UnixStream, mut command: Command) -> io::Result<Started> {
     stream.set_nonblocking(false)?;
     let from = stream.try_clone()?;
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    if let (Some(input), Some(out)) = (child.stdin.take(), child.stdout.take()) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut started = Started::new(&mut command).map_err(io::Error::other)?;
+    if let (Some(input), Some(out)) = (started.child.stdin.take(), started.child.stdout.take()) {
         thread::spawn(move || as_lines(from, input));
         thread::spawn(move || {
             let _ = as_bytes(BufReader::new(out), &stream);
             let _ = stream.shutdown(Shutdown::Both);
         });
     }
-    Ok(child)
+    Ok(started)
 }
 
 /// Hands bytes on as lines of text, until they end.

@@ -1,19 +1,21 @@
 //! One side of a leg on a host: orders go in as lines, answers come back as lines.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
-use std::time::Duration;
+use std::process::{ChildStdin, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
 
-use super::super::orders::{Answer, Order};
+use super::super::orders::{Answer, CONNECT, Order};
+use super::super::started::{Started, lines, next, put};
 use super::Link;
 
 /// A side of a leg that runs. It ends when this is dropped.
 pub(in crate::fleet) struct Leg {
-    child: Child,
+    child: Started,
     input: Option<ChildStdin>,
-    answers: Receiver<String>,
+    answers: Receiver<(String, u64)>,
+    stop: Arc<AtomicBool>,
 }
 
 impl Link {
@@ -21,17 +23,9 @@ impl Link {
     pub(in crate::fleet) fn leg(&self, order: &Order) -> Result<Leg, String> {
         let mut command = self.on_host("leg").map_err(|error| error.to_string())?;
         command.stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|error| error.to_string())?;
-        let input = child.stdin.take();
-        let (tell, answers) = channel();
-        if let Some(out) = child.stdout.take() {
-            thread::spawn(move || {
-                for line in BufReader::new(out.take(1 << 20)).lines().map_while(Result::ok) {
-                    let _ = tell.send(line);
-                }
-            });
-        }
-        let mut leg = Leg { child, input, answers };
+        let mut child = Started::new(&mut command).map_err(|error| error.to_string())?;
+        let (input, answers) = (child.child.stdin.take(), lines(child.child.stdout.take()));
+        let mut leg = Leg { child, input, answers, stop: self.reach.stop.clone() };
         leg.tell(order);
         Ok(leg)
     }
@@ -40,14 +34,15 @@ impl Link {
 impl Leg {
     /// Gives an order. A side that is gone does not answer.
     pub(in crate::fleet) fn tell(&mut self, order: &Order) {
-        if let (Some(input), Ok(line)) = (&mut self.input, serde_json::to_string(order)) {
-            let _ = input.write_all((line + "\n").as_bytes()).and_then(|()| input.flush());
+        if let (Some(input), Ok(line)) = (&self.input, serde_json::to_string(order)) {
+            let _ = put(input, (line + "\n").as_bytes(), Instant::now() + CONNECT, &self.stop);
         }
     }
 
     /// The next answer.
     pub(in crate::fleet) fn answer(&mut self, patience: Duration) -> Result<Answer, String> {
-        let line = self.answers.recv_timeout(patience).map_err(|error| match error {
+        let answer = next(&self.answers, Instant::now() + patience, &self.stop);
+        let (line, _) = answer.map_err(|error| match error {
             RecvTimeoutError::Timeout => "it does not answer".to_owned(),
             RecvTimeoutError::Disconnected => "it ended without an answer".to_owned(),
         })?;
@@ -58,6 +53,6 @@ impl Leg {
 impl Drop for Leg {
     fn drop(&mut self) {
         drop(self.input.take());
-        let _ = super::wait_until(&mut self.child, std::time::Instant::now() + Duration::from_secs(2));
+        let _ = self.child.wait_until(Instant::now() + super::GRACE);
     }
 }

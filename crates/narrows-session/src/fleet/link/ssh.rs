@@ -2,25 +2,26 @@
 #![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
 
 use std::ffi::OsString;
-use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use narrows_machine::program;
 use narrows_machine::root::Root;
 
 use super::super::hosts::HostName;
 use super::super::script::{self, Lengths, Token};
+use super::super::started::{LinkError, output};
 use super::launcher::Launcher;
 
 /// How long a host may take to answer before it counts as unreachable.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
 /// How long all of a push may take, and a step that moves no data.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// No reason is longer, in characters.
+const LONGEST_REASON: usize = 200;
 
 /// How hosts are reached.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +30,8 @@ pub struct Reach {
     pub ssh_config: Option<PathBuf>,
     /// What starts commands on hosts in the place of ssh.
     pub launcher: Option<Launcher>,
+    /// Once it is raised, nobody is waited for any more.
+    pub stop: Arc<AtomicBool>,
 }
 
 impl Reach {
@@ -74,7 +77,7 @@ impl Reach {
             return Ok(command);
         };
         let mut command = launcher.command(host, words);
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         Ok(command)
     }
 
@@ -90,20 +93,6 @@ impl Reach {
             None => format!("ssh {host} {command}"),
         }
     }
-}
-
-/// Why a step on a host failed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LinkError {
-    /// It cannot be reached.
-    #[error("{0}")]
-    Unreachable(String),
-    /// It was reached, and refuses.
-    #[error("{0}")]
-    Refused(String),
-    /// The connection is there, and the step does not answer.
-    #[error("it does not answer")]
-    Silent,
 }
 
 /// What ssh is told beside the host.
@@ -143,36 +132,21 @@ pub(super) fn ssh(reach: &Reach, control: &Path, is_master: bool) -> Option<Comm
     if is_master {
         command.args(["-o", "ClearAllForwardings=yes"]);
     }
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     Some(command)
 }
 
 /// The whole answer of a step.
-pub(super) fn answer(mut command: Command) -> Result<Vec<u8>, LinkError> {
-    /// A record of a large server has some hundred kilobytes, the collector's text some megabytes.
-    const MOST: u64 = 256 << 20;
-    let unreachable = |error: std::io::Error| LinkError::Unreachable(error.to_string());
-    let mut child = command.spawn().map_err(unreachable)?;
-    let reader = child.stdout.take().map(|out| {
-        thread::spawn(move || {
-            let mut bytes = Vec::new();
-            // What is cut is told by the status.
-            let _ = out.take(MOST).read_to_end(&mut bytes);
-            bytes
-        })
-    });
-    let errors = Arc::new(Mutex::new(String::new()));
-    let listener = child.stderr.take().map(|from| keep_text(from, errors.clone(), 4096));
-    let status = wait_until(&mut child, Instant::now() + PATIENCE).ok_or(LinkError::Silent)?;
-    let bytes = reader.and_then(|reader| reader.join().ok()).unwrap_or_default();
-    if status.success() {
-        return Ok(bytes);
+pub(super) fn answer(mut command: Command, input: &[u8], stop: &AtomicBool) -> Result<Vec<u8>, LinkError> {
+    let done = output(&mut command, input, PATIENCE, stop)?;
+    if done.status.success() {
+        return Ok(done.stdout);
     }
-    let _ = listener.map(thread::JoinHandle::join);
-    let said = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = String::from_utf8_lossy(&done.stderr);
     let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
-    Err(match status.code() {
-        Some(255) => LinkError::Unreachable(said_by("ssh", first)),
+    let first: String = first.chars().take(LONGEST_REASON).collect();
+    Err(match done.status.code() {
+        Some(255) => LinkError::Unreachable(said_by("ssh", &first)),
         _ => LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()),
     })
 }
@@ -186,16 +160,11 @@ pub(in crate::fleet) fn collect(
 ) -> Result<Vec<u8>, LinkError> {
     let mut command = reach.start(host, &directory.join("c"), false, &script::COLLECT)?;
     command.current_dir(directory).stdin(Stdio::piped());
-    let mut child = command.spawn().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-    if let Some(mut input) = child.stdin.take() {
-        let text = collector.to_owned();
-        thread::spawn(move || input.write_all(text.as_bytes()));
-    }
-    let output = child.wait_with_output().map_err(|error| LinkError::Unreachable(error.to_string()))?;
-    match output.status.success() && !output.stdout.is_empty() {
-        true => Ok(output.stdout),
-        false => Err(LinkError::Unreachable("neither narrows nor the collector runs there".to_owned())),
-    }
+    let text = match answer(command, collector.as_bytes(), &reach.stop) {
+        Ok(text) if text.is_empty() => Err("it says nothing".to_owned()),
+        text => text.map_err(|error| error.to_string()),
+    };
+    text.map_err(|why| LinkError::Unreachable(format!("neither narrows nor the collector runs there: {why}")))
 }
 
 /// What ssh or a launcher says, with its name before it once.
@@ -206,67 +175,4 @@ pub(super) fn said_by(name: &str, said: &str) -> String {
 
 pub(super) fn not_installed() -> LinkError {
     LinkError::Unreachable(format!("ssh is not installed here ({})", program::places()))
-}
-
-/// Keeps what comes, up to so many bytes; the rest is read and dropped.
-pub(super) fn keep_text(
-    mut from: impl Read + Send + 'static,
-    into: Arc<Mutex<String>>,
-    most: usize,
-) -> thread::JoinHandle<()> {
-    thread::spawn(move || {
-        let mut piece = [0; 1 << 16];
-        let mut rest: Vec<u8> = Vec::new();
-        while let Ok(length @ 1..) = from.read(&mut piece) {
-            rest.extend_from_slice(piece.get(..length).unwrap_or_default());
-            // A character that is cut waits for its end.
-            let whole = match std::str::from_utf8(&rest) {
-                Ok(_) => rest.len(),
-                Err(error) if error.error_len().is_none() => error.valid_up_to(),
-                Err(_) => rest.len(),
-            };
-            let text = String::from_utf8_lossy(rest.get(..whole).unwrap_or_default()).into_owned();
-            rest.drain(..whole);
-            let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-            if kept.len() + text.len() <= most {
-                kept.push_str(&text);
-            }
-        }
-    })
-}
-
-/// Waits for a child until a moment; kills it then. `None` when it did not end by itself.
-pub(in crate::fleet) fn wait_until(child: &mut Child, end: Instant) -> Option<ExitStatus> {
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < end => thread::sleep(Duration::from_millis(10)),
-            _ => {
-                let _ = child.kill();
-                let _ = child.wait();
-                return None;
-            }
-        }
-    }
-}
-
-/// Our clock, in nanoseconds since 1970.
-pub(in crate::fleet) fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cut_character_waits_for_its_end_and_more_is_dropped() {
-        let kept = Arc::new(Mutex::new(String::new()));
-        keep_text(std::io::Cursor::new("aöb".as_bytes().to_vec()), kept.clone(), 100).join().expect("ends");
-        assert_eq!(*kept.lock().expect("is whole"), "aöb");
-        let few = Arc::new(Mutex::new(String::new()));
-        keep_text(std::io::Cursor::new(vec![b'x'; 1000]), few.clone(), 100).join().expect("ends");
-        assert!(few.lock().expect("is whole").is_empty());
-    }
 }
