@@ -4,11 +4,10 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 rig/setup.sh
 
-# The browser that looks at pages, the one font that labels are laid out for, and what drives it; a launcher for many hosts; shells
-# for the collector. What needs one that is not there is skipped.
+# The browser that looks at pages, the one font that labels are laid out for, and what drives it; a launcher for many hosts. What needs
+# one that is not there is skipped.
 missing=
-for pair in chromium:chromium fc-list:fontconfig node:nodejs npm:npm clush:clustershell \
-    busybox:busybox-static dash:dash ip:iproute2; do
+for pair in chromium:chromium fc-list:fontconfig node:nodejs npm:npm clush:clustershell; do
     command -v "${pair%:*}" >/dev/null || missing="$missing ${pair#*:}"
 done
 fc-list 2>/dev/null | grep -q DejaVuSans.ttf || missing="$missing fonts-dejavu-core"
