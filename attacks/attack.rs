@@ -23,6 +23,8 @@ pub(crate) enum Class {
     Directory,
     /// Inputs that never end, explode, or speak to the terminal.
     Bounds,
+    /// Names that people gave, in what is made to be shared.
+    Names,
 }
 
 impl Class {
@@ -37,6 +39,7 @@ impl Class {
             Self::Bytes => "bytes",
             Self::Directory => "directory",
             Self::Bounds => "bounds",
+            Self::Names => "names",
         }
     }
 }

@@ -29,6 +29,7 @@ mod journals;
 mod kills;
 mod lab;
 mod lanes;
+mod names;
 mod narrows;
 mod options;
 mod races;
@@ -53,6 +54,7 @@ fn attacks() -> Vec<Attack> {
         bytes::attacks(),
         directories::attacks(),
         bounds::attacks(),
+        names::attacks(),
     ];
     let mut all: Vec<Attack> = classes.into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);

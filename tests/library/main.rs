@@ -16,6 +16,7 @@ mod schema_names;
 mod snapshot;
 mod sources;
 mod verdict_slot_option;
+mod words;
 
 #[path = "../support/mod.rs"]
 mod support;
