@@ -25,6 +25,8 @@ pub(crate) enum Class {
     Bounds,
     /// Hosts, launchers and users that answer as it suits them.
     Peer,
+    /// Names that people gave, in what is made to be shared.
+    Names,
 }
 
 impl Class {
@@ -40,6 +42,7 @@ impl Class {
             Self::Directory => "directory",
             Self::Bounds => "bounds",
             Self::Peer => "peer",
+            Self::Names => "names",
         }
     }
 }

@@ -29,6 +29,7 @@ mod journals;
 mod kills;
 mod lab;
 mod lanes;
+mod names;
 mod narrows;
 mod options;
 mod peers;
@@ -55,6 +56,7 @@ fn attacks() -> Vec<Attack> {
         directories::attacks(),
         bounds::attacks(),
         peers::attacks(),
+        names::attacks(),
     ];
     let mut all: Vec<Attack> = classes.into_iter().flatten().collect();
     all.sort_by_key(|attack| attack.class);

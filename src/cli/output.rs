@@ -66,7 +66,7 @@ pub(super) fn report<R: Serialize>(
 ) -> Result<(), Failure> {
     if args.json && !args.shown.is_page_alone() {
         data(&json(report)?)?;
-        return page(&args.shown, || vec![document(report, args.shown.audience())]);
+        return page(&args.shown, || vec![document(report, Audience::Public)]);
     }
     documents(&args.shown, |audience| vec![document(report, audience)])
 }
@@ -89,7 +89,7 @@ pub(super) fn documents(
         let all = documents(Audience::of(&style));
         data(&joined(all.iter().map(|document| document.text(&style)).collect()))?;
     }
-    page(args, || documents(args.audience()))
+    page(args, || documents(Audience::Public))
 }
 
 /// Shows a fleet as Markdown or as a page. What its hosts are called stays: that is what it is about.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use narrows_report::document::Audience;
 use narrows_report::text::{Colour, Style};
 
 /// How a report is printed.
@@ -25,7 +24,7 @@ pub struct OutputArgs {
 pub struct LookArgs {
     /// Print ASCII without colour, at most 78 columns wide: to paste in public
     ///
-    /// Addresses, UUIDs and WWNs are left out, and by `check` and `compare` also names that people chose.
+    /// Addresses, UUIDs and every name are left out: all words but those that narrows, the kernel or hardware gives.
     #[arg(long)]
     pub plain: bool,
 
@@ -43,8 +42,7 @@ pub struct ShownArgs {
 
     /// Also write the report as one page: no script, no request, for screen, phone and print
     ///
-    /// The file must not be there yet; `-` prints the page in place of the text. With --plain the page leaves out what the
-    /// text does.
+    /// The file must not be there yet; `-` prints the page in place of the text. What --plain leaves out is left out.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
@@ -105,11 +103,6 @@ impl ShownArgs {
     /// Whether names are left out of all that is printed and written.
     pub(super) const fn is_public(&self) -> bool {
         self.look.plain || self.markdown
-    }
-
-    /// Who reads the page.
-    pub(super) const fn audience(&self) -> Audience {
-        if self.look.plain { Audience::Public } else { Audience::Owner }
     }
 
     /// Whether the page takes the place of the text.

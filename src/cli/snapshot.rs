@@ -68,7 +68,7 @@ fn describe(path: &Path, is_whole: bool, length: usize) -> String {
     let what = if is_whole {
         "with serial numbers, addresses and names: keep it to yourself"
     } else {
-        "serial numbers, hardware and network addresses, host name and private paths are replaced"
+        "serial numbers, addresses, and all names that people gave are replaced"
     };
     format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",

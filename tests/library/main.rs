@@ -17,6 +17,7 @@ mod signals_source;
 mod snapshot;
 mod sources;
 mod verdict_slot_option;
+mod words;
 
 #[path = "../support/mod.rs"]
 mod support;

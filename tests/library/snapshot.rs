@@ -228,6 +228,87 @@ proptest! {
     }
 }
 
+/// Where a machine has names that people chose, each `@` one of them.
+const NAMED: [(&str, &str); 34] = [
+    ("/sys/block/dm-0/dm/name", "@-@"),
+    ("/sys/block/dm-1/dm/name", "@"),
+    ("/sys/block/dm-1/dm/uuid", "CRYPT-PLAIN-@"),
+    ("/sys/block/dm-2/dm/uuid", "mpath-@"),
+    ("/sys/block/md_@/md/level", "raid1"),
+    ("/sys/block/loop0/loop/backing_file", "/mnt/@/@.img"),
+    ("/sys/block/rbd0/device/pool", "@"),
+    ("/sys/block/sda/device/model", "@"),
+    ("/sys/block/sda/sda1/uevent", "MAJOR=8\nDEVNAME=@\nPARTNAME=@\n"),
+    ("/sys/block/bcache0/bcache/label", "@"),
+    ("/sys/class/iscsi_session/session1/targetname", "iqn.2003-01.org.@:@"),
+    ("/sys/class/iscsi_session/session1/username", "@"),
+    ("/sys/devices/pci0000:00/0000:01:00.0/nvme/nvme0/subsysnqn", "nqn.2003-01.org.@:@"),
+    ("/sys/devices/pci0000:00/0000:01:00.0/net/@/ifalias", "@"),
+    ("/sys/devices/pci0000:00/0000:02:00.0/net/eth0/uevent", "INTERFACE=@\n"),
+    ("/sys/devices/pci0000:00/0000:03:00.0/usb1/1-1/product", "@"),
+    ("/sys/fs/btrfs/0f8fad5b-d9cb-469f-a165-70867728950e/label", "@"),
+    ("/proc/spl/kstat/zfs/@/state", "ONLINE"),
+    ("/proc/spl/kstat/zfs/@/objset-0x36", "dataset_name 7 @/@"),
+    (
+        "/proc/self/mountinfo",
+        "22 1 254:0 / /mnt/@ rw - ext4 /dev/mapper/@-@ rw\n23 22 0:40 / /mnt/@ rw - ceph 10.1.1.1:6789:/@ rw,name=@\n24 22 0:41 / /@ rw - ceph @@a.@=/@ rw\n25 22 0:42 / /@ rw - fuse.glusterfs @:@ rw\n26 22 0:43 / /@ rw - fuse.rclone @:@ rw\n27 22 0:44 / /@ rw - 9p @ rw\n28 22 0:45 / /@ rw - virtiofs @ rw\n",
+    ),
+    (
+        "/proc/1/mountinfo",
+        "29 22 0:46 / /@ rw - fuse.mergerfs @:@ rw\n30 22 0:47 / /@ rw - fuse.s3fs @ rw\n31 22 0:48 / /@ rw - gpfs @ rw,dev=@\n32 22 0:49 / /@ rw - beegfs beegfs_@ rw,cfgFile=/etc/@\n33 22 0:50 /@ /@ rw - btrfs /dev/sda rw,subvol=/@,@\n34 22 0:51 / /@ rw - overlay @ rw,lowerdir=/@:/@\n",
+    ),
+    (
+        "/proc/mounts",
+        "@:/@ /@ nfs4 rw,addr=10.1.1.2 0 0\n//@/@ /@ cifs rw,username=@,domain=@ 0 0\n@/@ /@ zfs rw 0 0\n",
+    ),
+    ("/proc/mdstat", "md127 : active raid1 @[0] sdb[1]\n"),
+    ("/proc/swaps", "/dev/mapper/@ partition 1 0 -2\n"),
+    ("/proc/cmdline", "root=/dev/mapper/@-@ rd.lvm.lv=@/@ ip=dhcp:@ LABEL=@\n"),
+    ("/proc/version", "Linux version 6.1.0-@ (@@@) #1\n"),
+    ("/proc/interrupts", " 24: 5 PCI-MSI 1-edge @-TxRx-0\n"),
+    ("/proc/sys/kernel/hostname", "@"),
+    ("/proc/fs/nfsd/exports", "/srv/@ @(rw)\n"),
+    ("/narrows/probe/zvol/zd0", "@/@"),
+    ("/narrows/probe/error", "cannot open /mnt/@/@: No such file or directory"),
+    ("/home/@/@/x", "@"),
+    ("/dev/@/@", "@"),
+    ("/dev/disk/by-label/@", "@"),
+];
+
+/// A name, and the part of it that is no word.
+fn name(number: usize) -> (String, String) {
+    let letter = |at: usize| char::from(b"bdfghjklmp"[at % 10]);
+    let core: String = ['z', 'q', letter(number), letter(number / 10), letter(number / 100)].iter().collect();
+    let forms = ["vg_#", "#-swap", "#7", "mpath#", "nvme_#", "#.lan", "ü#", "crypt-#", "dm_#_e1000", "#"];
+    (forms[number / 7 % 10].replace('#', &core), core)
+}
+
+#[test]
+fn no_name_that_people_chose_survives() {
+    let mut next = 0;
+    let mut filled = |template: &str| {
+        let named = template.split('@').map(str::to_owned).reduce(|out, part| {
+            next += 1;
+            out + &name((next - 1) % 200).0 + &part
+        });
+        named.unwrap_or_default()
+    };
+    for _ in 0..3 {
+        let mut tree = Tree::new();
+        for (path, content) in NAMED {
+            tree.file(&filled(path), &filled(content));
+        }
+        tree.link(&filled("/sys/class/net/@"), "../../devices/virtual/net/x");
+        for path in ["/dev/mapper/@-@", "/dev/md/@", "/dev/disk/by-id/dm-name-@-@", "/dev/@/@"] {
+            tree.link(&filled(path), "../dm-0").link(&filled("/dev/disk/by-partlabel/@"), &filled("../../@"));
+        }
+        let all = everything(&unpacked(&packed(&tree, true))).to_lowercase();
+        let told: Vec<_> = (0..200).map(name).filter(|(_, core)| all.contains(core)).collect();
+        assert!(told.is_empty(), "{told:?}:\n{all}");
+    }
+    assert!(next > 300, "{next} places");
+}
+
 #[test]
 fn what_identifies_nobody_stays_as_it_is() {
     let mut tree = Tree::new();

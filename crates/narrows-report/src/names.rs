@@ -1,11 +1,11 @@
 //! Names that people chose, and what stands for them in a report that is made to be shared: mount points, volumes and
 //! mappings, volume groups, pools and named arrays, servers and what they export. What is known by its form (addresses,
-//! UUIDs, WWNs, NQNs, IQNs) is taken out by [`scrub`].
+//! UUIDs, WWNs, NQNs, IQNs), and every word that is not known to be harmless, is taken out by [`scrub`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::view::CheckReport;
-use narrows_machine::snapshot::redact::{is_private_place, scrub};
+use super::view::{CheckReport, MachineView};
+use narrows_machine::snapshot::redact::{is_private_place, model_numbers, scrub};
 use narrows_model::path::HopKind;
 
 /// Names of volumes and mappings that installers give and that tell nothing.
@@ -15,17 +15,18 @@ const USUAL: [&str; 12] =
 /// What stands before a name where it is one, whatever else the word means.
 const BEFORE: [&str; 6] = ["/dev/mapper/", "mapper/", "dm-crypt ", "raid:", "`", "/dev/md/"];
 
-/// Names and what stands for each.
+/// Names and what stands for each, numbered in the order in which they are met.
 #[derive(Debug, Default)]
 pub(super) struct Names {
-    /// Paths, servers and other names, in the order in which they are replaced: the longest first.
-    known: Vec<(String, String)>,
+    found: BTreeMap<String, String>,
+    /// What hardware calls itself, whose words stay although narrows does not know them.
+    hardware: String,
 }
 
 impl Names {
     /// The names in a report.
     pub(super) fn of(report: &CheckReport) -> Self {
-        let mut found = Finder::default();
+        let mut found = Self::of_machine(&report.machine);
         for path in &report.paths {
             found.target(&path.target);
             for hop in &path.hops {
@@ -33,61 +34,49 @@ impl Names {
                 hop.shared_with.iter().for_each(|target| found.target(target));
             }
         }
-        Self::ordered(found.0)
+        found
     }
 
-    /// The names in these targets, and in hops by kind, id and name.
-    pub(super) fn of_targets<'a>(
-        targets: impl IntoIterator<Item = &'a str>,
-        hops: impl IntoIterator<Item = (HopKind, &'a str, &'a str)>,
-    ) -> Self {
-        let mut found = Finder::default();
-        targets.into_iter().for_each(|target| found.target(target));
-        hops.into_iter().for_each(|(kind, id, name)| found.hop(kind, id, name));
-        Self::ordered(found.0)
+    /// What a machine calls itself.
+    pub(super) fn of_machine(machine: &MachineView) -> Self {
+        let board =
+            [&machine.system_vendor, &machine.product, &machine.board_vendor, &machine.board, &machine.cpu];
+        let hardware = board.into_iter().flatten().flat_map(|name| [name.as_str(), " "]).collect();
+        Self { hardware, ..Self::default() }
     }
 
     /// The names of servers alone.
     pub(super) fn of_servers(servers: impl IntoIterator<Item = String>) -> Self {
-        let mut found = Finder::default();
+        let mut found = Self::default();
         servers.into_iter().for_each(|server| found.put("server", &server));
-        Self::ordered(found.0)
+        found
     }
 
-    fn ordered(found: BTreeMap<String, String>) -> Self {
-        let mut known: Vec<(String, String)> = found.into_iter().collect();
-        known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
-        Self { known }
-    }
-
-    /// Takes the names, and what is known by its form, out of texts.
+    /// Takes the names, and what is not known to be harmless, out of texts.
     pub(super) fn hide(&self, texts: &mut [&mut String]) {
+        let mut known: Vec<_> = self.found.iter().collect();
+        known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
         for text in &mut *texts {
-            for (name, token) in &self.known {
+            for (name, token) in &known {
                 if text.contains(name.as_str()) {
                     **text = replaced(text, name, token);
                 }
             }
         }
-        scrub(texts);
+        scrub(texts, &self.hardware);
     }
-}
 
-/// Numbers names in the order in which they are met.
-#[derive(Debug, Default)]
-struct Finder(BTreeMap<String, String>);
-
-impl Finder {
     fn put(&mut self, kind: &str, name: &str) {
-        if name.len() < 2 || USUAL.contains(&name) || self.0.contains_key(name) {
+        if name.len() < 2 || USUAL.contains(&name) || self.found.contains_key(name) {
             return;
         }
-        let number = self.0.values().filter(|token| token.starts_with(kind)).count() + 1;
-        self.0.insert(name.to_owned(), format!("{kind}-{number}"));
+        let tokens: BTreeSet<&String> = self.found.values().filter(|token| token.starts_with(kind)).collect();
+        let number = tokens.len() + 1;
+        self.found.insert(name.to_owned(), format!("{kind}-{number}"));
     }
 
     /// What a path is named by: a device, a mount point, or a pool.
-    fn target(&mut self, target: &str) {
+    pub(super) fn target(&mut self, target: &str) {
         match target.strip_prefix("/dev/mapper/") {
             Some(mapping) => self.mapping(mapping),
             None => self.place(target),
@@ -111,8 +100,9 @@ impl Finder {
         let joined = name.replace("--", "\0");
         if let Some((group, volume)) = joined.split_once('-') {
             let (group, volume) = (group.replace('\0', "-"), volume.replace('\0', "-"));
-            if let Some(token) = self.0.get(name).cloned() {
-                self.0.entry(format!("/dev/{group}/{volume}")).or_insert(format!("/dev/mapper/{token}"));
+            if let Some(token) = self.found.get(name).cloned() {
+                self.found.entry(format!("/dev/{group}/{volume}")).or_insert(format!("/dev/mapper/{token}"));
+                self.found.entry(format!("{group}/{volume}")).or_insert(token);
             }
             if group.chars().any(|c| !c.is_ascii_lowercase()) {
                 self.put("group", &group);
@@ -120,7 +110,7 @@ impl Finder {
         }
     }
 
-    fn hop(&mut self, kind: HopKind, id: &str, name: &str) {
+    pub(super) fn hop(&mut self, kind: HopKind, id: &str, name: &str) {
         let id = id.split_once(':').map_or("", |(_, id)| id);
         match kind {
             HopKind::Filesystem => self.place(id),
@@ -138,6 +128,13 @@ impl Finder {
                     self.put("/redacted", &format!("/{export}"));
                 }
             }
+            HopKind::Device => self.hardware.extend(model_numbers(name).flat_map(|word| [word, " "])),
+            HopKind::Controller
+            | HopKind::Cpu
+            | HopKind::Socket
+            | HopKind::Chipset
+            | HopKind::Switch
+            | HopKind::Hba => self.hardware.extend([name, " "]),
             _ => {}
         }
     }
@@ -181,15 +178,15 @@ fn replaced(text: &str, name: &str, token: &str) -> String {
 mod tests {
     use super::*;
 
-    fn hidden(found: Finder, text: &str) -> String {
+    fn hidden(found: &Names, text: &str) -> String {
         let mut text = text.to_owned();
-        Names::ordered(found.0).hide(&mut [&mut text]);
+        found.hide(&mut [&mut text]);
         text
     }
 
     #[test]
     fn names_that_people_chose_go_and_words_of_the_sentence_stay() {
-        let mut found = Finder::default();
+        let mut found = Names::default();
         for target in
             ["/mnt/Company", "/mnt/Company/sub", "/dev/mapper/acme--vg-db", "/dev/mapper/vault", "/home", "/"]
         {
@@ -197,7 +194,7 @@ mod tests {
         }
         assert_eq!(
             hidden(
-                found,
+                &found,
                 "ext4 on /mnt/Company, /mnt/Company/sub, /mnt/Company2; acme--vg-db (linear volume), /dev/acme-vg/db; \
                 a vault is dm-crypt vault below /home; 10.0.0.7:2049"
             ),
@@ -208,12 +205,12 @@ mod tests {
 
     #[test]
     fn what_installers_and_the_kernel_call_things_stays() {
-        let mut found = Finder::default();
+        let mut found = Names::default();
         found.target("/dev/mapper/root");
         found.target("/dev/mapper/luks-0f8fad5b-d9cb-469f-a165-70867728950e");
         found.target("/dev/md127");
         let text = "run with root: /dev/mapper/root on /dev/md127";
-        assert_eq!(hidden(found, text), text);
+        assert_eq!(hidden(&found, text), text);
         assert!(is_kernels("md127") && is_kernels("dm-0") && !is_kernels("mdata") && !is_kernels("tank"));
         assert!(
             is_name("nas.lan")

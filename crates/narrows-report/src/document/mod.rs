@@ -17,8 +17,6 @@ pub use html::page;
 pub(crate) use finding::{findings, findings_in_brief};
 pub(crate) use table::{Cell, Column, Row, Table};
 
-use std::borrow::Cow;
-
 use crate::figure::Figure;
 use crate::text::Tone;
 use crate::view::Tool;
@@ -52,14 +50,6 @@ impl Audience {
     /// Who reads text of this style.
     pub const fn of(style: &crate::text::Style) -> Self {
         if style.plain { Self::Public } else { Self::Owner }
-    }
-
-    /// The report as this reader gets it: `cleaned` takes out what identifies its owner.
-    pub(crate) fn report<R: Clone>(self, report: &R, cleaned: impl FnOnce(&R) -> R) -> Cow<'_, R> {
-        match self {
-            Self::Public => Cow::Owned(cleaned(report)),
-            Self::Owner => Cow::Borrowed(report),
-        }
     }
 }
 

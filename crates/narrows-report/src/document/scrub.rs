@@ -1,17 +1,23 @@
-//! Takes out of a document what is known by its form to identify somebody: addresses, UUIDs, WWNs, NQNs, IQNs, and the paths of
-//! places and mappings that people named.
+//! Takes out of a document what is not known to be harmless: addresses, UUIDs, WWNs, NQNs, IQNs, the paths of places and mappings
+//! that people named, and every word that narrows does not know.
 
 use super::table::Content;
 use super::{Block, Document, Drawing};
 use crate::names::Names;
 
 impl Document {
-    /// The document without addresses, UUIDs, WWNs and private paths, each with the same token wherever it stood.
-    pub(crate) fn scrubbed(mut self) -> Self {
+    /// The document without what is not known to be harmless, each with the same token wherever it stood.
+    pub(crate) fn scrubbed(self) -> Self {
+        self.without(Names::default())
+    }
+
+    /// As [`Self::scrubbed`], with what is known of names.
+    pub(crate) fn without(mut self, mut names: Names) -> Self {
         let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
         let paths: Vec<String> = texts.iter().flat_map(|text| paths(text)).map(str::to_owned).collect();
-        Names::of_targets(paths.iter().map(String::as_str), []).hide(&mut texts);
+        paths.iter().for_each(|path| names.target(path));
+        names.hide(&mut texts);
         self
     }
 }

@@ -20,8 +20,14 @@ pub fn render(comparison: &Comparison, style: &Style) -> String {
 
 /// A comparison as a document.
 pub fn document(comparison: &Comparison, audience: Audience) -> Document {
-    let comparison = audience.report(comparison, public::comparison_without_identity);
-    let comparison = comparison.as_ref();
+    if audience == Audience::Owner {
+        return whole(comparison);
+    }
+    let comparison = public::comparison_without_identity(comparison);
+    whole(&comparison).without(public::servers(&comparison))
+}
+
+fn whole(comparison: &Comparison) -> Document {
     if !comparison.others.is_empty() {
         return table(comparison);
     }

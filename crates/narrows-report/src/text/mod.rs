@@ -25,6 +25,7 @@ pub use style::{Colour, Style, Surroundings, is_coloured};
 pub(super) use ink::{Line, Tone, fit, paragraph, width, wrap};
 pub(super) use latency::percentiles;
 
+use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
@@ -39,8 +40,6 @@ pub fn render(report: &CheckReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &CheckReport, audience: Audience) -> Document {
-    let report = audience.report(report, public::without_identity);
-    let report = report.as_ref();
     let subject = match report.paths.as_slice() {
         [path] => path.target.clone(),
         _ => String::new(),
@@ -52,7 +51,7 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
         _ => overview::put(&mut out, report),
     }
     peers::put(&mut out, report);
-    out
+    if audience == Audience::Public { out.without(Names::of(report)) } else { out }
 }
 
 fn header(out: &mut Document, report: &CheckReport, audience: Audience) {

@@ -22,31 +22,19 @@ pub(super) fn comparison_without_identity(comparison: &Comparison) -> Comparison
     for change in &mut comparison.inventory {
         hide_identity(change);
     }
-    let names: Vec<String> = {
-        let inventory = comparison.inventory.iter();
-        let texts = inventory.flat_map(|change| [Some(&change.what), change.a.as_ref(), change.b.as_ref()]);
-        texts.flatten().flat_map(|text| text.split(" → ")).filter_map(server_in).collect()
-    };
-    let mut texts: Vec<&mut String> = Vec::new();
     for file in [&mut comparison.a, &mut comparison.b] {
         if let Some((_, name)) = file.rsplit_once('/') {
             *file = name.to_owned();
         }
-        texts.push(file);
     }
-    for workload in &mut comparison.workloads {
-        texts.push(&mut workload.workload);
-        texts.extend(workload.cautions.iter_mut().chain(&mut workload.reason));
-    }
-    for run in &mut comparison.unmatched {
-        texts.extend([&mut run.workload, &mut run.reason]);
-    }
-    for change in &mut comparison.inventory {
-        texts.push(&mut change.what);
-        texts.extend(change.a.iter_mut().chain(&mut change.b).chain(&mut change.reason));
-    }
-    Names::of_servers(names).hide(&mut texts);
     comparison
+}
+
+/// The servers that results were measured on.
+pub(super) fn servers(comparison: &Comparison) -> Names {
+    let inventory = comparison.all().flat_map(|one| &one.inventory);
+    let texts = inventory.flat_map(|change| [Some(&change.what), change.a.as_ref(), change.b.as_ref()]);
+    Names::of_servers(texts.flatten().flat_map(|text| text.split(" → ")).filter_map(server_in))
 }
 
 /// Puts words in the place of values that are identities by the name of their fact.

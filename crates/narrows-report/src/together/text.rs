@@ -24,8 +24,6 @@ pub fn render(report: &TogetherReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &TogetherReport, audience: Audience) -> Document {
-    let report = audience.report(report, without_identity);
-    let report = report.as_ref();
     let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
     let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
     out.say(0, Tone::Faint, machine_line(&report.machine));
@@ -73,7 +71,7 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     out.part(Place::Next, "");
     out.not_complete(report.reason.as_ref());
     out.figures(Place::Charts, chart::alone_together(report));
-    out
+    if audience == Audience::Public { out.without(names(report)) } else { out }
 }
 
 const fn tone(outcome: Outcome) -> Tone {
@@ -173,56 +171,15 @@ fn foretold(out: &mut Document, all: &[ForetoldView]) {
     }
 }
 
-/// The report without what identifies its owner.
-fn without_identity(report: &TogetherReport) -> TogetherReport {
-    let targets = report.targets.iter().map(|one| one.target.as_str());
-    let left_out = report.left_out.iter().map(|one| one.target.as_str());
-    let grouped = report.groups.iter().flat_map(|group| group.targets.iter().map(String::as_str));
-    let hops = report.groups.iter().flat_map(|group| &group.hops);
-    let hops = hops.map(|hop| (hop.kind, hop.id.as_str(), hop.name.as_str()));
-    let names = Names::of_targets(targets.chain(left_out).chain(grouped), hops);
-    let mut report = report.clone();
-    names.hide(&mut texts(&mut report));
-    report
-}
-
-/// Every text that may name something.
-fn texts(report: &mut TogetherReport) -> Vec<&mut String> {
-    let mut texts: Vec<&mut String> = Vec::new();
-    for target in &mut report.targets {
-        texts.extend([&mut target.target, &mut target.sentence]);
+/// The names in a report.
+fn names(report: &TogetherReport) -> Names {
+    let mut names = Names::of_machine(&report.machine);
+    let targets = report.targets.iter().map(|one| &one.target);
+    let left_out = report.left_out.iter().map(|one| &one.target);
+    let grouped = report.groups.iter().flat_map(|group| &group.targets);
+    targets.chain(left_out).chain(grouped).for_each(|target| names.target(target));
+    for hop in report.groups.iter().flat_map(|group| &group.hops) {
+        names.hop(hop.kind, &hop.id, &hop.name);
     }
-    for left in &mut report.left_out {
-        texts.extend([&mut left.target, &mut left.reason]);
-    }
-    for group in &mut report.groups {
-        texts.push(&mut group.sentence);
-        let hops = group.limiting_hops.iter_mut().chain(&mut group.located_hops);
-        texts.extend(group.targets.iter_mut().chain(hops));
-        texts.extend(group.shares.iter_mut().map(|share| &mut share.target));
-        for hop in &mut group.hops {
-            texts.extend([&mut hop.id, &mut hop.name]);
-            texts.extend(&mut hop.targets);
-        }
-    }
-    texts.extend(&mut report.drift);
-    if let Some(hidden) = &mut report.hidden {
-        texts.push(&mut hidden.sentence);
-        texts.extend(&mut hidden.reason);
-        texts.extend(&mut hidden.unexplained);
-        for group in &mut hidden.groups {
-            texts.extend(group.targets.iter_mut().chain(&mut group.hops));
-        }
-    }
-    for one in &mut report.foretold {
-        texts.extend([&mut one.hop, &mut one.subject, &mut one.summary, &mut one.sentence]);
-    }
-    for finding in &mut report.findings {
-        texts.extend([&mut finding.subject, &mut finding.summary]);
-        texts.extend(&mut finding.hop);
-        texts.extend(finding.evidence.iter_mut().flat_map(|e| [&mut e.fact, &mut e.value, &mut e.source]));
-        texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
-    }
-    texts.extend(&mut report.reason);
-    texts
+    names
 }

@@ -25,8 +25,6 @@ pub fn render(report: &TopReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &TopReport, audience: Audience) -> Document {
-    let report = audience.report(report, without_identity);
-    let report = report.as_ref();
     let mut out = Document::new("top", report.target.as_deref().unwrap_or_default(), Some(&report.tool));
     let about = report.target.as_deref().map_or_else(String::new, |target| format!("{target}, "));
     let about = format!("{about}{} over {}", counted(report.lanes.len()), human::time(report.elapsed_ns));
@@ -43,7 +41,13 @@ pub fn document(report: &TopReport, audience: Audience) -> Document {
         out.lead((Tone::Faint, "not seen: "), Tone::Faint, note);
     }
     out.figures(Place::Charts, chart::fullness(report));
-    if audience == Audience::Public { out.scrubbed() } else { out }
+    if audience == Audience::Owner {
+        return out;
+    }
+    let mut names = Names::default();
+    report.target.iter().for_each(|target| names.target(target));
+    report.lanes.iter().for_each(|lane| names.hop(lane.kind, &lane.hop, &lane.name));
+    out.without(names)
 }
 
 fn counted(hops: usize) -> String {
@@ -81,21 +85,4 @@ fn row(lane: &LaneView, is_fullest: bool) -> Vec<Cell> {
     ];
     cells.extend(numbers.map(Cell::text));
     cells.into_iter().map(|cell| cell.tone(tone)).collect()
-}
-
-/// The report without what identifies its owner. The names of programs stay: they are those of public software, or tell
-/// nothing without the machine.
-fn without_identity(report: &TopReport) -> TopReport {
-    let hops = report.lanes.iter().map(|lane| (lane.kind, lane.hop.as_str(), lane.name.as_str()));
-    let names = Names::of_targets(report.target.as_deref(), hops);
-    let mut report = report.clone();
-    let mut texts: Vec<&mut String> = vec![&mut report.sentence];
-    texts.extend(&mut report.target);
-    texts.extend(&mut report.fullest_hop);
-    for lane in &mut report.lanes {
-        texts.extend([&mut lane.hop, &mut lane.name]);
-    }
-    texts.extend(&mut report.notes);
-    names.hide(&mut texts);
-    report
 }

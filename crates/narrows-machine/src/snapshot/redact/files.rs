@@ -1,6 +1,7 @@
 //! What is taken out of a file, by which file it is.
 
 use super::{Redactor, binary, smbios, words};
+use crate::root::PROBES;
 
 /// Names of attributes whose whole content is a secret (kernel `Documentation/ABI`, `sysfs-block`, `sysfs-class-*`,
 /// `drivers/nvme/host/sysfs.c`, `drivers/scsi/scsi_sysfs.c`, `drivers/infiniband/core/sysfs.c`).
@@ -95,12 +96,25 @@ impl Redactor {
             }
             "uuid" if path.ends_with("/dm/uuid") => return self.mapping_uuid(text),
             "uevent" | "cpuinfo" => {
-                let lines: Vec<String> = text.lines().map(|line| self.key_line(line)).collect();
-                let hidden = lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
-                return if name == "uevent" { self.text(&hidden) } else { hidden };
+                let is_kernels = |line: &str| name == "cpuinfo" || line.starts_with("MODALIAS=");
+                let lines = text.lines().map(|line| {
+                    let hidden = self.key_line(line);
+                    if is_kernels(line) { hidden } else { self.text(&hidden) }
+                });
+                let lines: Vec<String> = lines.collect();
+                return lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
             }
-            // What hardware calls itself is matched with catalogues: only identifiers go, not words.
-            "model" | "vendor" | "rev" | "firmware_rev" | "osrelease" => return self.erased(text),
+            // A target that another machine exports may have any name for its model.
+            "model" => {
+                let erased = self.erased(text);
+                self.atoms.spared.extend(super::model_numbers(text).map(str::to_lowercase));
+                return self.atoms.replace(&erased);
+            }
+            "vendor" | "rev" | "firmware_rev" | "osrelease" | "modalias" | "meminfo" | "scheduler" => {
+                return self.erased(text);
+            }
+            // Bytes of a drive's log in hexadecimal.
+            _ if path.starts_with(PROBES) && is_hex(text) => return self.erased(text),
             _ if path.contains("/dmi/id/") => return self.erased(text),
             _ => {}
         }
@@ -108,7 +122,7 @@ impl Redactor {
         if path.starts_with("/sys/") { text } else { self.places.replace_in(&text) }
     }
 
-    fn erased(&self, text: &str) -> String {
+    pub(super) fn erased(&self, text: &str) -> String {
         let mut bytes = text.as_bytes().to_vec();
         self.vault.erase(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
@@ -168,6 +182,10 @@ impl Redactor {
         let value = self.on_trimmed(value, |redactor, value| redactor.vault.hide(value));
         format!("{key}{sign}{value}")
     }
+}
+
+fn is_hex(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte.is_ascii_whitespace())
 }
 
 fn is_secret(name: &str) -> bool {

@@ -8,11 +8,11 @@
 //! - MAC addresses, and IP addresses, which become documentation addresses that are routed alike (`address`);
 //! - the host name and the names of servers (`words`);
 //! - mount points and file names outside well-known places, exported paths, user names (`places`, `mounts`);
-//! - the names of mappings and volumes, but for words such as `root` (`words`).
-//!
-//! Names that people give to pools and arrays stay, but for the host name in them.
+//! - every other word that is not known to be harmless (`atoms`): names of mappings, volumes, groups, pools, arrays, shares,
+//!   labels, tags and whatever else people name.
 
 mod address;
+mod atoms;
 mod binary;
 mod files;
 mod mounts;
@@ -25,6 +25,7 @@ mod words;
 use std::collections::BTreeSet;
 
 use address::Addresses;
+use atoms::Atoms;
 use places::Places;
 use vault::Vault;
 use words::Words;
@@ -38,6 +39,7 @@ struct Redactor {
     addresses: Addresses,
     places: Places,
     words: Words,
+    atoms: Atoms,
 }
 
 /// A copy of `tree` without what identifies its owner.
@@ -48,19 +50,34 @@ pub fn redacted(tree: &Tree) -> Tree {
         redactor.words.learn(path, node, &spared);
     }
     redactor.vault = Vault::sparing(spared);
+    redactor.atoms.spared = given_names(tree);
     // The first pass meets every secret, the second replaces all of them everywhere.
     redactor.pass(tree);
     redactor.vault.seal();
     redactor.pass(tree)
 }
 
-/// Takes UUIDs, MAC and IP addresses, WWNs, NQNs and IQNs out of texts that are to be shown in public. A secret has
-/// the same token in all of them.
-pub fn scrub(texts: &mut [&mut String]) {
+/// Takes out of texts that are to be shown in public what is not known to be harmless: UUIDs, MAC and IP addresses, WWNs, NQNs
+/// and IQNs by their form, and every word that narrows does not know and that is in none of the names of `hardware`. A
+/// secret has the same token in all of them.
+pub fn scrub(texts: &mut [&mut String], hardware: &str) {
     let mut redactor = Redactor::default();
+    redactor.atoms.spared = atoms::words(hardware).collect();
     for text in texts {
-        **text = redactor.patterns(text);
+        let plain = redactor.patterns(text);
+        **text = redactor.atoms.replace(&plain);
     }
+}
+
+/// The words of a text that look like the number of a model: capital letters, few of them together, and digits.
+pub fn model_numbers(text: &str) -> impl Iterator<Item = &str> {
+    let is_model = |word: &&str| {
+        let runs = word.split(|c: char| c.is_ascii_digit());
+        let digits = word.bytes().filter(u8::is_ascii_digit).count();
+        let is_capital = word.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+        digits > 1 && is_capital && runs.map(str::len).max() < Some(6)
+    };
+    text.split(|c: char| !c.is_alphanumeric()).filter(is_model)
 }
 
 /// Whether a path tells something of its owner: no well-known place, and none whose name the system chooses.
@@ -84,6 +101,29 @@ fn kernel_names(tree: &Tree) -> BTreeSet<String> {
         }
     }
     names
+}
+
+/// The words in names that the kernel or hardware gives: of attributes, and of what stands on buses and in classes. A network
+/// interface and an array may be named by a person.
+fn given_names(tree: &Tree) -> BTreeSet<String> {
+    let mut given = String::new();
+    for (path, node) in tree.iter().filter(|(path, _)| path.starts_with("/sys/")) {
+        let (mut name, mut target) = ("", "");
+        match node {
+            Node::File(_) | Node::Denied => name = path.rsplit('/').next().unwrap_or_default(),
+            Node::Link(to) => target = to,
+            Node::Dir => {}
+        }
+        let places = [path, target].map(|path| {
+            let place = ["/bus/", "/module/", "/class/"].iter().find_map(|place| path.split_once(place));
+            place.map_or("", |(_, rest)| rest.split("net/").next().unwrap_or_default())
+        });
+        let segments = places.into_iter().flat_map(|place| place.split('/')).chain([name]);
+        segments
+            .filter(|segment| !segment.starts_with("md_"))
+            .for_each(|segment| given.extend([segment, " "]));
+    }
+    atoms::words(&given).collect()
 }
 
 impl Redactor {
@@ -142,8 +182,8 @@ impl Redactor {
     /// Everything that is done to any text, whichever file it is in.
     fn text(&mut self, text: &str) -> String {
         let text = self.patterns(text);
-        let mut bytes = self.words.replace(&text).into_bytes();
-        self.vault.erase(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
+        let named = self.words.replace(&text);
+        let erased = self.erased(&named);
+        self.atoms.replace(&erased)
     }
 }

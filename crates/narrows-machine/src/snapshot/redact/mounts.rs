@@ -147,7 +147,7 @@ mod tests {
         assert!(lines[2].contains("nfs4 remote-1:/redacted-"), "{}", lines[2]);
         assert!(lines[2].contains("clientaddr=192.0.2.1,addr=192.0.2.2"), "{}", lines[2]);
         assert!(lines[3].contains("//192.0.2.2/redacted-") && lines[3].contains("username=redacted,uid=0"));
-        assert!(lines[4].contains(" zfs tank/redacted-"), "{}", lines[4]);
+        assert!(lines[4].contains(" zfs name1/redacted-"), "{}", lines[4]);
         for secret in ["alice", "photos", "nas", "volume1", "Secret", "10.0.0"] {
             assert!(!after.contains(secret), "{secret}: {after}");
         }

@@ -24,9 +24,6 @@ impl Words {
     /// Learns the machine's name, if this is where it stands and if it is none of the `spared` words.
     pub(super) fn learn(&mut self, path: &str, node: &Node, spared: &BTreeSet<String>) {
         let Node::File(content) = node else { return };
-        if path.ends_with("/dm/name") {
-            self.mapping(String::from_utf8_lossy(content).trim(), spared);
-        }
         if is_host_file(path) {
             let name = String::from_utf8_lossy(content).trim().to_owned();
             let short = name.split('.').next().unwrap_or_default().to_owned();
@@ -36,20 +33,6 @@ impl Words {
                 self.add(name, "host");
             }
         }
-    }
-
-    /// Learns what a person called a mapping or a volume. What is a name for installers too, and a word of small letters that
-    /// may be any other, stays; so does what LVM's own suffixes and members make of a name (lvmthin(7)).
-    fn mapping(&mut self, name: &str, spared: &BTreeSet<String>) {
-        // A number or a few letters would be met everywhere.
-        let is_distinct = name.len() >= 4 && name.bytes().any(|byte| byte.is_ascii_alphabetic());
-        let is_word = !is_distinct || name.bytes().all(|byte| byte.is_ascii_lowercase());
-        let is_by_form = name.starts_with("luks-") || name.starts_with("mpath") || name.contains('_');
-        if is_word || is_by_form || spared.contains(&name.to_ascii_lowercase()) {
-            return;
-        }
-        let count = self.0.values().filter(|token| token.starts_with("volume")).count();
-        self.add(name, &format!("volume{}", count + 1));
     }
 
     /// The token for a server's name.
@@ -122,22 +105,6 @@ mod tests {
         let mut words = Words::default();
         words.learn("/etc/hostname", &Node::File(b"sda\n".to_vec()), &BTreeSet::new());
         assert_eq!(words.replace("/dev/sda"), "/dev/sda");
-    }
-
-    #[test]
-    fn names_of_volumes_go_and_words_and_numbers_stay() {
-        let mut words = Words::default();
-        for name in ["acme-db", "root", "10", "luks-1", "acme-thin_tdata"] {
-            words.learn(
-                "/sys/block/dm-0/dm/name",
-                &Node::File(format!("{name}\n").into_bytes()),
-                &BTreeSet::new(),
-            );
-        }
-        assert_eq!(
-            words.replace("/dev/mapper/acme-db LVM-x-acme-db root 10 luks-1 acme-thin_tdata"),
-            "/dev/mapper/volume1 LVM-x-volume1 root 10 luks-1 acme-thin_tdata"
-        );
     }
 
     #[test]
