@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -149,12 +149,20 @@ fn floods(ground: &Ground, judge: &mut Judge) -> Result<()> {
 }
 
 fn deaf(ground: &Ground, judge: &mut Judge) -> Result<()> {
-    let answer = check(ground, "deaf,good")?.0.within(100).answer()?;
+    let (run, launcher) = check(ground, "deaf,good")?;
+    let answer = run.within(100).answer()?;
+    end(&launcher)?;
     answer.must_be_orderly(judge, "check");
     judge.that(answer.says(&["deaf: it does not answer"]) && answer.says(&["1 of 2 hosts"]), || {
         answer.short()
     });
     Ok(())
+}
+
+/// Ends what the defence left of a launcher.
+fn end(launcher: &Path) -> Result<()> {
+    let script = "for p in $(grep -lazF \"ATTACK_MARK=$1\" /proc/[0-9]*/environ); do p=${p#/proc/}; kill -9 ${p%/environ} || true; done";
+    shell(script, &[text(launcher)?]).map(drop)
 }
 
 /// What a fleet started ends with it, however that ends.
@@ -174,10 +182,7 @@ fn ended(ground: &Ground, judge: &mut Judge, host: &str, signal: Option<Signal>)
     let patience = if signal == Some(Signal::SIGKILL) { 3500 } else { 0 };
     thread::sleep(Duration::from_millis(patience));
     judge.that(!lives(), || "a launcher stays behind".to_owned());
-    shell(
-        "for p in $(grep -lazF \"$1\" /proc/[0-9]*/environ); do p=${p#/proc/}; kill -9 ${p%/environ} || true; done",
-        &[&mark],
-    )?;
+    end(&launcher)?;
     drop(running.answer());
     Ok(())
 }
