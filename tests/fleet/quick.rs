@@ -5,9 +5,7 @@
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-use super::kinds::{
-    CAP, Dice, Layout, READS, Wanted, first_seed, healthy, judged, print_heading, trunk,
-};
+use super::kinds::{CAP, Dice, Layout, READS, Wanted, first_seed, healthy, judged, print_heading, trunk};
 use super::lab::{Ran, skip};
 use super::limits::is_unable;
 use super::{idle_in_window, idle_while, turn};
