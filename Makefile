@@ -80,10 +80,10 @@ fleet-bench: build ## time and memory of check --fleet: COUNT=captures (10000), 
 import-bench: build ## time and memory of import beside jq, on fio JSON+ and a log of MB=500 each
 	@scripts/import-bench.sh "$(or $(MB),500)"
 
-dist: toolchain ## build what is released: static binary, .deb, .rpm, tarball, checksums, SBOM; into target/packages
+dist: toolchain ## build what is released, for x86-64 and AArch64: static binary, tarball, wheel, container image, .deb, .rpm; into target/packages
 	@scripts/dist.sh
 
-dist-check: ## try what `make dist` made: lintian; install, upgrade and purge in new Debians; the .rpm in an empty root (as root)
+dist-check: ## try what `make dist` made: install, ask, remove; in new Debians, an empty root, a venv, podman, and qemu-user (as root)
 	@scripts/dist-check.sh
 
 dist-twice: toolchain ## build what is released twice, at two places, and compare the bytes

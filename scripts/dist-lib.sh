@@ -10,38 +10,55 @@ need() {
     exit 2
 }
 
-# The target whose binaries are static: musl where its standard library is installed, else the GNU C library linked statically.
+# What Debian and containers call a machine; the kind of machine that is released, too; what programs for a machine's binaries begin with.
+debian_name() { case $1 in x86_64) echo amd64 ;; aarch64) echo arm64 ;; *) echo "$1" ;; esac }
+other_machine() { case $(uname -m) in aarch64) echo x86_64 ;; *) echo aarch64 ;; esac }
+tools() { [ "$1" = "$(uname -m)" ] || echo "$1-linux-gnu-"; }
+
+# The target whose binaries are static: musl where its standard library is installed, else the GNU C library linked statically,
+# which takes that of this machine.
 static_target() {
-    local musl=$1-unknown-linux-musl
-    if [ -d "$(rustc --print sysroot)/lib/rustlib/$musl/lib" ]; then
+    local musl=$1-unknown-linux-musl installed
+    installed=$(rustc --print sysroot)/lib/rustlib/$musl/lib
+    [ -d "$installed" ] || [ -z "$(tools "$1")" ] || rustup --quiet target add "$musl" >&2 || true
+    if [ -d "$installed" ]; then
         echo "$musl"
+    elif [ -n "$(tools "$1")" ]; then
+        echo "error: the standard library for $musl is not installed" >&2
+        echo "hint: rustup target add $musl, or build for this machine alone: OTHER= make dist" >&2
+        exit 2
     else
         echo "note: the standard library for $musl is not installed (rustup target add $musl); the GNU C library is linked in" >&2
         echo "$1-unknown-linux-gnu"
     fi
 }
 
-# No path of this machine gets into the binary.
+# build TARGET...: together, since each is linked by one core. No path of this machine gets into the binaries.
 build() {
-    local flags home
+    local flags home target linker
     home=${CARGO_HOME:-$HOME/.cargo}
     flags="--remap-path-prefix=$home/registry/src=/cargo --remap-path-prefix=$(rustc --print sysroot)=/rust"
     flags="$flags --remap-path-prefix=$PWD=/narrows -C target-feature=+crt-static -C link-arg=-Wl,--build-id=sha1"
     if [ -n "${CARGO_TARGET_DIR:-}" ]; then flags="$flags --remap-path-prefix=$(realpath "$CARGO_TARGET_DIR")=/narrows/target"; fi
-    CARGO_INCREMENTAL=0 RUSTFLAGS=$flags "$cargo" build --locked --profile dist --features parquet --target "$1" --bin narrows
+    for target in "$@"; do
+        linker=$(tools "${target%%-*}")gcc
+        [ "$linker" = gcc ] || export "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")_LINKER=$linker"
+    done
+    # shellcheck disable=SC2086 # triples have no spaces
+    CARGO_INCREMENTAL=0 RUSTFLAGS=$flags "$cargo" build --locked --profile dist --features parquet --bin narrows "${@/#/--target=}"
 }
 
-# split_debug BINARY DEBUG: what a debugger needs goes to a file of its own.
+# split_debug BINARY DEBUG TOOLS: what a debugger needs goes to a file of its own.
 split_debug() {
-    objcopy --only-keep-debug --compress-debug-sections "$1" "$2"
-    largest "$1" >"$2.crates.txt"
-    strip --strip-all "$1"
-    (cd "$(dirname "$2")" && objcopy --add-gnu-debuglink="$(basename "$2")" "$1")
+    "$3objcopy" --only-keep-debug --compress-debug-sections "$1" "$2"
+    largest "$1" "$3" >"$2.crates.txt"
+    "$3strip" --strip-all "$1"
+    (cd "$(dirname "$2")" && "$3objcopy" --add-gnu-debuglink="$(basename "$2")" "$1")
 }
 
-# The ten crates with the most code, by the names of symbols.
+# largest BINARY TOOLS: the ten crates with the most code, by the names of symbols.
 largest() {
-    nm --size-sort --print-size --radix=d --demangle "$1" 2>/dev/null |
+    "$2nm" --size-sort --print-size --radix=d --demangle "$1" 2>/dev/null |
         awk '$3 ~ /^[tT]$/ { name = $0; sub(/^[^ ]+ [^ ]+ [^ ]+ /, "", name); gsub(/^[<&*(\\[]+(mut |dyn |const )?/, "", name)
                 split(name, part, "::"); sum[part[1]] += $2 }
             END { for (name in sum) print sum[name], name }' | sort -rn | sed -n '1,10p'
@@ -90,18 +107,19 @@ licences() {
     rm -f "$1"
 }
 
-# stage BINARY ROOT VERSION: everything where it is installed, without what is different for each kind of package.
+# stage BINARY ROOT VERSION WRITER: everything where it is installed, without what is different for each kind of package. WRITER is a
+# narrows that runs here.
 stage() {
     local root=$2 doc=$2/usr/share/doc/narrows
     mkdir -p "$root/usr/bin" "$root/usr/share/man/man1" "$root/usr/share/bash-completion/completions" \
         "$root/usr/share/fish/vendor_completions.d" "$root/usr/share/zsh/vendor-completions" "$root/usr/lib/systemd/system" \
         "$root/usr/lib/sysusers.d" "$doc/third-party" "$doc/contrib"
     install -m 755 "$1" "$root/usr/bin/narrows"
-    "$1" man "$root/usr/share/man/man1"
+    "$4" man "$root/usr/share/man/man1"
     gzip -9n "$root"/usr/share/man/man1/*.1
-    "$1" completions bash >"$root/usr/share/bash-completion/completions/narrows"
-    "$1" completions zsh >"$root/usr/share/zsh/vendor-completions/_narrows"
-    "$1" completions fish >"$root/usr/share/fish/vendor_completions.d/narrows.fish"
+    "$4" completions bash >"$root/usr/share/bash-completion/completions/narrows"
+    "$4" completions zsh >"$root/usr/share/zsh/vendor-completions/_narrows"
+    "$4" completions fish >"$root/usr/share/fish/vendor_completions.d/narrows.fish"
     install -m 644 contrib/systemd/*.service contrib/systemd/*.timer "$root/usr/lib/systemd/system/"
     install -m 644 contrib/systemd/narrows.sysusers "$root/usr/lib/sysusers.d/narrows.conf"
     install -m 644 README.md "$doc/README.md"
@@ -177,6 +195,17 @@ rpm_package() {
         --define "use_source_date_epoch_as_buildtime 1" --define "clamp_mtime_to_source_date_epoch 1" \
         --define "_build_id_links none" --define "__os_install_post %{nil}" --define "debug_package %{nil}" \
         --define "_binary_payload w9.xzdio" --define "_docdir /usr/share/doc" contrib/packages/narrows.spec
+}
+
+# image BINARY MACHINE WORK FILE VERSION: a container image as an OCI archive, with nothing but the binary.
+image() {
+    local buildah=(buildah --root "$3/store" --runroot "$3/run" --storage-driver vfs)
+    mkdir -p "$3/context"
+    cp "$1" "$3/context/narrows"
+    "${buildah[@]}" build --quiet --timestamp "$SOURCE_DATE_EPOCH" --identity-label=false --os linux --arch "$(debian_name "$2")" \
+        --tag "narrows:$5" --file contrib/Containerfile "$3/context" >/dev/null
+    "${buildah[@]}" push --quiet "narrows:$5" "oci:$3/layout:narrows:$5"
+    tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$3/layout" -cf "$4" blobs index.json oci-layout
 }
 
 # within FILE BYTES: fails when a file is larger.
