@@ -75,6 +75,21 @@ pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
 }
 
+/// A text in pieces of whole lines, where it is long and has more than `few` lines; nothing of others.
+pub(crate) fn pieces(body: &str, few: usize) -> impl Iterator<Item = &str> {
+    const PIECE: usize = 128 << 10;
+    let is_long = body.len() > PIECE && memchr::memchr_iter(b'\n', body.as_bytes()).nth(few).is_some();
+    let mut rest = if is_long { body } else { "" };
+    std::iter::from_fn(move || {
+        let least = PIECE.min(rest.len());
+        let end =
+            memchr::memchr(b'\n', rest.as_bytes().get(least..)?).map_or(rest.len(), |at| least + at + 1);
+        let (piece, behind) = rest.split_at_checked(end)?;
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
 /// Takes away what mail, forums and people put around and before lines.
 fn unmarked(lines: &mut [Cow<'_, str>]) {
     quote::strip(lines);
