@@ -67,6 +67,7 @@ use crate::text::{bare, levels};
 
 pub use fio::client as fio_client;
 pub use ior::is_reordered;
+pub use json::document;
 pub use long::{FoundInLong, Long};
 pub use most::{MOST_MEASUREMENTS, add};
 pub use page::Page;
