@@ -108,13 +108,12 @@ impl Saved {
     /// [`NotSaved`] when it is none, or one of which no page is made.
     pub fn read(text: &str) -> Result<Self, NotSaved> {
         // The first value tells: the lines of a fleet are a value each.
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
-        let first = match values.next() {
-            Some(value) => value.map_err(NotSaved::NotJson)?,
-            None => return Err(NotSaved::NoSchema),
+        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Head>();
+        let schema = match values.next() {
+            Some(Ok(head)) => head.schema.ok_or(NotSaved::NoSchema)?,
+            Some(Err(error)) if !error.is_data() => return Err(NotSaved::NotJson(error)),
+            Some(Err(_)) | None => return Err(NotSaved::NoSchema),
         };
-        let head = Head::deserialize(&first).ok().and_then(|head| head.schema);
-        let schema = head.ok_or(NotSaved::NoSchema)?;
         let read = Reader { text, schema: &schema };
         Ok(match schema.as_str() {
             view::SCHEMA => Self::Check(read.whole()?),

@@ -7,7 +7,7 @@ use crate::cli::{Failure, facts};
 use narrows_machine::Machine;
 use narrows_paste::capture::{Gathered, Taken, Text, Viewer, gather_with};
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Long, Page, complete, read, unread};
+use narrows_paste::results::{Imported, Long, Page, add, complete, read, unread};
 use narrows_verdict::results::{Ground, ResultVerdict, judge_on, judge_results};
 
 /// What the parsers of results found.
@@ -40,7 +40,7 @@ impl Viewer for Seen {
         let remarks = self.around.remote.len();
         self.around.see(&page);
         let has_result = !found.is_empty() || self.around.remote.len() > remarks;
-        self.results.extend(found);
+        add(&mut self.results, found);
         is_known || has_result
     }
 
@@ -48,7 +48,7 @@ impl Viewer for Seen {
         let long = Long::of(name, head, is_whole)?;
         let clean = |text: &str| Text::new(name, text.as_bytes()).body().to_owned();
         let found = long.read(name, head, rest, &mut self.around, clean);
-        self.results.extend(found.results);
+        add(&mut self.results, found.results);
         Some(Taken { is_known: found.is_known, failure: found.failure })
     }
 }

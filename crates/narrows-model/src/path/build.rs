@@ -32,12 +32,15 @@ pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Optio
     let asked = one(machine, published, target, *options)?;
     let others = targets(machine).into_iter().filter(|other| !is_same(machine, other, target));
     let mut paths = vec![asked];
-    paths.extend(others.filter_map(|other| one(machine, published, &other, *options)));
+    paths.extend(others.filter_map(|other| one(machine, published, &other, *options)).take(MOST));
     share::fill(&mut paths);
     paths.into_iter().next()
 }
 
-/// Every storage path of a machine: each whole or stacked block device and each mounted file system that holds data.
+/// More paths than this nobody reads; each takes some kilobytes until it is shown.
+pub const MOST: usize = 1000;
+
+/// Every storage path of a machine, the first thousand of them: each whole or stacked block device and each mounted file system that holds data.
 ///
 /// Left out are devices that hold nothing (no medium, no size), the hidden paths of NVMe multipath, and images that are
 /// mounted read-only by a package manager (squashfs and the like on a loop device), each of which a machine can have
@@ -47,10 +50,16 @@ pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Optio
 pub fn all(machine: &Machine) -> Vec<Path> {
     let published = published();
     let options = Options::default();
-    let mut paths: Vec<Path> =
-        targets(machine).iter().filter_map(|target| one(machine, published, target, options)).collect();
+    let found = targets(machine);
+    let found = found.iter().filter_map(|target| one(machine, published, target, options));
+    let mut paths: Vec<Path> = found.take(MOST).collect();
     share::fill(&mut paths);
     paths
+}
+
+/// How many targets have no path among [`all`].
+pub fn left_out(machine: &Machine, paths: usize) -> usize {
+    if paths < MOST { 0 } else { targets(machine).len().saturating_sub(paths) }
 }
 
 /// The path to one target, without what it shares.

@@ -3,6 +3,7 @@
 use serde_json::{Deserializer, Value};
 
 use super::Text;
+use crate::text::that_fits;
 
 /// Every document of a text that begins a line with a brace, with the number of that line. What stands between
 /// documents is passed over.
@@ -10,7 +11,7 @@ use super::Text;
 /// A text that looks like JSON on every line but is none would be read again from each line; when what was read in
 /// vain comes to four times the text, the rest is given up.
 pub(super) fn documents(text: &Text) -> Vec<(usize, Value)> {
-    let body = text.body();
+    let body = that_fits(text.body());
     let mut found = Vec::new();
     let (mut at, mut line, mut in_vain) = (0, 1, 0usize);
     while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {

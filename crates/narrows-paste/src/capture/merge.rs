@@ -13,6 +13,7 @@ mod resolve;
 
 use std::collections::BTreeSet;
 
+pub(super) use bound::MOST_OF_A_KIND;
 use fill::{Fill, Than};
 
 use super::{Captured, Gap, Part, Rank, Recognised, gap};
@@ -26,6 +27,8 @@ pub struct Merger {
     ranks: [Machine; 4],
     texts: Vec<Recognised>,
     gaps: BTreeSet<Gap>,
+    /// Whether more was told of than any machine has, and left out.
+    pub(super) is_cut: bool,
 }
 
 impl Merger {
@@ -37,7 +40,7 @@ impl Merger {
         self.gaps.extend(part.gaps);
         if let Some(machine) = self.ranks.get_mut(part.rank as usize) {
             machine.fill(part.machine, Than::Same);
-            bound::bound(machine);
+            self.is_cut |= bound::bound(machine);
         }
     }
 

@@ -57,13 +57,6 @@ impl<'r> Chunks<'r> {
         self.lines + 1
     }
 
-    /// Reads no further, and says why.
-    pub(super) fn stop(&mut self, why: String) {
-        self.at = self.end;
-        self.has_ended = true;
-        self.failure.get_or_insert_with(|| io::Error::other(why));
-    }
-
     /// Why the text could not be read to its end.
     pub(super) fn failure(self) -> Option<io::Error> {
         self.failure

@@ -3,6 +3,7 @@
 use serde_json::{Deserializer, Value};
 
 use super::Page;
+use crate::text::that_fits;
 
 /// A document, where it begins, and whether it was cut off.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,9 +19,10 @@ pub(super) struct Document {
 /// The documents that begin a line with `{` and hold `mark` somewhere. What stands between them is passed over. Each
 /// byte is looked at a bounded number of times.
 pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
+    let body = that_fits(page.body);
     let mut found = Vec::new();
     let (mut at, mut line, mut in_vain) = (0usize, 1usize, 0usize);
-    while let Some(rest) = page.body.get(at..).filter(|rest| !rest.is_empty()) {
+    while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
         let mut taken = rest.find('\n').map_or(rest.len(), |end| end + 1);
         if rest.trim_start_matches([' ', '\t']).starts_with('{') && rest.contains(mark) {
             let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
@@ -51,6 +53,16 @@ pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
         at = at.saturating_add(taken);
     }
     found
+}
+
+/// The one document that a text is, and whether it is not whole: it would take more memory than it may.
+pub fn document(text: &str) -> serde_json::Result<(Value, bool)> {
+    let read = that_fits(text);
+    match serde_json::from_str(read) {
+        Ok(value) => Ok((value, false)),
+        Err(error) if read.len() == text.len() => Err(error),
+        Err(error) => what_is_whole(read).map(|(value, _)| (value, true)).ok_or(error),
+    }
 }
 
 /// A text with a blank for each line feed in a string, where JSON has none: a mail program broke the line there.

@@ -7,7 +7,7 @@ use memchr::memmem;
 use super::chunks::Chunks;
 use super::fio::{self, Log, Name, Shape};
 use super::surroundings::Surroundings;
-use super::{Imported, Page, join, read};
+use super::{Imported, Page, add, join, read};
 
 /// What a text is that need not be held as a whole.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ impl Long {
                 let (results, between) = fio::read_long_json(name, &mut chunks);
                 found.results = results;
                 for (first, text) in between {
-                    found.results.extend(between_results(name, first, &clean(&text), around));
+                    add(&mut found.results, between_results(name, first, &clean(&text), around));
                 }
                 found.results = join(found.results);
                 found.is_known = !found.results.is_empty();

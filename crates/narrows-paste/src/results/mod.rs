@@ -39,6 +39,7 @@ mod json;
 mod long;
 mod marks;
 mod mdtest;
+mod most;
 mod nench;
 mod number;
 mod nvbandwidth;
@@ -66,7 +67,9 @@ use crate::text::{bare, levels};
 
 pub use fio::client as fio_client;
 pub use ior::is_reordered;
+pub use json::document;
 pub use long::{FoundInLong, Long};
+pub use most::{MOST_MEASUREMENTS, add};
 pub use page::Page;
 pub use types::{
     Cpu, Derived, DeviceUse, Doubt, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread,
@@ -142,8 +145,18 @@ pub fn understood() -> String {
     parsers().collect::<Vec<_>>().join(", ")
 }
 
-/// The results in a text, in the order of the lines where they begin.
+/// The results in a text, in the order of the lines where they begin: as many as are kept.
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
+    let (beginning, left_out) = most::beginning(page);
+    let mut kept = Vec::new();
+    most::add(&mut kept, read_all(&beginning));
+    if let Some(last) = kept.last_mut() {
+        last.left_out += left_out;
+    }
+    kept
+}
+
+fn read_all(page: &Page<'_>) -> Vec<Imported> {
     let bodies = levels(page.body);
     // Where each line of a log begins with a stamp, it is known which lines were broken.
     let log = bodies.iter().find_map(|body| Whole::of_log(body));
@@ -220,6 +233,12 @@ pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings
     fio::complete_logs(results, &around.logs);
     diskspd::unite(results);
     only_without_results(results);
+    let found = std::mem::take(results);
+    most::add(results, found);
+    for result in results {
+        result.notes.extend(result.without());
+        result.left_out = 0;
+    }
 }
 
 #[cfg(test)]

@@ -59,6 +59,19 @@ impl Text {
         &self.body
     }
 
+    /// As much of it as is enough, where it is long: up to the piece with which `is_enough`.
+    pub(crate) fn until(&self, few: usize, mut is_enough: impl FnMut(&Self) -> bool) -> Cow<'_, Self> {
+        let named = |body: &str| Self { name: self.name.clone(), body: body.to_owned() };
+        let mut end = 0;
+        for piece in pieces(&self.body, few) {
+            end += piece.len();
+            if is_enough(&named(piece)) {
+                return Cow::Owned(named(self.body.get(..end).unwrap_or_default()));
+            }
+        }
+        Cow::Borrowed(self)
+    }
+
     /// Its lines with their numbers, from 1. What was moved up to another line has none.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(&self.body)
@@ -73,6 +86,40 @@ impl Text {
 /// The lines of a cleaned text with their numbers, from 1, without those that were moved up.
 pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
+}
+
+/// A text in pieces of whole lines, where it is long and has more than `few` lines; nothing of others.
+pub(crate) fn pieces(body: &str, few: usize) -> impl Iterator<Item = &str> {
+    const PIECE: usize = 128 << 10;
+    let is_long = body.len() > PIECE && memchr::memchr_iter(b'\n', body.as_bytes()).nth(few).is_some();
+    let mut rest = if is_long { body } else { "" };
+    std::iter::from_fn(move || {
+        let least = PIECE.min(rest.len());
+        let end =
+            memchr::memchr(b'\n', rest.as_bytes().get(least..)?).map_or(rest.len(), |at| least + at + 1);
+        let (piece, behind) = rest.split_at_checked(end)?;
+        rest = behind;
+        (!piece.is_empty()).then_some(piece)
+    })
+}
+
+/// As much of a text of JSON as fits in memory when it is read as a whole: an object takes 664 bytes where its text has seven.
+pub(crate) fn that_fits(body: &str) -> &str {
+    /// The most that is taken for each byte, beside what any text may take, and by the longest.
+    const EACH: usize = 32;
+    const ANY: usize = 4 << 20;
+    const MOST: usize = 640 << 20;
+    let mut left = body.len().saturating_mul(EACH).saturating_add(ANY).min(MOST);
+    let over = memchr::memchr3_iter(b'{', b':', b',', body.as_bytes()).find(|at| {
+        let cost = match body.as_bytes().get(*at) {
+            Some(b'{') => 640,
+            Some(b':') => 64,
+            _ => 48,
+        };
+        left = left.saturating_sub(cost);
+        left == 0
+    });
+    over.and_then(|end| body.get(..end)).unwrap_or(body)
 }
 
 /// Takes away what mail, forums and people put around and before lines.

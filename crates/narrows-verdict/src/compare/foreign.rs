@@ -11,17 +11,25 @@ use narrows_base::workload::Pattern;
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::stats::BatchMeans;
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Measured, Op, Page, Side, Tool, read};
+use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
 const ACCESS: &str = "access";
 
+/// A longer text is read piece by piece, where it is JSON of fio.
+pub(super) const LONGEST: usize = 1 << 20;
+
 /// Fields that must be known.
 const NEEDED: [&str; 4] = ["direction", "pattern", "block_size", "in_flight"];
 
-/// The measurements of storage in a text of other tools.
-pub(super) fn entries(name: &str, text: &str) -> Vec<Entry> {
-    let results = read(&Page { name, body: text });
+/// The measurements of storage in a text of other tools, and how many were left out.
+pub(super) fn entries(name: &str, text: &str) -> (Vec<Entry>, usize) {
+    let mut around = Surroundings::default();
+    let results = match Long::of(name, text.as_bytes(), text.len() <= LONGEST) {
+        Some(long) => long.read(name, &[], &mut text.as_bytes(), &mut around, str::to_owned).results,
+        None => read(&Page { name, body: text }),
+    };
+    let left_out = results.iter().map(|one| one.left_out).sum();
     let verdicts = judge_results(&results, &Surroundings::default(), None);
     let mut all = Vec::new();
     for (result, verdict) in results.iter().zip(&verdicts) {
@@ -32,7 +40,7 @@ pub(super) fn entries(name: &str, text: &str) -> Vec<Entry> {
             }));
         }
     }
-    all
+    (all, left_out)
 }
 
 /// Whether to trust a result, in the words of `narrows import`: nothing where it is to be trusted for what it claims.
@@ -129,15 +137,13 @@ pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
     Some(if buffered { "buffered" } else { "direct" }.to_owned())
 }
 
-/// Whether two workloads are the same in all that every tool states.
-pub(super) fn is_alike(a: &Entry, b: &Entry) -> bool {
-    let of = |entry: &Entry, name: &str| field(entry, name).map(str::to_owned);
-    let needed = NEEDED.iter().all(|name| of(a, name).is_some() && of(a, name) == of(b, name));
-    let access = match (access(a), access(b)) {
-        (Some(a), Some(b)) => a == b,
-        _ => true,
-    };
-    needed && access && of(a, "mix") == of(b, "mix")
+/// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it; `None`
+/// where what is needed is not stated.
+pub(super) fn kind(entry: &Entry) -> Option<(Vec<&str>, Option<&str>)> {
+    let needed: Option<Vec<&str>> = NEEDED.iter().map(|name| field(entry, name)).collect();
+    let mut same = needed?;
+    same.extend(field(entry, "mix"));
+    Some((same, access(entry)))
 }
 
 /// Whether the page cache was bypassed, if it is stated.

@@ -1,6 +1,8 @@
 //! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
 //! `results` of `narrows bench`, the `points` of `narrows sweep`, and what `ladder` and `lab` list.
 
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -12,6 +14,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::ran::EngineRan;
 use narrows_load::stats::{BatchMeans, student_t};
+use narrows_paste::results::{Long, MOST_MEASUREMENTS, document};
 
 /// Why a file cannot be compared.
 #[derive(Debug, Error)]
@@ -35,6 +38,8 @@ pub struct Input {
     pub(super) inventory: Inventory,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
+    /// What was left out, in words.
+    pub(super) left_out: Option<String>,
 }
 
 /// One run.
@@ -74,30 +79,52 @@ impl Input {
     /// # Errors
     /// The text is not JSON, or holds no measurement.
     pub fn parse(name: &str, text: &str) -> Result<Self, InputError> {
-        let value: Value = match serde_json::from_str(text) {
-            Ok(value) => value,
-            Err(error) => return Self::foreign(name, text).ok_or(InputError::Json(error)),
-        };
+        // JSON of fio may be of any length, and is never held as a whole.
+        if text.len() > foreign::LONGEST && Long::of(name, text.as_bytes(), false).is_some() {
+            return Self::foreign(name, text).ok_or(InputError::NoRuns);
+        }
+        match Self::ours(name, text) {
+            Ok(Some(found)) => Ok(found),
+            Ok(None) => Self::foreign(name, text).ok_or(InputError::NoRuns),
+            Err(error) => Self::foreign(name, text).ok_or(InputError::Json(error)),
+        }
+    }
+
+    /// A result of narrows itself; `None` where the JSON holds no run.
+    fn ours(name: &str, text: &str) -> Result<Option<Self>, serde_json::Error> {
+        let (value, is_cut) = document(text)?;
         let mut found = Vec::new();
         collect(&value, &mut found);
         let is_of_several =
             found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
-        let mut runs: Vec<Entry> =
-            found.iter().filter_map(|(target, run)| entry(run, target.filter(|_| is_of_several))).collect();
-        let tests = value.as_object().map(results::runs).unwrap_or_default();
-        runs.extend(tests.iter().filter_map(|(of, run)| entry(run, of.as_deref())));
-        if runs.is_empty() {
-            return Self::foreign(name, text).ok_or(InputError::NoRuns);
-        }
-        Ok(Self { name: name.to_owned(), runs, inventory: Inventory::of(&value), is_foreign: false })
+        let mut tests = value.as_object().map(results::runs).into_iter().flatten();
+        let runs = found.iter().map(|(target, run)| entry(run, target.filter(|_| is_of_several)));
+        let runs = runs.chain(tests.by_ref().map(|(of, run)| entry(&run, of.as_deref())));
+        let runs: Vec<Entry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
+        let more = found.len().saturating_sub(MOST_MEASUREMENTS) + tests.count();
+        let left_out = if is_cut { Some("what stands behind that".to_owned()) } else { further(more) };
+        let found = Self {
+            name: name.to_owned(),
+            runs,
+            inventory: Inventory::of(&value),
+            is_foreign: false,
+            left_out,
+        };
+        Ok((!found.runs.is_empty()).then_some(found))
     }
 
     /// The result of another tool, if there is one in the text.
     fn foreign(name: &str, text: &str) -> Option<Self> {
-        let runs = foreign::entries(name, text);
-        let found = Self { name: name.to_owned(), runs, inventory: Inventory::default(), is_foreign: true };
+        let (runs, left_out) = foreign::entries(name, text);
+        let inventory = Inventory::default();
+        let found =
+            Self { name: name.to_owned(), runs, inventory, is_foreign: true, left_out: further(left_out) };
         (!found.runs.is_empty()).then_some(found)
     }
+}
+
+fn further(count: usize) -> Option<String> {
+    (count > 0).then(|| format!("{} further results", human::grouped(count as u64)))
 }
 
 /// Every run with the target that it is of. serde_json limits how deep a file is nested.
@@ -262,29 +289,97 @@ fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
 pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    let is_same = |a: &Entry, b: &Entry| if across { foreign::is_alike(a, b) } else { a.key == b.key };
-    let mut left: Vec<&Entry> = b.runs.iter().collect();
-    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
-    for run in &a.runs {
-        match left.iter().position(|other| is_same(run, other)) {
-            Some(index) => pairs.push((run, left.remove(index))),
-            None => alone.push(unmatched("A", run, &b.runs, across)),
+    // By what must be the same, and then by access, which fits any where it is not stated; no tool has more than two.
+    let kind = |run: &'a Entry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
+    let mut left: HashMap<_, BTreeMap<_, VecDeque<usize>>> = HashMap::new();
+    for (at, run) in b.runs.iter().enumerate() {
+        if let Some((same, access)) = kind(run) {
+            left.entry(same).or_default().entry(access).or_default().push_back(at);
         }
     }
-    alone.extend(left.into_iter().map(|run| unmatched("B", run, &a.runs, across)));
+    let mut take = |run: &'a Entry| {
+        let (same, access) = kind(run)?;
+        let queues = left.get_mut(&same)?;
+        let first = |asked: &Option<&'a str>| Some((*queues.get(asked)?.front()?, *asked));
+        let any = || queues.keys().take(3).filter_map(first).min();
+        let (at, of) =
+            if access.is_some() { first(&access).into_iter().chain(first(&None)).min() } else { any() }?;
+        let queue = queues.get_mut(&of)?;
+        queue.pop_front();
+        if queue.is_empty() {
+            queues.remove(&of);
+        }
+        Some(at)
+    };
+    let (of_a, of_b) = (Shapes::of(&a.runs, across), Shapes::of(&b.runs, across));
+    let mut is_left = vec![true; b.runs.len()];
+    let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    for run in &a.runs {
+        let found = take(run).and_then(|at| Some((is_left.get_mut(at)?, b.runs.get(at)?)));
+        match found {
+            Some((is_left, other)) => {
+                *is_left = false;
+                pairs.push((run, other));
+            }
+            None => alone.push(of_b.lacks("A", run)),
+        }
+    }
+    let left = b.runs.iter().zip(&is_left).filter(|(_, is_left)| **is_left);
+    alone.extend(left.map(|(run, _)| of_a.lacks("B", run)));
+    for (side, input) in [("A", a), ("B", b)] {
+        alone.extend(input.left_out.as_ref().map(|what| Unmatched {
+            only_in: side.to_owned(),
+            workload: what.clone(),
+            reason: format!("left out: the first {} runs are compared", input.runs.len()),
+        }));
+    }
     (pairs, alone)
 }
 
-fn unmatched(side: &str, run: &Entry, others: &[Entry], across: bool) -> Unmatched {
-    let keys = |entry: &Entry| if across { entry.shape.clone() } else { entry.key.clone() };
-    let differences = others.iter().map(|other| differing(&keys(run), &keys(other)));
-    let nearest = differences.min_by_key(Vec::len).unwrap_or_default();
-    let reason = if nearest.is_empty() {
-        "the other file has fewer runs of it".to_owned()
-    } else {
-        format!("the nearest run of the other file differs in {}", nearest.join(", "))
-    };
-    Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
+type Shape = [(String, String)];
+
+fn words(shape: &Shape) -> Vec<&str> {
+    shape.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect()
+}
+
+/// What runs of a file must have in common with others.
+struct Shapes<'a> {
+    all: HashSet<&'a Shape>,
+    /// The first of them, of which one is the nearest to a run that has no pair.
+    first: Vec<&'a Shape>,
+    across: bool,
+}
+
+impl<'a> Shapes<'a> {
+    fn of(runs: &'a [Entry], across: bool) -> Self {
+        const MOST: usize = 64;
+        let mut found = Self { all: HashSet::new(), first: Vec::new(), across };
+        for run in runs {
+            let shape = found.shape(run);
+            if found.all.insert(shape) && found.first.len() < MOST {
+                found.first.push(shape);
+            }
+        }
+        found
+    }
+
+    fn shape<'e>(&self, run: &'e Entry) -> &'e Shape {
+        if self.across { &run.shape } else { &run.key }
+    }
+
+    /// A run of `side` that has no pair here.
+    fn lacks(&self, side: &str, run: &Entry) -> Unmatched {
+        let shape = self.shape(run);
+        let differences = self.first.iter().map(|other| differing(shape, other));
+        let nearest =
+            differences.min_by_key(Vec::len).filter(|_| !self.all.contains(shape)).unwrap_or_default();
+        let reason = if nearest.is_empty() {
+            "the other file has fewer runs of it".to_owned()
+        } else {
+            format!("the nearest run of the other file differs in {}", nearest.join(", "))
+        };
+        Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
+    }
 }
 
 /// The fields that differ, with both values.

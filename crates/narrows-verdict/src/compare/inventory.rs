@@ -1,8 +1,13 @@
 //! What two results were measured on, as far as it differs.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::Change;
+
+/// More hops or facts than this no machine has: they are compared with each other.
+const MOST: usize = 4000;
 
 /// Facts of the machine and of the hops of its paths.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -26,8 +31,8 @@ impl Inventory {
             .filter(|(name, _)| *name != "reason")
             .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)));
         let paths = result.get("paths").and_then(Value::as_array).into_iter().flatten();
-        let hops = paths.filter_map(|path| path.get("hops")?.as_array()).flatten().map(hop);
-        Self { machine: machine.collect(), hops: hops.collect() }
+        let hops = paths.filter_map(|path| path.get("hops")?.as_array()).flatten().take(MOST).map(hop);
+        Self { machine: machine.take(MOST).collect(), hops: hops.collect() }
     }
 }
 
@@ -68,7 +73,8 @@ pub(super) fn changes(a: &Inventory, b: &Inventory) -> Vec<Change> {
     let mut found = Vec::new();
     diff("machine", &a.machine, &b.machine, &mut found);
     let mut left: Vec<&Hop> = b.hops.iter().collect();
-    let is_in_a = |hop: &Hop| a.hops.iter().any(|other| other.id == hop.id);
+    let ids: BTreeSet<&str> = a.hops.iter().map(|hop| hop.id.as_str()).collect();
+    let is_in_a = |hop: &Hop| ids.contains(hop.id.as_str());
     for hop in &a.hops {
         let same = left.iter().position(|other| other.id == hop.id);
         let alike = || left.iter().position(|other| other.kind == hop.kind && !is_in_a(other));

@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 /// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
 /// (`groups`), in the form of those of `narrows check`: one for each direction of a test, one for each point. With each what
 /// it is of, where that is not the whole report.
-pub(super) fn runs(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+pub(super) fn runs(object: &Map<String, Value>) -> impl Iterator<Item = (Option<String>, Value)> {
     let parts = of_ladders(object).into_iter().chain(of_cells(object)).chain(of_groups(object));
-    whole(object).into_iter().map(|run| (None, run)).chain(parts).collect()
+    whole(object).map(|run| (None, run)).chain(parts)
 }
 
 fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
@@ -78,13 +78,13 @@ fn part(load: &Value, rate: &Value, direction: Option<&str>) -> Option<Value> {
     }))
 }
 
-fn whole(object: &Map<String, Value>) -> Vec<Value> {
-    let list = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
+fn whole(object: &Map<String, Value>) -> impl Iterator<Item = Value> {
+    let list = move |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
     let size = object.get("target").and_then(|target| target.get("size_bytes"));
-    let sides = list("results").flat_map(|test| {
+    let sides = list("results").flat_map(move |test| {
         ["read", "write"].into_iter().filter_map(move |direction| side(test, direction, size))
     });
-    sides.chain(list("points").filter_map(|point| run(point, point, None, size))).collect()
+    sides.chain(list("points").filter_map(move |point| run(point, point, None, size)))
 }
 
 fn side(test: &Value, direction: &str, size: Option<&Value>) -> Option<Value> {

@@ -4,13 +4,34 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
+use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
-use narrows_model::path::HopSpec;
+use narrows_model::path::{HopSpec, build};
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::Context;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    left_out(context).into_iter().chain(not_read(context)).collect()
+}
+
+/// Paths beyond those that are shown.
+fn left_out(context: &Context<'_>) -> Option<Finding> {
+    let shown = context.judged.len();
+    let more = build::left_out(context.machine, shown);
+    (more > 0).then(|| {
+        let (shown, more) = (human::grouped(shown as u64), human::grouped(more as u64));
+        let text = format!(
+            "The first {shown} paths of this machine are judged; {more} further paths were left out."
+        );
+        Finding::on(Code::PartialInput, Severity::Info, "this machine", text)
+            .with_confidence(Confidence::High)
+            .with_evidence([Evidence::new("paths left out", more, "a bound of narrows")])
+            .with_advice([Advice::new("Name the device or mount that matters, to see its path.")])
+    })
+}
+
+fn not_read(context: &Context<'_>) -> Vec<Finding> {
     let mut denied = Denied::default();
     note(&context.machine.slots, "slot table", &mut denied);
     for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {

@@ -8,9 +8,9 @@ use super::spent::Spent;
 use super::{
     MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive,
 };
-use crate::capture::merge::Merger;
+use crate::capture::merge::{MOST_OF_A_KIND, Merger};
 use crate::capture::sysfs::{self, Missing};
-use crate::capture::{Text, dmidecode, lspci, parts};
+use crate::capture::{Part, Text, dmidecode, lspci, parts};
 use narrows_machine::pci::PciAddress;
 use narrows_machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
 use narrows_machine::tree::{Node, Tree, normalise};
@@ -67,6 +67,8 @@ pub(super) struct Collector<'v> {
     known_left: usize,
     /// Whether texts were left out for that, and a note says so.
     is_full: bool,
+    /// Whether devices were left out, and a note says so.
+    is_cut: bool,
     spent: Spent,
 }
 
@@ -83,6 +85,7 @@ impl<'v> Collector<'v> {
             entries_left: MOST_TEXTS,
             known_left: MOST_KNOWN_TEXTS,
             is_full: false,
+            is_cut: false,
             spent: Spent::nothing(),
         }
     }
@@ -279,7 +282,7 @@ impl Collector<'_> {
         }
         let Some(text) = Text::of_file(name, &bytes) else { return self.unrecognised(name) };
         drop(bytes);
-        let found = parts(&text);
+        let found = Self::parts(&text);
         let is_known = self.viewer.see(&text, !found.is_empty());
         self.known_left -= usize::from(is_known);
         if !is_known && !text.body().trim().is_empty() {
@@ -288,6 +291,21 @@ impl Collector<'_> {
         for part in found {
             self.gathered.merger.add(name, part);
         }
+        if self.gathered.merger.is_cut && !self.is_cut {
+            self.is_cut = true;
+            self.note(format!(
+                "`{name}` tells of more than {MOST_OF_A_KIND} devices, mounts or messages of a kind: further ones were left out"
+            ));
+        }
+    }
+
+    /// What the readers find in as much of a text as tells of a machine: what they make of a line is larger than the line.
+    fn parts(text: &Text) -> Vec<Part> {
+        let mut seen = Merger::default();
+        parts(&text.until(MOST_OF_A_KIND, |piece| {
+            parts(piece).into_iter().for_each(|part| seen.add("", part));
+            seen.is_cut
+        }))
     }
 
     /// Too much was read before: says so once, with what to do.

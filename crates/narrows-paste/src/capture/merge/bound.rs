@@ -6,20 +6,32 @@ use narrows_machine::Machine;
 
 /// More functions, disks, interfaces or mounts than any machine has: paths are compared with each other, which a text
 /// without end must not turn into work without end.
-pub(super) const MOST_OF_A_KIND: usize = 8192;
+pub(in crate::capture) const MOST_OF_A_KIND: usize = 8192;
 
-/// Leaves out what is beyond any machine.
-pub(super) fn bound(machine: &mut Machine) {
-    cut(&mut machine.pci);
-    cut(&mut machine.block);
-    cut(&mut machine.nics);
-    cut(&mut machine.links);
-    machine.mounts.truncate(MOST_OF_A_KIND);
+/// Leaves out what is beyond any machine; whether there was anything.
+pub(super) fn bound(machine: &mut Machine) -> bool {
+    let Machine {
+        pci, block, nics, links, mounts, usb, affinities, log, zfs, health, adapters, loads, ..
+    } = machine;
+    let maps = [
+        cut(pci),
+        cut(block),
+        cut(nics),
+        cut(links),
+        cut(usb),
+        cut(affinities),
+        cut(health),
+        cut(adapters),
+        cut(loads),
+    ];
+    let is_longer = mounts.len().max(log.len()).max(zfs.len()) > MOST_OF_A_KIND;
+    mounts.truncate(MOST_OF_A_KIND);
+    log.truncate(MOST_OF_A_KIND);
+    zfs.truncate(MOST_OF_A_KIND);
+    is_longer || maps.contains(&true)
 }
 
-fn cut<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>) {
+fn cut<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>) -> bool {
     let first_beyond = map.keys().nth(MOST_OF_A_KIND).cloned();
-    if let Some(key) = first_beyond {
-        map.split_off(&key);
-    }
+    first_beyond.is_some_and(|key| !map.split_off(&key).is_empty())
 }

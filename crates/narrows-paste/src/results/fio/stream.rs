@@ -10,13 +10,10 @@ use super::json::{device, failures, measured};
 use super::options::{self, Options};
 use crate::results::chunks::Chunks;
 use crate::results::json::{text, what_is_whole};
-use crate::results::{DeviceUse, Imported, Measured, Tool};
+use crate::results::{DeviceUse, Imported, MOST_MEASUREMENTS, Measured, Tool};
 
 /// No job is longer without its bins, in bytes.
 const LONGEST_JOB: usize = 16 << 20;
-
-/// No text has more jobs, in all of its documents: a machine runs some hundred at once, a sweep some thousand.
-const MOST_JOBS: usize = 100_000;
 
 /// Values are nested no deeper.
 const DEEPEST: usize = 64;
@@ -39,7 +36,7 @@ pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Impo
         between: Vec::new(),
         goes_on: false,
         room: MOST_BETWEEN,
-        jobs_left: MOST_JOBS,
+        jobs_left: MOST_MEASUREMENTS,
     };
     let mut found = Vec::new();
     if reader.chunks.ahead().starts_with(b"\xef\xbb\xbf") {
@@ -86,6 +83,7 @@ struct Document {
     /// How many of them were read before the options of all.
     before_global: usize,
     devices: Vec<DeviceUse>,
+    left_out: usize,
 }
 
 impl Reader<'_, '_> {
@@ -159,6 +157,7 @@ impl Reader<'_, '_> {
         let late = document.measurements.get_mut(..document.before_global).unwrap_or_default();
         late.iter_mut().for_each(|one| options::fill(&mut one.work, &document.global, true));
         imported.measurements = document.measurements;
+        imported.left_out = document.left_out;
         // The counters are of the whole run: they can be set against a job only when it is the only one.
         if let [only] = imported.measurements.as_mut_slice() {
             only.devices = document.devices;
@@ -218,10 +217,8 @@ impl Reader<'_, '_> {
                 }
                 b',' => self.chunks.take(1),
                 _ if self.jobs_left == 0 => {
-                    self.chunks.stop(format!(
-                        "it has more than {MOST_JOBS} jobs, and no more are read: split it, or name fewer results"
-                    ));
-                    return Err(Stop::Cut);
+                    self.collect()?;
+                    document.left_out += 1;
                 }
                 _ => {
                     self.jobs_left -= 1;

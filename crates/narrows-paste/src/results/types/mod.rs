@@ -46,6 +46,8 @@ pub struct Imported {
     pub is_cold: bool,
     /// Lines that look like the tool's and could not be read, from 1.
     pub unread: Vec<usize>,
+    /// How many results behind this one were left out.
+    pub left_out: usize,
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
@@ -89,6 +91,7 @@ impl Imported {
             started_s: None,
             is_cold: false,
             unread: Vec::new(),
+            left_out: 0,
         }
     }
 
