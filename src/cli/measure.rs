@@ -2,7 +2,7 @@
 
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
-use super::signals::stop_on_signals;
+use super::signals::end_on_signals;
 use super::{Failure, output};
 use narrows_load::error::LoadError;
 use narrows_machine::Machine;
@@ -37,7 +37,7 @@ pub(super) fn run(
         Measure::Quick => Plan::quick(args.duration),
         Measure::Full => Plan::full(args.duration),
     };
-    let (bar, stop) = (Bar::on_stderr(), stop_on_signals()?);
+    let (bar, stop) = (Bar::on_stderr(), end_on_signals()?);
     let place = place(&subject.path, args)?;
     let writes = match place.scratch() {
         Some(dir) => {

@@ -109,6 +109,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Bench(args) => bench::run(&preferring(*args)),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
+        Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Export(args) => metrics::run(&args),

@@ -13,7 +13,37 @@ use super::Failure;
 use narrows_machine::root::Root;
 
 /// How long after the first signal others are taken for the same: timeout(1) sends each twice, to the program and to its group.
-const SAME: Duration = Duration::from_millis(500);
+pub(super) const SAME: Duration = Duration::from_millis(500);
+
+/// How long a command that was told to end may take for it: to make zeros of what it wrote, and to say so.
+pub(super) const GRACE: Duration = Duration::from_millis(1700);
+
+/// Why a command was ended that did not end by itself.
+pub(super) fn too_late() -> Failure {
+    Failure::new("interrupted: it was ended before all of its I/O had ended").hint(
+        "what it wrote to a device is on record: `narrows guard --clean DEVICE --i-own SERIAL` clears it, `narrows lab --undo` \
+         what a lab left",
+    )
+}
+
+/// As [`stop_on_signals`], for a command whose I/O may hang: [`GRACE`] after the first signal it is ended as it is.
+///
+/// # Errors
+/// Signals cannot be watched for.
+pub(super) fn end_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    let stop = stop_on_signals()?;
+    let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
+    let mut signals = Signals::new(ending()).map_err(failed)?;
+    let wait = move || {
+        if signals.forever().next().is_some() {
+            thread::sleep(GRACE);
+            super::output::failure(&too_late());
+            signal_hook::low_level::exit(super::FAILED.into());
+        }
+    };
+    thread::Builder::new().name("grace".to_owned()).spawn(wait).map_err(failed)?;
+    Ok(stop)
+}
 
 /// A flag that the first signal raises; one that comes more than [`SAME`] later ends the program at once. A scratch file needs
 /// no cleaning up then, since it has no name; a lab has its journal, and `narrows lab --undo`. A hang-up that was ignored when
@@ -25,9 +55,7 @@ pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
 /// As [`stop_on_signals`], with the flag that has the next signal end the program at once.
 pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     let (stop, is_late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    let status = Root::live().text("/proc/self/status").get().unwrap_or_default();
-    let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
-    let signals: Vec<i32> = [SIGINT, SIGTERM].into_iter().chain(hang_up).collect();
+    let signals = ending();
     let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
     for signal in &signals {
         signal_hook::flag::register_conditional_shutdown(*signal, 130, is_late.clone()).map_err(failed)?;
@@ -43,6 +71,13 @@ pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBo
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
     Ok((stop, is_late))
+}
+
+/// The signals that end a command, and that are not ignored here.
+pub(super) fn ending() -> Vec<i32> {
+    let status = Root::live().text("/proc/self/status").get().unwrap_or_default();
+    let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
+    [SIGINT, SIGTERM].into_iter().chain(hang_up).collect()
 }
 
 /// Whether a process with this `/proc/self/status` ignores a signal: `SigIgn` has a bit for each, that of signal 1 last

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
 use super::check::check_node;
-use super::signals::stop_on_signals;
+use super::signals::end_on_signals;
 use super::values::Choices;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_load::target::Target as LoadTarget;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let drives = paths.iter().flat_map(scene::drives).collect();
     let on = (Processors::of_all(&machine, &paths, args.cpu_node), drives);
     progress.phase("watching the idle machine", plan.idle);
-    let session = Session::begin(Command::Check, (&root, Kernel), on, stop_on_signals()?, plan.idle);
+    let session = Session::begin(Command::Check, (&root, Kernel), on, end_on_signals()?, plan.idle);
     let (workload, options, timing) = (plan.workload(), session.options(1, &plan.timing), plan.timing);
     let asked = Asked { workload, options, timing, budget: None, is_short: false };
     let ahead = |members: &[usize]| progress.phase(&phase(&paths, members), timing.longest());

@@ -1,9 +1,14 @@
 //! Marks in what is written to a device of the user's: after a run that was killed they tell our sectors from those of
 //! others.
 //!
-//! Each sector of 512 bytes that is not all zeros bears one, made once when the memory of a run is filled: which device it
-//! was written to, where the region ends that the run may write, and a checksum of the rest. The first sector of each block also has the [stamp](super::stamp), which
-//! says where it belongs; so a copy of a block at another place, or on another device, is not ours.
+//! Each sector of 512 bytes that is not all zeros bears one, made once when the memory of a run is filled: where the region
+//! ends that the run may write, and a keyed hash of that and of the rest of the sector. The key is made of the device and of
+//! a secret of the run that only its journal holds, so nobody else can make a mark. The first sector of each block also has
+//! the [stamp](super::stamp), which says where it belongs; so a copy of a block at another place, or on another device, is not ours.
+
+use hmac::{Hmac, KeyInit, Mac};
+use serde::{Deserialize, Serialize};
+use sha2::Sha256;
 
 use super::stamp::{HEAD, MAGIC};
 use narrows_base::units::Bytes;
@@ -12,20 +17,62 @@ use narrows_base::units::Bytes;
 pub(super) const SECTOR: usize = 512;
 /// "narrows;" in ASCII.
 const SIGN: u64 = u64::from_le_bytes(*b"narrows;");
-/// Where the body behind the mark begins: the mark is four words behind the head.
+/// Where the hash of the mark stands, behind its sign and the end of the region.
+const HASH: usize = HEAD + 16;
+/// Where the body behind the mark begins.
 const BODY: usize = HEAD + 32;
 /// A block has at most so many sectors behind its first.
 const FOLLOWERS: u32 = 7;
 
-/// What tells a device from all others: made of its identity and its size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DeviceKey(u64);
+/// HMAC-SHA-256 (RFC 2104) of these parts, one after another.
+pub fn keyed_hash(key: &[u8; 32], parts: &[&[u8]]) -> [u8; 32] {
+    // The hash takes a key of any length.
+    let Ok(mut hash) = Hmac::<Sha256>::new_from_slice(key) else { return [0; 32] };
+    parts.iter().for_each(|part| hash.update(part));
+    hash.finalize().into_bytes().into()
+}
+
+/// 32 random bytes of one run, which nobody knows who cannot read its journal.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunSecret([u8; 32]);
+
+impl RunSecret {
+    /// These bytes.
+    pub const fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// A new one.
+    ///
+    /// # Errors
+    /// The kernel has no random numbers.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(bytes))
+    }
+}
+
+impl std::fmt::Debug for RunSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("RunSecret")
+    }
+}
+
+/// Tells what a run wrote to a device from all else: made of the run's secret and of the device's identity and size.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct DeviceKey([u8; 32]);
+
+impl std::fmt::Debug for DeviceKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("DeviceKey")
+    }
+}
 
 impl DeviceKey {
-    /// The key of the device with this serial number (or what else names it) and size.
-    pub fn of(identity: &str, size: Bytes) -> Self {
-        let bytes = identity.bytes().map(u64::from);
-        Self(bytes.chain([size.get(), identity.len() as u64]).fold(SIGN, absorb))
+    /// The key of a run on the device with this serial number (or what else names it) and size.
+    pub fn of(secret: &RunSecret, identity: &str, size: Bytes) -> Self {
+        Self(keyed_hash(&secret.0, &[&size.get().to_le_bytes(), identity.as_bytes()]))
     }
 
     /// Marks of a run that may write up to `end`.
@@ -33,7 +80,7 @@ impl DeviceKey {
         Marker { key: self, end }
     }
 
-    /// Where the region of the run ends that wrote a sector, if its mark is that of this device.
+    /// Where the region of the run ends that wrote a sector, if its mark is that of this run on this device.
     pub(super) fn end_in(self, sector: &[u8]) -> Option<Bytes> {
         let is_head = sector.chunks_exact(8).map(word).next() == Some(MAGIC);
         self.read(sector, is_head)
@@ -41,12 +88,17 @@ impl DeviceKey {
 
     /// The mark of a sector: where the region of its run ends.
     fn read(self, sector: &[u8], is_head: bool) -> Option<Bytes> {
-        let mut mark = sector.get(HEAD..BODY)?.chunks_exact(8).map(word);
-        let mut next = || mark.next().unwrap_or(0);
-        let (sign, key, end) = (next(), next(), next());
-        let marker = self.marker(Bytes::new(end));
-        (sign == SIGN && key == self.0 && next() == marker.checksum(sector, is_head)).then_some(marker.end)
+        if !is_signed(sector) {
+            return None;
+        }
+        let marker = self.marker(Bytes::new(word(sector.get(HEAD + 8..HASH)?)));
+        (sector.get(HASH..BODY)? == marker.hash(sector, is_head)).then_some(marker.end)
     }
+}
+
+/// Whether a sector bears the sign of narrows, whichever run wrote it, or somebody who imitates one.
+pub(super) fn is_signed(sector: &[u8]) -> bool {
+    sector.get(HEAD..HEAD + 8) == Some(&SIGN.to_le_bytes())
 }
 
 /// Marks what a run writes to one device.
@@ -64,18 +116,21 @@ impl Marker {
             if !is_head && sector.iter().all(|byte| *byte == 0) {
                 continue;
             }
-            let words = [SIGN, self.key.0, self.end.get(), self.checksum(sector, is_head)];
-            let places = sector.get_mut(HEAD..BODY).unwrap_or_default().chunks_exact_mut(8);
-            places.zip(words).for_each(|(place, word)| place.copy_from_slice(&word.to_le_bytes()));
+            let words = [SIGN, self.end.get()].map(u64::to_le_bytes).concat();
+            let mark = [&words[..], &self.hash(sector, is_head)].concat();
+            if let Some(place) = sector.get_mut(HEAD..BODY) {
+                place.copy_from_slice(&mark);
+            }
         }
     }
 
-    /// What the mark covers: everything but itself, and but the stamp, which changes with each write.
-    fn checksum(self, sector: &[u8], is_head: bool) -> u64 {
+    /// What the mark covers: everything but itself, and but the stamp, which changes with each write. 128 bits of the hash.
+    fn hash(self, sector: &[u8], is_head: bool) -> [u8; 16] {
         let before = if is_head { &[] } else { sector.get(..HEAD).unwrap_or_default() };
         let behind = sector.get(BODY..).unwrap_or_default();
-        let words = before.chunks_exact(8).chain(behind.chunks_exact(8)).map(word);
-        words.fold(absorb(self.key.0 ^ u64::from(is_head), self.end.get()), absorb)
+        let end = self.end.get().to_le_bytes();
+        let hash = keyed_hash(&self.key.0, &[&[u8::from(is_head)], &end, before, behind]);
+        *hash.first_chunk().unwrap_or(&[0; 16])
     }
 }
 
@@ -142,12 +197,6 @@ fn word(bytes: &[u8]) -> u64 {
     bytes.try_into().map_or(0, u64::from_le_bytes)
 }
 
-/// One step of the checksum. For each word it is one-to-one in the state and, for each state, one-to-one in the word, so
-/// a change inside a single word always changes the result. The factor is that of SplitMix64.
-fn absorb(state: u64, word: u64) -> u64 {
-    (state ^ word).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(29)
-}
-
 static ZEROS: [u8; 4096] = [0; 4096];
 
 /// Whether all of it is zeros. Comparing with zeros is what makes this fast.
@@ -163,8 +212,19 @@ mod tests {
     use crate::stamp::Stamp;
     use proptest::prelude::*;
 
+    const SECRET: RunSecret = RunSecret::new([7; 32]);
+
     fn key() -> DeviceKey {
-        DeviceKey::of("S3RIAL", Bytes::from_mib(64))
+        DeviceKey::of(&SECRET, "S3RIAL", Bytes::from_mib(64))
+    }
+
+    #[test]
+    fn the_hash_is_that_of_its_publication() {
+        // RFC 4231, test case 1; its key is filled with zeros to the length of a block, as ours is.
+        let mut key = [0; 32];
+        key[..20].fill(0x0b);
+        let hash = keyed_hash(&key, &[b"Hi ", b"There"]);
+        assert_eq!(hash[..8], [0xb0, 0x34, 0x4c, 0x61, 0xd8, 0xdb, 0x38, 0x53]);
     }
 
     const END: Bytes = Bytes::from_mib(7);
@@ -226,12 +286,13 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_elsewhere_or_on_another_device_is_not_ours() {
+    fn a_copy_elsewhere_or_what_another_run_or_device_has_is_not_ours() {
         let copy = block(4096, 4096, 0);
         assert_eq!(judged(Some(key()), 8192, &copy), [Sector::Foreign; 8]);
-        for other in
-            [DeviceKey::of("S3RIAL", Bytes::from_mib(65)), DeviceKey::of("S3RIA", Bytes::from_mib(64))]
+        for (secret, identity, mib) in
+            [(SECRET, "S3RIAL", 65), (SECRET, "S3RIA", 64), (RunSecret([8; 32]), "S3RIAL", 64)]
         {
+            let other = DeviceKey::of(&secret, identity, Bytes::from_mib(mib));
             assert_eq!(judged(Some(other), 4096, &copy), [Sector::Foreign; 8]);
         }
         assert_eq!(judged(None, 4096, &copy), [Sector::Foreign; 8]);

@@ -9,7 +9,7 @@ use nix::libc::ENOSPC;
 
 use super::error::LoadError;
 use super::fill::{Fill, Filling};
-use super::guard::{self, Budget, Cleared, EDGE, Ground, Medium, Watch, WritableDevice, clear_marked};
+use super::guard::{Budget, Census, Cleared, EDGE, Ground, Medium, Watch, WritableDevice, clear_marked};
 use super::target::{Region, Target};
 use narrows_base::units::Bytes;
 
@@ -38,6 +38,7 @@ pub fn prepare(
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Target, LoadError> {
     let part = part(&device, size).ok_or_else(|| too_small(&device))?;
+    let device = device.recorded()?;
     let census = device.census().map(|census| &**census);
     let marker = device.marker();
     let filling = Filling { time: None, seed, compressible_percent, marker, budget: None, census };
@@ -50,7 +51,7 @@ pub fn prepare(
                 // Where somebody else wrote, nothing more is changed.
                 device.check_alone()?;
                 // The failure is what is told; what stays is marked, and the guard finds it.
-                let _ = clear_marked(&device.ground(), part, None, &mut |_| ControlFlow::Continue(()));
+                let _ = clear_alone(&device.ground(), part, None, &mut |_| ControlFlow::Continue(()));
             }
             Err(error)
         }
@@ -64,8 +65,27 @@ pub fn prepare(
 /// The device is too small, somebody else has written to it, or it cannot be read.
 pub fn blank(device: WritableDevice, size: Bytes) -> Result<Target, LoadError> {
     let part = part(&device, size).ok_or_else(|| too_small(&device))?;
+    let device = device.recorded()?;
     device.check_alone()?;
     Target::owned(device, part.length)
+}
+
+/// Clears what bears the marks of the run, where nobody uses the device. Its record is kept until all of that is gone.
+fn clear_alone(
+    ground: &Ground<'_>,
+    region: Region,
+    budget: Option<&Budget>,
+    watch: Watch<'_>,
+) -> Result<Cleared, LoadError> {
+    ground.census.map_or(Ok(()), Census::check_unused).map_err(LoadError::Others)?;
+    let cleared = clear_marked(ground, region, budget, watch)?;
+    if cleared.left.get() == 0
+        && !cleared.is_broken_off
+        && let Some(keeper) = ground.census.and_then(Census::keeper)
+    {
+        keeper.forget();
+    }
+    Ok(cleared)
 }
 
 fn too_small(device: &WritableDevice) -> LoadError {
@@ -101,22 +121,15 @@ pub fn clear(
         unit: target.logical_block_size().get(),
         census: target.census(),
     };
-    check_alone(target)?;
-    let cleared = clear_marked(&ground, target.changeable(), budget, watch)?;
-    check_alone(target)?;
-    Ok(Some(cleared))
-}
-
-/// Makes sure that nobody else has written to a target that is a device with a permit. Nothing of ours may be in flight.
-///
-/// # Errors
-/// Somebody has.
-fn check_alone(target: &Target) -> Result<(), LoadError> {
-    match guard::check_alone(target.path(), target.file(), target.census()) {
-        // Whatever else is wrong with it shows when it is used.
-        Err(LoadError::Others(others)) => Err(LoadError::Others(others)),
-        _ => Ok(()),
-    }
+    let check = || {
+        // Whatever is wrong with it shows when it is used.
+        let _ = target.file().sync_data();
+        ground.census.map_or(Ok(()), Census::check_device).map_err(LoadError::Others)
+    };
+    check()?;
+    let cleared = clear_alone(&ground, target.changeable(), budget, watch)?;
+    check()?;
+    Ok(Some(Cleared { others: ground.census.and_then(|census| census.check().err()), ..cleared }))
 }
 
 fn fill(

@@ -5,21 +5,28 @@
 //! read who uses it, then it is looked whether it answers, then it is examined and decided. Only a permit opens it for
 //! writing, and then it is looked once more who uses it.
 
+mod behind;
+mod record;
 pub(crate) mod usage;
 
+use std::io;
 use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::scene;
+use crate::trust::DIRECTORY;
+use behind::Backing;
 use narrows_base::units::Bytes;
 use narrows_load::guard::{
-    self, Cleaned, Device, EDGE, Examined, Medium, Permit, Reason, Refusal, Region, Searched, Step, Usage,
-    WritableDevice, WriteError,
+    self, Cleaned, Cleared, Device, DeviceKey, EDGE, Examined, Keeper, Medium, Permit, Reason, Refusal,
+    Region, RunSecret, Searched, Step, Usage, Use, WritableDevice, WriteError,
 };
 use narrows_load::{LoadError, owned};
 use narrows_machine::root::Root;
 use narrows_machine::usage::number;
+use record::RunRecord;
 pub use usage::watch as watch_usage;
 
 /// How long a process may have a device open that only looks at it.
@@ -122,13 +129,13 @@ impl Guard<'_> {
         size: Bytes,
         watch: &mut dyn FnMut(Bytes, Step) -> ControlFlow<()>,
     ) -> Result<WritableDevice, NotWritable> {
+        // Whoever writes to the file behind it from now on is seen.
+        let keeper = Arc::new(DeviceKeeper::begin(self.root, self.name, own, open(self.name)?.size())?);
         let Decision { size: whole, permit, .. } = self.decide(Some(own))?;
         let permit = permit?;
         // A device that is too small is refused as such.
         let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
-        let opened = guard::open_for_writing(permit, region, &mut |step| watch(whole, step))?;
-        self.still_unused()?;
-        Ok(opened)
+        Ok(guard::open_for_writing(permit, region, keeper, &mut |step| watch(whole, step))?)
     }
 
     /// Whether the device may be written; the same as [`open_for_writing`](Self::open_for_writing), which is not done.
@@ -151,7 +158,10 @@ impl Guard<'_> {
     ) -> Result<(Searched, Vec<Reason>), LoadError> {
         let device = open(self.name)?;
         let size = device.size();
-        guard::search_device(&device, self.name, identity, &mut |step| watch(size, step))
+        let earlier =
+            identity.and_then(|identity| Some((identity, RunRecord::open(identity, size).ok()??.1)));
+        let key = earlier.map(|(identity, secret)| DeviceKey::of(&secret, identity, size));
+        guard::search_device(&device, self.name, key, &mut |step| watch(size, step))
     }
 
     /// Clears what a killed run of ours left on the device: the size of the device, and what came of it.
@@ -174,19 +184,20 @@ impl Guard<'_> {
             return Err(Refusal { device: self.name.to_owned(), reasons }.into());
         }
         let permit = guard::decide_to_clean(device, &usage, own)?;
-        Ok((size, guard::clean(permit, &mut |step| watch(size, step))?))
-    }
-
-    /// Looks once more who uses the device, now that nobody can claim it: the search may have taken two minutes, in which others
-    /// who claim nothing may have opened it.
-    fn still_unused(&self) -> Result<(), Refusal> {
-        let usage = self.settled();
-        let unseen = usage.unseen.into_iter().map(|what| Reason::Unseen { what });
-        let reasons: Vec<Reason> = usage.uses.into_iter().map(Reason::InUse).chain(unseen).collect();
-        if reasons.is_empty() {
-            return Ok(());
-        }
-        Err(Refusal { device: self.name.to_owned(), reasons })
+        let own = own.unwrap_or_default();
+        let failed = |error| LoadError::io("read the record of a run in", DIRECTORY.as_ref(), error);
+        let Some((record, secret)) = RunRecord::open(own, size).map_err(failed)? else {
+            let (searched, mut left) = self.search(Some(own), watch)?;
+            if !left.is_empty() {
+                left.push(Reason::Unrecorded { device: self.name.to_owned() });
+            }
+            return Ok((size, Cleaned { cleared: Cleared::default(), left, searched }));
+        };
+        let keeper = DeviceKeeper {
+            record: Mutex::new(Some(record)),
+            ..DeviceKeeper::begin(self.root, self.name, own, size)?
+        };
+        Ok((size, guard::clean(permit, &secret, &keeper, &mut |step| watch(size, step))?))
     }
 
     /// What speaks against reading the family at all: a mapping that is suspended, or a device that does not answer. Whoever
@@ -206,22 +217,9 @@ impl Guard<'_> {
 
     /// Who uses the device, and, where nobody is found, who reads or writes it within a second.
     fn settled_usage(&self) -> Usage {
-        let mut usage = self.settled();
+        let mut usage = settled(self.root, self.name, &|_| false);
         usage::watch(self.root, &mut usage);
         usage
-    }
-
-    /// Who uses the device for longer than a look at it takes: udev, and tools that search for a free device, open each that
-    /// is new and close it at once.
-    fn settled(&self) -> Usage {
-        let begin = Instant::now();
-        loop {
-            let usage = usage::of(self.root, self.name);
-            if !usage.may_pass() || begin.elapsed() > GLANCE {
-                return usage;
-            }
-            thread::sleep(GLANCE / 20);
-        }
     }
 
     /// Examines one member of the family; `device` is the one that was asked about and is open already.
@@ -237,6 +235,90 @@ impl Guard<'_> {
             Ok(opened) => failed(format!("`{}` is another device", opened.path().display())),
             Err(error) => failed(error.to_string()),
         }
+    }
+}
+
+/// Who uses the device for longer than a look at it takes: udev, and tools that search for a free device, open each that is new and
+/// close it at once. Without the uses that are known.
+fn settled(root: &Root, name: &str, is_known: &dyn Fn(&Use) -> bool) -> Usage {
+    let begin = Instant::now();
+    loop {
+        let mut usage = usage::of(root, name);
+        usage.uses.retain(|used| !is_known(used));
+        if !usage.may_pass() || begin.elapsed() > GLANCE {
+            return usage;
+        }
+        thread::sleep(GLANCE / 20);
+    }
+}
+
+/// Makes sure that nobody uses a device, but for uses that are known: before it is written, and right before anything on it is
+/// cleared, whoever clears it.
+///
+/// # Errors
+/// Somebody does, or cannot be seen here.
+pub(crate) fn check_unused(root: &Root, name: &str, is_known: &dyn Fn(&Use) -> bool) -> Result<(), Refusal> {
+    let usage = settled(root, name, is_known);
+    let unseen = usage.unseen.into_iter().map(|what| Reason::Unseen { what });
+    let reasons: Vec<Reason> = usage.uses.into_iter().map(Reason::InUse).chain(unseen).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(Refusal { device: name.to_owned(), reasons }) }
+}
+
+/// What the guard of `narrows-load` asks of this machine while a device is written.
+#[derive(Debug)]
+struct DeviceKeeper {
+    name: String,
+    identity: String,
+    size: Bytes,
+    behind: Option<Backing>,
+    /// Who wrote behind it, once that was seen.
+    writer: Mutex<Option<String>>,
+    record: Mutex<Option<RunRecord>>,
+}
+
+impl DeviceKeeper {
+    fn begin(root: &Root, name: &str, identity: &str, size: Bytes) -> Result<Self, Refusal> {
+        let unseen = |what| Refusal { device: name.to_owned(), reasons: vec![Reason::Unseen { what }] };
+        let behind = Backing::begin(root, name).map_err(unseen)?;
+        let (name, identity) = (name.to_owned(), identity.to_owned());
+        Ok(Self { name, identity, size, behind, writer: Mutex::default(), record: Mutex::default() })
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Option<RunRecord>> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Keeper for DeviceKeeper {
+    fn earlier(&self) -> Option<RunSecret> {
+        RunRecord::open(&self.identity, self.size).ok()?.map(|(_, secret)| secret)
+    }
+
+    fn record(&self, secret: &RunSecret) -> io::Result<()> {
+        *self.kept() = Some(RunRecord::create(&self.identity, self.size, secret)?);
+        Ok(())
+    }
+
+    fn forget(&self) {
+        if let Some(record) = self.kept().take() {
+            record.forget();
+        }
+    }
+
+    fn check_behind(&self) -> Result<(), String> {
+        self.behind.as_ref().map_or(Ok(()), |behind| behind.check(&Root::live()))
+    }
+
+    fn check_writers(&self) -> Result<(), String> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Some(behind)) = (&*writer, &self.behind) {
+            *writer = behind.check_writers(&Root::live()).err();
+        }
+        writer.clone().map_or(Ok(()), Err)
+    }
+
+    fn check_unused(&self) -> Result<(), Refusal> {
+        check_unused(&Root::live(), &self.name, &|_| false)
     }
 }
 

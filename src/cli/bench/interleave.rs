@@ -9,7 +9,7 @@ use super::asked::{self, Terms};
 use super::runner::{self, Runner};
 use super::site::Site;
 use super::{Bench, failed};
-use crate::cli::signals::stop_on_signals;
+use crate::cli::signals::end_on_signals;
 use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::guard::Budget;
@@ -44,7 +44,7 @@ pub(super) fn run(args: &BenchArgs, other: &str) -> Result<u8, Failure> {
     let plan = |at: usize| plan(args, (&preset, &terms[at], &sites[at]), &works);
     let writes = [plan(0)?, plan(1)?];
     announce((&terms, &sites), &writes, tests.len(), &pace);
-    let stop = stop_on_signals()?;
+    let stop = end_on_signals()?;
     let runner = |at: usize, writes| {
         let stop = Arc::clone(&stop);
         runner::stopped_by(Command::Bench, &sites[at].scene, common.cpu_node, writes, stop)

@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use crate::cli::bar::Bar;
 use crate::cli::guard::watching::Watching;
-use crate::cli::signals::stop_on_signals;
+use crate::cli::signals::end_on_signals;
 use crate::cli::{Failure, output};
 use narrows_load::target::Target as Opened;
 use narrows_session::measure::Command;
@@ -26,7 +26,7 @@ pub(in crate::cli) fn begin(
     cpu_node: Option<u32>,
     writes: Option<Writes>,
 ) -> Result<Runner<'_>, Failure> {
-    Ok(stopped_by(command, scene, cpu_node, writes, stop_on_signals()?))
+    Ok(stopped_by(command, scene, cpu_node, writes, end_on_signals()?))
 }
 
 /// As [`begin`], with a flag that somebody else raises.

@@ -4,6 +4,7 @@ use super::args::LabArgs;
 use super::{copying, ground};
 use crate::cli::Failure;
 use narrows_base::units::Bytes;
+use narrows_load::guard::RunSecret;
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
@@ -101,7 +102,7 @@ fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
     };
     let scratch = args.scratch.as_deref().map(ground::scratch_directory).transpose()?;
     let array = sight::free_array(root).unwrap_or_else(|| "md127".to_owned());
-    let mut head = Head::new(LabId::new([0; 16]), String::new(), array);
+    let mut head = Head::new(LabId::new([0; 16]), RunSecret::new([0; 32]), String::new(), array);
     head.scratch = scratch;
     Ok(head.names(disks))
 }

@@ -8,6 +8,7 @@ use super::args::LabArgs;
 use crate::cli::scene;
 use crate::cli::{Failure, guard, target};
 use narrows_base::units::Bytes;
+use narrows_load::guard::RunSecret;
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
@@ -130,9 +131,11 @@ pub(super) fn life<'d>(args: &LabArgs, disks: impl Iterator<Item = &'d str>) -> 
 /// There are no random numbers, or no array has a free name.
 pub(super) fn head(root: &Root, args: &LabArgs) -> Result<Head, Failure> {
     let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
+    let failed = |error| Failure::new(format!("no random numbers: {error}"));
+    getrandom::fill(&mut bytes).map_err(failed)?;
+    let secret = RunSecret::random().map_err(failed)?;
     let array = sight::free_array(root).ok_or_else(|| Failure::new("every name of an md array is taken"))?;
-    let mut head = Head::new(LabId::new(bytes), sight::boot(root), array);
+    let mut head = Head::new(LabId::new(bytes), secret, sight::boot(root), array);
     head.scratch = args.scratch.as_deref().map(scratch_directory).transpose()?;
     head.typed = std::env::args().skip(1).collect();
     Ok(head)

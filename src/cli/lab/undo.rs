@@ -74,6 +74,12 @@ fn clean(root: &Root, file: &mut JournalFile, journal: &Journal) -> Result<(), F
     }
     let undone = lab::undo(root, journal, &mut Tools::new(root))
         .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
+    for device in journal.head.devices.iter().filter(|device| device.name.starts_with("loop")) {
+        output::note(&format!(
+            "{}: what others wrote to its file, `{}`, and closed while no lab ran is not told from the lab's",
+            device.name, device.identity
+        ));
+    }
     for call in &undone.calls {
         output::note(call);
     }

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::super::buffer::Buffer;
 use super::super::engine::{Completion, Engine, Op, PATIENCE, Request};
@@ -17,6 +18,10 @@ use nix::libc;
 
 /// Reads in flight. Any drive reaches its rate at random places with so many.
 const DEPTH: u32 = 64;
+/// More reads are sent at once as long as each ends within the first of these, and fewer when one takes longer than the second:
+/// what is in flight is waited for when the time is over.
+const SOON: Duration = Duration::from_millis(100);
+const LATE: Duration = Duration::from_millis(400);
 /// No more memory than this for what is in flight.
 const MOST_MEMORY: u64 = 64 << 20;
 
@@ -98,12 +103,15 @@ fn through_ring<E: Engine>(
     pieces: &mut dyn Iterator<Item = Piece>,
     see: See<'_>,
 ) -> io::Result<()> {
-    let mut flying: Vec<Option<Piece>> = vec![None; depth as usize];
+    let mut flying: Vec<Option<(Piece, Instant)>> = vec![None; depth as usize];
+    let mut most = 1;
     let mut free: Vec<u32> = (0..depth).rev().collect();
     let mut done = Vec::new();
     let mut is_over = false;
     loop {
-        while let Some(slot) = free.pop_if(|_| !is_over) {
+        while flying.len() - free.len() < most
+            && let Some(slot) = free.pop_if(|_| !is_over)
+        {
             let Some(piece) = pieces.next() else {
                 free.push(slot);
                 is_over = true;
@@ -111,7 +119,7 @@ fn through_ring<E: Engine>(
             };
             engine.prepare(slot, request(piece))?;
             if let Some(place) = flying.get_mut(slot as usize) {
-                *place = Some(piece);
+                *place = Some((piece, Instant::now()));
             }
         }
         if flying.iter().all(Option::is_none) {
@@ -119,12 +127,17 @@ fn through_ring<E: Engine>(
         }
         engine.submit_and_reap(1, PATIENCE, &mut done)?;
         for Completion { slot, result } in done.drain(..) {
-            let Some(piece) = flying.get(slot as usize).copied().flatten() else { continue };
+            let Some((piece, sent)) = flying.get(slot as usize).copied().flatten() else { continue };
             if matches!(-result, libc::EAGAIN | libc::EINTR) {
                 engine.prepare(slot, request(piece))?;
                 continue;
             }
             let bytes = engine.memory().and_then(|memory| memory.bytes(slot, request(piece)));
+            most = match sent.elapsed() {
+                taken if taken < SOON => (2 * most).min(depth as usize),
+                taken if taken > LATE => (most / 2).max(1),
+                _ => most,
+            };
             // What was on its way when the end came is still looked at.
             if see(piece, whole(piece, result).and(bytes.map(|bytes| &*bytes).ok_or_else(short))).is_break() {
                 is_over = true;

@@ -6,12 +6,13 @@
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 use super::super::engine::{Op, Request};
+use super::keeper::Keeper;
 use narrows_base::units::{Bytes, human};
 
 /// How much was written and discarded, in sectors of 512 bytes, since the kernel knows the device.
@@ -54,11 +55,16 @@ pub struct Others {
     pub path: PathBuf,
     /// What they wrote and discarded; `None` when the kernel has ceased to count.
     pub bytes: Option<(Bytes, Bytes)>,
+    /// What else was seen of them, as a sentence.
+    pub said: Option<String>,
 }
 
 impl fmt::Display for Others {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let path = self.path.display();
+        if let Some(said) = &self.said {
+            return f.write_str(said);
+        }
         let Some((written, discarded)) = self.bytes else {
             return write!(f, "the kernel has ceased to count what is written to `{path}` (queue/iostats)");
         };
@@ -90,6 +96,7 @@ pub struct Census {
     discarded: AtomicU64,
     /// What was seen of others. It stays: what is in flight later could hide it.
     seen: OnceLock<Others>,
+    keeper: Option<Arc<dyn Keeper>>,
 }
 
 impl fmt::Debug for Census {
@@ -100,15 +107,28 @@ impl fmt::Debug for Census {
 
 impl Census {
     /// Begins with what the device with this number has counted until now; `None` when it does not count.
-    pub(super) fn begin(path: &Path, (major, minor): (u32, u32)) -> Option<Self> {
+    pub(super) fn begin(path: &Path, (major, minor): (u32, u32), keeper: Arc<dyn Keeper>) -> Option<Self> {
         let dir = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
-        Self::of(path, Box::new(move || read(&dir)))
+        Some(Self { keeper: Some(keeper), ..Self::of(path, Box::new(move || read(&dir)))? })
+    }
+
+    /// Who keeps the record.
+    pub(crate) fn keeper(&self) -> Option<&Arc<dyn Keeper>> {
+        self.keeper.as_ref()
     }
 
     fn of(path: &Path, read: Reader) -> Option<Self> {
         let Reading::Counted(first) = read() else { return None };
         let (written, discarded) = (AtomicU64::new(0), AtomicU64::new(0));
-        Some(Self { path: path.to_owned(), read, first, written, discarded, seen: OnceLock::new() })
+        Some(Self {
+            path: path.to_owned(),
+            read,
+            first,
+            written,
+            discarded,
+            seen: OnceLock::new(),
+            keeper: None,
+        })
     }
 
     /// So many bytes are going to be written.
@@ -135,24 +155,49 @@ impl Census {
         }
     }
 
-    /// Whether the device has counted no more than was sent.
+    /// Whether the device has counted no more than was sent, and nobody wrote to what is behind it.
     ///
     /// # Errors
     /// It has: somebody else wrote. Or it counts no more.
     pub fn check(&self) -> Result<(), Others> {
+        self.check_device()?;
+        let checked = self.keeper.as_ref().map_or(Ok(()), |keeper| keeper.check_writers());
+        checked.map_err(|said| self.saw(None, Some(said)))
+    }
+
+    /// The same without what is behind it: what counts while nothing but our marks is cleared.
+    ///
+    /// # Errors
+    /// As for [`check`](Self::check).
+    pub(crate) fn check_device(&self) -> Result<(), Others> {
         if self.seen.get().is_none() {
             // The device first: what is sent in between only makes that there is less to see.
             let reading = (self.read)();
             let sent = [&self.written, &self.discarded].map(|sent| sent.load(Ordering::SeqCst));
-            if let Some(others) = self.others(reading, sent) {
+            let behind = self.keeper.as_ref().and_then(|keeper| keeper.check_behind().err());
+            let behind = behind.map(|said| self.saw(None, Some(said)));
+            if let Some(others) = self.others(reading, sent).or(behind) {
                 let _ = self.seen.set(others);
             }
         }
         self.seen.get().cloned().map_or(Ok(()), Err)
     }
 
+    /// Makes sure that nobody uses the device, right before it is cleared.
+    ///
+    /// # Errors
+    /// Somebody does.
+    pub(crate) fn check_unused(&self) -> Result<(), Others> {
+        let checked = self.keeper.as_ref().map_or(Ok(()), |keeper| keeper.check_unused());
+        checked.map_err(|refusal| self.saw(None, Some(refusal.to_string())))
+    }
+
+    fn saw(&self, bytes: Option<(Bytes, Bytes)>, said: Option<String>) -> Others {
+        Others { path: self.path.clone(), bytes, said }
+    }
+
     fn others(&self, reading: Reading, [written, discarded]: [u64; 2]) -> Option<Others> {
-        let others = |bytes| Some(Others { path: self.path.clone(), bytes });
+        let others = |bytes| Some(self.saw(bytes, None));
         let now = match reading {
             Reading::Counted(now) => now,
             Reading::Off => return others(None),

@@ -3,15 +3,16 @@
 use std::ops::ControlFlow;
 
 use super::super::error::LoadError;
-use super::super::marks::{DeviceKey, SECTOR};
+use super::super::marks::{DeviceKey, RunSecret, SECTOR};
 use super::super::workload::Region;
 use super::bulk::Bulk;
 use super::clear::{Cleared, clear_marked};
-use super::decide::{CleaningPermit, Refusal};
+use super::decide::{CleaningPermit, Permit, Refusal};
+use super::keeper::Keeper;
 use super::open::{WritableDevice, WriteError, changed, claim, look_everywhere};
 use super::prove::pieces;
 use super::reason::Reason;
-use super::scan::EDGE;
+use super::scan::{EDGE, Medium};
 use super::search::Searched;
 use super::watch::Watch;
 use narrows_base::units::Bytes;
@@ -30,22 +31,33 @@ pub struct Cleaned {
     pub searched: Searched,
 }
 
-/// Clears exactly what bears the marks of a run of ours on this device, and says what else stands on it.
+/// Clears exactly what bears the marks of the run of `secret` on this device, and says what else stands on it. Beside anything
+/// that a known format begins, nothing is cleared.
 ///
 /// # Errors
-/// The kernel refuses, it is another device than the one that was decided about, a read or write fails, or `watch` broke
-/// the search off.
-pub fn clean(permit: CleaningPermit, watch: Watch<'_>) -> Result<Cleaned, WriteError> {
-    let CleaningPermit { device, name, key } = permit;
+/// The kernel refuses, it is another device than the one that was decided about, somebody uses it, something else stands on it,
+/// a read or write fails, or `watch` broke the search off.
+pub fn clean(
+    permit: CleaningPermit,
+    secret: &RunSecret,
+    keeper: &dyn Keeper,
+    watch: Watch<'_>,
+) -> Result<Cleaned, WriteError> {
+    let CleaningPermit(Permit { device, name, identity }) = permit;
     let claimed = claim(device.path())?;
     let reasons = changed(&device, &claimed, &name);
     if !reasons.is_empty() {
         return Err(Refusal { device: name, reasons }.into());
     }
+    let key = DeviceKey::of(secret, &identity, device.size());
     let writable = WritableDevice::of(claimed)?.marked_by(key);
     let mut left = Vec::new();
     let searched = look_everywhere(&name, &writable, &writable.bulk(), Some(key), watch, &mut left)?;
     left.retain(|reason| !matches!(reason, Reason::Marked { .. }));
+    if left.iter().any(Reason::is_format) {
+        return Err(Refusal { device: name, reasons: left }.into());
+    }
+    keeper.check_unused()?;
     let failed = |error| LoadError::io("read", device.path(), error);
     let end = end_of_marks(&writable.bulk(), key, searched.marked).map_err(failed)?;
     let region = end.map(|end| Region { start: EDGE, length: end.saturating_sub(EDGE) });
@@ -53,6 +65,9 @@ pub fn clean(permit: CleaningPermit, watch: Watch<'_>) -> Result<Cleaned, WriteE
         Some(region) => clear_marked(&writable.ground(), region, None, watch)?,
         None => Cleared::default(),
     };
+    if cleared.left.get() == 0 && !cleared.is_broken_off {
+        keeper.forget();
+    }
     Ok(Cleaned { cleared, left, searched })
 }
 

@@ -18,13 +18,15 @@ use super::super::marks::{DeviceKey, Judge, SECTOR, Sector, is_zero};
 use super::super::trim::TrimMethod;
 use super::super::workload::Region;
 use super::budget::Budget;
-use super::census::Census;
+use super::census::{Census, Others};
 use super::search::{Found, sort};
 use super::watch::{Step, Watch};
 use narrows_base::units::Bytes;
 
 /// What is looked at and cleared in one go.
 const WINDOW: u64 = 8 << 20;
+/// What is read or written in one go: what hangs holds up the end of the program.
+const PIECE: usize = 128 << 10;
 /// Foreign data are listed up to so many places.
 const LISTED: usize = 8;
 
@@ -58,6 +60,8 @@ pub struct Cleared {
     pub foreign_bytes: Bytes,
     /// Whether whoever watches broke it off.
     pub is_broken_off: bool,
+    /// Who wrote to what is behind the device: what the run wrote over is not known.
+    pub others: Option<Others>,
 }
 
 impl Cleared {
@@ -93,7 +97,7 @@ pub fn clear_marked(
             clearing.result.is_broken_off = true;
             break;
         }
-        ground.census.map_or(Ok(()), Census::check).map_err(LoadError::Others)?;
+        ground.census.map_or(Ok(()), Census::check_device).map_err(LoadError::Others)?;
         let next = at.saturating_add(WINDOW).min(end);
         clearing.window(at, next)?;
         at = next;
@@ -150,7 +154,9 @@ impl<'a> Clearing<'a> {
         let failed = |error| LoadError::io("read", self.ground.path, error);
         let length = usize::try_from(end - start).unwrap_or(0);
         let bytes = self.buffer.bytes().get_mut(..length).unwrap_or_default();
-        self.ground.file.read_exact_at(bytes, start).map_err(failed)?;
+        for (piece, at) in bytes.chunks_mut(PIECE).zip((start..).step_by(PIECE)) {
+            self.ground.file.read_exact_at(piece, at).map_err(failed)?;
+        }
         if is_zero(bytes) {
             return Ok(Sorted::default());
         }
@@ -197,7 +203,9 @@ impl<'a> Clearing<'a> {
             if let Some(census) = self.ground.census {
                 census.writes(length);
             }
-            self.ground.file.write_all_at(zeros, part.start).map_err(failed)?;
+            for (piece, at) in zeros.chunks(PIECE).zip((part.start..).step_by(PIECE)) {
+                self.ground.file.write_all_at(piece, at).map_err(failed)?;
+            }
         }
         Ok(uncovered)
     }

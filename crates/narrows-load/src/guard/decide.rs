@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::super::marks::DeviceKey;
 use super::open::Device;
 use super::reason::Reason;
 use super::scan::{EDGE, Examined, Medium, Signature};
@@ -15,8 +14,8 @@ pub struct Permit {
     /// Held open so that the number cannot pass to another device meanwhile.
     pub(super) device: Device,
     pub(super) name: String,
-    /// How what is written to it is marked.
-    pub(super) key: DeviceKey,
+    /// What the user typed to name it.
+    pub(super) identity: String,
 }
 
 /// Why a device may not be written: every reason, never none.
@@ -60,20 +59,19 @@ pub fn decide(
 ) -> Result<Permit, Refusal> {
     let mut reasons = contents(usage, examined);
     reasons.extend(beside_contents(&device, usage, own));
-    let key = key(&device, usage);
-    if let Some(key) = key.filter(|_| reasons.is_empty()) {
-        return Ok(Permit { device, name: usage.device.clone(), key });
+    permit(device, usage, reasons)
+}
+
+fn permit(device: Device, usage: &Usage, reasons: Vec<Reason>) -> Result<Permit, Refusal> {
+    if let Some(identity) = usage.identity.as_ref().filter(|_| reasons.is_empty()) {
+        return Ok(Permit { device, name: usage.device.clone(), identity: identity.text.clone() });
     }
     Err(Refusal { device: usage.device.clone(), reasons })
 }
 
-/// The right to clear one device of what runs of ours left on it, once. Only [`decide_to_clean`] makes it.
+/// The right to clear one device of what a run of ours left on it, once. Only [`decide_to_clean`] makes it.
 #[derive(Debug)]
-pub struct CleaningPermit {
-    pub(super) device: Device,
-    pub(super) name: String,
-    pub(super) key: DeviceKey,
-}
+pub struct CleaningPermit(pub(super) Permit);
 
 /// Decides whether `device` may be cleared of what runs of ours left on it: everything but its contents must permit that.
 ///
@@ -81,15 +79,7 @@ pub struct CleaningPermit {
 /// [`Refusal`] with everything that speaks against it.
 pub fn decide_to_clean(device: Device, usage: &Usage, own: Option<&str>) -> Result<CleaningPermit, Refusal> {
     let reasons = beside_contents(&device, usage, own);
-    let key = key(&device, usage).filter(|_| reasons.is_empty());
-    match key {
-        Some(key) => Ok(CleaningPermit { device, name: usage.device.clone(), key }),
-        None => Err(Refusal { device: usage.device.clone(), reasons }),
-    }
-}
-
-fn key(device: &Device, usage: &Usage) -> Option<DeviceKey> {
-    usage.identity.as_ref().map(|identity| DeviceKey::of(&identity.text, device.size()))
+    permit(device, usage, reasons).map(CleaningPermit)
 }
 
 /// What speaks against it, whatever stands on the device.

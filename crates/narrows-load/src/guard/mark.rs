@@ -141,6 +141,7 @@ pub(super) fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u
 pub(super) mod tests {
     use super::super::scan::examine;
     use super::*;
+    use crate::marks::RunSecret;
     use narrows_base::units::Bytes;
     use proptest::prelude::*;
     use std::io;
@@ -160,13 +161,17 @@ pub(super) mod tests {
         }
     }
 
+    fn key(run: u8) -> DeviceKey {
+        DeviceKey::of(&RunSecret::new([run; 32]), "the lab", Bytes::new(0))
+    }
+
     pub(in crate::guard) fn mark() -> Mark {
         Mark {
             uuid: [0xab; 16],
             text: "abababab-abab-abab-abab-abababababab".to_owned(),
             volume: "a".repeat(30),
             pool: "narrows-lab-abababab".to_owned(),
-            key: DeviceKey::of("the lab", Bytes::new(0)),
+            key: key(1),
         }
     }
 
@@ -237,7 +242,7 @@ pub(super) mod tests {
         };
         let ours = mark().on(&block(mark().key));
         assert_eq!(ours, (0..8).map(|index| index * SECTOR..(index + 1) * SECTOR).collect::<Vec<_>>());
-        assert!(mark().on(&block(DeviceKey::of("another lab", Bytes::new(0)))).is_empty());
+        assert!(mark().on(&block(key(2))).is_empty());
         let mut torn = block(mark().key);
         torn[700] ^= 1;
         assert_eq!(mark().on(&torn).len(), 7);

@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use nix::fcntl::{FcntlArg, OFlag, PosixFadviseAdvice, fcntl, posix_fadvise};
 use nix::libc;
@@ -15,7 +16,7 @@ use nix::sys::stat::{major, minor};
 
 use super::super::buffer::Buffer;
 use super::super::error::LoadError;
-use super::super::marks::{DeviceKey, Marker};
+use super::super::marks::{DeviceKey, Marker, RunSecret};
 use super::super::target::direct_granularity;
 use super::super::trim::is_zoned;
 use super::super::workload::Region;
@@ -23,6 +24,7 @@ use super::bulk::{Bulk, Opened};
 use super::census::Census;
 use super::clear::Ground;
 use super::decide::{Permit, Refusal};
+use super::keeper::Keeper;
 use super::looks;
 use super::prove::prove;
 use super::reason::Reason;
@@ -124,6 +126,8 @@ pub struct WritableDevice {
     size: Bytes,
     region: Region,
     key: Option<DeviceKey>,
+    /// What it is named by, with a permit.
+    identity: Option<String>,
     unit: u64,
     searched: Option<Searched>,
     census: Option<Arc<Census>>,
@@ -152,7 +156,7 @@ impl WritableDevice {
         self.searched.as_ref()
     }
 
-    /// How what we write to it is marked; `None` for what the lab built, where nothing is told from anything by marks.
+    /// How what we write to it is marked; `None` before anything is, and for what keeps nothing.
     pub const fn key(&self) -> Option<DeviceKey> {
         self.key
     }
@@ -160,6 +164,28 @@ impl WritableDevice {
     /// The marks of what is written to it.
     pub(crate) fn marker(&self) -> Option<Marker> {
         self.key.map(|key| key.marker(self.region.start + self.region.length))
+    }
+
+    /// The same device, of whose marks there is a durable record from now on. Nothing is written to a device of the user's before.
+    ///
+    /// # Errors
+    /// There is no record.
+    pub(crate) fn recorded(self) -> Result<Self, LoadError> {
+        let failed =
+            |error| LoadError::io("keep a record of what is going to be written to", &self.path, error);
+        let keeper = self.census.as_ref().and_then(|census| census.keeper());
+        let (None, Some(identity), Some(keeper)) = (self.key, &self.identity, keeper) else {
+            return Ok(self);
+        };
+        let secret = RunSecret::random().map_err(|error| failed(io::Error::other(error)))?;
+        keeper.record(&secret).map_err(failed)?;
+        let key = DeviceKey::of(&secret, identity, self.size);
+        Ok(self.marked_by(key))
+    }
+
+    /// Who keeps its record and watches what is behind it; `None` without a permit.
+    pub fn keeper(&self) -> Option<Arc<dyn Keeper>> {
+        self.census.as_ref()?.keeper().cloned()
     }
 
     /// The same device, on which what bears marks of this key is ours.
@@ -210,7 +236,7 @@ impl WritableDevice {
 }
 
 /// As [`WritableDevice::check_alone`], for whatever has a census.
-pub(crate) fn check_alone(path: &Path, file: &File, census: Option<&Census>) -> Result<(), LoadError> {
+fn check_alone(path: &Path, file: &File, census: Option<&Census>) -> Result<(), LoadError> {
     let Some(census) = census else { return Ok(()) };
     // What cannot be written any more cannot be counted; the device says why when it is used.
     let synced = file.sync_data();
@@ -258,13 +284,15 @@ pub enum WriteError {
 pub fn open_for_writing(
     permit: Permit,
     region: Region,
+    keeper: Arc<dyn Keeper>,
     watch: Watch<'_>,
 ) -> Result<WritableDevice, WriteError> {
-    let Permit { device, name, key } = permit;
+    let Permit { device, name, identity } = permit;
+    let key = keeper.earlier().map(|secret| DeviceKey::of(&secret, &identity, device.size));
     let claimed = claim(&device.path)?;
     let mut reasons = changed(&device, &claimed, &name);
     let number = claimed.number;
-    let mut writable = WritableDevice { region, key: Some(key), ..WritableDevice::of(claimed)? };
+    let mut writable = WritableDevice { region, identity: Some(identity), ..WritableDevice::of(claimed)? };
     if (region.start + region.length) > writable.size || region.length.get() == 0 {
         reasons.push(Reason::TooSmall { size: writable.size });
     }
@@ -272,17 +300,21 @@ pub fn open_for_writing(
         reasons.push(Reason::Zoned { device: name.clone() });
     }
     if reasons.is_empty() {
-        reasons.extend(writable.begin_census(number, &name)?);
+        reasons.extend(writable.begin_census(number, &name, keeper.clone())?);
     }
     if reasons.is_empty() {
-        let searched = look_everywhere(&name, &writable, &writable.bulk(), Some(key), watch, &mut reasons)?;
+        let searched = look_everywhere(&name, &writable, &writable.bulk(), key, watch, &mut reasons)?;
         writable.searched = Some(searched);
     }
     if reasons.is_empty() {
-        reasons.extend(proof(&name, &writable, watch)?);
+        reasons.extend(proof(&name, &writable, key, watch)?);
     }
     if reasons.is_empty() {
         reasons.extend(written(&name, &writable)?);
+    }
+    if reasons.is_empty() {
+        // The search may have taken two minutes, in which others who claim nothing may have opened it.
+        keeper.check_unused()?;
     }
     if reasons.is_empty() { Ok(writable) } else { Err(Refusal { device: name, reasons }.into()) }
 }
@@ -317,6 +349,7 @@ pub(super) fn look_everywhere(
     watch: Watch<'_>,
     reasons: &mut Vec<Reason>,
 ) -> Result<Searched, LoadError> {
+    let began = Instant::now();
     let found = examine(name, medium);
     let content = |signature| Reason::Content { device: name.to_owned(), signature };
     // What we wrote ourselves may look like anything, and data at the ends are found below.
@@ -327,7 +360,7 @@ pub(super) fn look_everywhere(
     reasons.extend(found.unreadable.map(|error| Reason::Unreadable { device: name.to_owned(), error }));
     let failed = |error| LoadError::io("search", Path::new(name), error);
     let seed = getrandom::u64().map_err(|error| failed(io::Error::other(error)))?;
-    let searched = search(bulk, key, seed, watch).map_err(failed)?;
+    let searched = search(bulk, key, seed, began, watch).map_err(failed)?;
     if searched.is_broken_off {
         return Err(LoadError::Interrupted);
     }
@@ -336,9 +369,14 @@ pub(super) fn look_everywhere(
 }
 
 /// What speaks against writing to the region of a device, once all of it was read.
-fn proof(name: &str, device: &WritableDevice, watch: Watch<'_>) -> Result<Vec<Reason>, LoadError> {
+fn proof(
+    name: &str,
+    device: &WritableDevice,
+    key: Option<DeviceKey>,
+    watch: Watch<'_>,
+) -> Result<Vec<Reason>, LoadError> {
     let failed = |error| LoadError::io("read", &device.path, error);
-    let proof = prove(&device.bulk(), device.region, device.key, watch).map_err(failed)?;
+    let proof = prove(&device.bulk(), device.region, key, watch).map_err(failed)?;
     if proof.is_broken_off {
         return Err(LoadError::Interrupted);
     }
@@ -357,14 +395,14 @@ fn proof(name: &str, device: &WritableDevice, watch: Watch<'_>) -> Result<Vec<Re
 }
 
 /// Searches a device that is only read, through a handle of its own that keeps others from claiming it meanwhile, and says
-/// what speaks against writing to it. `identity` is what it is named by.
+/// what speaks against writing to it. `key` is that of an earlier run that was not cleared.
 ///
 /// # Errors
 /// The kernel refuses, above all because somebody has claimed the device; or `watch` broke it off.
 pub fn search_device(
     device: &Device,
     name: &str,
-    identity: Option<&str>,
+    key: Option<DeviceKey>,
     watch: Watch<'_>,
 ) -> Result<(Searched, Vec<Reason>), LoadError> {
     let path = &device.path;
@@ -377,7 +415,6 @@ pub fn search_device(
     if is_zoned(&medium.file) {
         reasons.push(Reason::Zoned { device: name.to_owned() });
     }
-    let key = identity.map(|identity| DeviceKey::of(identity, medium.size));
     let searched = look_everywhere(name, &medium, &medium.bulk(), key, watch, &mut reasons)?;
     Ok((searched, reasons))
 }
@@ -397,9 +434,14 @@ pub(super) fn claim(path: &Path) -> Result<Device, LoadError> {
 impl WritableDevice {
     /// Begins to compare what it counts with what is sent to it. What others wrote before and the kernel still keeps is
     /// written first, so that it is read and not counted.
-    fn begin_census(&mut self, number: (u32, u32), name: &str) -> Result<Option<Reason>, LoadError> {
+    fn begin_census(
+        &mut self,
+        number: (u32, u32),
+        name: &str,
+        keeper: Arc<dyn Keeper>,
+    ) -> Result<Option<Reason>, LoadError> {
         self.file.sync_data().map_err(|error| LoadError::io("write to", &self.path, error))?;
-        self.census = Census::begin(&self.path, number).map(Arc::new);
+        self.census = Census::begin(&self.path, number, keeper).map(Arc::new);
         let what = || {
             format!(
                 "what is written to {name}: the kernel does not count it (`echo 1 > {}` makes it count)",
@@ -424,6 +466,7 @@ impl WritableDevice {
             size,
             region,
             key: None,
+            identity: None,
             unit: unit.unwrap_or(LEAST_READ),
             searched: None,
             census: None,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use narrows_base::units::{Nanos, human};
 
-/// No search takes longer. A read that hangs is waited for.
-pub(super) const LONGEST: Duration = Duration::from_secs(115);
+/// No search takes longer, from its first read on. A read that hangs is waited for.
+pub(super) const LONGEST: Duration = Duration::from_secs(85);
 /// All of a medium is read when that takes no longer.
 const WHOLE_TIME: Duration = Duration::from_secs(12);
 /// All of a medium is read when it is no larger.
@@ -18,7 +18,7 @@ const DENSE_TIME: Duration = Duration::from_secs(25);
 /// Further places of each MiB are given up when they take longer in all.
 pub(super) const DENSE_LATE: Duration = Duration::from_secs(50);
 /// How long the places of each MiB may be expected to take.
-const SPARSE_TIME: Duration = Duration::from_secs(105);
+const SPARSE_TIME: Duration = Duration::from_secs(75);
 /// How long random places are read.
 const RANDOM_TIME: Duration = Duration::from_secs(60);
 /// More than one place of each MiB is read as long as there are no more in all.
@@ -27,6 +27,12 @@ pub(super) const MOST_PLACES: u64 = 4_000_000;
 pub(super) const MIB: u64 = 1 << 20;
 /// What is read in one go where all is read.
 pub(super) const CHUNK: u64 = MIB;
+/// The first byte of the piece with this index where it is measured how fast all is read: pieces of 64 KiB to 1 MiB, the shortest
+/// first, so that a slow medium has answered one in time.
+pub(super) const fn ramp(index: u64) -> u64 {
+    if index < 4 { ((1 << index) - 1) << 16 } else { (15 << 16) + (index - 4) * CHUNK }
+}
+
 /// Where in each MiB is looked, in this order, as far as the time goes: where formats have their magic numbers, counted
 /// from the beginning of a partition.
 pub(super) const PLACES: [u64; 8] =

@@ -2,16 +2,21 @@
 
 use std::io;
 use std::ops::ControlFlow;
+use std::time::Instant;
 
 use super::super::marks::{DeviceKey, is_zero};
 use super::super::workload::Region;
 use super::bulk::{Bulk, Piece};
+use super::plan::LONGEST;
 use super::search::{Found, sort};
 use super::watch::{Step, Watch};
 use narrows_base::units::Bytes;
 
 /// What is read in one go.
 const CHUNK: u64 = 1 << 20;
+
+/// Below so many bytes in a second a medium is read for no longer than [`LONGEST`].
+const SLOW: f64 = 10e6;
 
 /// What stands against a region.
 #[derive(Debug, Default)]
@@ -38,7 +43,7 @@ pub(super) fn prove(
 ) -> io::Result<Proof> {
     let (start, length) = (region.start.get(), region.length.get());
     let mut proof = Proof::default();
-    let mut done = 0;
+    let (mut done, begin) = (0, Instant::now());
     let mut chunks = pieces(start, length);
     medium.read_all(CHUNK as u32, &mut chunks, &mut |piece, bytes| {
         let at = Bytes::new(piece.offset);
@@ -60,6 +65,13 @@ pub(super) fn prove(
             }
         }
         done += u64::from(piece.length);
+        let (elapsed, rate) = (begin.elapsed().as_secs_f64(), done as f64 / begin.elapsed().as_secs_f64());
+        if elapsed > 4.0 && rate < SLOW && length as f64 / rate > LONGEST.as_secs_f64() {
+            let why = format!(
+                "it is too slow: {rate:.0} B/s for {length} bytes that may be written; ask for less (--size)"
+            );
+            proof.unreadable.get_or_insert((at, why));
+        }
         proof.is_broken_off |= watch(Step::Proving { done: Bytes::new(done), of: region.length }).is_break();
         if proof.is_broken_off || proof.found.is_some() || proof.unreadable.is_some() {
             ControlFlow::Break(())

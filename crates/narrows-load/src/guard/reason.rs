@@ -38,6 +38,11 @@ pub enum Reason {
         /// The first place.
         at: Bytes,
     },
+    /// No record tells what a run of ours wrote there.
+    Unrecorded {
+        /// The device.
+        device: String,
+    },
     /// Somebody wrote to it while it was looked at.
     Written {
         /// The device.
@@ -106,12 +111,21 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether something of a known format stands there, or what cannot be read may be that.
+    pub(super) const fn is_format(&self) -> bool {
+        matches!(
+            self,
+            Self::Content { .. } | Self::Unreadable { .. } | Self::Data { looks: Looks::Begins { .. }, .. }
+        )
+    }
+
     /// A stable word for other programs.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::Content { .. } => "content",
             Self::Data { .. } => "data",
             Self::Marked { .. } => "marked",
+            Self::Unrecorded { .. } => "unrecorded",
             Self::Written { .. } => "written",
             Self::Zoned { .. } => "zoned",
             Self::Unsearched { .. } => "unsearched",
@@ -140,6 +154,7 @@ impl Reason {
             Self::Content { .. }
             | Self::Data { .. }
             | Self::Marked { .. }
+            | Self::Unrecorded { .. }
             | Self::Zoned { .. }
             | Self::ReadOnly { .. }
             | Self::TooSmall { .. }
@@ -158,6 +173,9 @@ impl Reason {
             }
             Self::Marked { .. } => {
                 "a bench or sweep of narrows was killed there: `narrows guard --clean DEVICE --i-own SERIAL` clears exactly what it wrote"
+            }
+            Self::Unrecorded { .. } => {
+                "records are in /var/lib/narrows of the machine on which the run was killed; without it nobody can tell what is narrows'. Keep what is yours; `blkdiscard -z` then makes all of it zero"
             }
             Self::Written { .. } => OTHERS_HINT,
             Self::Zoned { .. } => "name a device without zones: a discard would reset a whole zone",
@@ -202,6 +220,12 @@ impl fmt::Display for Reason {
                 "{device} holds blocks from byte {} on that a run of narrows wrote and did not clear",
                 at.get()
             ),
+            Self::Unrecorded { device } => {
+                write!(
+                    f,
+                    "nothing on {device} was cleared: there is no record of a run that was killed on it"
+                )
+            }
             Self::Written { device, others } => match others.bytes {
                 Some((written, discarded)) => write!(
                     f,

@@ -16,10 +16,11 @@ use super::super::marks::is_zero;
 use super::super::trim::TrimMethod;
 use super::built::changes;
 use super::decide::Refusal;
-use super::mark::{Mark, UNIT};
+use super::mark::{self, Mark, UNIT};
 use super::open::{Device, WritableDevice, WriteError, claim};
 use super::reason::Reason;
-use super::scan::Medium;
+use super::scan::{Medium, Signature, examine};
+use super::signatures::Class;
 use super::usage::Usage;
 use narrows_base::units::{Bytes, human};
 
@@ -84,6 +85,28 @@ pub fn survey(medium: &dyn Medium, part: Part, mark: &Mark) -> io::Result<Restor
         Ok(())
     })
     .map(|left| Restored { left, ..found })
+}
+
+/// What of known formats stands on a medium and is not the lab's by its mark: beside that nothing is cleared by marks.
+///
+/// # Errors
+/// Something does, or a part of it cannot be read.
+pub fn foreign(name: &str, medium: &dyn Medium, mark: &Mark) -> Result<(), Refusal> {
+    let found = examine(name, medium);
+    let labels = mark.labels(medium, 0, medium.size().get());
+    let is_ours = |at: &Bytes| {
+        let (start, within) = (at.get() - at.get() % UNIT as u64, at.get() % UNIT as u64);
+        let unit = mark::bytes(medium, start, UNIT).unwrap_or_default();
+        labels.iter().any(|label| label.contains(&at.get()))
+            || mark.on(&unit).iter().any(|range| range.contains(&usize::try_from(within).unwrap_or(UNIT)))
+    };
+    let is_foreign =
+        |signature: &Signature| signature.class != Class::Data && !signature.offsets.iter().all(is_ours);
+    let content = |signature| Reason::Content { device: name.to_owned(), signature };
+    let reasons = found.signatures.into_iter().filter(is_foreign).map(content);
+    let unreadable = found.unreadable.map(|error| Reason::Unreadable { device: name.to_owned(), error });
+    let reasons: Vec<Reason> = reasons.chain(unreadable).collect();
+    if reasons.is_empty() { Ok(()) } else { Err(Refusal { device: name.to_owned(), reasons }) }
 }
 
 /// Opens a device for writing, exclusively, to clear what bears a mark on it. `identity` and `size` say which device it must be.
@@ -328,6 +351,16 @@ mod tests {
         assert_eq!(found.left, Some(left));
         assert!(left.on(Bytes::from_mib(1)).contains("from byte 1057576 of the device"));
         assert_eq!(survey(&medium(&[]), WHOLE, &mark()).unwrap(), Restored::default());
+    }
+
+    #[test]
+    fn a_format_that_bears_no_mark_is_foreign() {
+        let ours: &[(usize, &[u8])] = &[(0, b"XFSB"), (32, &[0xab; 16]), (9000, b"data")];
+        assert!(foreign("sdb", &medium(ours), &mark()).is_ok());
+        for theirs in [(1080, b"\x53\xef".as_slice()), (510, b"\x55\xaa"), (0, b"LUKS\xba\xbe")] {
+            let both = [ours, &[theirs]].concat();
+            assert!(foreign("sdb", &medium(&both), &mark()).is_err(), "{theirs:?}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::time::{Duration, Instant};
 
 use super::super::marks::{DeviceKey, Judge, SECTOR, Sector};
 use super::looks::{self, Looks};
@@ -60,7 +61,7 @@ pub struct Examined {
 
 /// Looks at every place where a known format puts its magic number, and for data at both ends.
 pub fn examine(device: &str, medium: &dyn Medium) -> Examined {
-    let mut reader = Reader { medium, blocks: BTreeMap::new(), failed: None };
+    let mut reader = Reader { begin: Instant::now(), medium, blocks: BTreeMap::new(), failed: None };
     let mut signatures: Vec<Signature> = formats().filter_map(|format| reader.look_for(format)).collect();
     let data = reader.data();
     let first = data.as_ref().and_then(|data| data.offsets.first().copied());
@@ -87,7 +88,11 @@ pub(super) fn retain_foreign(found: &mut Vec<Signature>, medium: &dyn Medium, ke
     found.retain(|signature| !signature.offsets.is_empty());
 }
 
+/// A medium that needs longer for its edges and the places of all formats is too slow to be searched.
+const EXAMINED_WITHIN: Duration = Duration::from_secs(20);
+
 struct Reader<'a> {
+    begin: Instant,
     medium: &'a dyn Medium,
     /// What was read, by offset; absent for a block that cannot be read.
     blocks: BTreeMap<u64, Option<Vec<u8>>>,
@@ -120,8 +125,13 @@ impl Reader<'_> {
     }
 
     fn block(&mut self, start: u64) -> Option<&[u8]> {
-        let Self { medium, blocks, failed } = self;
+        let is_late = self.begin.elapsed() > EXAMINED_WITHIN;
+        let Self { medium, blocks, failed, .. } = self;
         let block = blocks.entry(start).or_insert_with(|| {
+            if is_late {
+                failed.get_or_insert_with(|| "it is too slow: a few MiB take longer than 20 s".to_owned());
+                return None;
+            }
             let length = medium.size().get().saturating_sub(start).min(BLOCK);
             let mut bytes = vec![0; usize::try_from(length).ok()?];
             match medium.read(start, &mut bytes) {

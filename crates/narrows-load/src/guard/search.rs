@@ -13,7 +13,7 @@ use super::super::random::Random;
 use super::bulk::{Bulk, Piece};
 use super::looks::{self, Looks};
 use super::plan::{
-    CHUNK, DENSE_LATE, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, WHOLE_LATE, WHOLE_SIZE, plan,
+    CHUNK, DENSE_LATE, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, WHOLE_LATE, plan, ramp,
     usual_starts,
 };
 use super::reason::Reason;
@@ -30,6 +30,8 @@ const LISTED: usize = 4;
 const AFTERWARDS: u64 = 512;
 /// So far back from a place that holds data is looked for where they begin, in blocks.
 const BACK: u64 = 256;
+/// No longer than this for each.
+const GOING_BACK: Duration = Duration::from_secs(2);
 
 /// A place that holds something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -106,7 +108,7 @@ impl Searched {
     }
 }
 
-/// Searches a medium. What bears the mark of `key` is told from what others wrote. `seed` decides the random places.
+/// Searches a medium of which the first byte was read when it `began`. What bears the mark of `key` is told from what others wrote. `seed` decides the random places.
 ///
 /// # Errors
 /// Memory is short, or the engine broke down. What cannot be read is a finding.
@@ -114,9 +116,10 @@ pub(super) fn search(
     medium: &dyn Bulk,
     key: Option<DeviceKey>,
     seed: u64,
+    began: Instant,
     watch: Watch<'_>,
 ) -> io::Result<Searched> {
-    let mut search = Search::of(medium, key, seed);
+    let mut search = Search { began, ..Search::of(medium, key, seed) };
     search.run(watch)?;
     search.result.found.sort_by_key(|found| found.at);
     search.result.found.truncate(LISTED);
@@ -231,11 +234,13 @@ impl<'a> Search<'a> {
         let places = rate(self.result.reads - before, begin.elapsed());
         let begin = Instant::now();
         let before = self.result.reads;
-        let mut chunks = (0..size.div_ceil(CHUNK).min(128)).map(|index| piece(index * CHUNK, CHUNK, size));
+        let mut chunks = (0..132)
+            .take_while(|index| ramp(*index) < size)
+            .map(|index| piece(ramp(index), ramp(index + 1) - ramp(index), size));
         let drawn = self.result.places;
         self.read(CHUNK, &mut chunks, &plan, &mut |_| begin.elapsed() < time, watch)?;
         self.result.places = drawn;
-        let bytes = rate(self.result.reads - before, begin.elapsed()) * CHUNK.min(size) as f64;
+        let bytes = rate(ramp(self.result.reads - before).min(size), begin.elapsed());
         Ok(Speed { places, bytes })
     }
 
@@ -246,7 +251,7 @@ impl<'a> Search<'a> {
         let late = Late::new(self.began, plan.reads, WHOLE_LATE);
         let mut is_late = false;
         let go_on = &mut |done| {
-            is_late = size > WHOLE_SIZE && late.is_at(done);
+            is_late = late.is_at(done);
             !is_late
         };
         self.read(CHUNK, &mut chunks, plan, go_on, watch)?;
@@ -323,11 +328,12 @@ impl<'a> Search<'a> {
             return Ok(());
         }
         let (medium, begin) = (self.medium, Instant::now());
-        let mut done = 0;
+        let (mut done, mut asked) = (0, begin);
         medium.read_all(longest as u32, pieces, &mut |piece, bytes| {
             done += 1;
             self.look_at(piece, bytes);
-            if done % 64 == 0 || begin.elapsed() > Duration::from_millis(100) && done < 64 {
+            if done % 64 == 0 || asked.elapsed() > Duration::from_millis(100) {
+                asked = Instant::now();
                 let step = Step::Searching { plan: *plan, done, elapsed: begin.elapsed() };
                 self.result.is_broken_off |= watch(step).is_break();
                 if !go_on(done) {
@@ -354,13 +360,13 @@ impl<'a> Search<'a> {
         let block = found.at.get() / unit;
         let mut pieces = (block.saturating_sub(BACK)..block).map(|index| piece(index * unit, unit, size));
         let (key, mut before) = (self.key, BTreeMap::new());
-        let mut reads = 0;
+        let (mut reads, begin) = (0, Instant::now());
         self.medium.read_all(unit as u32, &mut pieces, &mut |piece, bytes| {
             reads += 1;
             before.extend(
                 bytes.ok().and_then(|bytes| Some((piece.offset / unit, sort(key, piece.offset, bytes).0?))),
             );
-            ControlFlow::Continue(())
+            if begin.elapsed() > GOING_BACK { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         self.result.reads += reads;
         let without_gap = (0..block).rev().map_while(|index| before.remove(&index));

@@ -1,4 +1,3 @@
-use super::super::super::marks::DeviceKey;
 use super::super::testing::Fake;
 use super::*;
 use narrows_base::units::human;
@@ -9,7 +8,7 @@ fn go(_: Step) -> ControlFlow<()> {
 }
 
 fn searched(medium: &Fake) -> Searched {
-    search(medium, Some(DeviceKey::of("S", Bytes::new(medium.size))), 7, &mut go).unwrap()
+    search(medium, None, 7, Instant::now(), &mut go).unwrap()
 }
 
 /// A search of each MiB, whatever the speed.
@@ -130,7 +129,7 @@ fn random_places_say_their_bound_and_too_few_of_them_refuse() {
 fn whoever_watches_ends_it() {
     let medium = Fake::with(1 << 40, Vec::new());
     let mut steps = 0;
-    let ended = search(&medium, None, 7, &mut |_| {
+    let ended = search(&medium, None, 7, Instant::now(), &mut |_| {
         steps += 1;
         ControlFlow::Break(())
     });

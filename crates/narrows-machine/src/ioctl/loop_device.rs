@@ -18,8 +18,10 @@ struct Status {
     device: u64,
     inode: u64,
     rdevice: u64,
-    /// Offset, size limit, numbers, flags, names and a key.
-    rest: [u64; 26],
+    offset: u64,
+    size_limit: u64,
+    /// Numbers, flags, names and a key.
+    rest: [u64; 24],
 }
 
 nix::ioctl_read_bad!(
@@ -31,11 +33,13 @@ nix::ioctl_read_bad!(
 
 /// What a loop device reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Behind {
+pub struct Behind {
     /// The file: a regular file, or the node of a device.
-    pub(crate) file: FileId,
+    pub file: FileId,
     /// The block device, when the file is the node of one.
-    pub(crate) device: Option<(u32, u32)>,
+    pub device: Option<(u32, u32)>,
+    /// The part of it: its first byte, and how many it may be at most (0: to the end). Not part of what is recorded.
+    pub part: (u64, u64),
 }
 
 /// What is behind the loop device with this kernel name, which must have this number.
@@ -47,7 +51,7 @@ pub(crate) fn behind(name: &str, number: (u32, u32)) -> Result<Behind, Unanswere
     if !is_block || (major(opened.st_rdev), minor(opened.st_rdev)) != (number.0.into(), number.1.into()) {
         return Err(Unanswered::Absent);
     }
-    let mut status = Status { device: 0, inode: 0, rdevice: 0, rest: [0; 26] };
+    let mut status = Status { device: 0, inode: 0, rdevice: 0, offset: 0, size_limit: 0, rest: [0; 24] };
     // SAFETY: the kernel writes one `struct loop_info64`, whose size `Status` has (checked in the tests), and keeps no
     // pointer to it; `device` is open for the whole call. Of another driver the same number would be refused or be
     // unknown: the number of the device is that of the loop device which sysfs lists.
@@ -57,7 +61,11 @@ pub(crate) fn behind(name: &str, number: (u32, u32)) -> Result<Behind, Unanswere
 
 fn decode(status: &Status) -> Behind {
     let device = (status.rdevice != 0).then(|| huge(status.rdevice));
-    Behind { file: FileId { device: huge(status.device), inode: status.inode }, device }
+    Behind {
+        file: FileId { device: huge(status.device), inode: status.inode },
+        device,
+        part: (status.offset, status.size_limit),
+    }
 }
 
 /// The kernel's `huge_decode_dev` (`include/linux/kdev_t.h`).
@@ -73,14 +81,19 @@ mod tests {
     #[test]
     fn the_answer_is_laid_out_as_the_kernel_header_says() {
         assert_eq!(size_of::<Status>(), 232);
-        assert_eq!(std::mem::offset_of!(Status, rdevice), 16);
+        assert_eq!((std::mem::offset_of!(Status, rdevice), std::mem::offset_of!(Status, offset)), (16, 24));
         // MKDEV(253, 300), as `device_mapper` encodes it; and a small one.
         assert_eq!(huge(0x0010_fd2c), (253, 300));
         assert_eq!(huge(0x0811), (8, 17));
-        let status = Status { device: 0x0801, inode: 77, rdevice: 0, rest: [0; 26] };
+        let status =
+            Status { device: 0x0801, inode: 77, rdevice: 0, offset: 512, size_limit: 1024, rest: [0; 24] };
+        let part = (512, 1024);
         let file = FileId { device: (8, 1), inode: 77 };
-        assert_eq!(decode(&status), Behind { file, device: None });
-        assert_eq!(decode(&Status { rdevice: 0x0820, ..status }), Behind { file, device: Some((8, 32)) });
+        assert_eq!(decode(&status), Behind { file, device: None, part });
+        assert_eq!(
+            decode(&Status { rdevice: 0x0820, ..status }),
+            Behind { file, device: Some((8, 32)), part }
+        );
     }
 
     #[test]

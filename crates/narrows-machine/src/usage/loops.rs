@@ -32,7 +32,12 @@ pub(super) fn behind(root: &Root, name: &str) -> Option<Told> {
     });
     let nothing = FileId { device: (0, 0), inode: 0 };
     let file = found.map_or(nothing, |stat| stat.file);
-    Some(Told { behind: Behind { file, device }, is_sure: false })
+    Some(Told { behind: Behind { file, device, part: (0, 0) }, is_sure: false })
+}
+
+/// What is behind a loop device right now; `None` when the kernel does not tell.
+pub fn backing(root: &Root, name: &str) -> Option<Behind> {
+    ask(name, number(root, name).get()?).ok()
 }
 
 /// What is behind a loop device, and whether the kernel said so.
@@ -134,7 +139,11 @@ fn decode(text: &str) -> Option<Behind> {
     let device = parse_number_pair(words.next()?)?;
     let inode = words.next()?.parse().ok()?;
     let below = words.next().map(parse_number_pair);
-    (below != Some(None)).then(|| Behind { file: FileId { device, inode }, device: below.flatten() })
+    (below != Some(None)).then(|| Behind {
+        file: FileId { device, inode },
+        device: below.flatten(),
+        part: (0, 0),
+    })
 }
 
 #[cfg(test)]

@@ -21,10 +21,12 @@ mod wanted;
 pub use class::{CLASSES, Class, Hidden, Row};
 pub use identity::Identity;
 pub use kernel::{Swap, parse_swaps};
+pub use loops::backing;
 pub use traffic::{Counters, Traffic};
 
 use super::block::dm_table::parse_number_pair;
 use super::fact::Fact;
+pub use super::ioctl::loop_device::Behind;
 use super::root::Root;
 use narrows_base::units::{Bytes, Sectors512};
 

@@ -219,11 +219,12 @@ impl<'a> Workshop<'a> {
         let device =
             self.head.devices.get(index).ok_or_else(|| BuildError::Absent(format!("device {index}")))?;
         let (disk, bytes) = (device.name.clone(), device.bytes);
+        let keeper = proven.keeper();
         self.take(Step::Slice { index, extent })?;
         let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
         let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
         let made = sight::moment(self.root, &place).ok_or_else(absent)?;
-        let held = Held::new(place, SliceRecord { index, extent, made }, slice);
+        let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper);
         self.slices.push(held?);
         let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
         if !made.counts {
@@ -372,7 +373,12 @@ impl<'a> Workshop<'a> {
             is_damaged: false,
             is_later: false,
         };
-        Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices()?;
+        let undone = Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices();
+        if let Err(UndoError::Others(_, Doubt::Behind(_))) = &undone {
+            // No counter has that, and nobody sees it later.
+            self.journal.append(&Line::Behind)?;
+        }
+        undone?;
         self.journal.append(&Line::Clean)?;
         self.steps.retain(Step::is_ground);
         self.names.zvol = None;

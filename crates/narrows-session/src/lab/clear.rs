@@ -9,11 +9,13 @@ use super::place::Place;
 use super::sight;
 use super::slice::{Doubt, Extent, Since, SliceRecord, doubt};
 use super::undo::{UndoError, Undoer};
-use super::watch::sentence;
-use crate::guard::usage;
+use super::watch::{check_behind, sentence};
+use crate::guard::{check_unused, usage};
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
-use narrows_load::guard::{self, Device, Mark, Medium, Ours, Restored};
+use narrows_load::guard::{
+    self, Device, Mark, Medium, Ours, Restored, Use, UseKind, WritableDevice, WriteError,
+};
 
 /// How long slice and device may take until they count the same: what was in flight when a tool ended is counted by one
 /// before the other.
@@ -29,9 +31,35 @@ impl Undoer<'_> {
             let disk = held.place.disk.clone();
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
             let place = held.place.clone();
-            if let Err(why) = self.settled(record, &place, false) {
+            if let Err(why) = self.behind(record).and_then(|()| self.settled(record, &place, false)) {
                 return Err(UndoError::Others(disk, why));
             }
+        }
+        Ok(())
+    }
+
+    fn behind(&mut self, record: &SliceRecord) -> Result<(), Doubt> {
+        let keeper = self.slices.of(record.index).and_then(|held| held.keeper.clone());
+        check_behind(keeper.as_ref())
+    }
+
+    /// Makes sure, right before a slice is cleared, that nobody but the lab uses its disk, by the list of the write guard; and once
+    /// the lab is over, that nothing of a known format stands on it that the lab did not make.
+    fn check_clearable(&self, place: &Place, claim: &WritableDevice, mark: &Mark) -> Result<(), UndoError> {
+        let is_part = |name: &str| {
+            let name = name.split(' ').next().unwrap_or_default();
+            [Some(&place.disk), Some(&place.slice), place.rest.as_ref()].contains(&Some(&name.to_owned()))
+        };
+        let is_known = |used: &Use| {
+            use UseKind::{Component, Holder, PartitionOf, Partitioned};
+            let is_build = matches!(used.kind, Component | Holder | PartitionOf | Partitioned);
+            is_build && is_part(&used.device) && is_part(&used.by)
+        };
+        check_unused(self.root, &place.disk, &is_known).map_err(WriteError::from)?;
+        if self.scope.is_later {
+            let disk = Device::open_afresh(node(&place.disk).as_ref())?;
+            guard::foreign(&place.disk, &disk, mark).map_err(WriteError::from)?;
+            guard::foreign(&place.slice, claim, mark).map_err(WriteError::from)?;
         }
         Ok(())
     }
@@ -71,6 +99,8 @@ impl Undoer<'_> {
             Err(why) if scope.is_later => (Ours::Marked, Some(why)),
             Err(why) => return Err(UndoError::Others(held.place.disk.clone(), why)),
         };
+        self.check_clearable(&place, &claim, mark)?;
+        let Some(held) = self.slices.of(record.index) else { return Ok(Restored::default()) };
         let restored = guard::restore(&claim, (0, record.extent.bytes), mark, ours)?;
         match (restored.left, why) {
             (Some(left), Some(why)) => {
@@ -106,6 +136,7 @@ impl Undoer<'_> {
         let failed = |error| LoadError::io("read", path.as_ref(), error);
         let mut found = guard::survey(&opened, part, mark).map_err(failed)?;
         if found.cleared.get() > 0 {
+            guard::foreign(name, &opened, mark).map_err(WriteError::from)?;
             let usage = usage::of(self.root, name);
             let writable = guard::open_to_clear(&opened, &usage, &device.identity, size)?;
             found = guard::restore(&writable, part, mark, Ours::Marked)?;

@@ -13,6 +13,7 @@ use super::names::{LabId, Names, partition};
 use super::outcome::{Basis, CopySource, Outcome};
 use super::slice::{PARTITION, SliceRecord};
 use super::step::Step;
+use narrows_load::guard::RunSecret;
 
 /// What the first line says of the format.
 const FORMAT: &str = "narrows-lab/2";
@@ -45,6 +46,8 @@ pub struct Head {
     pub format: String,
     /// The lab.
     pub id: LabId,
+    /// What nobody knows who cannot read this file: its marks are made of it.
+    pub secret: RunSecret,
     /// The start of the machine on which it ran (`/proc/sys/kernel/random/boot_id`).
     pub boot: String,
     /// The kernel name that an array gets.
@@ -62,16 +65,26 @@ pub struct Head {
 
 impl Head {
     /// The head of a lab that begins.
-    pub fn new(id: LabId, boot: String, array: String) -> Self {
+    pub fn new(id: LabId, secret: RunSecret, boot: String, array: String) -> Self {
         let format = FORMAT.to_owned();
-        Self { format, id, boot, array, scratch: None, devices: Vec::new(), typed: Vec::new(), copy: None }
+        Self {
+            format,
+            id,
+            secret,
+            boot,
+            array,
+            scratch: None,
+            devices: Vec::new(),
+            typed: Vec::new(),
+            copy: None,
+        }
     }
 
     /// The names of all that this lab may build, with the devices under these kernel names.
     pub fn names(&self, disks: Vec<String>) -> Names {
         let devices = disks.iter().map(|disk| partition(disk, PARTITION)).collect();
         let (array, scratch) = (self.array.clone(), self.scratch.clone());
-        Names { id: self.id, disks, devices, array, scratch, zvol: None }
+        Names { id: self.id, secret: self.secret, disks, devices, array, scratch, zvol: None }
     }
 }
 
@@ -93,6 +106,8 @@ pub enum Line {
     Cell(Cell),
     /// What came of a cell.
     Outcome(Box<Outcome>),
+    /// What is behind a device changed, or others wrote to it: not all in the slices is the lab's.
+    Behind,
     /// All steps but those of the ground are undone, and the devices are proven to be as they were.
     Clean,
     /// The ground is gone, too.
@@ -114,7 +129,7 @@ pub struct Journal {
     pub basis: Option<Basis>,
     /// What came of cells.
     pub outcomes: Vec<Outcome>,
-    /// Lines that make no sense, and whatever follows the last line with a whole seal. What they announced is not known.
+    /// Lines that make no sense, those that say that others wrote behind a device, and whatever follows the last line with a whole seal. What they announced is not known.
     pub damaged: usize,
 }
 
@@ -212,6 +227,7 @@ impl Journal {
             Line::Basis(basis) => self.basis = Some(*basis),
             Line::Cell(_) => {}
             Line::Outcome(outcome) => self.outcomes.push(*outcome),
+            Line::Behind => self.damaged += 1,
             Line::Clean => self.steps.clear(),
             Line::Gone => {
                 self.ground.clear();
@@ -259,7 +275,8 @@ mod tests {
         Cell { layout: Layout::Raid0, encryption: Encryption::Plain, file_system: FileSystem::None };
 
     fn head() -> Head {
-        let mut head = Head::new(LabId::new([7; 16]), "boot".to_owned(), "md127".to_owned());
+        let mut head =
+            Head::new(LabId::new([7; 16]), RunSecret::new([2; 32]), "boot".to_owned(), "md127".to_owned());
         head.devices.push(NamedDevice {
             name: "sdb".to_owned(),
             number: (8, 16),

@@ -15,12 +15,10 @@ use rustix::fs::OFlags;
 
 use super::journal::{Head, Journal, Line, NoJournal, line};
 use super::names::LabId;
-use super::seal::{Seal, Secret, unseal};
-use super::trust::{self, Untrusted};
+use crate::seal::{Seal, Secret, unseal};
+use crate::trust::{self, DIRECTORY, Untrusted};
 use narrows_load::held::Maker;
 
-/// Where journals are, unless another place is asked for.
-pub const DIRECTORY: &str = "/var/lib/narrows";
 /// No journal is longer, in bytes: one of a hundred cells has some hundred kilobytes.
 const LONGEST: u64 = 64 << 20;
 /// How often the lock is tried.

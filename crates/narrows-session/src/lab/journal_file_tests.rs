@@ -3,7 +3,7 @@ use super::*;
 use std::os::fd::AsRawFd;
 
 fn head() -> Head {
-    Head::new(LabId::new([9; 16]), "b".to_owned(), "md127".to_owned())
+    Head::new(LabId::new([9; 16]), RunSecret::new([2; 32]), "b".to_owned(), "md127".to_owned())
 }
 
 const SECRET: Secret = Secret::new([5; 32]);
@@ -17,7 +17,7 @@ fn open(path: &Path) -> Result<(JournalFile, Journal), JournalError> {
 }
 
 fn place() -> (tempfile::TempDir, PathBuf) {
-    let dir = super::trust::tests::directory_of_ours();
+    let dir = crate::trust::tests::directory_of_ours();
     let path = dir.path().join("lab.jsonl");
     (dir, path)
 }

@@ -22,20 +22,19 @@ mod place;
 mod predict;
 mod recipe;
 pub mod scratch;
-pub mod seal;
 pub mod sight;
 pub mod slice;
 mod slices;
 mod step;
 mod tool;
-mod trust;
 mod undo;
 
 mod watch;
 
+pub use crate::trust::{DIRECTORY, Untrusted};
 pub use build::{BuildError, Workshop};
 pub use call::{Call, Input};
-pub use journal_file::{DIRECTORY, JournalError, JournalFile, journals};
+pub use journal_file::{JournalError, JournalFile, journals};
 pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
 pub use names::{LabId, MOUNTS, Names};
@@ -46,5 +45,4 @@ pub use predict::predict;
 pub use recipe::{Means, notes, recipe, top, with_discards};
 pub use step::{Level, On, Step};
 pub use tool::{ToolError, Tools};
-pub use trust::Untrusted;
 pub use undo::{UndoError, Undone, undo};

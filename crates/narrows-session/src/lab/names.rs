@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::Bytes;
-use narrows_load::guard::DeviceKey;
+use narrows_load::guard::{DeviceKey, RunSecret};
 
 /// What all names begin with.
 const PREFIX: &str = "narrows-lab";
@@ -88,6 +88,8 @@ impl<'de> Deserialize<'de> for LabId {
 pub struct Names {
     /// The lab.
     pub id: LabId,
+    /// Of what its marks are made.
+    pub secret: RunSecret,
     /// The kernel names of the named devices, in their order; `!` stands for a slash.
     pub disks: Vec<String>,
     /// The kernel names of their slices, which tools get.
@@ -192,7 +194,7 @@ impl Names {
 
     /// How the load engine marks what it writes for this lab.
     pub fn key(&self) -> DeviceKey {
-        DeviceKey::of(&format!("{PREFIX} {}", self.id.uuid()), Bytes::new(0))
+        DeviceKey::of(&self.secret, PREFIX, Bytes::new(0))
     }
 
     /// The node of the named device with this index, which no tool gets.
@@ -236,6 +238,7 @@ pub(super) mod tests {
     pub(in crate::lab) fn names() -> Names {
         Names {
             id: LabId::new([0x10, 0x21, 0x32, 0x43, 0x54, 0x65, 0x76, 0x87, 8, 9, 10, 11, 12, 13, 14, 0xff]),
+            secret: RunSecret::new([1; 32]),
             disks: vec!["nvme0n1".to_owned(), "sdb".to_owned()],
             devices: vec!["nvme0n1p1".to_owned(), "sdb1".to_owned()],
             array: "md127".to_owned(),

@@ -175,7 +175,7 @@ fn a_device_is_found_by_what_it_is_and_not_by_its_name() {
             tree.file(&format!("/sys/{tail}/{name}/device/serial"), serial);
         }
     }
-    let mut head = Head::new(LabId::new([0; 16]), String::new(), "md127".to_owned());
+    let mut head = Head::new(LabId::new([0; 16]), RunSecret::new([2; 32]), String::new(), "md127".to_owned());
     let device = |name: &str, identity: &str| NamedDevice {
         name: name.to_owned(),
         number: (8, 0),

@@ -110,7 +110,7 @@ pub struct SliceRecord {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Doubt {
     /// The journal is damaged.
-    #[error("the journal is damaged")]
+    #[error("the journal is damaged, or says that others wrote to what is behind a device")]
     Journal,
     /// The machine was started since.
     #[error("the machine was started since then")]
@@ -130,6 +130,9 @@ pub enum Doubt {
     /// Somebody wrote to the device outside of the slice, or past it.
     #[error("somebody else wrote or discarded {} on it while the lab had it", human::bytes(*.0))]
     Written(Bytes),
+    /// What is behind a loop device changed, or others wrote to it.
+    #[error("{0}")]
+    Behind(String),
     /// It holds data, and nothing was ever written through it.
     #[error("it holds data, and nothing was written through the lab's part of it")]
     Unexplained,

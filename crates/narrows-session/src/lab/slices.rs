@@ -9,7 +9,7 @@ use super::sight;
 use super::slice::{Doubt, Moment, SliceRecord, since};
 use super::watch::{Watch, Watched};
 use narrows_load::LoadError;
-use narrows_load::guard::{Slice, WritableDevice, is_shut, reopen_slice};
+use narrows_load::guard::{Keeper, Slice, WritableDevice, is_shut, reopen_slice};
 use narrows_machine::root::Root;
 
 /// One slice that is held.
@@ -23,6 +23,8 @@ pub(super) struct Held {
     pub(super) slice: Slice,
     /// The claim on it, while no tool has it.
     claim: Option<WritableDevice>,
+    /// Who watches what is behind its disk, since before that was proven empty.
+    pub(super) keeper: Option<Arc<dyn Keeper>>,
     /// As it was when it was last known to be nothing but zeros, until something is built on it.
     idle: Option<Moment>,
 }
@@ -35,14 +37,19 @@ pub(super) struct Slices {
 
 impl Held {
     /// A slice that was made a moment ago, and is nothing but zeros.
-    pub(super) fn new(place: Place, record: SliceRecord, slice: Slice) -> Result<Self, LoadError> {
+    pub(super) fn new(
+        place: Place,
+        record: SliceRecord,
+        slice: Slice,
+        keeper: Option<Arc<dyn Keeper>>,
+    ) -> Result<Self, LoadError> {
         let claim = Some(slice.writable()?);
-        Ok(Self { place, record, slice, claim, idle: Some(record.made) })
+        Ok(Self { place, record, slice, claim, keeper, idle: Some(record.made) })
     }
 
     /// A slice that an earlier lab left.
     pub(super) fn again(place: Place, record: SliceRecord, slice: Slice) -> Self {
-        Self { place, record, slice, claim: None, idle: None }
+        Self { place, record, slice, claim: None, keeper: None, idle: None }
     }
 
     /// Opens it for writing, exclusively; or gives the handle that there is.
@@ -148,7 +155,8 @@ impl Slices {
     pub(super) fn watch(&self, stop: Arc<AtomicBool>) -> std::io::Result<Watch> {
         let watched = self.held.iter().map(|held| {
             let flusher = held.slice.flusher()?;
-            Ok(Watched { place: held.place.clone(), record: held.record, flusher })
+            let keeper = held.keeper.clone();
+            Ok(Watched { place: held.place.clone(), record: held.record, flusher, keeper })
         });
         Ok(Watch::start(watched.collect::<std::io::Result<_>>()?, stop))
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::place::Place;
 use super::sight;
 use super::slice::{Doubt, SliceRecord, doubt};
-use narrows_load::guard::Flusher;
+use narrows_load::guard::{Flusher, Keeper};
 use narrows_machine::root::Root;
 
 /// How often the counters are compared.
@@ -23,6 +23,14 @@ pub(super) struct Watched {
     pub(super) record: SliceRecord,
     /// What makes that writes are counted soon.
     pub(super) flusher: Flusher,
+    /// Who watches what is behind the disk.
+    pub(super) keeper: Option<Arc<dyn Keeper>>,
+}
+
+/// What was seen behind a disk: that it changed, or that others wrote to it.
+pub(super) fn check_behind(keeper: Option<&Arc<dyn Keeper>>) -> Result<(), Doubt> {
+    let Some(keeper) = keeper else { return Ok(()) };
+    keeper.check_behind().and_then(|()| keeper.check_writers()).map_err(Doubt::Behind)
 }
 
 /// Watches until it is dropped.
@@ -74,6 +82,9 @@ const ASKED: usize = 4;
 
 fn trouble(root: &Root, watched: &Watched) -> Option<String> {
     watched.flusher.flush();
+    if let Err(why) = check_behind(watched.keeper.as_ref()) {
+        return Some(sentence(&watched.place.disk, &why));
+    }
     let ask = || {
         let now = sight::moment(root, &watched.place);
         // The disk is asked first: what ends in between has been counted for the slice alone. It is judged once nothing is in

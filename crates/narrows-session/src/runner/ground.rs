@@ -92,7 +92,15 @@ impl<T: Teller> Runner<'_, T> {
             LoadError::Others(others) => stopped(others, target.path()),
             _ => Objection::new(format!("{path} was not cleared: {error}")).with_hint(left),
         })?;
-        let Some(cleared) = cleared.filter(|cleared| !cleared.is_blank()) else { return Ok(()) };
+        let Some(cleared) = cleared else { return Ok(()) };
+        if cleared.is_blank() {
+            let said = |others: Others| {
+                Objection::new(format!("{others}; all that bears narrows' marks is cleared")).with_hint(
+                    "what the run wrote over before it was stopped is lost: compare that file with a copy",
+                )
+            };
+            return cleared.others.map_or(Ok(()), |others| Err(said(others)));
+        }
         if cleared.foreign_bytes.get() == 0 {
             let bytes = human::bytes(cleared.left);
             return Err(Objection::new(format!("{bytes} of {path} could not be cleared")).with_hint(left));

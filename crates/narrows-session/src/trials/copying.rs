@@ -297,7 +297,8 @@ mod tests {
 
     #[test]
     fn what_holds_the_labs_own_places_is_not_copied_and_what_fits_nowhere_has_no_target() {
-        let mut head = Head::new(LabId::new([1; 16]), String::new(), "md127".to_owned());
+        let mut head =
+            Head::new(LabId::new([1; 16]), RunSecret::new([2; 32]), String::new(), "md127".to_owned());
         head.scratch = Some("/srv/lab".into());
         let plain = |layout, file_system| Cell { layout, encryption: Encryption::Plain, file_system };
         let cells = [

@@ -10,12 +10,14 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use nix::unistd::geteuid;
 use rustix::fs::{Dir, OFlags};
 
-use super::seal::{Place, Secret};
+use crate::seal::{Place, Secret};
 use narrows_base::shell;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
 
 /// The file of the secret, beside the journals.
 const SECRET: &str = ".lab-key";
+/// Where journals and records are, unless another place is asked for.
+pub const DIRECTORY: &str = "/var/lib/narrows";
 /// How long another process may take to write the secret.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -75,7 +77,7 @@ impl Seen {
 ///
 /// # Errors
 /// It is not there; the inner error is that it is not trusted.
-pub(super) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
+pub(crate) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
     let seen = match hold(path, Aim::Read)? {
         Ok(held) => held,
         Err(untrusted) => return Ok(Err(untrusted)),
@@ -115,7 +117,7 @@ fn hold(path: &Path, aim: Aim) -> io::Result<Result<Held, Untrusted>> {
 ///
 /// # Errors
 /// It cannot be made; the inner error is that others can change where it lies.
-pub(super) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
+pub(crate) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(ErrorKind::InvalidFilename.into());
     };
@@ -154,7 +156,7 @@ fn is_empty(directory: &File) -> io::Result<bool> {
 ///
 /// # Errors
 /// It cannot be looked at; the inner error is that it is not trusted.
-pub(super) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untrusted>> {
+pub(crate) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untrusted>> {
     let why = Seen::of(opened)?.against_file(geteuid().as_raw());
     Ok(why.map_or(Ok(()), |why| {
         let hint =
@@ -169,7 +171,7 @@ pub(super) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untruste
 ///
 /// # Errors
 /// The kernel does not tell.
-pub(super) fn place(opened: &File) -> io::Result<Place> {
+pub(crate) fn place(opened: &File) -> io::Result<Place> {
     let metadata = opened.metadata()?;
     let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let made = made.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0);
@@ -180,7 +182,7 @@ pub(super) fn place(opened: &File) -> io::Result<Place> {
 ///
 /// # Errors
 /// There is none, it cannot be made, or it is not the user's alone.
-pub(super) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
+pub(crate) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
     let maker = Maker::of(directory);
     if make {
         make_secret(directory)?;
@@ -215,12 +217,12 @@ fn make_secret(directory: &File) -> io::Result<()> {
 
 #[cfg(test)]
 #[expect(clippy::disallowed_methods, reason = "tests make files")]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::fs;
 
     /// A directory that only we can enter, whatever the umask is.
-    pub(in crate::lab) fn directory_of_ours() -> tempfile::TempDir {
+    pub(crate) fn directory_of_ours() -> tempfile::TempDir {
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
     }
 
