@@ -95,7 +95,7 @@ impl<'ast> Visit<'ast> for Paths<'_> {
 }
 
 /// Whether an attribute is `#[cfg(test)]`, alone or among others.
-pub(crate) fn is_for_tests(attribute: &Attribute) -> bool {
+fn is_for_tests(attribute: &Attribute) -> bool {
     attribute.path().is_ident("cfg")
         && attribute.meta.require_list().is_ok_and(|list| list.tokens.to_string().contains("test"))
 }

@@ -23,8 +23,7 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
     if audience == Audience::Owner {
         return whole(comparison);
     }
-    let comparison = public::comparison_without_identity(comparison);
-    whole(&comparison).without(public::servers(&comparison))
+    whole(&public::comparison_without_identity(comparison)).scrubbed()
 }
 
 fn whole(comparison: &Comparison) -> Document {

@@ -1,6 +1,6 @@
 //! Takes out of a report what should not be pasted in public: addresses, UUIDs, WWNs, and the names that people chose.
 
-use crate::names::{Names, is_name};
+use crate::names::Names;
 use crate::view::{CeilingView, CheckReport, HopPair};
 use narrows_verdict::compare::{Change, Comparison};
 
@@ -30,13 +30,6 @@ pub(super) fn comparison_without_identity(comparison: &Comparison) -> Comparison
     comparison
 }
 
-/// The servers that results were measured on.
-pub(super) fn servers(comparison: &Comparison) -> Names {
-    let inventory = comparison.all().flat_map(|one| &one.inventory);
-    let texts = inventory.flat_map(|change| [Some(&change.what), change.a.as_ref(), change.b.as_ref()]);
-    Names::of_servers(texts.flatten().flat_map(|text| text.split(" → ")).filter_map(server_in))
-}
-
 /// Puts words in the place of values that are identities by the name of their fact.
 fn hide_identity(change: &mut Change) {
     let fact = change.what.rsplit(": ").next().unwrap_or_default().to_ascii_lowercase().replace('_', " ");
@@ -47,13 +40,6 @@ fn hide_identity(change: &mut Change) {
             }
         }
     }
-}
-
-/// The name of the server in the id of a remote hop, `remote:server:/export`, with or without a fact behind it.
-fn server_in(text: &str) -> Option<String> {
-    let id = text.strip_prefix("remote:")?;
-    let name = id.split(':').next()?;
-    is_name(name).then(|| name.to_owned())
 }
 
 /// Every text of a report that may name something.

@@ -1,6 +1,6 @@
 //! What is taken out of a file, by which file it is.
 
-use super::{Redactor, binary, smbios, words};
+use super::{Redactor, binary, smbios};
 use crate::root::PROBES;
 
 /// Names of attributes whose whole content is a secret (kernel `Documentation/ABI`, `sysfs-block`, `sysfs-class-*`,
@@ -30,6 +30,10 @@ const SECRETS: [&str; 23] = [
     "tls_key",
     "asset_tag",
 ];
+
+/// Files that hold the machine's own name.
+const HOST_FILES: [&str; 4] =
+    ["/proc/sys/kernel/hostname", "/proc/sys/kernel/domainname", "/etc/hostname", "/narrows/probe/hostname"];
 
 /// How such names end.
 const SECRET_ENDINGS: [&str; 6] = ["_uuid", "_guid", "_wwn", "_wwid", "_secret", "_asset_tag"];
@@ -79,7 +83,7 @@ impl Redactor {
     }
 
     fn file_text(&mut self, path: &str, name: &str, text: &str) -> String {
-        if words::is_host_file(path) {
+        if HOST_FILES.contains(&path) {
             return if text.trim().is_empty() { text.to_owned() } else { "host\n".to_owned() };
         }
         match name {
@@ -105,7 +109,7 @@ impl Redactor {
                 return lines.join("\n") + if text.ends_with('\n') { "\n" } else { "" };
             }
             // A target that another machine exports may have any name for its model.
-            "model" => {
+            _ if name == "model" || path.contains("/ata-model/") => {
                 let erased = self.erased(text);
                 self.atoms.spared.extend(super::model_numbers(text).map(str::to_lowercase));
                 return self.atoms.replace(&erased);

