@@ -2,11 +2,15 @@
 
 mod bombs;
 mod endless;
+mod slow;
 mod terminal;
 
 use super::attack::Attack;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [bombs::attacks(), endless::attacks(), terminal::attacks()].into_iter().flatten().collect()
+    [bombs::attacks(), endless::attacks(), slow::attacks(), terminal::attacks()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

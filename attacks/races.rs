@@ -31,6 +31,24 @@ pub(crate) fn attacks() -> Vec<Attack> {
         Attack::new(Class::Race, "a file system that is made meanwhile", made_meanwhile).quick(),
         Attack::new(Class::Race, "a node that is replaced meanwhile", node_replaced).quick(),
         Attack::new(Class::Race, "a link to the node that is swapped meanwhile", link_swapped),
+        Attack::new(Class::Race, "the file behind the device is written meanwhile", |ground, judge| {
+            behind(ground, judge, |device| {
+                super::device::put(device.image(), 150 * MIB, &[b'x'; 4096])?;
+                Ok(())
+            })
+        })
+        .quick(),
+        Attack::new(Class::Race, "the offset of the device is changed meanwhile", |ground, judge| {
+            behind(ground, judge, |device| window(device, 24))
+        }),
+        Attack::new(Class::Race, "the size limit of the device is changed meanwhile", |ground, judge| {
+            behind(ground, judge, |device| window(device, 32))
+        }),
+        Attack::new(Class::Race, "the file behind the device is cut off meanwhile", |ground, judge| {
+            behind(ground, judge, |device| {
+                Ok(shell("truncate -s 255M \"$1\"", &[device.identity()]).map(drop)?)
+            })
+        }),
         Attack::new(Class::Race, "two at once on one device", |ground, judge| two(ground, judge, false))
             .quick(),
         Attack::new(Class::Race, "two at once on twins", |ground, judge| two(ground, judge, true)).quick(),
@@ -160,6 +178,37 @@ fn later_once(lane: &mut Lane<'_>, device: &Device, round: u64, random: &mut Ran
         format!("round {round}: it went on for {} ms", stopped_after.as_millis())
     });
     device.erase()
+}
+
+/// While it writes, `change` does something to what is behind the device. It must end, say so, and have lost no byte there.
+fn behind(ground: &Ground, judge: &mut Judge, change: fn(&Device) -> Result<()>) -> Result<()> {
+    let device = Device::blank(ground, SIZE)?;
+    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
+    let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
+    let run = Run::new(ground, &[&words[..], &rest].concat());
+    let (mut running, begun) = until_it_writes(&device, run)?;
+    if begun.is_none() {
+        return skip(format!("set-up: it never wrote: {}", running.answer()?.short()));
+    }
+    thread::sleep(Duration::from_millis(1000));
+    change(&device)?;
+    let changed = Instant::now();
+    running.wait(Duration::from_secs(60));
+    let took = changed.elapsed();
+    let answer = running.answer()?;
+    answer.must_refuse(judge, "meanwhile", &[2], &["the file behind", "what is behind"]);
+    judge.that(took < Duration::from_millis(2500), || format!("it went on for {} ms", took.as_millis()));
+    let block = device.block(150 * MIB)?;
+    judge.that(block.iter().all(|byte| *byte == 0 || *byte == b'x'), || "it wrote elsewhere".to_owned());
+    Ok(())
+}
+
+/// Moves a loop device by 140 MiB, or limits it to that: the word of `struct loop_info64` at `at`.
+fn window(device: &Device, at: u32) -> Result<()> {
+    needs(&["perl"])?;
+    let script = "open(F, '+<', $ARGV[0]) or die; my $s = \"\\0\" x 232; ioctl(F, 0x4C05, $s) or die; \
+                  substr($s, $ARGV[1], 8) = pack('Q', 140 << 20); ioctl(F, 0x4C04, $s) or die";
+    shell("perl -e \"$1\" \"$2\" \"$3\"", &[script, device.node(), &at.to_string()]).map(drop)
 }
 
 /// The file system of a running lab keeps a change of its root directory in memory. Somebody writes just where that will go,

@@ -2,6 +2,7 @@
 
 mod forged;
 mod live;
+mod marks;
 mod places;
 
 use std::fs;
@@ -18,7 +19,7 @@ use super::tool::shell;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [forged::attacks(), places::attacks(), live::attacks()].into_iter().flatten().collect()
+    [forged::attacks(), places::attacks(), live::attacks(), marks::attacks()].into_iter().flatten().collect()
 }
 
 /// The journal of a lab on the device over [`image`], which was then undone by the book. Made once: the text is what forgers

@@ -6,6 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::signal::{SigSet, Signal};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -16,7 +17,10 @@ use narrows_machine::root::Root;
 pub(super) const SAME: Duration = Duration::from_millis(500);
 
 /// How long a command that was told to end may take for it: to make zeros of what it wrote, and to say so.
-pub(super) const GRACE: Duration = Duration::from_millis(1700);
+pub(super) const GRACE: Duration = Duration::from_millis(1500);
+
+/// How long the last words may take.
+const SAID: Duration = Duration::from_millis(50);
 
 /// Why a command was ended that did not end by itself.
 pub(super) fn too_late() -> Failure {
@@ -26,23 +30,31 @@ pub(super) fn too_late() -> Failure {
     )
 }
 
+/// Lets only the threads that wait for signals take them: a thread whose I/O hangs takes none, and no other does in its place.
+fn leave_to_threads(signals: &[i32]) {
+    let signals = signals.iter().filter_map(|signal| Signal::try_from(*signal).ok());
+    // Where it fails, a signal is taken when the I/O ends.
+    let _ = SigSet::from_iter(signals).thread_block();
+}
+
 /// As [`stop_on_signals`], for a command whose I/O may hang: [`GRACE`] after the first signal it is ended as it is.
 ///
 /// # Errors
 /// Signals cannot be watched for.
 pub(super) fn end_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let stop = stop_on_signals()?;
     let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
     let mut signals = Signals::new(ending()).map_err(failed)?;
     let wait = move || {
         if signals.forever().next().is_some() {
             thread::sleep(GRACE);
-            super::output::failure(&too_late());
+            // Whoever hangs may have the lock of what is said.
+            thread::spawn(|| super::output::failure(&too_late()));
+            thread::sleep(SAID);
             signal_hook::low_level::exit(super::FAILED.into());
         }
     };
     thread::Builder::new().name("grace".to_owned()).spawn(wait).map_err(failed)?;
-    Ok(stop)
+    stop_on_signals()
 }
 
 /// A flag that the first signal raises; one that comes more than [`SAME`] later ends the program at once. A scratch file needs
@@ -70,6 +82,7 @@ pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBo
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;
+    leave_to_threads(&signals);
     Ok((stop, is_late))
 }
 

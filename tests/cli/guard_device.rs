@@ -14,12 +14,12 @@ use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use crate::devices::{self, Turn};
 use narrows::load::guard::{
-    Device, Examined, Identity, Keeper, Medium, Permit, Reason, Refusal, Region, RunSecret, Usage,
-    WritableDevice, WriteError, decide, examine, open_for_writing,
+    Device, Examined, Identity, Medium, Permit, Reason, Region, Usage, WritableDevice, WriteError, decide,
+    examine, open_for_writing,
 };
 use narrows::units::Bytes;
 
@@ -244,38 +244,10 @@ impl Drop for Loop {
     }
 }
 
-/// Keeps no record: these tests ask what may be opened.
-#[derive(Debug)]
-struct Nobody;
-
-impl Keeper for Nobody {
-    fn earlier(&self) -> Option<RunSecret> {
-        None
-    }
-
-    fn record(&self, _: &RunSecret) -> io::Result<()> {
-        Ok(())
-    }
-
-    fn forget(&self) {}
-
-    fn check_behind(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check_writers(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check_unused(&self) -> Result<(), Refusal> {
-        Ok(())
-    }
-}
-
 /// Opens 14 of 16 MiB.
 fn opened(permit: Permit) -> Result<WritableDevice, WriteError> {
     let region = Region { start: Bytes::from_mib(1), length: Bytes::from_mib(14) };
-    open_for_writing(permit, region, Arc::new(Nobody), &mut |_| ControlFlow::Continue(()))
+    open_for_writing(permit, region, &mut |_| ControlFlow::Continue(()))
 }
 
 #[test]

@@ -18,7 +18,8 @@ const WRITERS: &[(&str, &str)] = &[
         "new files that were named on the command line, and the scratch files of a lab",
     ),
     ("session/lab/journal_file.rs", "the journal of a lab, which is only appended to"),
-    ("session/lab/trust.rs", "the key by which journals are sealed"),
+    ("session/trust.rs", "the key by which journals are sealed"),
+    ("session/guard/record.rs", "the record of a run that writes to a device"),
     ("watch/file.rs", "the journal of the recorder, which is only appended to, and its lock"),
     (
         "machine/ioctl/device_mapper.rs",

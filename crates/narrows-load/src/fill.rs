@@ -123,11 +123,17 @@ impl<'a> Fill<'a> {
 
     /// Writes one chunk, through the page cache from then on if the file system refuses direct writes.
     fn chunk(&mut self, chunk: &[u8], at: u64) -> io::Result<()> {
-        match self.file.write_all_at(chunk, at) {
+        // Of a slow device no more than this holds up the end of the program.
+        const PIECE: usize = 256 << 10;
+        let write = |file: &File| {
+            let mut pieces = chunk.chunks(PIECE).zip((at..).step_by(PIECE));
+            pieces.try_for_each(|(piece, at)| file.write_all_at(piece, at))
+        };
+        match write(self.file) {
             Err(error) if self.direct && error.raw_os_error() == Some(libc::EINVAL) => {
                 drop_direct(self.file)?;
                 self.direct = false;
-                self.file.write_all_at(chunk, at)?;
+                write(self.file)?;
             }
             written => written?,
         }

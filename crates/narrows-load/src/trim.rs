@@ -82,7 +82,7 @@ impl TrimMethod {
         let request = Request { op: Op::Discard, offset: blocks.first, length };
         let failed = |error| LoadError::io("discard a block of", target.path(), error);
         if let Some(census) = target.census() {
-            census.sends(request);
+            census.sends(request).map_err(failed)?;
         }
         if in_ring {
             match through_ring(target.file(), request) {

@@ -5,9 +5,11 @@
 //! run themselves.
 #![expect(clippy::disallowed_types, reason = "the only place that says how another program is started")]
 
+use std::io;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::unistd::geteuid;
 
 use super::root::{FileKind, Root};
@@ -58,6 +60,19 @@ pub fn command(root: &Root, name: &str) -> Option<Command> {
     Some(Command::new(name))
 }
 
+/// Starts a program that takes all signals: it would inherit those that the thread which starts it leaves to others.
+///
+/// # Errors
+/// It cannot be started.
+pub fn spawn(command: &mut Command) -> io::Result<Child> {
+    let before = SigSet::empty().thread_swap_mask(SigmaskHow::SIG_SETMASK);
+    let child = command.spawn();
+    if let Ok(before) = before {
+        before.thread_set_mask()?;
+    }
+    child
+}
+
 /// Where a program is looked for, for people.
 pub const fn places() -> &'static str {
     "as root it is looked for below /usr/local, /usr and / only, else in PATH"
@@ -66,6 +81,15 @@ pub const fn places() -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_program_takes_the_signals_that_its_starter_leaves_to_others() {
+        SigSet::all().thread_block().unwrap();
+        let mut command = cleared(find(&Root::live(), "cat").unwrap());
+        let started = spawn(command.arg("/proc/self/status").stdout(Stdio::piped())).unwrap();
+        let told = String::from_utf8(started.wait_with_output().unwrap().stdout).unwrap();
+        assert!(told.contains("SigBlk:\t0000000000000000"), "{told}");
+    }
 
     #[test]
     fn a_program_of_the_system_is_found_by_its_place_and_gets_our_environment() {

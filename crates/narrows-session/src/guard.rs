@@ -32,6 +32,9 @@ pub use usage::watch as watch_usage;
 /// How long a process may have a device open that only looks at it.
 const GLANCE: Duration = Duration::from_secs(1);
 
+/// How often it is looked what is behind a loop device that is written.
+const OFTEN: Duration = Duration::from_millis(1);
+
 /// Why devices did not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Silence {
@@ -132,10 +135,10 @@ impl Guard<'_> {
         // Whoever writes to the file behind it from now on is seen.
         let keeper = Arc::new(DeviceKeeper::begin(self.root, self.name, own, open(self.name)?.size())?);
         let Decision { size: whole, permit, .. } = self.decide(Some(own))?;
-        let permit = permit?;
+        let permit = permit?.kept_by(keeper);
         // A device that is too small is refused as such.
         let region = owned::usable(whole, size).unwrap_or(Region { start: EDGE, length: Bytes::new(0) });
-        Ok(guard::open_for_writing(permit, region, keeper, &mut |step| watch(whole, step))?)
+        Ok(guard::open_for_writing(permit, region, &mut |step| watch(whole, step))?)
     }
 
     /// Whether the device may be written; the same as [`open_for_writing`](Self::open_for_writing), which is not done.
@@ -271,6 +274,8 @@ struct DeviceKeeper {
     identity: String,
     size: Bytes,
     behind: Option<Backing>,
+    /// When it was last looked what is behind it: that is asked for each write, and looked at no more often than [`OFTEN`].
+    looked: Mutex<Option<Instant>>,
     /// Who wrote behind it, once that was seen.
     writer: Mutex<Option<String>>,
     record: Mutex<Option<RunRecord>>,
@@ -281,7 +286,8 @@ impl DeviceKeeper {
         let unseen = |what| Refusal { device: name.to_owned(), reasons: vec![Reason::Unseen { what }] };
         let behind = Backing::begin(root, name).map_err(unseen)?;
         let (name, identity) = (name.to_owned(), identity.to_owned());
-        Ok(Self { name, identity, size, behind, writer: Mutex::default(), record: Mutex::default() })
+        let looked = Mutex::default();
+        Ok(Self { name, identity, size, behind, looked, writer: Mutex::default(), record: Mutex::default() })
     }
 
     fn kept(&self) -> MutexGuard<'_, Option<RunRecord>> {
@@ -306,7 +312,14 @@ impl Keeper for DeviceKeeper {
     }
 
     fn check_behind(&self) -> Result<(), String> {
-        self.behind.as_ref().map_or(Ok(()), |behind| behind.check(&Root::live()))
+        let Some(behind) = &self.behind else { return Ok(()) };
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        if looked.is_some_and(|last| last.elapsed() < OFTEN) {
+            return Ok(());
+        }
+        behind.check(&Root::live())?;
+        *looked = Some(Instant::now());
+        Ok(())
     }
 
     fn check_writers(&self) -> Result<(), String> {

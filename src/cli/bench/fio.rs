@@ -1,7 +1,7 @@
 //! fio as a second engine: runs a test through the installed fio and reads its JSON.
 
 use std::io::ErrorKind;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 use serde_json::Value;
 
@@ -13,7 +13,12 @@ use narrows_report::bench::{FioResult, FioSide};
 /// Runs fio with these arguments. What goes wrong is in the result's `reason`, for our own numbers stand without it.
 pub(super) fn run(root: &Root, arguments: &[String]) -> FioResult {
     let Some(mut fio) = program::command(root, "fio") else { return failed(&not_installed()) };
-    match fio.args(arguments).arg("--output-format=json").stdin(Stdio::null()).output() {
+    fio.args(arguments)
+        .arg("--output-format=json")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    match program::spawn(&mut fio).and_then(Child::wait_with_output) {
         Err(error) if error.kind() == ErrorKind::NotFound => failed(&not_installed()),
         Err(error) => failed(&format!("fio cannot be started: {error}")),
         Ok(output) => {

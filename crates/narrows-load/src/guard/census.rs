@@ -5,6 +5,7 @@
 //! nothing of ours is in flight, not one sector more can be hidden.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -146,13 +147,23 @@ impl Census {
         self.discarded.fetch_sub(bytes, Ordering::SeqCst);
     }
 
-    /// This is going to be sent.
-    pub(crate) fn sends(&self, request: Request) {
+    /// This is going to be sent, if what is behind the device is what it was.
+    ///
+    /// # Errors
+    /// It is not, and nothing more may be sent.
+    pub(crate) fn sends(&self, request: Request) -> io::Result<()> {
+        if request.op != Op::Read
+            && let Some(Err(said)) = self.keeper.as_ref().map(|keeper| keeper.check_behind())
+        {
+            let _ = self.seen.set(self.saw(None, Some(said.clone())));
+            return Err(io::Error::other(said));
+        }
         match request.op {
             Op::Write => self.writes(request.length.into()),
             Op::Discard => self.discards(request.length.into()),
-            _ => {}
+            Op::Read => {}
         }
+        Ok(())
     }
 
     /// Whether the device has counted no more than was sent, and nobody wrote to what is behind it.

@@ -43,7 +43,7 @@ pub fn clean(
     keeper: &dyn Keeper,
     watch: Watch<'_>,
 ) -> Result<Cleaned, WriteError> {
-    let CleaningPermit(Permit { device, name, identity }) = permit;
+    let CleaningPermit(Permit { device, name, identity, .. }) = permit;
     let claimed = claim(device.path())?;
     let reasons = changed(&device, &claimed, &name);
     if !reasons.is_empty() {

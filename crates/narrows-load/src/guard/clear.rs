@@ -174,8 +174,8 @@ impl<'a> Clearing<'a> {
         for part in parts {
             let length = u32::try_from(part.end - part.start).unwrap_or(0);
             let request = Request { op: Op::Discard, offset: part.start, length };
-            if let Some(census) = self.ground.census {
-                census.sends(request);
+            if self.ground.census.is_some_and(|census| census.sends(request).is_err()) {
+                return false;
             }
             if let Err(error) = TrimMethod::Blkdiscard.carry_out(self.ground.file, request) {
                 // Else as many writes of somebody else would not be seen.
@@ -201,7 +201,8 @@ impl<'a> Clearing<'a> {
             }
             let zeros = self.zeros.bytes().get(..usize::try_from(length).unwrap_or(0)).unwrap_or_default();
             if let Some(census) = self.ground.census {
-                census.writes(length);
+                let length = u32::try_from(length).unwrap_or(u32::MAX);
+                census.sends(Request { op: Op::Write, offset: part.start, length }).map_err(failed)?;
             }
             for (piece, at) in zeros.chunks(PIECE).zip((part.start..).step_by(PIECE)) {
                 self.ground.file.write_all_at(piece, at).map_err(failed)?;

@@ -1,7 +1,9 @@
 //! The decision.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::keeper::{Keeper, Unkept};
 use super::open::Device;
 use super::reason::Reason;
 use super::scan::{EDGE, Examined, Medium, Signature};
@@ -16,6 +18,15 @@ pub struct Permit {
     pub(super) name: String,
     /// What the user typed to name it.
     pub(super) identity: String,
+    pub(super) keeper: Arc<dyn Keeper>,
+}
+
+impl Permit {
+    /// The same permit, of which somebody keeps a record. Without one, what is left of a killed run stays.
+    #[must_use]
+    pub fn kept_by(self, keeper: Arc<dyn Keeper>) -> Self {
+        Self { keeper, ..self }
+    }
 }
 
 /// Why a device may not be written: every reason, never none.
@@ -64,7 +75,8 @@ pub fn decide(
 
 fn permit(device: Device, usage: &Usage, reasons: Vec<Reason>) -> Result<Permit, Refusal> {
     if let Some(identity) = usage.identity.as_ref().filter(|_| reasons.is_empty()) {
-        return Ok(Permit { device, name: usage.device.clone(), identity: identity.text.clone() });
+        let (name, identity) = (usage.device.clone(), identity.text.clone());
+        return Ok(Permit { device, name, identity, keeper: Arc::new(Unkept) });
     }
     Err(Refusal { device: usage.device.clone(), reasons })
 }

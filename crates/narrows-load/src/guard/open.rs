@@ -76,6 +76,8 @@ impl Device {
         }
         let number = (narrow(major(metadata.rdev())), narrow(minor(metadata.rdev())));
         let size = Bytes::new(file.seek(SeekFrom::End(0)).map_err(failed)?);
+        // Advice.
+        let _ = posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_RANDOM);
         Ok(Self { path: path.to_owned(), file, number, size })
     }
 
@@ -114,7 +116,11 @@ impl Medium for Device {
     }
 
     fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-        self.file.read_exact_at(into, offset)
+        // Small ones, without what the kernel would read ahead: of a slow device all of that holds up the end of the program.
+        for (piece, at) in into.chunks_mut(16 << 10).zip((offset..).step_by(16 << 10)) {
+            self.file.read_exact_at(piece, at)?;
+        }
+        Ok(())
     }
 }
 
@@ -284,10 +290,9 @@ pub enum WriteError {
 pub fn open_for_writing(
     permit: Permit,
     region: Region,
-    keeper: Arc<dyn Keeper>,
     watch: Watch<'_>,
 ) -> Result<WritableDevice, WriteError> {
-    let Permit { device, name, identity } = permit;
+    let Permit { device, name, identity, keeper } = permit;
     let key = keeper.earlier().map(|secret| DeviceKey::of(&secret, &identity, device.size));
     let claimed = claim(&device.path)?;
     let mut reasons = changed(&device, &claimed, &name);

@@ -3,7 +3,6 @@
 
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -403,41 +402,13 @@ fn a_device_smaller_than_an_end_is_refused() {
     assert_eq!(refusal.reasons, [Reason::TooSmall { size: image.size() }]);
 }
 
-#[derive(Debug)]
-struct Nobody;
-
-impl Keeper for Nobody {
-    fn earlier(&self) -> Option<RunSecret> {
-        None
-    }
-
-    fn record(&self, _: &RunSecret) -> io::Result<()> {
-        panic!("nothing is going to be written")
-    }
-
-    fn forget(&self) {}
-
-    fn check_behind(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check_writers(&self) -> Result<(), String> {
-        Ok(())
-    }
-
-    fn check_unused(&self) -> Result<(), Refusal> {
-        Ok(())
-    }
-}
-
 #[test]
 fn a_permit_does_not_open_what_is_no_block_device() {
     let image = Image::blank(SIZE);
     let (device, usage, examined) = unused(&image);
     let permit = decide(device, &usage, &examined, Some("S3RIAL")).expect("nothing speaks against it");
     let region = Region { start: EDGE, length: EDGE };
-    let opened =
-        open_for_writing(permit, region, Arc::new(Nobody), &mut |_| std::ops::ControlFlow::Continue(()));
+    let opened = open_for_writing(permit, region, &mut |_| std::ops::ControlFlow::Continue(()));
     assert!(matches!(opened, Err(WriteError::Open(_))));
 }
 

@@ -252,12 +252,12 @@ impl<'a, E: Engine> Worker<'a, E> {
             if request.op == Op::Write && !self.begin_write(request) {
                 break;
             }
+            if let Some(census) = self.census {
+                census.sends(request)?;
+            }
             if let Some(slot) = self.slots.take(request) {
                 if let (Op::Write, Some(memory)) = (request.op, self.engine.memory()) {
                     memory.stamp(slot, request, self.writes);
-                }
-                if let Some(census) = self.census {
-                    census.sends(request);
                 }
                 self.engine.prepare(slot, request)?;
                 if let (Some(pace), Some(due)) = (&mut self.pace, due) {

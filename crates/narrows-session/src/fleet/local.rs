@@ -38,7 +38,8 @@ impl Ground {
         let mut command = program::cleared(shell);
         let itself = format!("/proc/{}/exe", std::process::id());
         command.args(["-c", &script::here(), "sh"]).arg(&path).arg(itself).current_dir("/").process_group(0);
-        let watchdog = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let watchdog = program::spawn(&mut command)?;
         Ok(Self { path, watchdog, token })
     }
 

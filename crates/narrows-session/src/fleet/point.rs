@@ -66,7 +66,7 @@ impl Client {
         let mut fio = program::command(&Root::live(), "fio").ok_or(io::ErrorKind::NotFound)?;
         fio.args(["--client=sock:s", "--eta=never", "--output-format=json+", "--output=fio.json", "job.fio"]);
         fio.current_dir(&directory).process_group(0);
-        let child = fio.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        let child = program::spawn(fio.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))?;
         // What the host sends it has a bound in memory and in files.
         for (resource, most) in [(Resource::Data, Some(MOST_MEMORY)), (Resource::Fsize, Some(MOST_FILE))] {
             let limit = Rlimit { current: most, maximum: most };

@@ -11,6 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use narrows_machine::program;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
@@ -49,7 +50,7 @@ pub(super) struct Started {
 
 impl Started {
     pub(super) fn new(command: &mut Command) -> Result<Self, LinkError> {
-        let child = command.process_group(0).spawn();
+        let child = program::spawn(command.process_group(0));
         let child = child.map_err(|error| LinkError::Unreachable(error.to_string()))?;
         Ok(Self { child, ended: None })
     }

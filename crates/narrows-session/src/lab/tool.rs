@@ -139,7 +139,7 @@ impl Tools {
         let start = |source| ToolError::Start { program, source };
         command.stdin(stdin(call.input, key).map_err(start)?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = command.spawn().map_err(start)?;
+        let child = narrows_machine::program::spawn(&mut command).map_err(start)?;
         // Its end of the pipe must be nobody else's.
         drop(command);
         let output = child.wait_with_output().map_err(start)?;

@@ -82,7 +82,7 @@ fn server(fio: &str) -> Result<Child, String> {
     let mut command = fio_program(fio).ok_or("fio is not installed there")?;
     command.arg("--server=sock:fio.sock").process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut server = command.spawn().map_err(|error| match error.kind() {
+    let mut server = program::spawn(&mut command).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => "fio is not installed there".to_owned(),
         _ => format!("fio cannot be started there: {error}"),
     })?;

@@ -18,6 +18,9 @@ const OTHERS: &str = "relatime noatime nodiratime strictatime lazytime nosuid no
     memory_recursiveprot nr_inodes ptmxmode hidepid enp ens enx np wlp ibp ibs \
     devpts vfat hugetlb apic acpi msix wdc nan inf";
 
+/// The longest address is 10000000:00:00.
+const LONGEST: usize = 14;
+
 /// What the kernel and udev begin a name with that letters may follow.
 const LETTERED: [&str; 5] = ["sd", "vd", "hd", "xvd", "mpath"];
 
@@ -73,8 +76,8 @@ fn word(text: &str) -> usize {
 /// The length of the address on a bus, or of the numbers of vendor and device, that a text begins with.
 fn address(text: &str) -> Option<usize> {
     let start = if text.starts_with("pci") { 3 } else { 0 };
-    let is_outer = |c: char| !c.is_ascii_hexdigit() && c != ':';
-    let end = text.get(start..)?.find(is_outer).map_or(text.len(), |end| start + end);
+    let is_of_one = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b':';
+    let end = start + text.get(start..)?.bytes().take(LONGEST + 1).take_while(is_of_one).count();
     let parts: Vec<usize> = text.get(start..end)?.split(':').map(str::len).collect();
     let is_whole = !text.get(end..)?.starts_with(is_inner);
     let fits = matches!(parts.as_slice(), [4..=8, 2] | [4..=8, 2, 2] | [4, 4])
