@@ -18,7 +18,7 @@ use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
 
 /// No answer is longer, in bytes: a record of a large server has some hundred kilobytes, the collector's text some megabytes.
-const MOST: u64 = 24 << 20;
+const MOST: u64 = 12 << 20;
 /// Nor is what is said beside it.
 const MOST_ERRORS: u64 = 1 << 20;
 /// Nor is all of what comes as lines.
@@ -233,7 +233,7 @@ mod tests {
             (Some(3), b"1048576\n".to_vec(), b"no\n".to_vec())
         );
         assert!(
-            matches!(ran("exec cat /dev/zero", long), Err(LinkError::Refused(why)) if why.contains("24 MiB"))
+            matches!(ran("exec cat /dev/zero", long), Err(LinkError::Refused(why)) if why.contains("12 MiB"))
         );
         let flood = ran("exec cat /dev/zero >&2", long).expect("loses its reader");
         assert_eq!((flood.status.success(), flood.stderr.len() as u64), (false, MOST_ERRORS + 1));
