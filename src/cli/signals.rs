@@ -1,9 +1,9 @@
 //! What the process is told from outside: signals, and how many files it may have open.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::sys::signal::{SigSet, Signal};
@@ -11,13 +11,34 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::Failure;
+use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
 
 /// How long after the first signal others are taken for the same: timeout(1) sends each twice, to the program and to its group.
 pub(super) const SAME: Duration = Duration::from_millis(500);
 
-/// How long a command that was told to end may take for it: to make zeros of what it wrote, and to say so.
+/// How long a command that was told to end may take for it.
 pub(super) const GRACE: Duration = Duration::from_millis(1500);
+
+/// What was written is cleared all the same, as long as that goes on and takes no longer than this in all.
+const CLEARED: Duration = Duration::from_secs(10);
+
+/// When the clearing of what was written began, when something was last cleared, and what share of it is.
+static CLEARING: Mutex<Option<(Instant, Instant, f64)>> = Mutex::new(None);
+
+/// So much is cleared of what was written.
+pub(super) fn clearing(done: Bytes, of: Bytes) {
+    let (mut clearing, now) = (CLEARING.lock().unwrap_or_else(PoisonError::into_inner), Instant::now());
+    let began = clearing.map_or(now, |(began, ..)| began);
+    *clearing = Some((began, now, done.get() as f64 / of.get().max(1) as f64));
+}
+
+fn is_cleared_soon() -> bool {
+    let clearing = *CLEARING.lock().unwrap_or_else(PoisonError::into_inner);
+    clearing.is_some_and(|(began, last, share)| {
+        last.elapsed() < Duration::from_secs(1) && began.elapsed().div_f64(share.max(0.1)) < CLEARED
+    })
+}
 
 /// How long the last words may take.
 const SAID: Duration = Duration::from_millis(50);
@@ -37,7 +58,8 @@ fn leave_to_threads(signals: &[i32]) {
     let _ = SigSet::from_iter(signals).thread_block();
 }
 
-/// As [`stop_on_signals`], for a command whose I/O may hang: [`GRACE`] after the first signal it is ended as it is.
+/// As [`stop_on_signals`], for a command whose I/O may hang: [`GRACE`] after the first signal it is ended as it is, unless what it
+/// wrote is cleared soon.
 ///
 /// # Errors
 /// Signals cannot be watched for.
@@ -47,6 +69,9 @@ pub(super) fn end_on_signals() -> Result<Arc<AtomicBool>, Failure> {
     let wait = move || {
         if signals.forever().next().is_some() {
             thread::sleep(GRACE);
+            while is_cleared_soon() {
+                thread::sleep(SAID);
+            }
             // Whoever hangs may have the lock of what is said.
             thread::spawn(|| super::output::failure(&too_late()));
             thread::sleep(SAID);

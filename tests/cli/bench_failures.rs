@@ -19,7 +19,6 @@ use std::time::{Duration, Instant};
 
 use narrows::load::measurement::Cause;
 use narrows::report::bench::{BenchReport, TargetKind};
-use nix::fcntl::{FallocateFlags, fallocate};
 
 use crate::devices::{self, Turn};
 
@@ -168,14 +167,17 @@ fn a_medium_that_fills_up_leaves_the_results_until_then() {
     let saved = results.path().join("run.json");
     let child = begin(&disk, &saved, 1);
     // The backing file loses its blocks, and somebody else takes all the room that there is: a thin volume that
-    // runs out. Reads still work; the first write does not.
-    let backing = OpenOptions::new().write(true).open(disk.backing()).expect("is there");
-    let hole = FallocateFlags::FALLOC_FL_PUNCH_HOLE | FallocateFlags::FALLOC_FL_KEEP_SIZE;
-    fallocate(&backing, hole, 0, DISK as i64).expect("holes can be punched");
+    // runs out. Reads still work; the first write does not. Another loop device does that, since whoever does it
+    // through the file is seen and ends the run.
+    let losetup =
+        Command::new("losetup").args(["--find", "--show"]).arg(disk.backing()).output().expect("runs");
+    let other_device = String::from_utf8_lossy(&losetup.stdout).trim().to_owned();
+    assert!(Command::new("blkdiscard").arg(&other_device).status().expect("runs").success());
     let other = File::create(disk.mount.path().join("other")).expect("a file");
     let chunk = vec![1; 4096];
     while (&other).write_all(&chunk).is_ok() {}
     let output = child.wait_with_output().expect("ends");
+    let _ = Command::new("losetup").arg("--detach").arg(&other_device).status();
     let shown = assert_failed(&output, &saved, Cause::NoSpace, "ENOSPC");
     let failed = shown.results.last().expect("one failed");
     assert!(failed.name.ends_with("write"), "{}", failed.name);

@@ -331,6 +331,8 @@ impl Keeper for DeviceKeeper {
     }
 
     fn check_unused(&self) -> Result<(), Refusal> {
+        let changed = |what| Refusal { device: self.name.clone(), reasons: vec![Reason::Changed { what }] };
+        self.behind.as_ref().map_or(Ok(()), Backing::check_length).map_err(changed)?;
         check_unused(&Root::live(), &self.name, &|_| false)
     }
 }

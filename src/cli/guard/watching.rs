@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::cli::output;
+use crate::cli::{output, signals};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Method, Step};
 use narrows_report::progress::Progress;
@@ -49,7 +49,10 @@ impl<'a> Watching<'a> {
                 }
             }
             Step::Proving { done, of } => self.bytes("reading what may be written", done, of),
-            Step::Clearing { done, of } => self.bytes("clearing what was written", done, of),
+            Step::Clearing { done, of } => {
+                signals::clearing(done, of);
+                self.bytes("clearing what was written", done, of);
+            }
         }
         match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
             true => ControlFlow::Break(()),

@@ -128,10 +128,9 @@ impl<'a> Clearing<'a> {
     /// Clears what is ours from `start` to `end`.
     fn window(&mut self, start: u64, end: u64) -> Result<(), LoadError> {
         let before = self.look(start, end)?;
-        let found = self.foreign_in(start, end);
-        let foreign: u64 = before.foreign;
-        if foreign > 0 {
-            self.result.note(found, foreign);
+        if before.foreign > 0 {
+            let found = self.foreign_in(start, end);
+            self.result.note(found, before.foreign);
         }
         if before.ours.is_empty() {
             return Ok(());

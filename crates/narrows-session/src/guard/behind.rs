@@ -66,16 +66,24 @@ impl Backing {
 
     /// Whether it is the same part of the same file.
     pub(super) fn check(&self, root: &Root) -> Result<(), String> {
-        let now = backing(root, &self.disk);
+        self.unless(backing(root, &self.disk) == Some(self.first))
+    }
+
+    /// Whether the file is as long as it was: whoever has it open may cut it off without being told of.
+    pub(super) fn check_length(&self) -> Result<(), String> {
         let has_length =
             |(file, bytes, _): &(File, u64, Fanotify)| file.metadata().is_ok_and(|now| now.len() == *bytes);
-        if now == Some(self.first) && self.watched.as_ref().is_none_or(has_length) {
-            return Ok(());
-        }
-        Err(format!(
-            "what is behind {} changed while narrows used it (its file `{}`, that file's length, its offset or its size limit)",
-            self.disk, self.path
-        ))
+        self.unless(self.watched.as_ref().is_none_or(has_length))
+    }
+
+    fn unless(&self, is_same: bool) -> Result<(), String> {
+        let said = || {
+            format!(
+                "what is behind {} changed while narrows used it (its file `{}`, that file's length, its offset or its size limit)",
+                self.disk, self.path
+            )
+        };
+        is_same.then_some(()).ok_or_else(said)
     }
 
     /// Whether nobody else wrote to the file, or closed it after having it open to write.

@@ -86,6 +86,8 @@ impl<T: Teller> Runner<'_, T> {
             told(size, step);
             ControlFlow::Continue(())
         };
+        // Whoever waits knows from now on that it has begun.
+        let _ = follow(Step::Clearing { done: Bytes::new(0), of: target.changeable().length });
         let cleared = owned::clear(target, budget.map(|budget| &**budget), follow);
         let left = "what is left bears our marks: `narrows guard --clean DEVICE --i-own SERIAL` clears it";
         let cleared = cleared.map_err(|error| match &error {
