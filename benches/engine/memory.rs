@@ -11,9 +11,7 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows::load::guard::{
-    Device, Identity, Medium, Usage, clean, decide, decide_to_clean, examine, open_for_writing,
-};
+use narrows::load::guard::{Device, Identity, Medium, Usage, decide, examine, open_for_writing};
 use narrows::load::target::Region;
 use narrows::load::{Target, owned};
 use narrows::units::Bytes;
@@ -147,10 +145,8 @@ fn fill(path: &Path) -> Outcome<Region> {
         family: vec![name.clone()],
         ..Usage::default()
     };
-    // What the last run filled.
+    // What the last run filled is refused: `blkdiscard` makes the device blank.
     let go = &mut |_| ControlFlow::Continue(());
-    let cleaning = decide_to_clean(Device::open(&real)?, &usage, Some(&name));
-    clean(cleaning.map_err(|refusal| refusal.to_string())?, go).map_err(|error| error.to_string())?;
     let examined = [examine(&name, &device)];
     let region = owned::usable(device.size(), SIZE).ok_or("the device is too small")?;
     let permit = decide(device, &usage, &examined, Some(&name)).map_err(|refusal| refusal.to_string())?;

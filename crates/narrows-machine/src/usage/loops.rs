@@ -265,7 +265,7 @@ mod tests {
         ) {
             decode(&text);
             let device = (u32::from(device.0), u32::from(device.1));
-            let behind = Behind { file: FileId { device, inode }, device: below };
+            let behind = Behind { file: FileId { device, inode }, device: below, part: (0, 0) };
             prop_assert_eq!(decode(&encode(&behind)), Some(behind));
         }
     }

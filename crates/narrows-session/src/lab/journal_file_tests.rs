@@ -1,5 +1,6 @@
 use super::super::step::Step;
 use super::*;
+use narrows_load::guard::RunSecret;
 use std::os::fd::AsRawFd;
 
 fn head() -> Head {

@@ -1,6 +1,7 @@
 use super::super::names::{LabId, tests::names};
 use super::super::slice::PARTITION;
 use super::*;
+use narrows_load::guard::RunSecret;
 use narrows_machine::tree::{Node, Tree};
 
 /// `md127` of the two devices, and an encrypted mapping on it.

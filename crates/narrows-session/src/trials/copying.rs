@@ -266,6 +266,7 @@ mod tests {
 
     use super::*;
     use crate::lab::{DIRECTORY, Encryption, LabId};
+    use narrows_load::guard::RunSecret;
 
     fn mib(sizes: &[u64]) -> Vec<Bytes> {
         sizes.iter().map(|size| Bytes::from_mib(*size)).collect()
