@@ -97,13 +97,14 @@ fn guarded(ground: &Ground, judge: &mut Judge, rate: u64, mib: u64, seconds: u64
 }
 
 fn ended(ground: &Ground, judge: &mut Judge, words: &[&str], rate: u64) -> Result<()> {
-    let device = Device::blank(ground, 200)?;
-    let slow = Slow::new(&device, rate)?;
-    let words = [words, &[device.node()]].concat();
     let is_read = !words.contains(&"--write") && !words.contains(&"guard");
-    let own: &[&str] = if is_read { &[] } else { &["--i-own", device.identity()] };
     let times = [(Signal::SIGTERM, 3000), (Signal::SIGINT, 1500)];
     for &(signal, after) in times.iter().take(if ground.quick { 1 } else { 2 }) {
+        // A device of its own for each: reads that were given up keep the last one busy.
+        let device = Device::blank(ground, 200)?;
+        let slow = Slow::new(&device, rate)?;
+        let words = [words, &[device.node()]].concat();
+        let own: &[&str] = if is_read { &[] } else { &["--i-own", device.identity()] };
         let mut running = slow.run(ground, &[&words[..], own].concat())?.within(60).start()?;
         if running.wait(Duration::from_millis(after)) {
             return skip(format!("set-up: it had ended: {}", running.answer()?.short()));

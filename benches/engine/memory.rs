@@ -145,6 +145,7 @@ fn fill(path: &Path) -> Outcome<Region> {
         family: vec![name.clone()],
         ..Usage::default()
     };
+    // What the last run filled is refused: `blkdiscard` makes the device blank.
     let go = &mut |_| ControlFlow::Continue(());
     let examined = [examine(&name, &device)];
     let region = owned::usable(device.size(), SIZE).ok_or("the device is too small")?;
