@@ -3,10 +3,14 @@
 mod bombs;
 mod endless;
 mod terminal;
+mod texts;
 
 use super::attack::Attack;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [bombs::attacks(), endless::attacks(), terminal::attacks()].into_iter().flatten().collect()
+    [bombs::attacks(), endless::attacks(), terminal::attacks(), texts::attacks()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
