@@ -4,12 +4,13 @@ mod bombs;
 mod endless;
 mod slow;
 mod terminal;
+mod texts;
 
 use super::attack::Attack;
 
 /// All of them.
 pub(crate) fn attacks() -> Vec<Attack> {
-    [bombs::attacks(), endless::attacks(), slow::attacks(), terminal::attacks()]
+    [bombs::attacks(), endless::attacks(), slow::attacks(), terminal::attacks(), texts::attacks()]
         .into_iter()
         .flatten()
         .collect()

@@ -3,7 +3,9 @@
 # file in the same run: a JSON+ of thousands of jobs, and a log of every I/O. Both read each file once before (so that it
 # is in the page cache for both) and then three times in turn; the median counts.
 # Fails when narrows is slower than jq, or needs 300 MB or more.
-#   scripts/import-bench.sh [MB]    (500 MB each unless told otherwise)
+# Then a table of time and memory for 1, 10 and 50 MB of texts that people paste and of our own JSON. It fails where memory
+# passes 64 MB and 40 times the text, or 1 GB, or where ten times the text takes more than twenty times as long.
+#   scripts/import-bench.sh [MB]    (500 MB each unless told otherwise; 0: the table alone)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 size=${1:-500}
@@ -97,7 +99,49 @@ compare() { # FILE JQ-OPTION...
         exit ($3 > $1 || $4 * 1024 >= 300e6)
     }' || { echo "$file: too slow, or too much memory" >&2; failed=1; }
 }
-compare plus.json length
-# A log is no JSON: jq is given each line as a text, which is the least that it can do.
-compare big_clat.1.log -R length
+if [ "$size" != 0 ]; then
+    compare plus.json length
+    # A log is no JSON: jq is given each line as a text, which is the least that it can do.
+    compare big_clat.1.log -R length
+fi
+
+# Real outputs of this repository, repeated with other numbers in them.
+python3 - "$work" "$narrows" <<'PY' || failed=1
+import os, pathlib, re, subprocess, sys
+work, narrows = pathlib.Path(sys.argv[1]), sys.argv[2]
+DD = "$ dd if=/dev/zero of=/mnt/f{n} bs=1M count=1024 oflag=direct\n1024+0 records in\n1024+0 records out\n" \
+     "1073741824 bytes (1.1 GB, 1.0 GiB) copied, 2.{n:03} s, 500 MB/s\n"
+OWN = '{{"name":"t{n}","load":{{"pattern":"random","block_size":4096,"queue_depth":32,"parallel":{{"threads":1}},' \
+      '"write_percent":0,"buffered":false}},"write":null,"read":{{"bytes_per_second":5{n:05}.5,"ci95":[490,510],"iops":1}}}},\n'
+JOB = '{{"jobname":"j{n}","groupid":{n},"error":0,"job options":{{"rw":"randread","bs":"4k","iodepth":"4"}},"read":{{' \
+      '"io_bytes":4096000,"bw_bytes":5{n:05},"iops":1000.0,"runtime":1000,"total_ios":1000}}}},\n'
+sample = lambda path: pathlib.Path(path).read_text().replace("{", "{{").replace("}", "}}")
+FIO = re.sub("pid=[0-9]+", "pid={n}", sample("tests/data/fio/3.33/normal-json-terse.txt").split("{{\n")[0])
+LOG = "[{n:5}.000000] nvme 0000:0{d}:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n" \
+      "[{n:5}.000001] ata{d}.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n"
+PCI = re.sub("(?m)^[0-9a-f]{2}:[0-9a-f]{2}[.]", "{b:02x}:{s:02x}.", sample("tests/cases/001-pex-gen4-switch-trains-gen3/lspci-vvv.txt"))
+KINDS = [("dd", "", DD, "import FILE"), ("fio text", "", FIO, "import FILE"), ("own JSON", '{"schema":"narrows/bench/1","results":[\n', OWN, "import FILE"),
+         ("fio JSON", '{"fio version":"fio-3.33","jobs":[\n', JOB, "import FILE"), ("dmesg", "", LOG, "check --from FILE"), ("lspci", "", PCI, "check --from FILE"),
+         ("fio JSON, compare", '{"fio version":"fio-3.33","jobs":[\n', JOB, "compare FILE FILE"),
+         ("own JSON, compare", '{"schema":"narrows/bench/1","results":[\n', OWN, "compare FILE FILE")]
+failed = False
+for name, head, thing, words in KINDS:
+    row, before = [], None
+    for size in (1, 10, 50):
+        path = work / "text.json"
+        with open(path, "w") as out:
+            written, n = out.write(head), 0
+            while written < size * 1_000_000:
+                written, n = written + out.write(thing.format(n=n, d=n % 9, b=n % 256, s=n // 256 % 32)), n + 1
+            out.write("{}]}\n" if head else "")
+        once = subprocess.Popen([narrows, *words.replace("FILE", str(path)).split()], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, used = os.wait4(once.pid, 0)
+        time, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * 1024
+        failed |= os.waitstatus_to_exitcode(status) not in (0, 1, 2) or memory > min(1e9, 64e6 + 40 * path.stat().st_size * words.count("FILE"))
+        failed |= before is not None and time > 2 * (size / before[0]) * before[1] + 0.5
+        row, before = [*row, f"{size} MB: {time:.2f} s, {memory / 1e6:.0f} MB"], (size, time)
+    print(f"{name:18} {'; '.join(row)}", flush=True)
+if failed:
+    sys.exit("texts: too slow, or too much memory")
+PY
 exit $failed

@@ -38,9 +38,9 @@ pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Optio
 }
 
 /// More paths than this nobody reads; each takes some kilobytes until it is shown.
-pub const MOST: usize = 1000;
+pub const MOST: usize = 500;
 
-/// Every storage path of a machine, the first thousand of them: each whole or stacked block device and each mounted file system that holds data.
+/// Every storage path of a machine, the first five hundred of them: each whole or stacked block device and each mounted file system that holds data.
 ///
 /// Left out are devices that hold nothing (no medium, no size), the hidden paths of NVMe multipath, and images that are
 /// mounted read-only by a package manager (squashfs and the like on a loop device), each of which a machine can have

@@ -10,6 +10,8 @@ use super::{Hop, HopId, HopKind, Path};
 /// its data is the path's own. Of targets that are stacked on each other only the lowest is named. The application and
 /// main memory, which everything crosses, are left out.
 pub(super) fn fill(paths: &mut [Path]) {
+    // Of very many paths each names some of the others: all names at all of them would grow with the square.
+    let most = (1 << 15) / paths.len().max(1);
     let layers = layers(paths);
     let mut crossing: BTreeMap<HopId, BTreeSet<usize>> = BTreeMap::new();
     for (at, path) in paths.iter().enumerate() {
@@ -23,7 +25,7 @@ pub(super) fn fill(paths: &mut [Path]) {
             let others = crossing.get(&hop.id).into_iter().flatten().copied();
             let rivals: BTreeSet<usize> = others.filter(|other| is_rival(&layers, at, *other)).collect();
             let lowest = rivals.iter().filter(|rival| !stands_on_one_of(&layers, **rival, &rivals));
-            hop.shared_with = lowest.filter_map(|rival| targets.get(*rival).cloned()).collect();
+            hop.shared_with = lowest.filter_map(|rival| targets.get(*rival).cloned()).take(most).collect();
         }
     }
 }

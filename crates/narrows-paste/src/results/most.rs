@@ -38,10 +38,10 @@ impl Room {
 /// As much of a text as has the results that are kept, and how many more there are in the rest. A long text is looked at in
 /// pieces, of which each is forgotten before the next.
 pub(super) fn beginning<'a>(page: &Page<'a>) -> (Page<'a>, usize) {
-    let (mut room, mut end, mut left_out) = (Room::beside(&[]), None, 0);
-    for piece in pieces(page.body, MOST_RESULTS) {
+    let (mut room, mut last, mut left_out) = (Room::beside(&[]), page.body.len(), 0);
+    for (end, piece) in pieces(page.body, MOST_RESULTS) {
         let is_left = room.results > 0 && room.measurements > 0;
-        let found = parse(&Page { name: page.name, body: &bare(piece) });
+        let found = parse(&Page { name: page.name, body: &bare(&piece) });
         // A counter of devices that lasts is one result, in however many pieces.
         let found = found.iter().filter(|one| !matches!(one.tool, Tool::Iostat | Tool::Zpooliostat));
         for count in found.filter(|one| !one.is_empty()).map(|one| one.measurements.len()) {
@@ -49,10 +49,10 @@ pub(super) fn beginning<'a>(page: &Page<'a>) -> (Page<'a>, usize) {
             left_out += if is_taken { 0 } else { count.max(1) };
         }
         if is_left {
-            end = Some(end.unwrap_or(0) + piece.len());
+            last = end;
         }
     }
-    let body = end.and_then(|end| page.body.get(..end)).unwrap_or(page.body);
+    let body = page.body.get(..last).unwrap_or(page.body);
     (Page { name: page.name, body }, left_out)
 }
 

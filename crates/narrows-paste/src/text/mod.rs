@@ -22,6 +22,7 @@ pub(crate) use decode::is_binary;
 pub(crate) use prefix::{bare, levels};
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 
 /// Stands for a line that was moved up to the one above. Who does not know it takes it for an empty one, JSON too; as an
 /// empty one it would end the block that it stands in.
@@ -61,15 +62,13 @@ impl Text {
 
     /// As much of it as is enough, where it is long: up to the piece with which `is_enough`.
     pub(crate) fn until(&self, few: usize, mut is_enough: impl FnMut(&Self) -> bool) -> Cow<'_, Self> {
-        let named = |body: &str| Self { name: self.name.clone(), body: body.to_owned() };
-        let mut end = 0;
-        for piece in pieces(&self.body, few) {
-            end += piece.len();
-            if is_enough(&named(piece)) {
-                return Cow::Owned(named(self.body.get(..end).unwrap_or_default()));
-            }
+        let name = || self.name.clone();
+        let found = pieces(&self.body, few)
+            .find_map(|(end, body)| is_enough(&Self { name: name(), body }).then_some(end));
+        match found.and_then(|end| self.body.get(..end)) {
+            Some(body) => Cow::Owned(Self { name: name(), body: body.to_owned() }),
+            None => Cow::Borrowed(self),
         }
-        Cow::Borrowed(self)
     }
 
     /// Its lines with their numbers, from 1. What was moved up to another line has none.
@@ -88,18 +87,28 @@ pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
 }
 
-/// A text in pieces of whole lines, where it is long and has more than `few` lines; nothing of others.
-pub(crate) fn pieces(body: &str, few: usize) -> impl Iterator<Item = &str> {
+/// A text in pieces of whole lines, and where each ends, where it is long and has more than `few` lines; nothing of others. Each
+/// piece begins with what may be the head of its table.
+pub(crate) fn pieces(body: &str, few: usize) -> impl Iterator<Item = (usize, String)> {
     const PIECE: usize = 128 << 10;
+    const HEADS: usize = 32;
+    const LONGEST: usize = 200;
     let is_long = body.len() > PIECE && memchr::memchr_iter(b'\n', body.as_bytes()).nth(few).is_some();
-    let mut rest = if is_long { body } else { "" };
+    let mut at = if is_long { 0 } else { body.len() };
+    let mut heads: VecDeque<&str> = VecDeque::new();
     std::iter::from_fn(move || {
+        let rest = body.get(at..).filter(|rest| !rest.is_empty())?;
         let least = PIECE.min(rest.len());
         let end =
             memchr::memchr(b'\n', rest.as_bytes().get(least..)?).map_or(rest.len(), |at| least + at + 1);
-        let (piece, behind) = rest.split_at_checked(end)?;
-        rest = behind;
-        (!piece.is_empty()).then_some(piece)
+        let piece = rest.get(..end)?;
+        at += end;
+        let whole: String = heads.iter().copied().chain([piece]).collect();
+        let is_head =
+            |line: &&str| line.len() < LONGEST && line.bytes().filter(u8::is_ascii_digit).count() < 2;
+        heads.extend(piece.split_inclusive('\n').filter(is_head));
+        heads.drain(..heads.len().saturating_sub(HEADS));
+        Some((at, whole))
     })
 }
 

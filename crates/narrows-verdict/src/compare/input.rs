@@ -1,7 +1,7 @@
 //! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
 //! `results` of `narrows bench`, the `points` of `narrows sweep`, and what `ladder` and `lab` list.
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use serde_json::{Map, Value};
 use thiserror::Error;
@@ -289,43 +289,29 @@ fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
 pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    // By what must be the same, and then by access, which fits any where it is not stated; no tool has more than two.
     let kind = |run: &'a Entry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
-    let mut left: HashMap<_, BTreeMap<_, VecDeque<usize>>> = HashMap::new();
-    for (at, run) in b.runs.iter().enumerate() {
-        if let Some((same, access)) = kind(run) {
-            left.entry(same).or_default().entry(access).or_default().push_back(at);
-        }
-    }
-    let mut take = |run: &'a Entry| {
-        let (same, access) = kind(run)?;
-        let queues = left.get_mut(&same)?;
-        let first = |asked: &Option<&'a str>| Some((*queues.get(asked)?.front()?, *asked));
-        let any = || queues.keys().take(3).filter_map(first).min();
-        let (at, of) =
-            if access.is_some() { first(&access).into_iter().chain(first(&None)).min() } else { any() }?;
-        let queue = queues.get_mut(&of)?;
-        queue.pop_front();
-        if queue.is_empty() {
-            queues.remove(&of);
-        }
-        Some(at)
+    let shapes = |input: &'a Input| -> BTreeSet<&Shape> {
+        input.runs.iter().map(|run| if across { &run.shape } else { &run.key }).collect()
     };
-    let (of_a, of_b) = (Shapes::of(&a.runs, across), Shapes::of(&b.runs, across));
-    let mut is_left = vec![true; b.runs.len()];
+    let mut left: HashMap<_, VecDeque<&Entry>> = HashMap::new();
+    b.runs.iter().for_each(|run| left.entry(kind(run)).or_default().push_back(run));
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
+    let of_b = shapes(b);
     for run in &a.runs {
-        let found = take(run).and_then(|at| Some((is_left.get_mut(at)?, b.runs.get(at)?)));
+        let found = kind(run).and_then(|(same, access)| {
+            // What is not stated fits what is.
+            let fitting =
+                access.map_or([None, Some("direct"), Some("buffered")], |one| [Some(one), None, None]);
+            fitting.into_iter().find_map(|access| left.get_mut(&Some((same.clone(), access)))?.pop_front())
+        });
         match found {
-            Some((is_left, other)) => {
-                *is_left = false;
-                pairs.push((run, other));
-            }
-            None => alone.push(of_b.lacks("A", run)),
+            Some(other) => pairs.push((run, other)),
+            None => alone.push(unmatched("A", run, &of_b, across)),
         }
     }
-    let left = b.runs.iter().zip(&is_left).filter(|(_, is_left)| **is_left);
-    alone.extend(left.map(|(run, _)| of_a.lacks("B", run)));
+    let is_left: HashSet<*const Entry> = left.into_values().flatten().map(std::ptr::from_ref).collect();
+    let (of_a, left) = (shapes(a), b.runs.iter().filter(|run| is_left.contains(&std::ptr::from_ref(*run))));
+    alone.extend(left.map(|run| unmatched("B", run, &of_a, across)));
     for (side, input) in [("A", a), ("B", b)] {
         alone.extend(input.left_out.as_ref().map(|what| Unmatched {
             only_in: side.to_owned(),
@@ -336,50 +322,24 @@ pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a En
     (pairs, alone)
 }
 
-type Shape = [(String, String)];
+type Shape = Vec<(String, String)>;
 
 fn words(shape: &Shape) -> Vec<&str> {
     shape.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect()
 }
 
-/// What runs of a file must have in common with others.
-struct Shapes<'a> {
-    all: HashSet<&'a Shape>,
-    /// The first of them, of which one is the nearest to a run that has no pair.
-    first: Vec<&'a Shape>,
-    across: bool,
-}
-
-impl<'a> Shapes<'a> {
-    fn of(runs: &'a [Entry], across: bool) -> Self {
-        const MOST: usize = 64;
-        let mut found = Self { all: HashSet::new(), first: Vec::new(), across };
-        for run in runs {
-            let shape = found.shape(run);
-            if found.all.insert(shape) && found.first.len() < MOST {
-                found.first.push(shape);
-            }
-        }
-        found
-    }
-
-    fn shape<'e>(&self, run: &'e Entry) -> &'e Shape {
-        if self.across { &run.shape } else { &run.key }
-    }
-
-    /// A run of `side` that has no pair here.
-    fn lacks(&self, side: &str, run: &Entry) -> Unmatched {
-        let shape = self.shape(run);
-        let differences = self.first.iter().map(|other| differing(shape, other));
-        let nearest =
-            differences.min_by_key(Vec::len).filter(|_| !self.all.contains(shape)).unwrap_or_default();
-        let reason = if nearest.is_empty() {
-            "the other file has fewer runs of it".to_owned()
-        } else {
-            format!("the nearest run of the other file differs in {}", nearest.join(", "))
-        };
-        Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
-    }
+fn unmatched(side: &str, run: &Entry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
+    /// So many are looked at for the nearest.
+    const MOST: usize = 64;
+    let own = if across { &run.shape } else { &run.key };
+    let differences = others.iter().take(MOST).map(|other| differing(own, other));
+    let nearest = differences.min_by_key(Vec::len).filter(|_| !others.contains(own)).unwrap_or_default();
+    let reason = if nearest.is_empty() {
+        "the other file has fewer runs of it".to_owned()
+    } else {
+        format!("the nearest run of the other file differs in {}", nearest.join(", "))
+    };
+    Unmatched { only_in: side.to_owned(), workload: run.label.clone(), reason }
 }
 
 /// The fields that differ, with both values.

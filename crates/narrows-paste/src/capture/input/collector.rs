@@ -301,11 +301,14 @@ impl Collector<'_> {
 
     /// What the readers find in as much of a text as tells of a machine: what they make of a line is larger than the line.
     fn parts(text: &Text) -> Vec<Part> {
-        let mut seen = Merger::default();
-        parts(&text.until(MOST_OF_A_KIND, |piece| {
-            parts(piece).into_iter().for_each(|part| seen.add("", part));
-            seen.is_cut
-        }))
+        let enough = {
+            let mut seen = Merger::default();
+            text.until(MOST_OF_A_KIND, |piece| {
+                parts(piece).into_iter().for_each(|part| seen.add("", part));
+                seen.is_cut
+            })
+        };
+        parts(&enough)
     }
 
     /// Too much was read before: says so once, with what to do.
