@@ -16,12 +16,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::{Pid, getppid};
+use nix::sys::signal::Signal;
+use nix::unistd::getppid;
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
-use super::signals::{self, GRACE, SAME};
 use super::{Failure, output};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{Device, Medium};
@@ -37,9 +35,8 @@ const GLANCE: Duration = Duration::from_millis(10);
 /// What is read at either end.
 const BLOCK: usize = 4096;
 
-/// Does a command in a child, and passes on what it says and how it ends, and signals to it. Whoever ends this process waits for
-/// the child no longer than [`GRACE`], whatever I/O it is in, and not at all with a second signal. The child ends as soon as the
-/// kernel lets it. Where no child can be started the command is done here.
+/// Does a command in a child, and passes on what it says and how it ends. Whoever ends this process does not wait for the
+/// child, which ends as soon as the kernel lets it. Where no child can be started the command is done here.
 ///
 /// # Errors
 /// What the command fails with, or that its process was ended.
@@ -47,40 +44,26 @@ pub(super) fn run(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Fail
     if dies_with_parent() {
         return work();
     }
-    let (is_terminal, shows) = (io::stderr().is_terminal(), io::stdout().is_terminal());
+    let is_terminal = io::stderr().is_terminal();
     let mut command = itself(&std::env::args_os().skip(1).collect::<Vec<_>>());
     // A child that cannot end would keep the pipes of whoever reads what we say.
-    command.stdout(if shows { Stdio::inherit() } else { Stdio::piped() });
+    command.stdout(Stdio::piped());
     command.stderr(if is_terminal { Stdio::inherit() } else { Stdio::piped() });
-    let Ok(mut told) = Signals::new(signals::ending()) else { return work() };
     let Ok(mut child) = command.spawn() else { return work() };
     let errors = child.stderr.take().map(|errors| thread::spawn(|| pass_on(errors, &mut io::stderr())));
-    let said = child.stdout.take().map(|said| thread::spawn(|| pass_on(said, &mut io::stdout())));
-    let mut first: Option<Instant> = None;
-    let ended = loop {
-        let ended = child.try_wait();
-        let ended = ended.map_err(|error| Failure::new(format!("cannot wait for the work: {error}")))?;
-        if let Some(ended) = ended {
-            break ended;
-        }
-        let mut is_over = first.is_some_and(|first| first.elapsed() > GRACE);
-        for signal in told.pending().filter_map(|signal| Signal::try_from(signal).ok()) {
-            is_over |= first.is_some_and(|first| first.elapsed() > SAME);
-            first = first.or_else(|| Some(Instant::now()));
-            // It was not waited for, so the number is still the child's.
-            let _ = kill(Pid::from_raw(i32::try_from(child.id()).unwrap_or(i32::MAX)), signal);
-        }
-        if is_over {
-            let _ = child.kill();
-            return Err(signals::too_late());
-        }
-        thread::sleep(GLANCE);
-    };
+    if let Some(said) = child.stdout.take() {
+        pass_on(said, &mut io::stdout());
+    }
+    let ended =
+        child.wait().map_err(|error| Failure::new(format!("cannot wait for the examination: {error}")))?;
     // What it said is passed on to its end.
-    let _ = (errors.map(thread::JoinHandle::join), said.map(thread::JoinHandle::join));
+    let _ = errors.map(thread::JoinHandle::join);
     match ended.code().map(u8::try_from) {
         Some(Ok(code)) => Ok(code),
-        _ => Err(Failure::new(format!("it was ended by signal {}", ended.signal().unwrap_or_default()))),
+        _ => Err(Failure::new(format!(
+            "the examination was ended by signal {}",
+            ended.signal().unwrap_or_default()
+        ))),
     }
 }
 

@@ -15,10 +15,10 @@ use narrows_base::units::Bytes;
 use narrows_machine::root::Root;
 
 /// How long after the first signal others are taken for the same: timeout(1) sends each twice, to the program and to its group.
-pub(super) const SAME: Duration = Duration::from_millis(500);
+const SAME: Duration = Duration::from_millis(500);
 
 /// How long a command that was told to end may take for it.
-pub(super) const GRACE: Duration = Duration::from_millis(1500);
+const GRACE: Duration = Duration::from_millis(1500);
 
 /// What was written is cleared all the same, as long as that goes on and takes no longer than this in all.
 const CLEARED: Duration = Duration::from_secs(10);
@@ -36,20 +36,14 @@ pub(super) fn clearing(done: Bytes, of: Bytes) {
 fn is_cleared_soon() -> bool {
     let clearing = *CLEARING.lock().unwrap_or_else(PoisonError::into_inner);
     clearing.is_some_and(|(began, last, share)| {
-        last.elapsed() < Duration::from_secs(1) && began.elapsed().div_f64(share.max(0.1)) < CLEARED
+        // What was quick until now may stand still for a while on a busy machine.
+        last.elapsed() < Duration::from_secs(if share > 0.1 { 5 } else { 1 })
+            && began.elapsed().div_f64(share.max(0.1)) < CLEARED
     })
 }
 
 /// How long the last words may take.
 const SAID: Duration = Duration::from_millis(50);
-
-/// Why a command was ended that did not end by itself.
-pub(super) fn too_late() -> Failure {
-    Failure::new("interrupted: it was ended before all of its I/O had ended").hint(
-        "what it wrote to a device is on record: `narrows guard --clean DEVICE --i-own SERIAL` clears it, `narrows lab --undo` \
-         what a lab left",
-    )
-}
 
 /// Lets only the threads that wait for signals take them: a thread whose I/O hangs takes none, and no other does in its place.
 fn leave_to_threads(signals: &[i32]) {
@@ -73,7 +67,13 @@ pub(super) fn end_on_signals() -> Result<Arc<AtomicBool>, Failure> {
                 thread::sleep(SAID);
             }
             // Whoever hangs may have the lock of what is said.
-            thread::spawn(|| super::output::failure(&too_late()));
+            thread::spawn(|| {
+                super::output::failure(
+                    &Failure::new("interrupted: it was ended before all of its I/O had ended").hint(
+                        "what it wrote to a device is on record: `narrows guard --clean DEVICE --i-own SERIAL` clears it",
+                    ),
+                );
+            });
             thread::sleep(SAID);
             signal_hook::low_level::exit(super::FAILED.into());
         }
@@ -112,7 +112,7 @@ pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBo
 }
 
 /// The signals that end a command, and that are not ignored here.
-pub(super) fn ending() -> Vec<i32> {
+fn ending() -> Vec<i32> {
     let status = Root::live().text("/proc/self/status").get().unwrap_or_default();
     let hang_up = (!ignores(&status, SIGHUP)).then_some(SIGHUP);
     [SIGINT, SIGTERM].into_iter().chain(hang_up).collect()

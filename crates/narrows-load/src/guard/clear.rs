@@ -24,7 +24,7 @@ use super::watch::{Step, Watch};
 use narrows_base::units::Bytes;
 
 /// What is looked at and cleared in one go.
-const WINDOW: u64 = 8 << 20;
+const WINDOW: u64 = 2 << 20;
 /// What is read or written in one go: what hangs holds up the end of the program.
 const PIECE: usize = 128 << 10;
 /// Foreign data are listed up to so many places.

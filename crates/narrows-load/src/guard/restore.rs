@@ -357,7 +357,7 @@ mod tests {
     fn a_format_that_bears_no_mark_is_foreign() {
         let ours: &[(usize, &[u8])] = &[(0, b"XFSB"), (32, &[0xab; 16]), (9000, b"data")];
         assert!(foreign("sdb", &medium(ours), &mark()).is_ok());
-        for theirs in [(1080, b"\x53\xef".as_slice()), (510, b"\x55\xaa"), (0, b"LUKS\xba\xbe")] {
+        for theirs in [(1080, b"\x53\xef".as_slice()), (4096, b"\xfc\x4e\x2b\xa9"), (0, b"LUKS\xba\xbe")] {
             let both = [ours, &[theirs]].concat();
             assert!(foreign("sdb", &medium(&both), &mark()).is_err(), "{theirs:?}");
         }
