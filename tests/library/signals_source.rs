@@ -10,7 +10,7 @@ use crate::sources;
 /// Files that may, how often they name a way, and why what they signal is nobody else's.
 const SENDERS: &[(&str, usize, &str)] = &[
     ("machine/program.rs", 1, "the option of setpriv by which a tool has itself ended with us"),
-    ("narrows/cli/apart.rs", 6, "itself, when its parent ends; a child that was not waited for"),
+    ("narrows/cli/apart.rs", 3, "itself, when its parent ends; a child that was not waited for"),
     (
         "narrows/cli/fleet_run/on_host/keep.rs",
         2,
