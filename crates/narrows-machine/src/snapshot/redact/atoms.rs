@@ -103,7 +103,7 @@ fn is_harmless(word: &str) -> bool {
     let is_named =
         parts().next().is_none_or(|part| part.len() > 1) || parts().all(|part| "xqt".contains(part));
     (is_named || parts().count() < 2)
-        && parts().enumerate().all(|(at, part)| is_known(part) || at == 0 && is_given(part))
+        && (parts().all(is_known) || parts().count() == 1 && parts().all(is_given))
 }
 
 #[cfg(test)]
@@ -124,11 +124,10 @@ mod tests {
 
     #[test]
     fn a_name_is_the_same_wherever_it_stands() {
-        let text =
-            "/dev/vg_alice/lv_payroll /dev/mapper/vg_alice-lv_payroll crypt_ALICE mpathqzx b7k 工资单 a☃b";
+        let text = "/dev/vg_alice/lv_payroll /dev/mapper/vg_alice-lv_payroll crypt_ALICE mpathqzx b7k 工资单 a☃b xvdbq00x";
         assert_eq!(
             Atoms::default().replace(text),
-            "/dev/vg_name1/lv_name2 /dev/mapper/vg_name1-lv_name2 crypt_name1 name3 name4 name5 name6"
+            "/dev/vg_name1/lv_name2 /dev/mapper/vg_name1-lv_name2 crypt_name1 name3 name4 name5 name6 name7"
         );
     }
 
