@@ -170,11 +170,15 @@ fn end_of(mut child: Child, limit: Duration) -> Ran {
 /// How long an interrupted run may take to end. It should be 2 s; a loaded machine gets more.
 const ENDING: Duration = Duration::from_secs(10);
 
-/// Waits until the process has started its load, which runs in threads of its own; another waits for signals.
+/// Waits until the process has started its load, which runs in threads of its own.
 fn wait_for_load(child: &Child) {
     let tasks = format!("/proc/{}/task", child.id());
     let begin = Instant::now();
-    while std::fs::read_dir(&tasks).expect("it runs").count() < 3 {
+    let is_load = |task: std::io::Result<std::fs::DirEntry>| {
+        let name = task.and_then(|task| std::fs::read_to_string(task.path().join("comm")));
+        name.is_ok_and(|name| name.starts_with("narrows-load"))
+    };
+    while !std::fs::read_dir(&tasks).expect("it runs").any(is_load) {
         assert!(begin.elapsed() < Duration::from_secs(60), "no load was started");
         sleep(Duration::from_millis(10));
     }

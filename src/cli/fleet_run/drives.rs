@@ -101,7 +101,7 @@ fn run(
         kept::point(&path, &point)?;
         Ok((path, held, point.record))
     });
-    let samples = fleet.samples();
+    let samples = fleet.samples(super::run::say_left_out);
     let (kept, points) = match kept {
         Ok((path, held, record)) => (Ok((path, held)), vec![record]),
         Err(failure) => (Err(failure), Vec::new()),

@@ -61,7 +61,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         network_leg(&mut fleet);
     }
     let (points, interrupted) = points(&mut fleet, &asked, &stop, &path)?;
-    let (clients, servers) = fleet.samples();
+    let (clients, servers) = fleet.samples(say_left_out);
     let mut run = fleet.close(points, interrupted);
     note_missing(&mut run, &missing, &lost);
     if let Some(target) = args.drives_leg.as_deref().filter(|_| !stop.load(Ordering::Relaxed)) {
@@ -71,6 +71,14 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let (run, files) = kept::read(&path)?;
     let report = build(&run, &files, args.output.shown.is_public());
     show(&report, form, &args.output, args.partial)
+}
+
+/// Says of a host that not all of its samples are kept.
+pub(super) fn say_left_out(host: &HostName, bytes: usize) {
+    output::note(&format!(
+        "narrows: {host}: {} of samples were left out: what it did at the end is not known",
+        human::bytes(Bytes::new(bytes as u64))
+    ));
 }
 
 /// The network alone, and who did not take part in that.

@@ -14,6 +14,7 @@ pub(super) struct Chunks<'r> {
     at: usize,
     end: usize,
     lines: usize,
+    taken: usize,
     has_ended: bool,
     failure: Option<io::Error>,
 }
@@ -27,6 +28,7 @@ impl<'r> Chunks<'r> {
             at: 0,
             end: head.len(),
             lines: 0,
+            taken: 0,
             has_ended: false,
             failure: None,
         }
@@ -49,12 +51,18 @@ impl<'r> Chunks<'r> {
     pub(super) fn take(&mut self, count: usize) {
         let to = self.at.saturating_add(count).min(self.end);
         self.lines += memchr_iter(b'\n', self.piece.get(self.at..to).unwrap_or_default()).count();
+        self.taken += to - self.at;
         self.at = to;
     }
 
     /// The line of the next byte, from 1.
     pub(super) const fn line(&self) -> usize {
         self.lines + 1
+    }
+
+    /// How many bytes are behind.
+    pub(super) const fn taken(&self) -> usize {
+        self.taken
     }
 
     /// Why the text could not be read to its end.

@@ -149,7 +149,11 @@ pub fn understood() -> String {
 pub fn read(page: &Page<'_>) -> Vec<Imported> {
     let (beginning, left_out) = most::beginning(page);
     let mut kept = Vec::new();
-    most::add(&mut kept, read_all(&beginning));
+    let mut found = read_all(&beginning);
+    if let Some(first) = found.first_mut() {
+        first.bytes = page.body.len();
+    }
+    most::add(&mut kept, found);
     if let Some(last) = kept.last_mut() {
         last.left_out += left_out;
     }
@@ -235,10 +239,7 @@ pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings
     only_without_results(results);
     let found = std::mem::take(results);
     most::add(results, found);
-    for result in results {
-        result.notes.extend(result.without());
-        result.left_out = 0;
-    }
+    most::tell(results);
 }
 
 #[cfg(test)]

@@ -5,48 +5,49 @@ use narrows_base::units::human;
 use super::{Imported, Page, Tool, parse};
 use crate::text::{bare, pieces};
 
-/// So many results are kept of all texts together. No report of more is read by anybody.
-const MOST_RESULTS: usize = 2000;
+/// So many measurements are kept of any texts: each takes some twenty kilobytes until it is shown.
+const FEW: usize = 1000;
 
-/// So many measurements are kept, of all results together: clients of fio have some thousand jobs.
+/// Then one for so many bytes: forty times the text is what may be taken.
+const EACH: usize = 640;
+
+/// More are never kept: no report of more is read by anybody, and clients of fio have some thousand jobs.
 pub const MOST_MEASUREMENTS: usize = 10_000;
 
-/// What is still kept.
-struct Room {
-    results: usize,
-    measurements: usize,
-}
+/// How many measurements are still kept. A result without any counts as one.
+struct Room(usize);
 
 impl Room {
-    fn beside(kept: &[Imported]) -> Self {
-        let measurements: usize = kept.iter().map(|one| one.measurements.len()).sum();
-        Self {
-            results: MOST_RESULTS.saturating_sub(kept.len()),
-            measurements: MOST_MEASUREMENTS.saturating_sub(measurements),
-        }
+    fn beside(kept: &[Imported], bytes: usize) -> Self {
+        let bytes = kept.iter().map(|one| one.bytes).fold(bytes, usize::saturating_add);
+        let measurements: usize = kept.iter().map(cost).sum();
+        Self((FEW + bytes / EACH).min(MOST_MEASUREMENTS).saturating_sub(measurements))
     }
 
-    /// Whether there was room for a result with so many measurements.
-    const fn takes(&mut self, measurements: usize) -> bool {
-        let is_left = self.results > 0 && self.measurements > 0;
-        self.results = self.results.saturating_sub(1);
-        self.measurements = self.measurements.saturating_sub(measurements);
-        is_left
+    /// How many of so many there is room for.
+    fn take(&mut self, measurements: usize) -> usize {
+        let taken = measurements.min(self.0);
+        self.0 -= taken;
+        taken
     }
+}
+
+fn cost(one: &Imported) -> usize {
+    one.measurements.len().max(1)
 }
 
 /// As much of a text as has the results that are kept, and how many more there are in the rest. A long text is looked at in
 /// pieces, of which each is forgotten before the next.
 pub(super) fn beginning<'a>(page: &Page<'a>) -> (Page<'a>, usize) {
-    let (mut room, mut last, mut left_out) = (Room::beside(&[]), page.body.len(), 0);
-    for (end, piece) in pieces(page.body, MOST_RESULTS) {
-        let is_left = room.results > 0 && room.measurements > 0;
+    let (mut room, mut last, mut left_out) = (Room::beside(&[], page.body.len()), page.body.len(), 0);
+    for (end, piece) in pieces(page.body, FEW) {
+        let is_left = room.0 > 0;
         let found = parse(&Page { name: page.name, body: &bare(&piece) });
         // A counter of devices that lasts is one result, in however many pieces.
         let found = found.iter().filter(|one| !matches!(one.tool, Tool::Iostat | Tool::Zpooliostat));
-        for count in found.filter(|one| !one.is_empty()).map(|one| one.measurements.len()) {
-            let is_taken = room.takes(count) || is_left;
-            left_out += if is_taken { 0 } else { count.max(1) };
+        for count in found.filter(|one| !one.is_empty()).map(cost) {
+            let taken = room.take(count);
+            left_out += if is_left { 0 } else { count - taken };
         }
         if is_left {
             last = end;
@@ -58,33 +59,33 @@ pub(super) fn beginning<'a>(page: &Page<'a>) -> (Page<'a>, usize) {
 
 /// Adds results to those that are kept; what is beyond the bound is counted with the last of them, which says so.
 pub fn add(kept: &mut Vec<Imported>, found: Vec<Imported>) {
-    let mut room = Room::beside(kept);
+    let mut room = Room::beside(kept, found.iter().map(|one| one.bytes).sum());
     for mut one in found {
-        let beyond = one.measurements.len().saturating_sub(room.measurements);
-        if room.takes(one.measurements.len()) {
-            one.measurements.truncate(one.measurements.len() - beyond);
-            one.failures.truncate(MOST_RESULTS);
-            one.left_out += beyond;
+        let count = cost(&one);
+        let taken = room.take(count);
+        if taken > 0 {
+            one.measurements.truncate(taken);
+            one.failures.truncate(FEW);
+            one.left_out += count - taken;
             kept.push(one);
         } else if let Some(last) = kept.last_mut() {
-            last.left_out += one.left_out + one.measurements.len().max(1);
+            last.left_out += one.left_out + count;
+            last.bytes += one.bytes;
         }
     }
 }
 
-impl Imported {
-    /// That results behind this one were left out, if any were.
-    pub fn without(&self) -> Option<String> {
-        let count = |count: usize| human::grouped(count as u64);
-        (self.left_out > 0).then(|| {
-            format!(
-                "the first {} results are read, with {} measurements; {} further results were left out: split the text, or \
-                 name fewer files",
-                count(MOST_RESULTS),
-                count(MOST_MEASUREMENTS),
-                count(self.left_out)
-            )
-        })
+/// Notes with the last of all results that others behind it were left out.
+pub(super) fn tell(results: &mut [Imported]) {
+    let kept: usize = results.iter().map(cost).sum();
+    let left_out: usize = results.iter_mut().map(|one| std::mem::take(&mut one.left_out)).sum();
+    if let Some(last) = results.last_mut().filter(|_| left_out > 0) {
+        last.notes.push(format!(
+            "the first {} measurements of what was given are kept, and {} further results were left out: split the text, or name \
+             fewer files",
+            human::grouped(kept as u64),
+            human::grouped(left_out as u64)
+        ));
     }
 }
 
@@ -99,17 +100,17 @@ mod tests {
 
     #[test]
     fn what_is_beyond_the_bound_is_counted_wherever_it_stands() {
-        for count in [MOST_RESULTS, MOST_RESULTS + 1, 9 * MOST_RESULTS] {
+        for count in [FEW, FEW + 200, 9 * FEW] {
+            let bodies = [reports(count), reports(3)];
             let mut all = Vec::new();
-            add(&mut all, read(&Page { name: "x", body: &reports(count) }));
-            add(&mut all, read(&Page { name: "y", body: &reports(3) }));
+            bodies.iter().for_each(|body| add(&mut all, read(&Page { name: "x", body })));
             complete(&mut all, &super::super::surroundings::Surroundings::default());
-            assert_eq!(all.len(), MOST_RESULTS);
-            let said = format!(
-                "; {} further results were left out",
-                human::grouped((count + 3 - MOST_RESULTS) as u64)
-            );
-            assert!(all[MOST_RESULTS - 1].notes.iter().any(|note| note.contains(&said)), "{count}: {said}");
+            let room = FEW + bodies.iter().map(String::len).sum::<usize>() / EACH;
+            assert_eq!(all.len(), room.min(count + 3));
+            let said =
+                format!("{} further results were left out", human::grouped((count + 3 - all.len()) as u64));
+            let is_said = all.last().is_some_and(|one| one.notes.iter().any(|note| note.contains(&said)));
+            assert_eq!(is_said, count + 3 > room, "{count}: {said}");
         }
     }
 

@@ -4,6 +4,7 @@
 use super::table::Content;
 use super::{Block, Document, Drawing};
 use crate::names::Names;
+use crate::sanitize::shorten;
 
 impl Document {
     /// The document without what is not known to be harmless, each with the same token wherever it stood.
@@ -15,6 +16,7 @@ impl Document {
     pub(crate) fn without(mut self, mut names: Names) -> Self {
         let mut texts: Vec<&mut String> = vec![&mut self.subject, &mut self.tool];
         self.blocks.iter_mut().for_each(|block| collect(block, &mut texts));
+        texts.iter_mut().for_each(|text| shorten(text));
         let paths: Vec<String> = texts.iter().flat_map(|text| paths(text)).map(str::to_owned).collect();
         paths.iter().for_each(|path| names.target(path));
         names.hide(&mut texts);

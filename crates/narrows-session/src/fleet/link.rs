@@ -9,7 +9,7 @@ mod ssh;
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -35,18 +35,20 @@ pub(super) use self::ssh::collect;
 const ROUND_TRIPS: usize = 8;
 /// No host says more than this in a run, in bytes: ten minutes of a server with a thousand connections.
 const MOST_SAMPLES: usize = 64 << 20;
+/// Nor do all of them: what they say is in memory as long as the run takes, and twice while it is kept.
+static ROOM: AtomicUsize = AtomicUsize::new(192 << 20);
 /// How long what reaches a host may take to end that has nothing to take away.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What is pushed to each host.
+/// What is pushed to each host, in memory once for all of them.
 #[derive(Debug, Clone)]
 pub struct Pushed {
     /// This program.
-    pub narrows: Vec<u8>,
+    pub narrows: Arc<[u8]>,
     /// Its SHA-256 in hexadecimal digits.
     pub checksum: String,
     /// A static fio of the user, where the hosts' own is not to be taken.
-    pub fio: Vec<u8>,
+    pub fio: Arc<[u8]>,
 }
 
 impl Pushed {
@@ -54,7 +56,7 @@ impl Pushed {
     pub fn new(narrows: Vec<u8>, fio: Vec<u8>) -> Self {
         let digest = Sha256::digest(&narrows);
         let checksum = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-        Self { narrows, checksum, fio }
+        Self { narrows: narrows.into(), checksum, fio: fio.into() }
     }
 
     fn lengths(&self, seconds: u64, has_load: bool) -> Lengths {
@@ -72,6 +74,13 @@ pub struct Looked {
     pub clock: Offset,
 }
 
+/// What a host sampled, and how many bytes more than there is room for.
+#[derive(Default)]
+struct Sampled {
+    bytes: Vec<u8>,
+    left_out: usize,
+}
+
 /// A connected host.
 pub(super) struct Link {
     pub(super) host: HostName,
@@ -85,7 +94,7 @@ pub(super) struct Link {
     holder: Option<Started>,
     sampler: Option<Started>,
     bridge: Option<Bridge>,
-    samples: Arc<Mutex<Vec<u8>>>,
+    samples: Arc<Mutex<Sampled>>,
     /// The run for which jobs wait, and how many.
     waiting: (usize, usize),
     /// Why the server of fio ended.
@@ -114,7 +123,7 @@ impl Link {
         place: (PathBuf, &Token),
         (pushed, seconds): (&Pushed, u64),
     ) -> Result<Self, LinkError> {
-        let without = Pushed { fio: Vec::new(), ..pushed.clone() };
+        let without = Pushed { fio: Arc::default(), ..pushed.clone() };
         let lengths = without.lengths(seconds, false);
         Self::connect(reach, host, place, (&without, &lengths))
     }
@@ -343,9 +352,10 @@ impl Link {
         Ok(())
     }
 
-    /// What the host sampled until now.
-    pub(super) fn samples(&self) -> String {
-        String::from_utf8_lossy(&self.samples.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    /// What the host sampled until now, and how many bytes of it were left out.
+    pub(super) fn samples(&self) -> (String, usize) {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        (String::from_utf8_lossy(&samples.bytes).into_owned(), samples.left_out)
     }
 
     /// Takes in what the keeper has said since.
@@ -430,14 +440,18 @@ impl Drop for Link {
     }
 }
 
-/// Keeps what comes, as much as there is room for; the rest is read and dropped.
-fn keep(mut from: impl Read + Send + 'static, into: Arc<Mutex<Vec<u8>>>) {
+/// Keeps what comes, as much as there is room for; the rest is read, counted and dropped.
+fn keep(mut from: impl Read + Send + 'static, into: Arc<Mutex<Sampled>>) {
     thread::spawn(move || {
         let mut piece = [0; 1 << 16];
         while let Ok(length @ 1..) = from.read(&mut piece) {
             let mut kept = into.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = MOST_SAMPLES.saturating_sub(kept.len());
-            kept.extend_from_slice(piece.get(..length.min(room)).unwrap_or_default());
+            let taken = length.min(MOST_SAMPLES.saturating_sub(kept.bytes.len()));
+            let has_room = |room: usize| room.checked_sub(taken);
+            let taken =
+                ROOM.fetch_update(Ordering::Relaxed, Ordering::Relaxed, has_room).map_or(0, |_| taken);
+            kept.bytes.extend_from_slice(piece.get(..taken).unwrap_or_default());
+            kept.left_out += length - taken;
         }
     });
 }

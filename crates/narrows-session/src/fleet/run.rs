@@ -293,10 +293,18 @@ impl<'a> Fleet<'a> {
         Client::start(client, &link.directory, point, &job.text())
     }
 
-    /// The samples of every host until now: those of clients, then those of servers.
-    pub fn samples(&self) -> (Vec<String>, Vec<String>) {
+    /// The samples of every host until now: those of clients, then those of servers. `say` hears of a host that sent more than is kept,
+    /// and how many bytes more.
+    pub fn samples(&self, say: impl Fn(&HostName, usize)) -> (Vec<String>, Vec<String>) {
+        let of_host = |link: &Link| {
+            let (samples, left_out) = link.samples();
+            if left_out > 0 {
+                say(&link.host, left_out);
+            }
+            samples
+        };
         let of = |links: &[Option<Link>]| {
-            links.iter().map(|link| link.as_ref().map(Link::samples).unwrap_or_default()).collect()
+            links.iter().map(|link| link.as_ref().map(of_host).unwrap_or_default()).collect()
         };
         (of(&self.clients), of(&self.servers))
     }

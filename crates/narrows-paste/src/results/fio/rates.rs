@@ -16,8 +16,12 @@ pub(super) struct Rate {
     pub(super) wrong: Option<Derived>,
 }
 
+/// No line that people write has as many rates.
+pub(super) const MOST_IN_LINE: usize = 1000;
+
 /// `read: IOPS=332k, BW=1299MiB/s (1362MB/s)(19.0GiB/15001msec)`, or
-/// `read : io=4096.0MB, bw=57875KB/s, iops=14468, runt= 72472msec`; people write both directions into one line.
+/// `read : io=4096.0MB, bw=57875KB/s, iops=14468, runt= 72472msec`; people write both directions into one line. The first
+/// [`MOST_IN_LINE`] of them.
 pub(super) fn of_job(line: &str) -> Vec<Rate> {
     let mut starts: Vec<(usize, usize)> =
         line.match_indices("IOPS=").filter_map(|(at, _)| begin(line, at)).collect();
@@ -34,6 +38,7 @@ pub(super) fn of_job(line: &str) -> Vec<Rate> {
     starts
         .iter()
         .zip(ends)
+        .take(MOST_IN_LINE)
         .filter_map(|((word, colon), end)| {
             let label = line.get(..*word).filter(|_| starts.len() == 1).unwrap_or_default();
             let op = direction(line.get(*word..*colon)?)?;

@@ -48,6 +48,8 @@ pub struct Imported {
     pub unread: Vec<usize>,
     /// How many results behind this one were left out.
     pub left_out: usize,
+    /// How long the text is of which this is the first result, or its own part of it, in bytes; 0 of others.
+    pub bytes: usize,
 }
 
 /// A number that a tool made from others of the same text: a sum, a mean, a score.
@@ -92,6 +94,7 @@ impl Imported {
             is_cold: false,
             unread: Vec::new(),
             left_out: 0,
+            bytes: 0,
         }
     }
 
