@@ -37,14 +37,6 @@ pub fn inert_within(text: &str, most: usize) -> String {
     out
 }
 
-/// Cuts a text off that is longer than any sentence or command of a report.
-pub(crate) fn shorten(text: &mut String) {
-    if let Some((end, _)) = text.char_indices().nth(16 * LONGEST) {
-        text.truncate(end);
-        text.push('…');
-    }
-}
-
 /// As [`inert`], however long the text is.
 pub fn one_line(text: &str) -> Cow<'_, str> {
     written(text, |_| None)

@@ -4,7 +4,9 @@
 use super::table::Content;
 use super::{Block, Document, Drawing};
 use crate::names::Names;
-use crate::sanitize::shorten;
+
+/// No sentence or command of a report has as many characters; the rest of a text that has is left out.
+const LONGEST: usize = 32_000;
 
 impl Document {
     /// The document without what is not known to be harmless, each with the same token wherever it stood.
@@ -21,6 +23,13 @@ impl Document {
         paths.iter().for_each(|path| names.target(path));
         names.hide(&mut texts);
         self
+    }
+}
+
+fn shorten(text: &mut String) {
+    if let Some((end, _)) = text.char_indices().nth(LONGEST) {
+        text.truncate(end);
+        text.push('…');
     }
 }
 
