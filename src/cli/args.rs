@@ -8,7 +8,6 @@ use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
-use super::card::{CardArgs, VerifyArgs};
 use super::compare::CompareArgs;
 use super::config::ConfigArgs;
 use super::copy::CopyArgs;
@@ -261,20 +260,6 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 it could not be done.
     Top(TopArgs),
-    /// Draw a picture to share: a path, its ceilings, and the verdict
-    ///
-    /// The card is an SVG of 1200 x 630 or a Markdown text, by the ending of its name. Addresses, serial numbers and names that
-    /// people chose are left out. It bears the date and the hash of the report that it is made of.
-    ///
-    /// Exit status: 0 the card is written, 2 it could not be.
-    Card(CardArgs),
-    /// Say whether a card follows from a report
-    ///
-    /// The card is made again from the report: path, ceilings, sentence, rates and advice. Whether the report is true, nobody
-    /// can tell from it.
-    ///
-    /// Exit status: 0 it follows, 1 it does not, 2 a file could not be read.
-    Verify(VerifyArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {
@@ -310,7 +295,7 @@ impl Command {
             Self::Lab(args) => &args.output.shown,
             Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
             Self::Fleet { .. } | Self::Top(_) | Self::Config(_) => return None,
-            Self::Watch(_) | Self::Export(_) | Self::Card(_) | Self::Verify(_) => return None,
+            Self::Watch(_) | Self::Export(_) => return None,
             Self::Snapshot(_) | Self::Guard(_) | Self::Completions(_) | Self::Man(_) => return None,
             Self::FleetHost { .. } | Self::LookAtDevices { .. } => return None,
         })

@@ -7,7 +7,6 @@ mod apart;
 pub mod args;
 mod bar;
 pub mod bench;
-pub mod card;
 mod check;
 pub mod compare;
 pub mod config;
@@ -93,7 +92,6 @@ fn preferring(args: bench::args::BenchArgs) -> bench::args::BenchArgs {
 fn run(command: Command) -> Result<u8, Failure> {
     command.shown().map_or(Ok(()), output::check_page)?;
     match command {
-        Command::Card(args) => card::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
@@ -117,6 +115,5 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),
-        Command::Verify(args) => card::verify(&args),
     }
 }

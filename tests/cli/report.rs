@@ -345,14 +345,3 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         all.iter().map(|name| format!("narrows/{name}/1")).collect();
     assert_eq!(schemas, all);
 }
-
-#[test]
-fn a_png_of_a_card_is_told_apart_from_a_card_and_cannot_be_verified() {
-    let dir = place();
-    let png = dir.path().join("card.png");
-    fs::write(&png, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR").expect("is writable");
-    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/measured.json");
-    let ran = run(&[&"verify", &png, &"--from", &report]);
-    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
-    assert!(ran.err.contains("holds no text") && ran.err.contains("hint: verify the SVG"), "{}", ran.err);
-}

@@ -19,9 +19,8 @@ use narrows_model::path::file::{Workload, parse};
 use narrows_model::predict::roofline::{Axis, roofline};
 use narrows_report::answer;
 use narrows_report::document::{Audience, page};
-use narrows_report::figure::{self, Figure, card, chart};
+use narrows_report::figure::{self, Figure, chart};
 use narrows_report::saved::Saved;
-use narrows_report::view::CheckReport;
 
 /// The pictures: file, report, title.
 const PICTURES: [(&str, &str); 18] = [
@@ -68,11 +67,6 @@ fn main() {
     }
     let system = read(&reports.join("../../systems/ryzen-raid-luks.path.toml"));
     write(&svgs.join("roofline.svg"), &figure::standalone(&rooflines(&system)));
-    let text = read(&reports.join("measured.json"));
-    let report: CheckReport = serde_json::from_str(&text).expect("a report");
-    let run = card::hash(text.as_bytes());
-    let stamp = card::Stamp { date: "2026-11-25".to_owned(), path: 1, run, snapshot: None };
-    write(&svgs.join("card.svg"), &card::svg(&report, &stamp).expect("a card"));
 }
 
 /// The reports, in the order of their names.

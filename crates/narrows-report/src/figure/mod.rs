@@ -1,11 +1,10 @@
-//! Figures: pictures as SVG, each with its words and its table, for pages, cards and documents.
+//! Figures: pictures as SVG, each with its words and its table, for pages and documents.
 //!
 //! A [`Figure`] is what a document shows. Its pictures hold no script, no address, no `style=` attribute and no colour: classes
 //! only, which [`style`] gives their colours, on light and on dark. Whatever devices and people call themselves is text in
 //! them and nothing else. The same input gives the same bytes.
 
 mod alone;
-pub mod card;
 pub mod chart;
 mod html;
 mod path_map;
