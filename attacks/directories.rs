@@ -143,7 +143,6 @@ const OUTPUTS: &[(&str, Words)] = &[
             "OUT",
         ],
     ),
-    ("check --export", &["check", "SRC", "--export", "hwloc=OUT"]),
     ("check --to-path", &["check", "SRC", "--to-path", "OUT"]),
 ];
 

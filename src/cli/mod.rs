@@ -11,7 +11,6 @@ mod check;
 pub mod compare;
 pub mod config;
 pub mod copy;
-pub mod export;
 mod facts;
 mod failure;
 pub mod fleet;

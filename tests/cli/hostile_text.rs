@@ -166,7 +166,6 @@ fn names_and_texts_of_files_are_shown_and_not_obeyed() {
                 &["--from", file],
                 &["--from", file, "--json"],
                 &["--from", file, "--plain"],
-                &["--from", file, "--export", "hwloc"],
                 &["--from", file, "--to-path", "-"],
                 &["--from", file, "--why", "device"],
             ],

@@ -87,7 +87,7 @@ const DECIDING: [&str; 14] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 23] = [
+const DOORS: [(&str, &str); 22] = [
     ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/failure.rs", "failures and their hints"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
@@ -105,7 +105,6 @@ const DOORS: [(&str, &str); 23] = [
         "report/fleet/build.rs",
         "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
     ),
-    ("report/hwloc/element.rs", "attributes of hwloc's XML"),
     ("report/import/fio_json.rs", "JSON in the form of fio"),
     ("report/nagios.rs", "the line for Nagios"),
     ("report/progress.rs", "progress on standard error"),

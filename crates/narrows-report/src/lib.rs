@@ -15,7 +15,6 @@ pub mod figure;
 pub mod fleet;
 pub mod fleet_run;
 pub mod guard;
-pub mod hwloc;
 pub mod import;
 pub mod lab;
 pub mod ladder;
