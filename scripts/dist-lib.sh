@@ -124,7 +124,7 @@ stage() {
     install -m 644 contrib/systemd/narrows.sysusers "$root/usr/lib/sysusers.d/narrows.conf"
     install -m 644 README.md "$doc/README.md"
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
-    cp -r contrib/prometheus contrib/grafana contrib/nagios "$doc/contrib/"
+    cp -r contrib/prometheus contrib/grafana "$doc/contrib/"
     sbom "$3" | gzip -9n >"$doc/third-party/sbom.json.gz"
     licences "$root.metadata" | gzip -9n >"$doc/third-party/LICENSES.txt.gz"
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +

@@ -212,10 +212,9 @@ pub enum Command {
     ///
     /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
     Watch(WatchArgs),
-    /// Write what check finds for Prometheus, Nagios or Icinga
+    /// Write what check finds for Prometheus
     ///
-    /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
-    /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
+    /// Exit status: 0 written, 2 it could not be done.
     Export(ExportArgs),
     /// Show preferences, and where each value came from
     ///

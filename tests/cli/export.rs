@@ -61,24 +61,6 @@ fn promtool_finds_nothing_to_complain_of() {
 }
 
 #[test]
-fn nagios_gets_a_line_and_the_codes_of_a_plugin() {
-    let place = scratch_dir();
-    let machine = place.path().join("machine.tar.zst");
-    watch::record(&machine, 1, |_| ());
-    let warning = run(&["export", "--format", "nagios", "--from", machine.to_str().expect("is text")]);
-    assert_eq!(warning.status, Some(1), "{warning:?}");
-    assert!(warning.out.starts_with("NARROWS WARNING - "), "{}", warning.out);
-    assert_eq!(warning.out.lines().count(), 1);
-    assert!(warning.out.contains(" | faults="), "{}", warning.out);
-    let none = place.path().join("none");
-    let unknown = run(&["export", "--format", "nagios", "--from", none.to_str().expect("is text")]);
-    assert_eq!(unknown.status, Some(3), "{unknown:?}");
-    assert!(unknown.out.starts_with("NARROWS UNKNOWN - "), "{}", unknown.out);
-    let usage = run(&["export"]);
-    assert_eq!(usage.status, Some(2), "{usage:?}");
-}
-
-#[test]
 fn preferences_say_where_they_are_from_and_permit_nothing() {
     let place = scratch_dir();
     let directory = place.path().join("narrows");

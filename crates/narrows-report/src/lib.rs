@@ -18,7 +18,6 @@ pub mod guard;
 pub mod import;
 pub mod lab;
 pub mod ladder;
-pub mod nagios;
 mod names;
 pub mod plan;
 pub mod predict;
