@@ -9,7 +9,6 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::compare::CompareArgs;
-use super::config::ConfigArgs;
 use super::copy::CopyArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::args::GuardArgs;
@@ -216,12 +215,6 @@ pub enum Command {
     ///
     /// Exit status: 0 written, 2 it could not be done.
     Export(ExportArgs),
-    /// Show preferences, and where each value came from
-    ///
-    /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
-    ///
-    /// Exit status: 0 shown, 2 the file cannot be used.
-    Config(ConfigArgs),
     /// Print the completions of a shell: bash, zsh, fish, elvish or powershell
     ///
     /// Exit status: 0 printed, 2 it could not be done.
@@ -293,7 +286,7 @@ impl Command {
             Self::Ladder(args) => &args.output.shown,
             Self::Lab(args) => &args.output.shown,
             Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
-            Self::Fleet { .. } | Self::Top(_) | Self::Config(_) => return None,
+            Self::Fleet { .. } | Self::Top(_) => return None,
             Self::Watch(_) | Self::Export(_) => return None,
             Self::Snapshot(_) | Self::Guard(_) | Self::Completions(_) | Self::Man(_) => return None,
             Self::FleetHost { .. } | Self::LookAtDevices { .. } => return None,

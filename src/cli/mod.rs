@@ -9,7 +9,6 @@ mod bar;
 pub mod bench;
 mod check;
 pub mod compare;
-pub mod config;
 pub mod copy;
 mod facts;
 mod failure;
@@ -82,12 +81,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The preset that is preferred takes the place of one that was not typed.
-fn preferring(args: bench::args::BenchArgs) -> bench::args::BenchArgs {
-    let preset = config::preset().unwrap_or_else(|| args.preset.clone());
-    bench::args::BenchArgs { preset, ..args }
-}
-
 fn run(command: Command) -> Result<u8, Failure> {
     command.shown().map_or(Ok(()), output::check_page)?;
     match command {
@@ -103,14 +96,13 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),
         Command::LookAtDevices { names } => apart::look(&names),
-        Command::Bench(args) => bench::run(&preferring(*args)),
+        Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
         Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Export(args) => metrics::run(&args),
-        Command::Config(args) => config::run(&args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),

@@ -1,10 +1,8 @@
-//! `narrows export`, `config`, `completions` and `man`.
+//! `narrows export`, `completions` and `man`.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::{finish, narrows, run, scratch_dir, skip, text, watch};
+use super::{run, scratch_dir, skip, text, watch};
 
 /// Whether each series is there once, and each line is a comment or a sample.
 pub(super) fn assert_unique(metrics: &str) {
@@ -58,44 +56,6 @@ fn promtool_finds_nothing_to_complain_of() {
     drop(stdin);
     let output = child.wait_with_output().expect("ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[test]
-fn preferences_say_where_they_are_from_and_permit_nothing() {
-    let place = scratch_dir();
-    let directory = place.path().join("narrows");
-    std::fs::create_dir(&directory).expect("is made");
-    let config = |words: &[&str]| {
-        let mut command = narrows(words);
-        finish(command.env("XDG_CONFIG_HOME", text(&place)))
-    };
-    let defaults: Value = serde_json::from_str(&config(&["config", "--json"]).out).expect("is JSON");
-    assert!(
-        defaults["settings"].as_array().expect("a list").iter().all(|setting| setting["origin"] == "default")
-    );
-    let file = directory.join("config.toml");
-    std::fs::write(&file, "color = \"always\"\npreset = \"peak\"\n[groups]\nlab = [\"a\", \"b\"]\n")
-        .expect("is written");
-    let shown = config(&["config"]);
-    assert_eq!(shown.status, Some(0), "{shown:?}");
-    assert!(
-        shown.out.contains("color       always  (") && shown.out.contains("config.toml, line 1)"),
-        "{}",
-        shown.out
-    );
-    assert!(shown.out.contains("groups.lab  a, b"), "{}", shown.out);
-    // A report in colour although it goes into a pipe, unless another was typed.
-    let machine = place.path().join("machine.tar.zst");
-    watch::record(&machine, 4, |_| ());
-    let machine = machine.to_str().expect("is text");
-    assert!(config(&["--from", machine]).out.contains('\x1b'));
-    assert!(!config(&["--from", machine, "--color", "never"]).out.contains('\x1b'));
-    std::fs::write(&file, "i_own = \"S1\"\n").expect("is written");
-    let refused = config(&["config"]);
-    assert_eq!(refused.status, Some(2), "{refused:?}");
-    assert!(refused.err.contains("line 1: unknown field `i_own`"), "{}", refused.err);
-    let told = config(&["--from", machine]);
-    assert!(matches!(told.status, Some(0 | 1)) && told.err.contains("it is left out"), "{told:?}");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use super::{finish, narrows, run};
 const PAGE: usize = 60;
 
 /// Every command that help shows.
-const COMMANDS: [&str; 18] = [
-    "bench", "check", "compare", "config", "copy", "export", "fleet", "guard", "import", "lab",
+const COMMANDS: [&str; 17] = [
+    "bench", "check", "compare", "copy", "export", "fleet", "guard", "import", "lab",
     "ladder", "plan", "predict", "report", "snapshot", "sweep", "top", "watch",
 ];
 

@@ -270,22 +270,19 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
 }
 
 #[test]
-fn what_moves_now_and_preferences_have_a_page_and_markdown() {
+fn what_moves_now_has_a_page_and_markdown() {
     let dir = place();
-    for (name, args) in [("top", vec!["top", "--once", "--interval", "100ms"]), ("config", vec!["config"])] {
-        let args: Vec<&dyn AsRef<std::ffi::OsStr>> =
-            args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>).collect();
-        let page = dir.path().join(format!("{name}.html"));
-        let shown = run(&[args.as_slice(), &[&"--html", &page]].concat());
-        assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
-        stands_alone(&read(&page));
-        let markdown = run(&[args.as_slice(), &[&"--markdown"]].concat()).out;
-        assert!(markdown.starts_with(&format!("## narrows {name}")), "{markdown}");
-        let json = saved(&dir, &format!("{name}.json"), &args);
-        let again = run(&[&"report", &json, &"--html", &"-"]).out;
-        stands_alone(&again);
-        assert!(again.contains(&format!("<p class=\"kicker\">narrows {name}</p>")), "{again}");
-    }
+    let args: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"top", &"--once", &"--interval", &"100ms"];
+    let page = dir.path().join("top.html");
+    let shown = run(&[&args[..], &[&"--html", &page]].concat());
+    assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
+    stands_alone(&read(&page));
+    let markdown = run(&[&args[..], &[&"--markdown"]].concat()).out;
+    assert!(markdown.starts_with("## narrows top"), "{markdown}");
+    let json = saved(&dir, "top.json", &args);
+    let again = run(&[&"report", &json, &"--html", &"-"]).out;
+    stands_alone(&again);
+    assert!(again.contains("<p class=\"kicker\">narrows top</p>"), "{again}");
 }
 
 /// The reports that are kept: one of each kind that measures, predicts or judges.
@@ -328,7 +325,6 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         "bench",
         "check",
         "compare",
-        "config",
         "copy",
         "fleet",
         "fleet-run",

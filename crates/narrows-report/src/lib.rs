@@ -7,7 +7,6 @@
 
 pub mod answer;
 pub mod bench;
-pub mod config;
 pub mod copy;
 mod csv;
 pub mod document;
