@@ -87,7 +87,7 @@ const DECIDING: [&str; 14] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 21] = [
+const DOORS: [(&str, &str); 20] = [
     ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/failure.rs", "failures and their hints"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
@@ -108,7 +108,6 @@ const DOORS: [(&str, &str); 21] = [
     ("report/import/fio_json.rs", "JSON in the form of fio"),
     ("report/progress.rs", "progress on standard error"),
     ("report/prometheus/mod.rs", "labels for Prometheus"),
-    ("report/roofline/svg.rs", "the roofline as a picture"),
     ("report/text/ink.rs", "documents as text"),
     ("report/text/reply.rs", "an answer for a forum"),
     ("report/top/screen.rs", "the screen of top"),

@@ -22,7 +22,6 @@ pub mod plan;
 pub mod predict;
 pub mod progress;
 pub mod prometheus;
-pub mod roofline;
 pub mod sanitize;
 pub mod saved;
 #[cfg(feature = "schema")]
