@@ -9,7 +9,7 @@ use clap::Args;
 use super::facts::{self, Facts};
 use super::{Failure, NOTHING_FOUND, check, output};
 use narrows_load::held::{Aim, Held, Readers};
-use narrows_report::prometheus::{self, Format};
+use narrows_report::prometheus;
 use narrows_report::view;
 
 /// What `export` is asked.
@@ -21,10 +21,6 @@ pub struct ExportArgs {
     /// whole, by rename. What is not known is left out.
     #[arg(long, value_name = "FILE")]
     pub prometheus: PathBuf,
-
-    /// Write OpenMetrics 1.0 instead, for a direct scrape
-    #[arg(long)]
-    pub openmetrics: bool,
 
     /// Write only the wear of NVMe drives, which takes root to read
     #[arg(long)]
@@ -40,7 +36,6 @@ pub struct ExportArgs {
 /// # Errors
 /// [`Failure`] when the machine or the file cannot be used.
 pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    let format = if args.openmetrics { Format::OpenMetrics } else { Format::Text };
     let at = now();
     let families = if args.spare {
         prometheus::of_health(&open(args)?.machine.health, at)
@@ -49,7 +44,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         let report = report(&facts);
         prometheus::of_check(&facts.machine, &report, at)
     };
-    let text = prometheus::render(&families, format);
+    let text = prometheus::render(&families);
     if args.prometheus == Path::new("-") { output::data(&text)? } else { replace(&args.prometheus, &text)? }
     Ok(NOTHING_FOUND)
 }

@@ -29,8 +29,6 @@ fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
         assert!(ran.out.contains(line), "no {line} in\n{}", ran.out);
     }
     assert!(!ran.out.contains(" -1\n") && !ran.out.contains("NaN"), "{}", ran.out);
-    let open = run(&["export", "--prometheus", "-", "--openmetrics", "--from", machine]);
-    assert!(open.out.ends_with("# EOF\n"), "{}", open.out);
     let file = place.path().join("narrows.prom");
     std::fs::write(&file, "old").expect("is written");
     let written = run(&["export", "--prometheus", file.to_str().expect("is text"), "--from", machine]);
