@@ -45,7 +45,11 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         prometheus::of_check(&facts.machine, &report, at)
     };
     let text = prometheus::render(&families);
-    if args.prometheus == Path::new("-") { output::data(&text)? } else { replace(&args.prometheus, &text)? }
+    if args.prometheus == Path::new("-") {
+        output::data(&text)?
+    } else {
+        replace(&args.prometheus, &text)?
+    }
     Ok(NOTHING_FOUND)
 }
 

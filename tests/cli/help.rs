@@ -7,8 +7,8 @@ const PAGE: usize = 60;
 
 /// Every command that help shows.
 const COMMANDS: [&str; 17] = [
-    "bench", "check", "compare", "copy", "export", "fleet", "guard", "import", "lab",
-    "ladder", "plan", "predict", "report", "snapshot", "sweep", "top", "watch",
+    "bench", "check", "compare", "copy", "export", "fleet", "guard", "import", "lab", "ladder", "plan",
+    "predict", "report", "snapshot", "sweep", "top", "watch",
 ];
 
 /// What a terminal of 80 columns shows.

@@ -87,7 +87,7 @@ const DECIDING: [&str; 14] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 20] = [
+const DOORS: [(&str, &str); 19] = [
     ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/failure.rs", "failures and their hints"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
@@ -105,7 +105,6 @@ const DOORS: [(&str, &str); 20] = [
         "report/fleet/build.rs",
         "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
     ),
-    ("report/import/fio_json.rs", "JSON in the form of fio"),
     ("report/progress.rs", "progress on standard error"),
     ("report/prometheus/mod.rs", "labels for Prometheus"),
     ("report/text/ink.rs", "documents as text"),

@@ -97,7 +97,6 @@ pub fn plan() -> Value {
     of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
 }
 
-
 /// The schema of [`WatchLog`] (JSON Schema, draft 2020-12).
 pub fn watch() -> Value {
     of::<WatchLog>(watch::SCHEMA, "narrows watch --log --json")

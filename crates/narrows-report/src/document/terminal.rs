@@ -5,9 +5,9 @@ mod columns;
 
 use super::finding::{Advice, Finding};
 use super::{Block, Document, Pairs};
+use crate::bench;
 use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
-use crate::bench;
 use columns::put_table;
 use narrows_verdict::Severity;
 
