@@ -20,5 +20,5 @@ pub use alone::standalone;
 pub use path_map::{fleet_map, machine_map, path_map};
 pub use poster::poster;
 pub use style::style;
-pub use svg::{Anchor, Stroke, Svg};
+pub use svg::Svg;
 pub use whole::{Column, Data, Figure, Picture};
