@@ -89,8 +89,7 @@ fn read(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let all = [&from[..], &["import", results], &["compare", &pair[0], &pair[1]]];
         let ways: [&[&str]; 3] = [&["--plain"], &["--markdown"], &["--html", "-"]];
         let shown = ways.iter().flat_map(|how| all.iter().map(|what| [what, *how].concat()));
-        let others: [&[&str]; 2] = [&["--reply"], &["--export", "hwloc"]];
-        for words in shown.chain(others.map(|how| [&from, how].concat())) {
+        for words in shown.chain([[&from[..], &["--reply"]].concat()]) {
             let answer = Run::new(ground, &words).answer()?;
             answer.must_be_orderly(judge, words[0]);
             nobody(judge, &answer.out, &format!("round {round}, {}", words.join(" ")));

@@ -45,7 +45,7 @@ build() {
         [ "$linker" = gcc ] || export "CARGO_TARGET_$(tr a-z- A-Z_ <<<"$target")_LINKER=$linker"
     done
     # shellcheck disable=SC2086 # triples have no spaces
-    CARGO_INCREMENTAL=0 RUSTFLAGS=$flags "$cargo" build --locked --profile dist --features parquet --bin narrows "${@/#/--target=}"
+    CARGO_INCREMENTAL=0 RUSTFLAGS=$flags "$cargo" build --locked --profile dist --bin narrows "${@/#/--target=}"
 }
 
 # split_debug BINARY DEBUG TOOLS: what a debugger needs goes to a file of its own.
@@ -77,7 +77,7 @@ refuse_paths() {
 
 # Crates that are built in, one a line: name|version|licence.
 crates() {
-    "$cargo" tree --locked --features parquet --edges normal --prefix none --format '{p}|{l}' --package narrows |
+    "$cargo" tree --locked --edges normal --prefix none --format '{p}|{l}' --package narrows |
         sed -E 's/ \(\*\)$//; s/ \(\/[^)]*\)//; s/ \(proc-macro\)//; s/^([^ ]+) v([^|]+)\|/\1|\2|/' | sort -u
 }
 
@@ -124,7 +124,7 @@ stage() {
     install -m 644 contrib/systemd/narrows.sysusers "$root/usr/lib/sysusers.d/narrows.conf"
     install -m 644 README.md "$doc/README.md"
     gzip -9nc CHANGELOG.md >"$doc/changelog.gz"
-    cp -r contrib/prometheus contrib/grafana contrib/nagios "$doc/contrib/"
+    cp -r contrib/prometheus contrib/grafana "$doc/contrib/"
     sbom "$3" | gzip -9n >"$doc/third-party/sbom.json.gz"
     licences "$root.metadata" | gzip -9n >"$doc/third-party/LICENSES.txt.gz"
     find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +

@@ -51,12 +51,7 @@ pub(super) fn attacks() -> Vec<Attack> {
             "results of 50,000 jobs",
             "json",
             many_jobs,
-            &[
-                &["import", "FILE"],
-                &["import", "FILE", "--to", "csv"],
-                &["import", "FILE", "--to", "fio-json"],
-                &["compare", "FILE", "FILE"],
-            ],
+            &[&["import", "FILE"], &["import", "FILE", "--csv"], &["compare", "FILE", "FILE"]],
         ),
         bomb("brackets a million deep", "json", |path| Ok(fs::write(path, "[".repeat(1_000_000))?), JSON)
             .quick(),

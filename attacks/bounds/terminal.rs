@@ -137,7 +137,7 @@ fn contents(ground: &Ground, judge: &mut Judge) -> Result<()> {
         vec!["check", "--from", directory, "--fleet"],
         vec!["check", "--from", directory, "--fleet", "--format", "csv"],
         vec!["import", directory],
-        vec!["import", &file("fio.json"), "--to", "csv"],
+        vec!["import", &file("fio.json"), "--csv"],
         vec!["compare", &file("fio.json"), &file("fio.json")],
         vec!["predict", &file("system.path.toml")],
         vec!["plan", &file("system.path.toml")],

@@ -59,7 +59,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         long("reports of dd", "", dd, &["import"]).quick(),
         long("reports of dd, beside a machine", "", dd, &["check", "--from"]),
         long("jobs of fio", "", fio, &["import", "--json"]),
-        long("jobs of fio in JSON", jobs, |n| job(n, 4), &["import", "--to", "csv"]),
+        long("jobs of fio in JSON", jobs, |n| job(n, 4), &["import", "--csv"]),
         long("messages of a kernel", "", dmesg, &["check", "--json", "--from"]),
         long("functions of lspci", "", lspci, &["check", "--from"]),
         long("rows of lsblk", rows, lsblk, &["check", "--from"]).quick(),

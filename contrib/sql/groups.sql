@@ -1,11 +1,11 @@
 -- What at least two hosts of a model have in common, worst and most frequent first: the groups of `narrows check --fleet`.
--- For a table or view `fleet` with the rows of `--format parquet` (docs/fleet-sql.md).
+-- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
 WITH hosts AS (
-    SELECT DISTINCT host,
+    SELECT host,
         CASE WHEN lower(trim(product)) IN ('super server', 'all series', 'system product', 'server') AND board IS NOT NULL
             THEN board ELSE coalesce(product, board) END AS model
     FROM fleet
-    WHERE record IN ('host', 'finding', 'trait') AND coalesce(change, '') <> 'gone'
+    WHERE record = 'host' AND failure IS NULL AND coalesce(change, '') <> 'gone'
 ), sizes AS (
     SELECT model, count(*) AS hosts FROM hosts GROUP BY model
 ), found AS (

@@ -1,15 +1,33 @@
 -- Who differs from nine in ten others of the same model: the outliers of `narrows check --fleet`.
--- For a table or view `fleet` with the rows of `--format parquet` (docs/fleet-sql.md).
+-- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
 WITH hosts AS (
-    SELECT DISTINCT host,
+    SELECT host,
         CASE WHEN lower(trim(product)) IN ('super server', 'all series', 'system product', 'server') AND board IS NOT NULL
             THEN board ELSE coalesce(product, board) END AS model
     FROM fleet
-    WHERE record IN ('host', 'finding', 'trait') AND coalesce(change, '') <> 'gone'
+    WHERE record = 'host' AND failure IS NULL AND coalesce(change, '') <> 'gone'
+), told AS (
+    SELECT host, 'bios' AS aspect, CAST(NULL AS VARCHAR(1)) AS place, '' AS device, bios AS value FROM fleet WHERE record = 'host'
+    UNION ALL
+    SELECT host, 'kernel', NULL, '', kernel FROM fleet WHERE record = 'host'
+    UNION ALL
+    SELECT host, 'cpu', NULL, '', cpu FROM fleet WHERE record = 'host'
+    UNION ALL
+    SELECT host, 'memory', NULL, '', concat(CAST(ceil(memory_bytes / 1073741824.0) AS BIGINT), ' GiB')
+    FROM fleet WHERE record = 'host' AND memory_bytes IS NOT NULL
+    UNION ALL
+    SELECT host, 'link_width', place, coalesce(device, ''), concat('x', width) FROM host_links WHERE width IS NOT NULL
+    UNION ALL
+    -- The speed of a link that saves power says nothing.
+    SELECT l.host, 'link_speed', l.place, coalesce(l.device, ''), l.speed
+    FROM host_links l LEFT JOIN (SELECT DISTINCT host, place FROM fleet WHERE record = 'finding' AND code = 'power_save') idle
+        ON idle.host = l.host AND idle.place = l.place
+    WHERE idle.host IS NULL
 ), traits AS (
-    SELECT h.model, f.host, f.code AS aspect, f.place, coalesce(f.subject, '') AS device, f.state AS value
-    FROM fleet f JOIN hosts h ON h.host = f.host
-    WHERE f.record = 'trait' AND h.model IS NOT NULL
+    SELECT h.model, t.host, t.aspect, t.place, t.device, min(t.value) AS value
+    FROM told t JOIN hosts h ON h.host = t.host
+    WHERE t.value IS NOT NULL AND h.model IS NOT NULL
+    GROUP BY h.model, t.host, t.aspect, t.place, t.device
 ), counts AS (
     SELECT model, aspect, place, device, value, count(*) AS same FROM traits GROUP BY model, aspect, place, device, value
 ), shares AS (

@@ -19,7 +19,7 @@ fuzz_target!(|bytes: &[u8]| {
     let verdicts = judge_results(&results, &around, None);
     assert_eq!(results.len(), verdicts.len());
     let report = import::build(&results, &verdicts, &sweeps(&results, &[]));
-    let _ = (import::csv::render(&report), import::fio_json::render(&results));
+    let _ = import::csv::render(&report);
     for result in &report.results {
         assert!(!result.measurements.is_empty() || !result.failures.is_empty());
         // A result that is not trusted says why, and every finding says what would disprove it.

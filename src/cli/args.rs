@@ -8,9 +8,7 @@ use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
-use super::card::{CardArgs, VerifyArgs};
 use super::compare::CompareArgs;
-use super::config::ConfigArgs;
 use super::copy::CopyArgs;
 use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::args::GuardArgs;
@@ -213,17 +211,10 @@ pub enum Command {
     ///
     /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
     Watch(WatchArgs),
-    /// Write what check finds for Prometheus, Nagios or Icinga
+    /// Write what check finds for Prometheus
     ///
-    /// Exit status: 0 written, 2 it could not be done. With --format nagios: 0 OK (no fault), 1 WARNING (a fault), 2 CRITICAL
-    /// (a link is narrower than before, or an array lacks a member), 3 UNKNOWN (it could not be looked at).
+    /// Exit status: 0 written, 2 it could not be done.
     Export(ExportArgs),
-    /// Show preferences, and where each value came from
-    ///
-    /// Preferences are in ~/.config/narrows/config.toml. None is needed, and none permits a write.
-    ///
-    /// Exit status: 0 shown, 2 the file cannot be used.
-    Config(ConfigArgs),
     /// Print the completions of a shell: bash, zsh, fish, elvish or powershell
     ///
     /// Exit status: 0 printed, 2 it could not be done.
@@ -261,20 +252,6 @@ pub enum Command {
     ///
     /// Exit status: 0 done, 2 it could not be done.
     Top(TopArgs),
-    /// Draw a picture to share: a path, its ceilings, and the verdict
-    ///
-    /// The card is an SVG of 1200 x 630 or a Markdown text, by the ending of its name. Addresses, serial numbers and names that
-    /// people chose are left out. It bears the date and the hash of the report that it is made of.
-    ///
-    /// Exit status: 0 the card is written, 2 it could not be.
-    Card(CardArgs),
-    /// Say whether a card follows from a report
-    ///
-    /// The card is made again from the report: path, ceilings, sentence, rates and advice. Whether the report is true, nobody
-    /// can tell from it.
-    ///
-    /// Exit status: 0 it follows, 1 it does not, 2 a file could not be read.
-    Verify(VerifyArgs),
     /// What narrows starts of itself to see whether devices answer
     #[command(hide = true)]
     LookAtDevices {
@@ -309,8 +286,8 @@ impl Command {
             Self::Ladder(args) => &args.output.shown,
             Self::Lab(args) => &args.output.shown,
             Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
-            Self::Fleet { .. } | Self::Top(_) | Self::Config(_) => return None,
-            Self::Watch(_) | Self::Export(_) | Self::Card(_) | Self::Verify(_) => return None,
+            Self::Fleet { .. } | Self::Top(_) => return None,
+            Self::Watch(_) | Self::Export(_) => return None,
             Self::Snapshot(_) | Self::Guard(_) | Self::Completions(_) | Self::Man(_) => return None,
             Self::FleetHost { .. } | Self::LookAtDevices { .. } => return None,
         })

@@ -1,7 +1,6 @@
 //! `narrows check`: what limits a storage path?
 
 use super::args::{CheckArgs, Measure};
-use super::export::Export;
 use super::facts::Facts;
 use super::import::Seen;
 use super::measure::Completion;
@@ -64,12 +63,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
             _ => vec![of_record()],
         };
     }
-    if let Some(export) = &args.export {
-        export.write(&machine, &report)?;
-    }
-    if !args.export.as_ref().is_some_and(Export::is_report) {
-        show(&report, args)?;
-    }
+    show(&report, args)?;
     if let Completion::CutShort(why) = completion {
         output::failure(&why);
         return Ok(FAILED);
@@ -87,10 +81,6 @@ fn refuse(args: &CheckArgs) -> Result<(), Failure> {
     if args.measure.is_some() && args.target.is_none() && args.all.is_none() {
         return Err(Failure::new("--measure needs a target")
             .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
-    }
-    if args.export.as_ref().is_some_and(Export::is_report) && (args.output.json || args.why.is_some()) {
-        return Err(Failure::new("only one of --export hwloc, --json and --why can go to standard output")
-            .hint("name a file: --export hwloc=FILE"));
     }
     Ok(())
 }

@@ -4,59 +4,38 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use clap::{ArgGroup, Args, ValueEnum};
+use clap::Args;
 
 use super::facts::{self, Facts};
 use super::{Failure, NOTHING_FOUND, check, output};
 use narrows_load::held::{Aim, Held, Readers};
-use narrows_report::nagios;
-use narrows_report::prometheus::{self, Format};
+use narrows_report::prometheus;
 use narrows_report::view;
 
 /// What `export` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
-#[command(group = ArgGroup::new("what").required(true).args(["prometheus", "format"]))]
 pub struct ExportArgs {
     /// Write metrics for Prometheus to FILE (- is standard output), in the place of those before
     ///
     /// Text format 0.0.4, as node_exporter's textfile collector and `promtool check metrics` read it. FILE is put in place
     /// whole, by rename. What is not known is left out.
     #[arg(long, value_name = "FILE")]
-    pub prometheus: Option<PathBuf>,
-
-    /// Write OpenMetrics 1.0 instead, for a direct scrape
-    #[arg(long, requires = "prometheus")]
-    pub openmetrics: bool,
+    pub prometheus: PathBuf,
 
     /// Write only the wear of NVMe drives, which takes root to read
-    #[arg(long, requires = "prometheus")]
+    #[arg(long)]
     pub spare: bool,
-
-    /// Print a line for another system: nagios (Nagios and Icinga)
-    #[arg(long, value_name = "FORMAT", value_enum)]
-    pub format: Option<LineFormat>,
 
     /// A record or capture in the place of this machine
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
 }
 
-/// The formats that are one line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LineFormat {
-    /// Nagios and Icinga: exit status 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN
-    Nagios,
-}
-
 /// Checks the machine and writes what was found in the format that was asked for.
 ///
 /// # Errors
-/// [`Failure`] when the machine or the file cannot be used. With `--format nagios` that is the state UNKNOWN instead.
+/// [`Failure`] when the machine or the file cannot be used.
 pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
-    if args.format == Some(LineFormat::Nagios) {
-        return nagios(args);
-    }
-    let format = if args.openmetrics { Format::OpenMetrics } else { Format::Text };
     let at = now();
     let families = if args.spare {
         prometheus::of_health(&open(args)?.machine.health, at)
@@ -65,25 +44,13 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
         let report = report(&facts);
         prometheus::of_check(&facts.machine, &report, at)
     };
-    let text = prometheus::render(&families, format);
-    match args.prometheus.as_deref() {
-        None => output::data(&text)?,
-        Some(file) if file == Path::new("-") => output::data(&text)?,
-        Some(file) => replace(file, &text)?,
+    let text = prometheus::render(&families);
+    if args.prometheus == Path::new("-") {
+        output::data(&text)?
+    } else {
+        replace(&args.prometheus, &text)?
     }
     Ok(NOTHING_FOUND)
-}
-
-fn nagios(args: &ExportArgs) -> Result<u8, Failure> {
-    let (line, state) = match open(args) {
-        Ok(facts) => match facts::unseen(&facts).first() {
-            Some(unseen) => nagios::unknown(unseen.message()),
-            None => nagios::of_check(&report(&facts)),
-        },
-        Err(failure) => nagios::unknown(failure.message()),
-    };
-    output::data(&line)?;
-    Ok(state.code())
 }
 
 fn open(args: &ExportArgs) -> Result<Facts, Failure> {

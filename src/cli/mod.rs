@@ -7,12 +7,9 @@ mod apart;
 pub mod args;
 mod bar;
 pub mod bench;
-pub mod card;
 mod check;
 pub mod compare;
-pub mod config;
 pub mod copy;
-pub mod export;
 mod facts;
 mod failure;
 pub mod fleet;
@@ -84,16 +81,9 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The preset that is preferred takes the place of one that was not typed.
-fn preferring(args: bench::args::BenchArgs) -> bench::args::BenchArgs {
-    let preset = config::preset().unwrap_or_else(|| args.preset.clone());
-    bench::args::BenchArgs { preset, ..args }
-}
-
 fn run(command: Command) -> Result<u8, Failure> {
     command.shown().map_or(Ok(()), output::check_page)?;
     match command {
-        Command::Card(args) => card::run(&args),
         Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
@@ -106,17 +96,15 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),
         Command::LookAtDevices { names } => apart::look(&names),
-        Command::Bench(args) => bench::run(&preferring(*args)),
+        Command::Bench(args) => bench::run(&args),
         Command::Sweep(args) => sweep::run(&args),
         Command::Ladder(args) => ladder::run(&args),
         Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
         Command::Export(args) => metrics::run(&args),
-        Command::Config(args) => config::run(&args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),
-        Command::Verify(args) => card::verify(&args),
     }
 }

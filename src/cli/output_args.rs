@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Deserialize;
 
 use narrows_report::text::{Colour, Style};
 
@@ -52,8 +51,7 @@ pub struct ShownArgs {
 }
 
 /// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum ColorWhen {
     /// On a terminal, unless NO_COLOR is set
     #[default]
@@ -62,17 +60,6 @@ pub enum ColorWhen {
     Always,
     /// Never
     Never,
-}
-
-impl ColorWhen {
-    /// As it is typed.
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Always => "always",
-            Self::Never => "never",
-        }
-    }
 }
 
 impl OutputArgs {
@@ -85,12 +72,12 @@ impl OutputArgs {
 impl LookArgs {
     /// How text may look.
     fn style(self) -> Style {
-        let colour = match super::config::colour().unwrap_or(self.color) {
+        let colour = match self.color {
             ColorWhen::Auto => Colour::Auto,
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
-        Style::detect(colour, self.plain || super::config::is_plain())
+        Style::detect(colour, self.plain)
     }
 }
 

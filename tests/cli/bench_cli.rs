@@ -7,18 +7,12 @@
     reason = "a test runs the program, looks at what it leaves behind, and may panic"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineKind;
 use narrows::report::bench::sweep::SweepReport;
@@ -166,41 +160,6 @@ fn the_job_file_is_one_that_fio_accepts() {
             assert!(parsed.status.success(), "{}: {said}", preset.name);
         }
     }
-}
-
-#[test]
-fn the_log_of_histograms_holds_every_latency_of_every_test() {
-    let (dir, results) = (directory(), directory());
-    let log = results.path().join("run.hlog");
-    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--hlog", text(&log), "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "1100ms", "--warm-up", "1ms"]);
-    let report = report(&run(&arguments));
-    let written = fs::read_to_string(&log).expect("was written");
-    let mut counts: BTreeMap<String, (u64, u32)> = BTreeMap::new();
-    for entry in IntervalLogIterator::new(written.as_bytes()) {
-        let LogEntry::Interval(line) = entry.expect("is a line of the format") else { continue };
-        let bytes = STANDARD.decode(line.encoded_histogram()).expect("is base64");
-        let histogram: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("is a histogram");
-        let tag = line.tag().expect("has a tag").as_str().to_owned();
-        let count = counts.entry(tag).or_default();
-        *count = (count.0 + histogram.len(), count.1 + 1);
-    }
-    let mut with_tenths = 0;
-    for result in &report.results {
-        let side = result.read.as_ref().or(result.write.as_ref()).expect("has a direction");
-        let tag = result.name.replace(' ', "-");
-        assert_eq!(counts.get(&tag), Some(&(side.latency_ns.count, 10)), "{tag}: {:?}", counts.keys());
-        let tenths = side.latency_ns.tenths.get("p50").map(Vec::len);
-        // Where a disk stalls for a tenth of the time, its median is not known.
-        assert!(tenths.is_none_or(|tenths| tenths == 10), "{}: {tenths:?}", result.name);
-        with_tenths += usize::from(tenths.is_some());
-    }
-    assert!(with_tenths > 0, "{:?}", report.results);
-    let before = fs::metadata(&log).expect("is there").len();
-    let again = run(&arguments);
-    assert_eq!(again.status.code(), Some(2));
-    assert_eq!(fs::metadata(&log).expect("is there").len(), before, "nothing is overwritten");
 }
 
 #[test]

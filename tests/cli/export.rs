@@ -1,10 +1,8 @@
-//! `narrows export`, `config`, `completions` and `man`.
+//! `narrows export`, `completions` and `man`.
 
 use std::collections::BTreeSet;
 
-use serde_json::Value;
-
-use super::{finish, narrows, run, scratch_dir, skip, text, watch};
+use super::{run, scratch_dir, skip, text, watch};
 
 /// Whether each series is there once, and each line is a comment or a sample.
 pub(super) fn assert_unique(metrics: &str) {
@@ -31,8 +29,6 @@ fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
         assert!(ran.out.contains(line), "no {line} in\n{}", ran.out);
     }
     assert!(!ran.out.contains(" -1\n") && !ran.out.contains("NaN"), "{}", ran.out);
-    let open = run(&["export", "--prometheus", "-", "--openmetrics", "--from", machine]);
-    assert!(open.out.ends_with("# EOF\n"), "{}", open.out);
     let file = place.path().join("narrows.prom");
     std::fs::write(&file, "old").expect("is written");
     let written = run(&["export", "--prometheus", file.to_str().expect("is text"), "--from", machine]);
@@ -58,62 +54,6 @@ fn promtool_finds_nothing_to_complain_of() {
     drop(stdin);
     let output = child.wait_with_output().expect("ends");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
-
-#[test]
-fn nagios_gets_a_line_and_the_codes_of_a_plugin() {
-    let place = scratch_dir();
-    let machine = place.path().join("machine.tar.zst");
-    watch::record(&machine, 1, |_| ());
-    let warning = run(&["export", "--format", "nagios", "--from", machine.to_str().expect("is text")]);
-    assert_eq!(warning.status, Some(1), "{warning:?}");
-    assert!(warning.out.starts_with("NARROWS WARNING - "), "{}", warning.out);
-    assert_eq!(warning.out.lines().count(), 1);
-    assert!(warning.out.contains(" | faults="), "{}", warning.out);
-    let none = place.path().join("none");
-    let unknown = run(&["export", "--format", "nagios", "--from", none.to_str().expect("is text")]);
-    assert_eq!(unknown.status, Some(3), "{unknown:?}");
-    assert!(unknown.out.starts_with("NARROWS UNKNOWN - "), "{}", unknown.out);
-    let usage = run(&["export"]);
-    assert_eq!(usage.status, Some(2), "{usage:?}");
-}
-
-#[test]
-fn preferences_say_where_they_are_from_and_permit_nothing() {
-    let place = scratch_dir();
-    let directory = place.path().join("narrows");
-    std::fs::create_dir(&directory).expect("is made");
-    let config = |words: &[&str]| {
-        let mut command = narrows(words);
-        finish(command.env("XDG_CONFIG_HOME", text(&place)))
-    };
-    let defaults: Value = serde_json::from_str(&config(&["config", "--json"]).out).expect("is JSON");
-    assert!(
-        defaults["settings"].as_array().expect("a list").iter().all(|setting| setting["origin"] == "default")
-    );
-    let file = directory.join("config.toml");
-    std::fs::write(&file, "color = \"always\"\npreset = \"peak\"\n[groups]\nlab = [\"a\", \"b\"]\n")
-        .expect("is written");
-    let shown = config(&["config"]);
-    assert_eq!(shown.status, Some(0), "{shown:?}");
-    assert!(
-        shown.out.contains("color       always  (") && shown.out.contains("config.toml, line 1)"),
-        "{}",
-        shown.out
-    );
-    assert!(shown.out.contains("groups.lab  a, b"), "{}", shown.out);
-    // A report in colour although it goes into a pipe, unless another was typed.
-    let machine = place.path().join("machine.tar.zst");
-    watch::record(&machine, 4, |_| ());
-    let machine = machine.to_str().expect("is text");
-    assert!(config(&["--from", machine]).out.contains('\x1b'));
-    assert!(!config(&["--from", machine, "--color", "never"]).out.contains('\x1b'));
-    std::fs::write(&file, "i_own = \"S1\"\n").expect("is written");
-    let refused = config(&["config"]);
-    assert_eq!(refused.status, Some(2), "{refused:?}");
-    assert!(refused.err.contains("line 1: unknown field `i_own`"), "{}", refused.err);
-    let told = config(&["--from", machine]);
-    assert!(matches!(told.status, Some(0 | 1)) && told.err.contains("it is left out"), "{told:?}");
 }
 
 #[test]

@@ -312,23 +312,6 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn parquet_is_written_by_a_build_that_can_and_refused_by_others() {
-    let dir = fleet(2, 1);
-    let output = Command::new(crate::narrows_binary())
-        .args(["check", "--fleet", "--format", "parquet", "--from"])
-        .arg(dir.path())
-        .output()
-        .expect("the binary runs");
-    if cfg!(feature = "parquet") {
-        assert_eq!(output.status.code(), Some(1));
-        assert!(output.stdout.starts_with(b"PAR1") && output.stdout.ends_with(b"PAR1"));
-    } else {
-        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
-        assert!(String::from_utf8_lossy(&output.stderr).contains("--features parquet"));
-    }
-}
-
-#[test]
 fn what_makes_no_sense_with_a_fleet_is_refused() {
     let dir = fleet(1, 0);
     for more in [&["/dev/sda"][..], &["--why", "link"], &["--json", "--format", "csv"], &["--format", "xml"]]

@@ -1,5 +1,5 @@
-//! The queries of `contrib/sql` on Parquet files, by DuckDB and by Apache Spark: the same groups and outliers as `--fleet` has. Where a
-//! Python with the module is not there, or this build writes no Parquet, that is said and nothing is tested. `PYTHON` names another Python.
+//! The queries of `contrib/sql` on JSON lines, by DuckDB and by Apache Spark: the same groups and outliers as `--fleet` has. Where a
+//! Python with the module is not there, that is said and nothing is tested. `PYTHON` names another Python.
 
 #![expect(
     clippy::disallowed_methods,
@@ -21,9 +21,9 @@ use super::skip;
 
 const DUCKDB: &str = "
 import sys, json, duckdb
-duckdb.sql(\"CREATE VIEW fleet AS FROM read_parquet('\" + sys.argv[1] + \"/*/*.parquet', hive_partitioning = true)\")
-for query in sys.argv[2:]:
-    rows = duckdb.sql(open(query).read()).fetchall()
+duckdb.sql(open(sys.argv[1] + '/duckdb.sql').read())
+for query in ['groups', 'outliers']:
+    rows = duckdb.sql(open(sys.argv[1] + f'/{query}.sql').read()).fetchall()
     print(json.dumps([[None if cell is None else str(cell) for cell in row] for row in rows]))
 ";
 const SPARK: &str = "
@@ -31,9 +31,10 @@ import sys, json
 from pyspark.sql import SparkSession
 spark = SparkSession.builder.master('local[1]').config('spark.ui.enabled', 'false').config('spark.driver.host', '127.0.0.1').getOrCreate()
 spark.sparkContext.setLogLevel('ERROR')
-spark.read.parquet(sys.argv[1]).createOrReplaceTempView('fleet')
-for query in sys.argv[2:]:
-    rows = spark.sql(open(query).read()).collect()
+for view in open(sys.argv[1] + '/spark.sql').read().strip().removesuffix(';').split(';\\n'):
+    spark.sql(view)
+for query in ['groups', 'outliers']:
+    rows = spark.sql(open(sys.argv[1] + f'/{query}.sql').read()).collect()
     print(json.dumps([[None if cell is None else str(cell) for cell in row] for row in rows]))
 ";
 
@@ -53,15 +54,22 @@ fn captures() -> TempDir {
     dir
 }
 
-fn fleet(dir: &Path, format: &str) -> Vec<u8> {
+/// The day before, one host had another width.
+fn earlier() -> TempDir {
+    let dir = tempfile::tempdir().expect("a directory");
+    put(dir.path(), "a00.txt", listing("PowerEdge R740xd", 4).as_bytes());
+    dir
+}
+
+fn fleet(dir: &Path) -> Vec<u8> {
     let mut command = Command::new(crate::narrows_binary());
-    command.args(["check", "--fleet", "--format", format, "--from"]).arg(dir);
+    command.args(["check", "--fleet", "--format", "jsonl", "--from"]).arg(dir);
     command.output().expect("the binary runs").stdout
 }
 
 /// What `--fleet` says, in the columns of the queries.
 fn told(dir: &Path) -> [BTreeSet<Vec<Option<String>>>; 2] {
-    let text = String::from_utf8(fleet(dir, "jsonl")).expect("is text");
+    let text = String::from_utf8(fleet(dir)).expect("is text");
     let records: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect();
     let of = |kind: &str, keys: &[&str]| {
         let cell = |value: &Value| match value {
@@ -79,9 +87,6 @@ fn told(dir: &Path) -> [BTreeSet<Vec<Option<String>>>; 2] {
 }
 
 fn are_the_same(test: &str, module: &str, program: &str) {
-    if !cfg!(feature = "parquet") {
-        return skip(test, "this build writes no Parquet (--features parquet)");
-    }
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let has = Command::new(&python).args(["-c", &format!("import {module}")]).output();
     if !has.is_ok_and(|output| output.status.success()) {
@@ -91,13 +96,12 @@ fn are_the_same(test: &str, module: &str, program: &str) {
     let [groups, outliers] = told(dir.path());
     assert!(groups.len() >= 2 && outliers.len() >= 3, "{groups:?} {outliers:?}");
     let files = tempfile::tempdir().expect("a directory");
-    put(files.path(), "taken=2026-11-25/part-0.parquet", &fleet(dir.path(), "parquet"));
-    let queries =
-        ["groups", "outliers"].map(|name| format!("{}/contrib/sql/{name}.sql", env!("CARGO_MANIFEST_DIR")));
+    put(files.path(), "fleet/taken=2026-11-01/part-0.jsonl", &fleet(earlier().path()));
+    put(files.path(), "fleet/taken=2026-11-25/part-0.jsonl", &fleet(dir.path()));
     let output = Command::new(&python)
         .args(["-c", program])
-        .arg(files.path())
-        .args(&queries)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/contrib/sql"))
+        .current_dir(files.path())
         .output()
         .expect("Python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -6,9 +6,9 @@ use super::{finish, narrows, run};
 const PAGE: usize = 60;
 
 /// Every command that help shows.
-const COMMANDS: [&str; 20] = [
-    "bench", "card", "check", "compare", "config", "copy", "export", "fleet", "guard", "import", "lab",
-    "ladder", "plan", "predict", "report", "snapshot", "sweep", "top", "verify", "watch",
+const COMMANDS: [&str; 17] = [
+    "bench", "check", "compare", "copy", "export", "fleet", "guard", "import", "lab", "ladder", "plan",
+    "predict", "report", "snapshot", "sweep", "top", "watch",
 ];
 
 /// What a terminal of 80 columns shows.

@@ -196,7 +196,7 @@ fn a_result_of_fifty_thousand_jobs_is_judged_in_linear_time() {
         let ran = Ran::from(Command::new("bash").args(["-c", &script]).output().expect("a shell"));
         ran.err.trim().parse::<f64>().unwrap_or_else(|_| panic!("{form:?}: {ran:?}"))
     };
-    for form in [&[][..], &["--to", "csv"], &["--json"]] {
+    for form in [&[][..], &["--csv"], &["--json"]] {
         let (short, long) = (time(6_000, form), time(48_000, form));
         // Eight times the jobs; the square would be 64 times the time.
         assert!(long < 24.0 * short + 1.0, "{form:?}: {short} s, {long} s");

@@ -183,18 +183,12 @@ fn results_of_two_tools_are_compared_in_what_both_state() {
 
 #[test]
 fn csv_has_a_line_for_each_direction() {
-    let done = narrows()
-        .args(["import", "--to", "csv"])
-        .arg(case("cdm-gen4-nvme/cdm.txt"))
-        .output()
-        .expect("it runs");
+    let done =
+        narrows().args(["import", "--csv"]).arg(case("cdm-gen4-nvme/cdm.txt")).output().expect("it runs");
     let text = String::from_utf8(done.stdout).expect("text");
     assert_eq!(text.lines().count(), 9, "{text}");
-    let done = narrows()
-        .args(["import", "--to", "csv"])
-        .arg(case("dd-direct-disk/dd.txt"))
-        .output()
-        .expect("it runs");
+    let done =
+        narrows().args(["import", "--csv"]).arg(case("dd-direct-disk/dd.txt")).output().expect("it runs");
     let plain = String::from_utf8(done.stdout).expect("text");
     assert_eq!(plain.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [29, 29], "{plain}");
     assert!(text.contains("rate_bytes_per_second"));

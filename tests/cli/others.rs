@@ -55,7 +55,6 @@ fn writers(at: &Path, source: &Path) -> Vec<Vec<String>> {
         saving,
         words(&["snapshot", "-o", &at("snapshot")]),
         words(&["copy", &source, &at("copy")]),
-        words(&["check", "--export", &format!("hwloc={}", at("machine.xml"))]),
         words(&["check", &at(""), "--measure"]),
         words(&["check", &source, "--measure", "--scratch", &at("")]),
         words(&["ladder", &at(""), "--time", "1s"]),

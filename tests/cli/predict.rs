@@ -54,8 +54,6 @@ fn what_no_law_covers_is_not_known_and_has_a_bound_and_what_to_measure() {
     assert_eq!(it["known"], false);
     assert!(it["bytes_per_second"].is_null() && it["iops"].is_null() && it["interval_95"].is_null());
     assert_eq!(it["at_most"]["hop"], "network:t62250");
-    let drawn = stdout(&narrows(&[&args[..], &["--roofline"]].concat()).success());
-    assert!(drawn.contains("what the workload gets is not known") && !drawn.contains("◆"), "{drawn}");
     assert!(it["not_known_because"].is_string() && it["measure_instead"].is_string());
 }
 
@@ -127,16 +125,6 @@ fn one_wrong_file_of_a_directory_hides_no_other() {
     assert!(said.contains("a.path.toml:4:9: no link has 5 lanes"), "{said}");
     assert!(said.contains("c.path.toml:2:7: [hots.…] is no kind of part"), "{said}");
     assert!(stdout(&done).contains("b.path.toml ASUS X99 board"), "{}", stdout(&done));
-}
-
-#[test]
-fn a_picture_is_written_to_a_new_file_and_never_over_one() {
-    let dir = tempfile::tempdir().expect("a directory");
-    let file = dir.path().join("a.svg");
-    let option = format!("--roofline={}", file.display());
-    narrows(&["predict", "systems/x99-slot.path.toml", &option]).success();
-    assert!(fs::read_to_string(&file).expect("written").starts_with("<svg "));
-    narrows(&["predict", "systems/x99-slot.path.toml", &option]).code(2);
 }
 
 #[test]

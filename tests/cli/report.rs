@@ -270,22 +270,19 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
 }
 
 #[test]
-fn what_moves_now_and_preferences_have_a_page_and_markdown() {
+fn what_moves_now_has_a_page_and_markdown() {
     let dir = place();
-    for (name, args) in [("top", vec!["top", "--once", "--interval", "100ms"]), ("config", vec!["config"])] {
-        let args: Vec<&dyn AsRef<std::ffi::OsStr>> =
-            args.iter().map(|arg| arg as &dyn AsRef<std::ffi::OsStr>).collect();
-        let page = dir.path().join(format!("{name}.html"));
-        let shown = run(&[args.as_slice(), &[&"--html", &page]].concat());
-        assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
-        stands_alone(&read(&page));
-        let markdown = run(&[args.as_slice(), &[&"--markdown"]].concat()).out;
-        assert!(markdown.starts_with(&format!("## narrows {name}")), "{markdown}");
-        let json = saved(&dir, &format!("{name}.json"), &args);
-        let again = run(&[&"report", &json, &"--html", &"-"]).out;
-        stands_alone(&again);
-        assert!(again.contains(&format!("<p class=\"kicker\">narrows {name}</p>")), "{again}");
-    }
+    let args: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"top", &"--once", &"--interval", &"100ms"];
+    let page = dir.path().join("top.html");
+    let shown = run(&[&args[..], &[&"--html", &page]].concat());
+    assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
+    stands_alone(&read(&page));
+    let markdown = run(&[&args[..], &[&"--markdown"]].concat()).out;
+    assert!(markdown.starts_with("## narrows top"), "{markdown}");
+    let json = saved(&dir, "top.json", &args);
+    let again = run(&[&"report", &json, &"--html", &"-"]).out;
+    stands_alone(&again);
+    assert!(again.contains("<p class=\"kicker\">narrows top</p>"), "{again}");
 }
 
 /// The reports that are kept: one of each kind that measures, predicts or judges.
@@ -328,7 +325,6 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         "bench",
         "check",
         "compare",
-        "config",
         "copy",
         "fleet",
         "fleet-run",
@@ -344,15 +340,4 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
     let all: std::collections::BTreeSet<String> =
         all.iter().map(|name| format!("narrows/{name}/1")).collect();
     assert_eq!(schemas, all);
-}
-
-#[test]
-fn a_png_of_a_card_is_told_apart_from_a_card_and_cannot_be_verified() {
-    let dir = place();
-    let png = dir.path().join("card.png");
-    fs::write(&png, b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR").expect("is writable");
-    let report = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/figures/measured.json");
-    let ran = run(&[&"verify", &png, &"--from", &report]);
-    assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
-    assert!(ran.err.contains("holds no text") && ran.err.contains("hint: verify the SVG"), "{}", ran.err);
 }

@@ -182,32 +182,3 @@ fn s4_a_virtual_machine_of_sixty() {
     );
     assert_eq!(one["trusted"], true, "{one:#}");
 }
-
-#[test]
-fn what_was_imported_is_read_again_from_fios_form_with_the_same_numbers() {
-    for name in ["s0-fio.txt", "s1-raid0-luks.txt", "s3-before.txt", "s4-vm.xml"] {
-        let run = |args: &[&str], input: &[u8]| {
-            let mut command = Command::new(crate::narrows_binary());
-            command.args(args).write_stdin(input.to_vec()).output().expect("it runs").stdout
-        };
-        let path = file(name);
-        let path = path.to_str().expect("text");
-        let written = run(&["import", path, "--to", "fio-json"], b"");
-        let again: Value = serde_json::from_slice(&run(&["import", "-", "--json"], &written)).expect("JSON");
-        let before: Value = serde_json::from_slice(&run(&["import", path, "--json"], b"")).expect("JSON");
-        let count = before["results"].as_array().map_or(0, Vec::len);
-        assert_eq!(again["results"].as_array().map_or(0, Vec::len), count, "{name}");
-        for index in 0..count {
-            let sides = |report: &Value| -> Vec<Value> {
-                let all = result(report, index)["measurements"].as_array().cloned().unwrap_or_default();
-                all.iter().flat_map(|one| [one["read"].clone(), one["write"].clone()]).collect()
-            };
-            for (was, is) in sides(&before).iter().zip(sides(&again)) {
-                for number in ["bytes_per_second", "iops", "bytes", "ios", "elapsed_ns"] {
-                    assert_eq!(was[number], is[number], "{name} {number}");
-                }
-                assert_eq!(was["latency_ns"]["p99"], is["latency_ns"]["p99"], "{name}");
-            }
-        }
-    }
-}

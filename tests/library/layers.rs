@@ -87,7 +87,7 @@ const DECIDING: [&str; 14] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 24] = [
+const DOORS: [(&str, &str); 19] = [
     ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/failure.rs", "failures and their hints"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
@@ -98,7 +98,6 @@ const DOORS: [(&str, &str); 24] = [
     ("report/document/html.rs", "documents as a page"),
     ("report/document/markdown.rs", "documents as Markdown"),
     ("report/document/terminal.rs", "commands of a document on a terminal"),
-    ("report/figure/card.rs", "cards"),
     ("report/figure/html.rs", "figures of a page"),
     ("report/figure/svg.rs", "pictures"),
     ("report/figure/width.rs", "lines of a picture, which break where the shown text does"),
@@ -106,12 +105,8 @@ const DOORS: [(&str, &str); 24] = [
         "report/fleet/build.rs",
         "hosts of a fleet: what is kept of them is cut short, and compared with what was kept",
     ),
-    ("report/hwloc/element.rs", "attributes of hwloc's XML"),
-    ("report/import/fio_json.rs", "JSON in the form of fio"),
-    ("report/nagios.rs", "the line for Nagios"),
     ("report/progress.rs", "progress on standard error"),
     ("report/prometheus/mod.rs", "labels for Prometheus"),
-    ("report/roofline/svg.rs", "the roofline as a picture"),
     ("report/text/ink.rs", "documents as text"),
     ("report/text/reply.rs", "an answer for a forum"),
     ("report/top/screen.rs", "the screen of top"),

@@ -140,7 +140,6 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         ("import-1.json", schema::import()),
         ("together-1.json", schema::together()),
         ("watch-1.json", schema::watch()),
-        ("config-1.json", schema::config()),
         ("top-1.json", schema::top()),
     ] {
         let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);

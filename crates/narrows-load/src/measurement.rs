@@ -92,17 +92,6 @@ impl Latency {
     }
 }
 
-/// Latencies that were recorded in a part of the measured time, for a log of histograms.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interval {
-    /// When it began, since the measured time began.
-    pub start: Nanos,
-    /// How long it was.
-    pub length: Nanos,
-    /// Latencies, to within 1/128, with the number of I/Os that took that long, least first.
-    pub counts: Vec<(Nanos, u64)>,
-}
-
 /// One of the slowest I/Os.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -192,9 +181,6 @@ pub struct OpTotals {
     pub iops: Iops,
     /// Their latencies.
     pub latency: Latency,
-    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
-    #[serde(skip)]
-    pub intervals: Vec<Interval>,
 }
 
 /// The result of one workload. Totals are of reads, writes and trims together.

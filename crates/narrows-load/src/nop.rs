@@ -60,7 +60,7 @@ pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
     }
     let scale = clock.scale();
     let elapsed_ns = scale.nanos(tally.elapsed());
-    let span = Span { start, bucket: length, buckets: 1, elapsed: elapsed_ns };
+    let span = Span { start, buckets: 1, elapsed: elapsed_ns };
     let totals = op_totals(&tally.reads, span, scale);
     let ios = totals.count;
     Ok(NopResult {

@@ -15,13 +15,10 @@ mod spoil;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use narrows_model::path::file::{Workload, parse};
-use narrows_model::predict::roofline::{Axis, roofline};
 use narrows_report::answer;
 use narrows_report::document::{Audience, page};
-use narrows_report::figure::{self, Figure, card, chart};
+use narrows_report::figure::{self, Figure, chart};
 use narrows_report::saved::Saved;
-use narrows_report::view::CheckReport;
 
 /// The pictures: file, report, title.
 const PICTURES: [(&str, &str); 18] = [
@@ -66,13 +63,6 @@ fn main() {
             write(&svgs.join(format!("{name}.svg")), &figure::standalone(&drawing));
         }
     }
-    let system = read(&reports.join("../../systems/ryzen-raid-luks.path.toml"));
-    write(&svgs.join("roofline.svg"), &figure::standalone(&rooflines(&system)));
-    let text = read(&reports.join("measured.json"));
-    let report: CheckReport = serde_json::from_str(&text).expect("a report");
-    let run = card::hash(text.as_bytes());
-    let stamp = card::Stamp { date: "2026-11-25".to_owned(), path: 1, run, snapshot: None };
-    write(&svgs.join("card.svg"), &card::svg(&report, &stamp).expect("a card"));
 }
 
 /// The reports, in the order of their names.
@@ -124,16 +114,4 @@ fn first(saved: &Saved) -> Option<Figure> {
         Saved::Predict(report) => chart::predictions(report).into_iter().nth(1),
         _ => None,
     }
-}
-
-/// Encrypted RAID-0: reads, alone, as a write would be judged by other ceilings.
-fn rooflines(text: &str) -> figure::Svg {
-    let system = parse("ryzen-raid-luks", text).expect("a system");
-    let read = system.workloads.iter().find(|it| it.name.to_string() == "read").expect("reads");
-    let read = Workload { target: "luks_stripe".into(), ..read.clone() };
-    let drawn = roofline(&system, &read, Axis::BlockSize, &[]).expect("a roofline");
-    let figure = chart::roofline(&drawn, 1).expect("a figure");
-    let answer = answer::roofline(&drawn).expect("an answer");
-    let title = "S1: the roofline of RAID-0 below LUKS";
-    figure::poster(title, &answer.sentence, &answer.todo, &figure.pictures[0].wide)
 }

@@ -4,7 +4,6 @@
 //! tell is `null`.
 
 pub mod csv;
-pub mod fio_json;
 
 use serde::{Deserialize, Serialize};
 

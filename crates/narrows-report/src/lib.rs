@@ -7,7 +7,6 @@
 
 pub mod answer;
 pub mod bench;
-pub mod config;
 pub mod copy;
 mod csv;
 pub mod document;
@@ -15,17 +14,14 @@ pub mod figure;
 pub mod fleet;
 pub mod fleet_run;
 pub mod guard;
-pub mod hwloc;
 pub mod import;
 pub mod lab;
 pub mod ladder;
-pub mod nagios;
 mod names;
 pub mod plan;
 pub mod predict;
 pub mod progress;
 pub mod prometheus;
-pub mod roofline;
 pub mod sanitize;
 pub mod saved;
 #[cfg(feature = "schema")]

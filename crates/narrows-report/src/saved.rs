@@ -6,7 +6,6 @@ use thiserror::Error;
 
 use super::answer::{self, Answer};
 use super::bench::{self, BenchReport, sweep};
-use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
 use super::fleet::{self, Record};
@@ -35,8 +34,6 @@ pub enum Saved {
     FleetRun(Box<FleetRunReport>),
     /// Of `top`.
     Top(Box<TopReport>),
-    /// Of `config`.
-    Config(Box<ConfigReport>),
     /// Of `bench`.
     Bench(Box<BenchReport>),
     /// Of `sweep`.
@@ -87,7 +84,7 @@ impl NotSaved {
                 "give what a command of narrows printed with --json, or wrote with --save"
             }
             Self::Unknown(_) => {
-                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict, plan, top, config and fleet run \
+                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict, plan, top and fleet run \
                  can be shown; another version of narrows may have made this one"
             }
             Self::Wrong { .. } => "it may be cut off, or was changed by hand: make it again",
@@ -121,7 +118,6 @@ impl Saved {
             fleet::SCHEMA => Self::Fleet(read.lines()?),
             fleet_run::SCHEMA => Self::FleetRun(read.whole()?),
             top::SCHEMA => Self::Top(read.whole()?),
-            config::SCHEMA => Self::Config(read.whole()?),
             bench::SCHEMA => Self::Bench(read.whole()?),
             sweep::SCHEMA => Self::Sweep(read.whole()?),
             ladder::SCHEMA => Self::Ladder(read.whole()?),
@@ -149,7 +145,7 @@ impl Saved {
             Self::Compare(report) => Some(answer::compare(report)),
             Self::Copy(report) => Some(answer::copy(report)),
             Self::Predict(report) => answer::predict(report),
-            Self::Top(_) | Self::Config(_) | Self::Import(_) | Self::Plan(_) => None,
+            Self::Top(_) | Self::Import(_) | Self::Plan(_) => None,
         }
     }
 
@@ -161,7 +157,6 @@ impl Saved {
             Self::Fleet(records) => fleet::table::document(records),
             Self::FleetRun(report) => fleet_run::document(report, audience),
             Self::Top(report) => top::document(report, audience),
-            Self::Config(report) => config::document(report, audience),
             Self::Bench(report) => bench::document(report, audience),
             Self::Sweep(report) => sweep::document(report, audience),
             Self::Ladder(report) => ladder::document(report, audience),
@@ -169,7 +164,7 @@ impl Saved {
             Self::Compare(report) => text::compare::document(report, audience),
             Self::Copy(report) => copy::document(report, audience),
             Self::Import(report) => text::import::document(report, audience),
-            Self::Predict(report) => predict::document(report, &[], &[], audience),
+            Self::Predict(report) => predict::document(report, audience),
             Self::Plan(report) => plan::document(report, audience),
         }
     }

@@ -7,7 +7,6 @@ use serde_json::Value;
 use super::bench::BenchReport;
 use super::bench::interleave::InterleaveReport;
 use super::bench::sweep::SweepReport;
-use super::config::{self, ConfigReport};
 use super::copy::{self, CopyReport};
 use super::fleet;
 use super::fleet_run::{self, FleetRunReport};
@@ -96,11 +95,6 @@ pub fn predict() -> Value {
 /// The schema of [`plan::PlanReport`] (JSON Schema, draft 2020-12).
 pub fn plan() -> Value {
     of::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json")
-}
-
-/// The schema of [`ConfigReport`] (JSON Schema, draft 2020-12).
-pub fn config() -> Value {
-    of::<ConfigReport>(config::SCHEMA, "narrows config --json")
 }
 
 /// The schema of [`WatchLog`] (JSON Schema, draft 2020-12).

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use crate::cli::export::Export;
 use crate::cli::fleet::args::FleetArgs;
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{Choices, EVERY, choices, duration};
@@ -20,7 +19,7 @@ pub struct CheckArgs {
 
     /// More targets, with --measure: each is read alone, and then together those that share a hop
     #[arg(value_name = "TARGET", requires = "measure",
-        conflicts_with_all = ["why", "export", "to_path", "fleet", "scratch"])]
+        conflicts_with_all = ["why", "to_path", "fleet", "scratch"])]
     pub others: Vec<String>,
 
     /// With --measure and in place of targets: every drive of this machine, alone and together, or those that are named
@@ -30,7 +29,7 @@ pub struct CheckArgs {
     /// --all=nvme,node0.
     #[arg(long, hide_short_help = true, value_name = "WHICH", num_args = 0..=1, require_equals = true,
         default_missing_value = EVERY, hide_possible_values = true, value_parser = choices, requires = "measure",
-        conflicts_with_all = ["target", "why", "export", "to_path", "fleet", "scratch"])]
+        conflicts_with_all = ["target", "why", "to_path", "fleet", "scratch"])]
     pub(in crate::cli) all: Option<Choices>,
 
     /// With several targets: find out by more runs which of them share a limit, also one that the topology hides
@@ -68,7 +67,7 @@ pub struct CheckArgs {
     pub why: Option<String>,
 
     /// Write a short answer in Markdown to post where somebody asked: the sentence, the evidence, and the one command to ask for next
-    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "html", "markdown", "why", "export"])]
+    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "html", "markdown", "why"])]
     pub reply: bool,
 
     /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
@@ -81,12 +80,6 @@ pub struct CheckArgs {
     #[arg(long, value_name = "PATH", num_args = 1..)]
     pub from: Vec<PathBuf>,
 
-    /// Write the machine with the findings for `lstopo -i FILE`: hwloc=FILE, or hwloc in place of the report
-    ///
-    /// The format is XML of hwloc 2. The state of each link and what was found stand as infos at the PCI functions (`lstopo -i FILE -v --of console`);
-    /// what has a fault or limit is coloured. FILE must not be there yet.
-    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_parser = Export::parse)]
-    pub export: Option<Export>,
     /// Write the machine as a description that `narrows predict` reads (*.path.toml); FILE must not be there yet, - is standard output
     #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
     pub to_path: Option<PathBuf>,

@@ -144,7 +144,7 @@ pub struct BenchArgs {
     ///
     /// What drifts evenly meanwhile is in both alike. --precision is that of the difference, --duration the time of a turn,
     /// --max-writes what may be written to both together. Devices are only read.
-    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "hlog", "engine", "write", "latency_target"])]
+    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "engine", "write", "latency_target"])]
     pub interleave: Option<String>,
 
     /// Options of target, time and output.
@@ -160,12 +160,8 @@ pub struct BenchArgs {
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio, and run nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "hlog", "engine", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "engine", "json"])]
     pub emit_fio: Option<PathBuf>,
-
-    /// Write the latencies of the tests as a log of HdrHistogram, for its tools
-    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with = "resume")]
-    pub hlog: Option<PathBuf>,
 
     /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]

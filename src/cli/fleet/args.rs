@@ -49,6 +49,4 @@ pub enum Format {
     Csv,
     /// One JSON object in each line (schema narrows/fleet/1)
     Jsonl,
-    /// The rows of csv as an Apache Parquet file, to standard output; needs a build with `--features parquet`
-    Parquet,
 }

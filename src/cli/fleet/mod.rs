@@ -41,7 +41,7 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
         return Err(Failure::new("there are no captures here")
             .hint("--fleet takes a directory with one file, archive or directory for each host"));
     }
-    let out = out(format)?;
+    let out = out();
     let mut earlier: Earlier = args.fleet.since.as_deref().map(earlier::read).transpose()?;
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
     let longest = captures.iter().map(|capture| capture.host.chars().count()).max().unwrap_or(0);
@@ -105,15 +105,11 @@ fn put_gone<W: Write + Send>(sink: &mut Sink<W>, gone: BTreeMap<String, Host>) -
 }
 
 /// Standard output; a terminal sees each line at once.
-fn out(format: Format) -> Result<Box<dyn Write + Send>, Failure> {
-    let is_terminal = io::stdout().is_terminal();
-    match format {
-        Format::Parquet if !cfg!(feature = "parquet") => Err(Failure::new("this build cannot write Parquet")
-            .hint("build it with `cargo build --release --features parquet`, or take --format csv")),
-        Format::Parquet if is_terminal => Err(Failure::new("a Parquet file is not for a terminal")
-            .hint("write it to a file: `> fleet.parquet`")),
-        _ if is_terminal => Ok(Box::new(LineWriter::new(io::stdout()))),
-        _ => Ok(Box::new(BufWriter::with_capacity(1 << 16, io::stdout()))),
+fn out() -> Box<dyn Write + Send> {
+    if io::stdout().is_terminal() {
+        Box::new(LineWriter::new(io::stdout()))
+    } else {
+        Box::new(BufWriter::with_capacity(1 << 16, io::stdout()))
     }
 }
 

@@ -22,8 +22,6 @@ enum Form<W: Write + Send> {
     Table(W, Layout),
     Csv(W),
     Jsonl(W),
-    #[cfg(feature = "parquet")]
-    Parquet(Box<narrows_report::fleet::parquet::File<W>>),
 }
 
 impl<W: Write + Send> Sink<W> {
@@ -50,10 +48,6 @@ impl<W: Write + Send> Sink<W> {
                 put_record(&mut out, &Record::head(since))?;
                 Form::Jsonl(out)
             }
-            #[cfg(feature = "parquet")]
-            Format::Parquet => Form::Parquet(Box::new(narrows_report::fleet::parquet::File::new(out)?)),
-            #[cfg(not(feature = "parquet"))]
-            Format::Parquet => return Err(ErrorKind::Unsupported.into()),
         };
         Ok(Self { form, is_open: true, kept })
     }
@@ -69,8 +63,6 @@ impl<W: Write + Send> Sink<W> {
             Form::Table(out, layout) => put_text(out, layout, &table::host(layout, entry)),
             Form::Csv(out) => put_rows(out, &row::of(entry)),
             Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
-            #[cfg(feature = "parquet")]
-            Form::Parquet(file) => file.put(row::with_traits(entry)),
         })
     }
 
@@ -84,7 +76,6 @@ impl<W: Write + Send> Sink<W> {
         outliers: Vec<Outlier>,
         summary: Summary,
     ) -> io::Result<Option<Vec<Record>>> {
-        let rows = || outliers.iter().map(row::Row::outlier).collect::<Vec<_>>();
         self.put(|form| match form {
             Form::Nothing => Ok(()),
             Form::Table(out, layout) => {
@@ -92,7 +83,7 @@ impl<W: Write + Send> Sink<W> {
                 out.flush()
             }
             Form::Csv(out) => {
-                put_rows(out, &rows())?;
+                put_rows(out, &outliers.iter().map(row::Row::outlier).collect::<Vec<_>>())?;
                 out.flush()
             }
             Form::Jsonl(out) => {
@@ -101,11 +92,6 @@ impl<W: Write + Send> Sink<W> {
                 let mut records = groups.chain(outliers).chain([Record::Summary(summary)]);
                 records.try_for_each(|record| put_record(out, &record))?;
                 out.flush()
-            }
-            #[cfg(feature = "parquet")]
-            Form::Parquet(file) => {
-                file.put(rows())?;
-                file.finish()
             }
         })?;
         let mut kept = self.kept;

@@ -184,10 +184,6 @@ pub struct RunArgs {
     #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
 
-    /// Write the same rows as an Apache Parquet file to standard output; needs a build with `--features parquet`
-    #[arg(long, hide_short_help = true, conflicts_with_all = ["csv", "json", "plain", "markdown", "html"])]
-    pub parquet: bool,
-
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -207,10 +203,6 @@ pub struct ReportArgs {
     /// Print one row for each host and run, for a spreadsheet
     #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
     pub csv: bool,
-
-    /// Write the same rows as an Apache Parquet file to standard output; needs a build with `--features parquet`
-    #[arg(long, hide_short_help = true, conflicts_with_all = ["csv", "json", "plain", "markdown", "html"])]
-    pub parquet: bool,
 
     /// How the report is printed.
     #[command(flatten)]

@@ -113,48 +113,12 @@ fn program(path: &Path) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
-/// How a run is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Csv,
-    Parquet,
-    Report,
-}
-
-impl Form {
-    /// Of what was typed; a build that cannot write it says so before anything is done.
-    fn of(csv: bool, parquet: bool) -> Result<Self, Failure> {
-        match (csv, parquet) {
-            (true, _) => Ok(Self::Csv),
-            (false, true) if cfg!(feature = "parquet") => Ok(Self::Parquet),
-            (false, true) => Err(Failure::new("this build writes no Parquet")
-                .hint("build it with `--features parquet`, as the released program is, or use --csv")),
-            (false, false) => Ok(Self::Report),
-        }
-    }
-}
-
-/// The rows of a report as a Parquet file.
-#[cfg(feature = "parquet")]
-fn rows(report: &FleetRunReport) -> Result<(), Failure> {
-    let mut bytes = Vec::new();
-    fleet_run::parquet::write(report, &mut bytes)
-        .map_err(|error| Failure::new(format!("cannot make the rows: {error}")))?;
-    output::bytes(&bytes)
-}
-
-/// A build that cannot has refused before.
-#[cfg(not(feature = "parquet"))]
-fn rows(_report: &FleetRunReport) -> Result<(), Failure> {
-    Form::of(false, true).map(drop)
-}
-
 /// Prints a report as it was asked for, and says how the program ends.
-fn show(report: &FleetRunReport, form: Form, asked: &OutputArgs, partial: bool) -> Result<u8, Failure> {
-    match form {
-        Form::Csv => output::data(&fleet_run::csv::render(report))?,
-        Form::Parquet => rows(report)?,
-        Form::Report => output::report(report, asked, fleet_run::document)?,
+fn show(report: &FleetRunReport, csv: bool, asked: &OutputArgs, partial: bool) -> Result<u8, Failure> {
+    if csv {
+        output::data(&fleet_run::csv::render(report))?;
+    } else {
+        output::report(report, asked, fleet_run::document)?;
     }
     let has_result = report.points.iter().any(|point| point.bytes_per_second.is_some());
     Ok(match (report.complete, partial && has_result) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{FleetPattern, FleetPreset, RunArgs};
-use super::{Form, drives, hosts, kept, pushed, reach, show};
+use super::{drives, hosts, kept, pushed, reach, show};
 use crate::cli::bench::save::refuse_existing;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::{Failure, output};
@@ -21,7 +21,6 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
     let asked = asked(args, &stop)?;
     output::check_page(&args.output.shown)?;
-    let form = Form::of(args.csv, args.parquet)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
     let root = Root::live();
     if narrows_machine::program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
@@ -70,7 +69,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     kept::whole(&path, &held, &run, (&clients, &servers))?;
     let (run, files) = kept::read(&path)?;
     let report = build(&run, &files, args.output.shown.is_public());
-    show(&report, form, &args.output, args.partial)
+    show(&report, args.csv, &args.output, args.partial)
 }
 
 /// Says of a host that not all of its samples are kept.

@@ -5,13 +5,13 @@ mod ground;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use super::facts::{self, Facts};
 use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::results::understood;
-use narrows_report::import::{build, csv, fio_json};
+use narrows_report::import::{build, csv};
 use narrows_report::text;
 use narrows_verdict::results::Ground;
 use narrows_verdict::results::against::Stated;
@@ -54,22 +54,13 @@ pub struct ImportArgs {
     #[arg(long, value_name = "NAME=RATE", value_parser = ground::stated)]
     pub ceiling: Vec<Stated>,
 
-    /// Write the measurements in another form instead of the report
-    #[arg(long, value_name = "FORM", value_enum, conflicts_with_all = ["json", "plain"])]
-    pub to: Option<Form>,
+    /// Print a line for each direction of each measurement, with the unit in the name of each column
+    #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
+    pub csv: bool,
 
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
-}
-
-/// A form that other programs read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// fio's own JSON (version 3), a job for each measurement, for what reads fio's results
-    FioJson,
-    /// A line for each direction of each measurement, with the unit in the name of each column
-    Csv,
 }
 
 /// Reads the results, judges them, and shows both: 0 when all are to be trusted and no path has a finding, 1 when not.
@@ -100,11 +91,11 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     };
     let verdicts = seen.judge_on(ground);
     let report = build(&seen.results, &verdicts, &sweeps(&seen.results, &args.ceiling));
-    match args.to {
-        Some(Form::FioJson) => output::data(&fio_json::render(&seen.results)),
-        Some(Form::Csv) => output::data(&csv::render(&report)),
-        None => output::report(&report, &args.output, text::import::document),
-    }?;
+    if args.csv {
+        output::data(&csv::render(&report))?;
+    } else {
+        output::report(&report, &args.output, text::import::document)?;
+    }
     Ok(if report.has_findings() { FINDINGS } else { NOTHING_FOUND })
 }
 

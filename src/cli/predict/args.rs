@@ -12,7 +12,7 @@ const AFTER_HELP: &str = "\
 Examples:
   narrows predict systems/x99-slot.path.toml
   narrows predict x99.path.toml --set PCIEX16_2.width=4
-  narrows predict box.path.toml --bs 4k,64k,1m --depth 1,8,32 --roofline
+  narrows predict box.path.toml --bs 4k,64k,1m --depth 1,8,32
   narrows predict box.path.toml --add nvme:sn770@slot2 --layer raid0
   narrows predict box.path.toml --layer luks --set luks.sector_size=4096
   narrows predict systems/ --published";
@@ -70,12 +70,8 @@ pub struct PredictArgs {
     pub layer: Vec<String>,
 
     /// Show what was published of the system beside what is predicted
-    #[arg(long, conflicts_with_all = ["set", "add", "layer", "roofline", "workload", "bs", "depth", "jobs", "read_share"])]
+    #[arg(long, conflicts_with_all = ["set", "add", "layer", "workload", "bs", "depth", "jobs", "read_share"])]
     pub published: bool,
-
-    /// Draw the rate against block size and against depth, with the ceiling of every hop: here, or as SVG in FILE
-    #[arg(long, value_name = "FILE.svg", num_args = 0..=1, require_equals = true)]
-    pub roofline: Option<Option<PathBuf>>,
 
     /// How the report is printed.
     #[command(flatten)]

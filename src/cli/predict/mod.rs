@@ -11,10 +11,8 @@ use args::PredictArgs;
 use super::bench::save::write_new;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_model::path::file::{BuildError, Document, FileError, Name, System, Workload};
-use narrows_model::predict::roofline::{Axis, Roofline, roofline};
 use narrows_model::predict::{Prediction, predict};
 use narrows_report::predict::{self as view, SystemView};
-use narrows_report::roofline as picture;
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.
 ///
@@ -22,16 +20,12 @@ use narrows_report::roofline as picture;
 /// [`Failure`] when a file cannot be read or is wrong, or a change cannot be made; what the other files say is shown before.
 pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
     let mut systems = Vec::new();
-    let mut pictures = Vec::new();
     let mut failed: Option<Failure> = None;
     for (file, text) in source::texts(&args.files)? {
         let done =
             Document::parse(&file, &text).map_err(wrong).and_then(|document| one(args, &file, &document));
         match done {
-            Ok((system, drawn)) => {
-                systems.push(system);
-                pictures.extend(drawn);
-            }
+            Ok(system) => systems.push(system),
             // One wrong description hides no other.
             Err(failure) => {
                 if let Some(before) = failed.replace(failure) {
@@ -45,22 +39,15 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
         _ => {}
     }
     let report = view::report(systems);
-    let drawn = if matches!(args.roofline, Some(None)) { pictures.as_slice() } else { &[] };
-    let charts = if args.output.shown.html.is_some() { pictures.as_slice() } else { &[] };
-    output::report(&report, &args.output, |report, audience| {
-        view::document(report, drawn, charts, audience)
-    })?;
-    if let Some(Some(file)) = &args.roofline {
-        write_new(file, &picture::svg(&pictures))?;
-    }
+    output::report(&report, &args.output, view::document)?;
     if let Some(failure) = failed {
         return Err(failure);
     }
     Ok(if report.has_wrong() { FINDINGS } else { NOTHING_FOUND })
 }
 
-/// The view of one system, and its pictures.
-fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<(SystemView, Vec<Roofline>), Failure> {
+/// The view of one system.
+fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<SystemView, Failure> {
     let before = document.system().map_err(wrong)?;
     let mut changed = document.clone();
     let changes = change::apply(&mut changed, &before, args)?;
@@ -75,7 +62,7 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<(SystemVie
     };
     if args.published {
         shown.published = published(document, &before)?;
-        return Ok((shown, Vec::new()));
+        return Ok(shown);
     }
     let workloads = change::workloads(&after, args)?;
     for workload in &workloads {
@@ -86,34 +73,7 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<(SystemVie
         };
         shown.predictions.push(view::prediction(&now, earlier.as_ref()));
     }
-    let mut drawn = Vec::new();
-    let is_drawn = args.roofline.is_some() || args.output.shown.html.is_some();
-    if let Some(first) = workloads.first().filter(|_| is_drawn) {
-        for axis in [Axis::BlockSize, Axis::Depth] {
-            let same: Vec<Workload> =
-                workloads.iter().filter(|other| is_on_picture(first, other, axis)).cloned().collect();
-            match roofline(&after, first, axis, &same) {
-                Ok(picture) => drawn.push(picture),
-                // A page that was not asked for one goes without.
-                Err(_) if args.roofline.is_none() => {}
-                Err(error) => return Err(no_path(error)),
-            }
-        }
-    }
-    Ok((shown, drawn))
-}
-
-/// Whether a workload differs from the one that is drawn in what runs along the axis alone.
-fn is_on_picture(first: &Workload, other: &Workload, axis: Axis) -> bool {
-    let same_mix = (first.read_share - other.read_share).abs() < 1e-9;
-    let same = first.target == other.target
-        && first.pattern == other.pattern
-        && first.jobs == other.jobs
-        && same_mix;
-    same && match axis {
-        Axis::BlockSize => first.depth == other.depth,
-        Axis::Depth => first.block_size == other.block_size,
-    }
+    Ok(shown)
 }
 
 /// What the same workload gets without the changes.

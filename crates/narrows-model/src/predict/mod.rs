@@ -20,7 +20,6 @@ mod medium;
 mod notes;
 mod own;
 mod prediction;
-pub mod roofline;
 mod solve;
 mod time;
 mod zfs;

@@ -5,12 +5,10 @@
 mod bench;
 mod compare;
 mod others;
-mod roofline;
 mod sweep;
 
 pub use compare::compare;
 pub use others::hosts;
-pub use roofline::roofline;
 
 pub(crate) use bench::bench;
 pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};

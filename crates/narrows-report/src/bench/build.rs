@@ -201,7 +201,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         bytes_per_second: rate,
         iops: Iops::new(if seconds > 0.0 { scan.rates.len() as f64 / seconds } else { 0.0 }),
         latency: scan.access_latency(),
-        intervals: Vec::new(),
     };
     let mut read = context.side(Direction::Read, &totals, None, false);
     read.reason = Some(

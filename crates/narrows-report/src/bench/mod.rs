@@ -7,7 +7,6 @@ mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
-pub mod hlog;
 pub mod interleave;
 pub mod qualify;
 pub mod sweep;

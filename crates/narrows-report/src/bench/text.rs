@@ -6,7 +6,7 @@ use super::{
 };
 use crate::answer;
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table, half};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
 use crate::figure::chart;
 use crate::text::{Style, Tone, percentiles};
 use crate::view::ConditionView;
@@ -167,7 +167,7 @@ fn put_result(table: &mut Table, result: &TestResult) {
     }
     details(&mut notes, result);
     if let Some(scan) = &result.scan {
-        notes.add(Block::Drawing(Drawing::Positions(scan.clone())));
+        notes.add(Block::Positions(scan.clone()));
         if let (Some(median), Some(slowest), Some(access)) =
             (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
         {

@@ -218,7 +218,7 @@ impl Writer<'_> {
 
     fn block(&mut self, block: &Block, is_item: bool) {
         match block {
-            Block::Part(..) | Block::Gap | Block::Drawing(_) => {}
+            Block::Part(..) | Block::Gap | Block::Positions(_) => {}
             Block::Heading(text) => self.title(3, text.trim()),
             Block::Text(it) if is_item => {
                 let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), markup(&it.text));
@@ -358,7 +358,7 @@ impl Writer<'_> {
             }
         }
         self.put("</tr>\n");
-        if row.notes.iter().any(|note| !matches!(note, Block::Drawing(_))) {
+        if row.notes.iter().any(|note| !matches!(note, Block::Positions(_))) {
             let _ = writeln!(self.out, "<tr><td class=\"note\" colspan=\"{}\">", shown.len());
             self.blocks(row.notes.iter());
             self.put("</td></tr>\n");

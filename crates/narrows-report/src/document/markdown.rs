@@ -80,7 +80,7 @@ fn put(out: &mut String, block: &Block) {
             let _ = write!(out, "\n### {}\n", escape(title));
         }
         // What a figure shows stands in tables, too.
-        Block::Part(..) | Block::Gap | Block::Drawing(_) | Block::Figure(_) => {}
+        Block::Part(..) | Block::Gap | Block::Positions(_) | Block::Figure(_) => {}
         Block::Heading(text) => {
             let _ = write!(out, "\n#### {}\n", escape(text.trim()));
         }

@@ -22,7 +22,6 @@ use crate::text::Tone;
 use crate::view::Tool;
 use narrows_base::units::human;
 use narrows_load::scan::Scan;
-use narrows_model::predict::roofline::Roofline;
 
 /// What a command has to say.
 #[derive(Debug, Clone, Default)]
@@ -92,8 +91,8 @@ pub(crate) enum Block {
     /// Commands, each in a line however long, so that they can be copied, and what they are on a terminal. They are left out of
     /// text that is narrow by promise.
     Commands(&'static str, Vec<String>),
-    /// A picture in characters; a page has a table or a figure in its place.
-    Drawing(Drawing),
+    /// Rate by position on a device, drawn in characters as wide as the terminal is; a page has a figure in its place.
+    Positions(Scan),
     /// A figure on a page; nothing elsewhere, where tables say the same.
     Figure(Box<Figure>),
     /// What only pages and Markdown show, folded away.
@@ -119,15 +118,6 @@ pub(crate) struct Pairs {
     /// Whether the texts are commands.
     pub(crate) commands: bool,
     pub(crate) pairs: Vec<(String, String)>,
-}
-
-/// Pictures in characters, drawn as wide as the terminal is.
-#[derive(Debug, Clone)]
-pub(crate) enum Drawing {
-    /// Rate against block size or depth, with all ceilings.
-    Roofline(Roofline),
-    /// Rate by position on a device.
-    Positions(Scan),
 }
 
 /// Puts blocks one after the other.

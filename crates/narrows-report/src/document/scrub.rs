@@ -2,7 +2,7 @@
 //! that people named, and every word that narrows does not know.
 
 use super::table::Content;
-use super::{Block, Document, Drawing};
+use super::{Block, Document};
 use crate::names::Names;
 
 /// No sentence or command of a report has as many characters; the rest of a text that has is left out.
@@ -41,7 +41,7 @@ fn paths(text: &str) -> impl Iterator<Item = &str> {
 
 fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
     match block {
-        Block::Gap | Block::Drawing(Drawing::Positions(_)) => {}
+        Block::Gap | Block::Positions(_) => {}
         Block::Figure(figure) => texts.extend(figure.words_mut()),
         Block::Part(_, text) | Block::Heading(text) => texts.push(text),
         Block::Text(it) => texts.extend([&mut it.lead.1, &mut it.text]),
@@ -62,11 +62,6 @@ fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
             texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
         }
         Block::Commands(_, lines) => texts.extend(lines),
-        Block::Drawing(Drawing::Roofline(roofline)) => {
-            texts.push(&mut roofline.fixed);
-            texts.extend(roofline.lines.iter_mut().map(|line| &mut line.name));
-            texts.extend(roofline.marks.iter_mut().map(|mark| &mut mark.name));
-        }
         Block::Details(summary, blocks) => {
             texts.push(summary);
             blocks.iter_mut().for_each(|block| collect(block, texts));

@@ -4,10 +4,10 @@ mod bar;
 mod columns;
 
 use super::finding::{Advice, Finding};
-use super::{Block, Document, Drawing, Pairs};
+use super::{Block, Document, Pairs};
+use crate::bench;
 use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
-use crate::{bench, roofline};
 use columns::put_table;
 use narrows_verdict::Severity;
 
@@ -47,8 +47,7 @@ fn put(out: &mut String, style: &Style, block: &Block) {
             }
         }
         Block::Commands(..) => {}
-        Block::Drawing(Drawing::Roofline(roofline)) => out.push_str(&roofline::text(roofline, style)),
-        Block::Drawing(Drawing::Positions(scan)) => {
+        Block::Positions(scan) => {
             for line in bench::by_position(scan, style) {
                 out.push_str(&line);
                 out.push('\n');

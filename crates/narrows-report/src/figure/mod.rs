@@ -1,11 +1,10 @@
-//! Figures: pictures as SVG, each with its words and its table, for pages, cards and documents.
+//! Figures: pictures as SVG, each with its words and its table, for pages and documents.
 //!
 //! A [`Figure`] is what a document shows. Its pictures hold no script, no address, no `style=` attribute and no colour: classes
 //! only, which [`style`] gives their colours, on light and on dark. Whatever devices and people call themselves is text in
 //! them and nothing else. The same input gives the same bytes.
 
 mod alone;
-pub mod card;
 pub mod chart;
 mod html;
 mod path_map;
@@ -21,5 +20,5 @@ pub use alone::standalone;
 pub use path_map::{fleet_map, machine_map, path_map};
 pub use poster::poster;
 pub use style::style;
-pub use svg::{Anchor, Stroke, Svg};
+pub use svg::Svg;
 pub use whole::{Column, Data, Figure, Picture};

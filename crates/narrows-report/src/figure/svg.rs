@@ -163,13 +163,6 @@ impl Svg {
         self.reach(y + other.height);
     }
 
-    /// Says what it is in words that a program finds again.
-    pub fn describe(&mut self, text: &str) {
-        self.body.push_str("<desc>");
-        self.say(text);
-        self.body.push_str("</desc>\n");
-    }
-
     /// The whole element, for a page.
     pub fn element(&self) -> String {
         self.written("", "")

@@ -29,9 +29,8 @@ const CHARTS: [(&str, &[&str]); 17] = [
     ("fleet-knee", &["points"]),
 ];
 
-/// Figures whose values are not numbers of a report: counts of findings, and pictures of a described system. Tests of their own hold them
-/// (below).
-const APART: [&str; 2] = ["fleet-heat", "roofline"];
+/// A figure whose values are not numbers of a report but counts of findings. A test of its own holds it (below).
+const APART: [&str; 1] = ["fleet-heat"];
 
 #[expect(clippy::disallowed_methods, reason = "reports of the gallery")]
 fn text(file: &str) -> String {
@@ -211,36 +210,6 @@ fn the_counts_of_a_fleet_are_those_of_its_lines() {
         let worst = &attributes(&figure.pictures[0].wide.element())["host"][0];
         let answer = Saved::read(&lines).expect("a fleet").answer().expect("an answer");
         assert!(answer.todo[0].contains(&format!("Begin with {worst}: ")), "{answer:?}");
-    }
-}
-
-#[test]
-fn a_roofline_holds_what_was_computed() {
-    use narrows_model::predict::roofline::{Axis, roofline};
-    let source = include_str!("../../../../systems/ryzen-raid-luks.path.toml");
-    let system = narrows_model::path::file::parse("ryzen-raid-luks", source).expect("is a system");
-    for workload in &system.workloads {
-        let Ok(of) = roofline(&system, workload, Axis::BlockSize, &system.workloads) else { continue };
-        let Some(figure) = super::chart::roofline(&of, 1) else { continue };
-        // All that may be drawn: place and rate of each point.
-        let all = of.lines.iter().map(|line| &line.rates).chain([&of.rates]);
-        let all: Vec<Vec<(f64, f64)>> = all
-            .map(|rates| of.at.iter().copied().zip(rates.iter().map(|rate| rate.get())).collect())
-            .collect();
-        let drawn = attributes(&figure.pictures[0].wide.element());
-        assert!(drawn["points"].len() > 1, "{drawn:?}");
-        for line in &drawn["points"] {
-            let points = line.split(' ').map(|point| point.split_once('=').expect("place and rate"));
-            let points: Vec<(f64, f64)> = points
-                .map(|(at, rate)| (at.parse().expect("a place"), rate.parse().expect("a rate")))
-                .collect();
-            assert!(all.iter().any(|known| points.iter().all(|point| known.contains(point))), "{line}");
-        }
-        let marks: Vec<f64> =
-            of.marks.iter().map(|mark| mark.rate.get()).filter(|rate| *rate > 0.0).collect();
-        let read: Vec<f64> =
-            drawn.get("rate").into_iter().flatten().flat_map(|rate| read_back(rate)).collect();
-        assert_eq!(read, marks);
     }
 }
 

@@ -33,7 +33,7 @@ pub(super) struct Face {
 }
 
 /// What the style calls its sizes of text. The style is made of the same values.
-pub(super) const FACES: [Face; 8] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, HUGE, HEAD, LEAD];
+pub(super) const FACES: [Face; 6] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STRONG, LEAD];
 /// The title of a picture.
 pub(super) const TITLE: Face = Face { class: "t-title", size: 17.0, is_bold: true };
 /// A number, or a name that leads.
@@ -44,11 +44,7 @@ pub(super) const PLAIN_TEXT: Face = Face { class: "t-text", size: 14.0, is_bold:
 pub(super) const SMALL: Face = Face { class: "t-small", size: 12.0, is_bold: false };
 /// The same, of weight.
 pub(super) const SMALL_STRONG: Face = Face { class: "t-small-strong", size: 12.0, is_bold: true };
-/// What is read from afar.
-pub(super) const HUGE: Face = Face { class: "t-huge", size: 64.0, is_bold: true };
-/// A headline of a card.
-pub(super) const HEAD: Face = Face { class: "t-head", size: 26.0, is_bold: true };
-/// Text of a card.
+/// What a picture shows, in a sentence.
 pub(super) const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false };
 
 impl Face {

@@ -6,8 +6,6 @@
 
 pub mod build;
 pub mod csv;
-#[cfg(feature = "parquet")]
-pub mod parquet;
 pub mod row;
 pub mod table;
 

@@ -2,7 +2,7 @@
 
 use super::Entry;
 use narrows_verdict::cohort::change::Change;
-use narrows_verdict::cohort::{Found, Host, Link, Outlier, Trait};
+use narrows_verdict::cohort::{Found, Host, Link, Outlier};
 use narrows_verdict::{Confidence, Severity};
 
 /// The columns, in order.
@@ -128,24 +128,6 @@ pub fn of(entry: &Entry<'_>) -> Vec<Row> {
         let mut row = Row::of("host", host);
         row.put("change", word());
         rows.push(row);
-    }
-    rows
-}
-
-/// The rows of a host for queries: those of [`of`], and one for each thing that is compared between hosts of a model. `record` is `trait`
-/// there, `code` what is compared, `subject` the device at the end of a link, `state` what the host has.
-pub fn with_traits(entry: &Entry<'_>) -> Vec<Row> {
-    let mut rows = of(entry);
-    let of_trait = |one: Trait| {
-        let mut row = Row::of("trait", entry.host);
-        row.put("code", Some(one.aspect.to_owned()));
-        row.put("place", one.place);
-        row.put("subject", one.device);
-        row.put("state", Some(one.value));
-        row
-    };
-    if entry.host.failure.is_none() {
-        rows.extend(entry.host.traits().into_iter().map(of_trait));
     }
     rows
 }

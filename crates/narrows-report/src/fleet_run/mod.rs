@@ -10,9 +10,6 @@ mod drives;
 mod example;
 mod fold;
 mod leg;
-#[cfg(feature = "parquet")]
-pub mod parquet;
-pub mod rows;
 mod series;
 #[cfg(test)]
 mod tests;

@@ -5,27 +5,21 @@ use super::{
 };
 use crate::answer;
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Drawing, Place, Row, Table};
-use crate::figure::{Figure, chart};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::figure::chart;
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
-use narrows_model::predict::roofline::Roofline;
 
 /// Bounds that are listed; `--json` has all.
 const MOST_BOUNDS: usize = 6;
 
 /// The report as text. It ends with a newline.
 pub fn render(report: &PredictReport, style: &Style) -> String {
-    document(report, &[], &[], Audience::of(style)).text(style)
+    document(report, Audience::of(style)).text(style)
 }
 
-/// The report as a document, with rooflines: `pictures` on a terminal, `charts` on a page.
-pub fn document(
-    report: &PredictReport,
-    pictures: &[Roofline],
-    charts: &[Roofline],
-    audience: Audience,
-) -> Document {
+/// The report as a document.
+pub fn document(report: &PredictReport, audience: Audience) -> Document {
     let files: Vec<String> = report.systems.iter().map(|system| system.file.clone()).collect();
     let mut out = Document::new("predict", some_of(&files, 3), Some(&report.tool));
     if let Some(answer) = answer::predict(report) {
@@ -39,25 +33,7 @@ pub fn document(
         }
         put_system(&mut out, system);
     }
-    for picture in pictures {
-        out.gap();
-        out.part(Place::Charts, "");
-        if let Some(answer) = answer::roofline(picture) {
-            answer.put_sentence(&mut out, Tone::Normal);
-            answer.put_todo(&mut out);
-        }
-        out.add(Block::Drawing(Drawing::Roofline(picture.clone())));
-    }
-    let rooflines = charts.iter().enumerate().filter_map(|(at, picture)| {
-        let figure = chart::roofline(picture, at + 1)?;
-        let said = answer::roofline(picture).map(|it| format!("{} {}", it.sentence, it.todo.join(" ")));
-        let alternative = said.map(|said| format!("{said} {}", figure.alternative));
-        Some(match alternative {
-            Some(alternative) => Figure { alternative, ..figure },
-            None => figure,
-        })
-    });
-    out.figures(Place::Charts, chart::predictions(report).into_iter().chain(rooflines));
+    out.figures(Place::Charts, chart::predictions(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 

@@ -1,4 +1,5 @@
-//! Metrics for Prometheus: the text format 0.0.4 that node_exporter's textfile collector reads, or OpenMetrics.
+//! Metrics for Prometheus: the text format 0.0.4 that node_exporter's textfile collector reads (Prometheus
+//! documentation, "Exposition formats").
 //!
 //! What is not known is left out. No sample has a timestamp, no label a serial number, and no two samples the same labels:
 //! they are kept in a map.
@@ -11,15 +12,6 @@ use std::fmt::Write as _;
 use crate::sanitize::inert;
 
 pub use families::{Time, of_check, of_health};
-
-/// Which of the two formats.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Text format 0.0.4 (Prometheus documentation, "Exposition formats").
-    Text,
-    /// OpenMetrics 1.0.0, for a direct scrape.
-    OpenMetrics,
-}
 
 /// Whether a value goes up and down, or counts up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,15 +49,10 @@ impl Family {
         }
     }
 
-    fn write(&self, out: &mut String, format: Format) {
-        // OpenMetrics names the family of a counter without the ending of its samples.
-        let family = match format {
-            Format::OpenMetrics => self.name.strip_suffix("_total").unwrap_or(self.name),
-            Format::Text => self.name,
-        };
+    fn write(&self, out: &mut String) {
         let kind = if self.kind == Kind::Counter { "counter" } else { "gauge" };
-        let _ = writeln!(out, "# HELP {family} {}", self.help);
-        let _ = writeln!(out, "# TYPE {family} {kind}");
+        let _ = writeln!(out, "# HELP {} {}", self.name, self.help);
+        let _ = writeln!(out, "# TYPE {} {kind}", self.name);
         for (labels, value) in &self.samples {
             let labels: Vec<String> =
                 labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
@@ -81,13 +68,10 @@ fn escaped(value: &str) -> String {
 }
 
 /// The text of all families that have samples.
-pub fn render(families: &[Family], format: Format) -> String {
+pub fn render(families: &[Family]) -> String {
     let mut out = String::new();
     for family in families.iter().filter(|family| !family.samples.is_empty()) {
-        family.write(&mut out, format);
-    }
-    if format == Format::OpenMetrics {
-        out.push_str("# EOF\n");
+        family.write(&mut out);
     }
     out
 }
@@ -103,22 +87,20 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_is_named_as_each_format_wants_it() {
+    fn a_sample_without_a_value_of_a_label_leaves_it_out() {
         let mut family = errors();
         family.add(&[("address", "0000:06:00.0"), ("slot", "")], 6.0);
         let sample = "narrows_pcie_aer_errors_total{address=\"0000:06:00.0\"} 6\n";
         let text =
             "# HELP narrows_pcie_aer_errors_total Errors.\n# TYPE narrows_pcie_aer_errors_total counter\n";
-        assert_eq!(render(&[family.clone()], Format::Text), format!("{text}{sample}"));
-        let open = "# HELP narrows_pcie_aer_errors Errors.\n# TYPE narrows_pcie_aer_errors counter\n";
-        assert_eq!(render(&[family], Format::OpenMetrics), format!("{open}{sample}# EOF\n"));
+        assert_eq!(render(&[family]), format!("{text}{sample}"));
     }
 
     #[test]
     fn a_name_with_no_samples_is_left_out_and_what_is_no_number_too() {
         let mut family = errors();
         family.add(&[], f64::NAN);
-        assert_eq!(render(&[family], Format::Text), "");
+        assert_eq!(render(&[family]), "");
     }
 
     proptest! {
@@ -130,7 +112,7 @@ mod tests {
             for value in &values {
                 family.add(&[("hop", value), ("code", "x")], 1.0);
             }
-            let text = render(&[family], Format::Text);
+            let text = render(&[family]);
             let series: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
             let (begin, end) = ("narrows_pcie_aer_errors_total{code=", "} 1");
             let all_whole = series.iter().all(|line| line.starts_with(begin) && line.ends_with(end));

@@ -13,7 +13,7 @@ mod letters;
 mod observed;
 mod overview;
 mod peers;
-pub(super) mod public;
+mod public;
 mod rate;
 pub mod reply;
 mod runs;

@@ -5,7 +5,7 @@ use crate::view::{CeilingView, CheckReport, HopPair};
 use narrows_verdict::compare::{Change, Comparison};
 
 /// The report without what identifies its owner.
-pub(crate) fn without_identity(report: &CheckReport) -> CheckReport {
+pub(super) fn without_identity(report: &CheckReport) -> CheckReport {
     let names = Names::of(report);
     let mut report = report.clone();
     names.hide(&mut texts(&mut report));

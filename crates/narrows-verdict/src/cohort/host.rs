@@ -91,19 +91,6 @@ impl Link {
     }
 }
 
-/// What a host has of something that is compared between hosts of one model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trait {
-    /// What: `link_width`, `link_speed`, `bios`, `kernel`, `cpu` or `memory`.
-    pub aspect: &'static str,
-    /// Where, of a link.
-    pub place: Option<String>,
-    /// The device at the end of a link, as `vendor:device`.
-    pub device: Option<String>,
-    /// What it has.
-    pub value: String,
-}
-
 /// One machine of a fleet.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -138,17 +125,6 @@ impl Host {
     /// A host whose capture says nothing.
     pub fn failed(host: impl Into<String>, why: impl Into<String>) -> Self {
         Self { host: host.into(), failure: Some(why.into()), ..Self::default() }
-    }
-
-    /// What is compared with other hosts of its model, of each thing that can differ one.
-    pub fn traits(&self) -> Vec<Trait> {
-        let of = |(aspect, value): (super::outlier::Aspect, String)| Trait {
-            aspect: aspect.as_str(),
-            place: aspect.place().map(str::to_owned),
-            device: aspect.device().map(str::to_owned),
-            value,
-        };
-        super::tally::aspects_of(self).into_iter().map(of).collect()
     }
 
     /// Whether there is a finding that calls for action or names a bottleneck by design.

@@ -12,6 +12,6 @@ mod tally;
 #[cfg(test)]
 mod testing;
 
-pub use host::{Found, Host, Link, Model, Trait};
+pub use host::{Found, Host, Link, Model};
 pub use outlier::Outlier;
 pub use tally::{Group, Summary, Tally};

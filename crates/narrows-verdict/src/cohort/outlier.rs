@@ -36,13 +36,6 @@ impl Aspect {
         }
     }
 
-    pub(super) fn device(&self) -> Option<&str> {
-        match self {
-            Self::Width(_, device) | Self::Speed(_, device) => device.as_deref(),
-            Self::Bios | Self::Kernel | Self::Cpu | Self::Memory => None,
-        }
-    }
-
     pub(super) fn place(&self) -> Option<&str> {
         match self {
             Self::Width(place, _) | Self::Speed(place, _) => Some(place),

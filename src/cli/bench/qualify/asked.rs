@@ -45,7 +45,7 @@ impl<'a> Asked<'a> {
                 args.save.is_some() || args.resume.is_some(),
                 "--save and --resume: the drive is blank again afterwards",
             ),
-            (args.emit_fio.is_some() || args.hlog.is_some(), "--emit-fio and --hlog"),
+            (args.emit_fio.is_some(), "--emit-fio"),
             (args.engine != EngineName::Narrows, "--engine: the writes of others bear no marks"),
             (args.common.size.is_some(), "--size: it writes as much of the drive as --max-writes allows"),
             (args.common.batch.is_some(), "--batch"),

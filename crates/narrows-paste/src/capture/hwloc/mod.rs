@@ -22,15 +22,6 @@ use narrows_machine::nic::Nic;
 use narrows_machine::pci::PciAddress;
 use object::{Object, Topology};
 
-/// The info that says how fast a link runs, `8 GT/s`, where narrows wrote the file. hwloc itself knows the rate only.
-pub const LINK_SPEED: &str = "narrows:link_speed";
-/// The width that a link runs at, `x4`; see [`LINK_SPEED`].
-pub const LINK_WIDTH: &str = "narrows:link_width";
-/// The most speed of this end of a link; see [`LINK_SPEED`].
-pub const LINK_MAX_SPEED: &str = "narrows:link_max_speed";
-/// The most width of this end of a link; see [`LINK_SPEED`].
-pub const LINK_MAX_WIDTH: &str = "narrows:link_max_width";
-
 /// More disks and interfaces than any machine has.
 const MOST_OS_DEVICES: usize = 8192;
 

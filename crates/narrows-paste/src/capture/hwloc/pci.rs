@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::object::Object;
-use super::{LINK_MAX_SPEED, LINK_MAX_WIDTH, LINK_SPEED, LINK_WIDTH, Reading, bitmap, rate};
+use super::{Reading, bitmap, rate};
 use crate::capture::lspci::full_class;
 use crate::capture::{Gap, Lacks, Part};
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PciId};
 
 /// What tells the registers of a link.
@@ -114,21 +113,18 @@ fn name(object: &Object) -> Option<String> {
     (!words.is_empty()).then(|| words.join(" "))
 }
 
-/// The state of the link: as narrows wrote it, or what its rate stands for where only one link has that rate.
+/// The state of the link: what its rate stands for where only one link has that rate.
 fn link(reading: &Reading<'_>, object: &Object) -> LinkEnd {
-    let speed = |name: &str| reading.known(object.info(name).and_then(GtPerSec::parse), object);
-    let width = |name: &str| reading.known(object.info(name).and_then(Lanes::parse), object);
     let mut link = LinkEnd {
-        current_speed: speed(LINK_SPEED),
-        max_speed: speed(LINK_MAX_SPEED),
-        current_width: width(LINK_WIDTH),
-        max_width: width(LINK_MAX_WIDTH),
+        current_speed: reading.known(None, object),
+        max_speed: reading.known(None, object),
+        current_width: reading.known(None, object),
+        max_width: reading.known(None, object),
         ..LinkEnd::default()
     };
-    let is_written = link.current_speed.value().is_some() && link.current_width.value().is_some();
     // hwloc says 0 where it does not know.
     let rate = object.attribute("pci_link_speed").and_then(|rate| rate.trim().parse::<f64>().ok());
-    let Some(rate) = rate.filter(|rate| *rate > 0.0 && !is_written) else { return link };
+    let Some(rate) = rate.filter(|rate| *rate > 0.0) else { return link };
     match rate::links(rate).as_slice() {
         [(speed, width)] => {
             link.current_speed = reading.known(Some(*speed), object);

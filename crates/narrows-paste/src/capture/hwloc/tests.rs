@@ -191,21 +191,6 @@ fn a_topology_is_found_among_other_outputs_and_closes_its_gaps_with_them() {
 }
 
 #[test]
-fn what_narrows_wrote_tells_the_link_that_a_rate_does_not() {
-    let info = format!(
-        "gp_index=\"21\" pci_link_speed=\"15.753846\"><info name=\"{LINK_SPEED}\" value=\"16 GT/s\"/><info name=\"{LINK_WIDTH}\" value=\"x8\"/><info name=\"{LINK_MAX_WIDTH}\" value=\"x16\"/>"
-    );
-    let xml = V2.replacen("gp_index=\"21\"", "", 1).replacen(" pci_link_speed=\"15.753846\">", &info, 1);
-    let part = part(&xml);
-    let port = function(&part.machine, "0000:80:01.0");
-    assert_eq!(
-        (port.link.current_speed.get(), port.link.current_width.get()),
-        (Some(GtPerSec::GEN4), Some(Lanes::new(8)))
-    );
-    assert_eq!(port.link.max_width.get(), Some(Lanes::new(16)));
-}
-
-#[test]
 fn entities_of_a_document_type_are_never_expanded() {
     let bomb =
         "<!DOCTYPE topology [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">]>\n";

@@ -111,9 +111,7 @@ fn side(value: &Value) -> Option<Side> {
         iops: number(value, "iops").map(Iops::new),
         bytes: bytes.and_then(crate::results::number::to_bytes),
         ios: count(value, "total_ios"),
-        elapsed_ns: count(value, "runtime_ns")
-            .map(Nanos::new)
-            .or_else(|| count(value, "runtime").map(Nanos::from_millis)),
+        elapsed_ns: count(value, "runtime").map(Nanos::from_millis),
         latency_ns: whole(latency, completion),
         submission_ns: submission,
         completion_ns: completion_mean,

@@ -19,7 +19,7 @@ pub use predicted::predictions;
 pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
 pub use runs::{Course, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
-pub use sweeps::{roofline, sweep_heat, sweep_knee};
+pub use sweeps::{sweep_heat, sweep_knee};
 
 pub(crate) use bars::{Bar, Row, Signs, bars_with};
 

@@ -1,13 +1,12 @@
-//! Many loads: block size against depth, streams with their knee, and the roofline.
+//! Many loads: block size against depth, and streams with their knee.
 
 use super::heat::{Cell, Heat, Legend, heat};
-use super::lines::{Axis, Event, Line, decades, from_zero, lines};
+use super::lines::{Axis, Event, Line, from_zero, lines};
 use super::picture;
 use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport};
 use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
-use narrows_model::predict::roofline::{Axis as Of, Roofline};
 
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.05;
@@ -227,88 +226,4 @@ fn knee_of(all: &[SweepPoint], curve: &Curve, at: usize) -> Option<Figure> {
         })],
         data,
     })
-}
-
-/// The storage roofline with the points of workloads, as figure `number` of its kind; `None` where nothing bounds the rate.
-pub fn roofline(picture_of: &Roofline, number: usize) -> Option<Figure> {
-    let got = positive(&picture_of.rates);
-    let (low, high) =
-        (got.iter().copied().fold(f64::INFINITY, f64::min), got.iter().copied().fold(0.0, f64::max));
-    if picture_of.at.len() < 2 || got.is_empty() {
-        return None;
-    }
-    let (name, shown): (&str, fn(f64) -> String) = match picture_of.axis {
-        Of::BlockSize => ("block size, logarithmic", |at| human::block_size(Bytes::new(at as u64))),
-        Of::Depth => ("I/Os under way for each job, logarithmic", |at| format!("{at:.0}")),
-    };
-    let up = decades([low, high], &|value| human::rate(BytesPerSec::new(value)), "rate, logarithmic");
-    // A ceiling far above all else says nothing here, and above the axis it is not seen; it is in the table.
-    let all = roofs(picture_of, up.range[1].min(high * 6.0));
-    let ends = [picture_of.at.first().copied().unwrap_or(1.0), picture_of.at.last().copied().unwrap_or(2.0)];
-    let ticks = picture_of.at.iter().map(|at| (*at, shown(*at))).collect();
-    let across = Axis { range: ends, is_logarithmic: true, ticks, name };
-    Some(Figure {
-        id: format!("roofline-{number}"),
-        title: "Roofline".to_owned(),
-        alternative: format!(
-            "Ceilings of the hops over {}, {}.",
-            name.trim_end_matches(", logarithmic"),
-            picture_of.fixed
-        ),
-        pictures: vec![picture(|width| lines(width, "Rate and ceilings", &across, &up, &all, &[]))],
-        data: ceilings(picture_of),
-    })
-}
-
-fn positive(rates: &[BytesPerSec]) -> Vec<f64> {
-    rates.iter().map(|rate| rate.get()).filter(|rate| *rate > 0.0).collect()
-}
-
-/// What the workload gets, each ceiling that begins below `most`, and the points of workloads.
-fn roofs(picture_of: &Roofline, most: f64) -> Vec<Line> {
-    let points = |rates: &[BytesPerSec]| {
-        let pairs = picture_of.at.iter().zip(rates).filter(|(_, rate)| rate.get() > 0.0);
-        pairs.map(|(at, rate)| (*at, rate.get(), None)).collect::<Vec<_>>()
-    };
-    let written = |rates: &[BytesPerSec]| {
-        let pairs = points(rates).into_iter().map(|(at, rate, _)| format!("{at}={rate}"));
-        pairs.collect::<Vec<_>>().join(" ")
-    };
-    let gets = Line {
-        name: "what the workload gets, at most".to_owned(),
-        points: points(&picture_of.rates),
-        data: vec![("points", written(&picture_of.rates))],
-        ..Line::default()
-    };
-    let is_seen = |rates: &[BytesPerSec]| positive(rates).iter().any(|rate| *rate <= most);
-    let bounds = picture_of.lines.iter().filter(|line| is_seen(&line.rates)).map(|line| Line {
-        name: crate::roofline::label(line),
-        points: points(&line.rates),
-        is_bound: true,
-        data: vec![("hop", line.hop.to_string()), ("points", written(&line.rates))],
-        ..Line::default()
-    });
-    let marks = picture_of.marks.iter().filter(|mark| mark.rate.get() > 0.0).map(|mark| Line {
-        name: format!("{} {}", mark.name, human::rate(mark.rate)),
-        points: vec![(mark.at, mark.rate.get(), None)],
-        is_dotted: true,
-        data: vec![("workload", mark.name.clone()), ("rate", format!("{}", mark.rate.get()))],
-        ..Line::default()
-    });
-    std::iter::once(gets).chain(bounds).chain(marks).collect()
-}
-
-fn ceilings(picture_of: &Roofline) -> Data {
-    let mut data = Data::new(&["ceiling", "lowest#", "highest#"]);
-    for line in &picture_of.lines {
-        let rates = positive(&line.rates);
-        let of = |value: f64| human::rate(BytesPerSec::new(value));
-        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
-        data.push([
-            crate::roofline::label(line),
-            of(if least.is_finite() { least } else { 0.0 }),
-            of(rates.iter().copied().fold(0.0, f64::max)),
-        ]);
-    }
-    data
 }

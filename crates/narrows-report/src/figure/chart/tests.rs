@@ -116,21 +116,6 @@ fn a_ladder_is_a_waterfall() {
 }
 
 #[test]
-fn a_roofline_holds_its_workloads() {
-    use narrows_model::predict::roofline::{Axis, roofline as of};
-    let text = include_str!("../../../../../systems/ryzen-raid-luks.path.toml");
-    let system = narrows_model::path::file::parse("ryzen-raid-luks", text).expect("is a system");
-    for axis in [Axis::BlockSize, Axis::Depth] {
-        let found = of(&system, &system.workloads[0], axis, &system.workloads).expect("is a path");
-        let figure = roofline(&found, 1).expect("a figure");
-        check_figure(&figure);
-        for mark in found.marks.iter().filter(|mark| mark.rate.get() > 0.0) {
-            assert!(svg(&figure).contains(&format!("data-rate=\"{}\"", mark.rate.get())));
-        }
-    }
-}
-
-#[test]
 fn the_worst_host_is_first() {
     use narrows_verdict::cohort::{Found, Host};
     use narrows_verdict::{Code, Confidence, Severity};

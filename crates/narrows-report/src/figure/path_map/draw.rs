@@ -172,7 +172,7 @@ fn broken(svg: &mut Svg, x: f64, y: f64) {
 }
 
 /// Says that a lane is wider than it could be drawn: it is torn along its length.
-pub(in crate::figure) fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
+fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
     const WAVE: f64 = 6.0;
     let waves = (width / WAVE).floor() as usize;
     let mut stroke = Stroke::from(left, y);

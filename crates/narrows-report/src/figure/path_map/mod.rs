@@ -11,7 +11,6 @@ mod tree;
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
-pub(super) use draw::cut;
 pub use fleet::fleet_map;
 use foretold::Foretold;
 use narrows_base::units::{BytesPerSec, human};
@@ -127,17 +126,6 @@ impl Item {
             },
             shared: hop.shared_with.len(),
             bound: None,
-        }
-    }
-
-    /// What the application got through it, by the part of its own bytes that are the application's.
-    fn reached(&self) -> Option<f64> {
-        let measured = self.measured.as_ref().filter(|it| it.trusted)?;
-        match self.state {
-            State::Known(own) if own > 0.0 => {
-                Some(measured.bytes_per_second.get() * self.for_application? / own)
-            }
-            _ => None,
         }
     }
 
@@ -292,7 +280,7 @@ const LEAST_TIMES: f64 = 4.0;
 /// The rate that is drawn as wide as a lane can be; 0 where there is none. Main memory and links between sockets are mostly so much
 /// wider than all else that beside them everything would be a thread: what is wider than the widest of the others, or than so
 /// many of the narrowest hop, is cut, and a mark says so.
-pub(super) fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
+fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
     let known: Vec<(HopKind, f64)> = rates.filter(|(_, rate)| rate.is_finite() && *rate > 0.0).collect();
     let widest = |is_near: &dyn Fn(HopKind) -> bool| {
         known.iter().filter(|(kind, _)| is_near(*kind)).map(|(_, rate)| *rate).fold(0.0, f64::max)
@@ -301,63 +289,6 @@ pub(super) fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
     let least = known.iter().map(|(_, rate)| *rate).fold(f64::INFINITY, f64::min);
     let most = if near > 0.0 { near } else { widest(&|_| true) };
     if least.is_finite() { most.clamp(least * LEAST_TIMES, least * MOST_TIMES) } else { 0.0 }
-}
-
-/// What stands out of a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sort {
-    Plain,
-    Next,
-    Narrowest,
-    Fault,
-}
-
-/// One hop that moves bytes of its own, as others draw it.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Lane {
-    pub(super) id: String,
-    pub(super) kind: HopKind,
-    pub(super) title: String,
-    pub(super) detail: String,
-    pub(super) name: String,
-    /// What the application gets through it; `None` where that is not known.
-    pub(super) rate: Option<f64>,
-    /// What the application got through it, where that was measured and is to be trusted.
-    pub(super) measured: Option<f64>,
-    /// Whether its ceiling is a guess.
-    pub(super) is_guess: bool,
-    pub(super) sort: Sort,
-}
-
-/// The lanes of one path, from the application to the medium.
-pub(super) fn lanes(report: &CheckReport, index: usize, direction: Direction) -> Vec<Lane> {
-    let tree = report.paths.get(index).and_then(|path| tree_of(report, &[path], direction));
-    let Some(tree) = tree else { return Vec::new() };
-    let mut lanes = Vec::new();
-    let mut open = vec![tree.root];
-    while let Some(node) = open.pop() {
-        let node = &tree.nodes[node];
-        let items =
-            node.items.iter().map(|item| &tree.items[*item]).filter(|item| item.state != State::Passes);
-        lanes.extend(items.map(|item| Lane {
-            id: item.id.clone(),
-            kind: item.kind,
-            title: item.title.clone(),
-            detail: item.detail.clone(),
-            name: item.name.clone(),
-            rate: item.for_application,
-            measured: item.reached(),
-            is_guess: item.is_guess,
-            sort: match item.mark {
-                Mark::None => Sort::Plain,
-                Mark::Next => Sort::Next,
-                Mark::Narrowest => Sort::Narrowest,
-                Mark::Fault => Sort::Fault,
-            },
-        }));
-        open.extend(node.children.iter().rev());
-    }
-    lanes
 }
 
 const fn direction_name(direction: Direction) -> &'static str {
