@@ -419,16 +419,6 @@ fn polling_is_granted_or_the_result_says_why_not() {
 }
 
 #[test]
-fn passthrough_reads_nothing_but_whole_nvme_drives() {
-    let dir = directory();
-    let output = run(&quick(&["bench", text(dir.path()), "--engine", "passthrough"]));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("NVMe drives only") && said.contains("hint: name a whole drive"), "{said}");
-    assert_eq!(names(dir.path()), Vec::<String>::new());
-}
-
-#[test]
 fn the_list_names_every_preset() {
     let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
     for preset in narrows::load::preset::all() {

@@ -7,7 +7,6 @@ use super::error::LoadError;
 use super::marks::Marker;
 use super::memory::Memory;
 use super::pace::Schedule;
-use super::passthrough::Namespace;
 use super::polling::polling;
 use super::ran::{EngineKind, EngineRan};
 use super::ring::Ring;
@@ -33,10 +32,6 @@ pub(super) struct Plan {
     pub(super) ring: Result<(), Option<String>>,
     /// How trims are carried out, where there are any.
     pub(super) trims_by: Option<TrimMethod>,
-    /// The namespace, when it is read by the drive's own commands.
-    pub(super) passthrough: Option<Namespace>,
-    /// The entries of a ring for such commands.
-    pub(super) entries: u32,
     /// Whether completions are polled for; why not, where it was asked for in vain.
     polled: Result<bool, String>,
     /// The bytes that are visited.
@@ -82,15 +77,6 @@ impl Plan {
         } else {
             None
         };
-        let passthrough = options.passthrough.clone();
-        if let Some(namespace) = &passthrough {
-            namespace.check(workload)?;
-            namespace.try_reading(workload, false).map_err(|source| {
-                let device = namespace.device.clone();
-                LoadError::NoPassthrough { device, source }
-            })?;
-        }
-        let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
         let polled = polling(target, workload, options, ring.is_ok());
         let deal = Deal { workload, options, blocks };
         let (mut threads, depth) = match &ring {
@@ -110,8 +96,6 @@ impl Plan {
             depth,
             ring,
             trims_by,
-            passthrough,
-            entries,
             polled,
             region: Bytes::new(blocks.count * blocks.block_size),
             mode,

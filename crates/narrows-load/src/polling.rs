@@ -24,16 +24,11 @@ pub(super) fn polling(
     if workload.trims() {
         return Err("a trim cannot be polled for".to_owned());
     }
-    let tried = match &options.passthrough {
-        Some(namespace) => namespace.try_reading(workload, true),
-        None if target.access() == Access::Buffered => {
-            return Err("only direct I/O can be polled for".to_owned());
-        }
-        None => {
-            let length = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
-            try_polling(target.file(), target.region().start.get(), length)
-        }
-    };
+    if target.access() == Access::Buffered {
+        return Err("only direct I/O can be polled for".to_owned());
+    }
+    let length = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
+    let tried = try_polling(target.file(), target.region().start.get(), length);
     tried.map(|()| true).map_err(|error| error.to_string())
 }
 

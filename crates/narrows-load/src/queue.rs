@@ -1,4 +1,4 @@
-//! A ring and its queues, whatever is sent through them: set-up, submission, completion, and the memory of both.
+//! A ring for reads and writes of files, and its queues: set-up, submission, completion, and the memory of both.
 
 #![expect(
     unsafe_code,
@@ -41,8 +41,8 @@ impl Granted {
         [Self { no_array: true, ..deferred }, deferred, cooperative, small, none]
     };
 
-    fn builder<S: squeue::EntryMarker, C: cqueue::EntryMarker>(self, depth: u32) -> Builder<S, C> {
-        let mut builder = IoUring::<S, C>::builder();
+    fn builder(self, depth: u32) -> Builder<squeue::Entry, cqueue::Entry> {
+        let mut builder = IoUring::builder();
         builder.dontfork();
         if self.small_queue {
             builder.setup_cqsize(depth);
@@ -64,12 +64,12 @@ impl Granted {
 }
 
 /// A ring before it is used. Make it on the thread that will use it: DEFER_TASKRUN ties it to that thread.
-pub(super) struct AnyRing<S: squeue::EntryMarker, C: cqueue::EntryMarker> {
-    ring: IoUring<S, C>,
+pub(super) struct Ring {
+    ring: IoUring,
     granted: Granted,
 }
 
-impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
+impl Ring {
     /// Sets up a ring of at least `depth` entries with the most that the kernel grants.
     ///
     /// # Errors
@@ -100,29 +100,28 @@ impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
 
 /// What an entry of the completion queue says.
 #[inline(always)]
-fn completion<C: cqueue::EntryMarker>(entry: &C) -> Completion {
-    let entry: cqueue::Entry = entry.clone().into();
+fn completion(entry: &cqueue::Entry) -> Completion {
     Completion { slot: entry.user_data() as u32, result: entry.result() }
 }
 
 /// The queues of a ring at work.
 ///
 /// They own the memory that the kernel reads and writes, and live no longer than the ring (`'r`).
-pub(super) struct Queue<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> {
+pub(super) struct Queue<'r> {
     submitter: Submitter<'r>,
-    submissions: SubmissionQueue<'r, S>,
-    completions: CompletionQueue<'r, C>,
+    submissions: SubmissionQueue<'r>,
+    completions: CompletionQueue<'r>,
     memory: ManuallyDrop<Memory>,
     /// What the kernel granted.
     pub(super) granted: Granted,
     /// Pushed and not yet completed.
-    in_flight: u64,
+    pub(super) in_flight: u64,
     enters: u64,
 }
 
-impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
+impl<'r> Queue<'r> {
     /// The queues of a ring, for I/Os in `memory`.
-    pub(super) fn new(ring: &'r mut AnyRing<S, C>, memory: Memory) -> Self {
+    pub(super) fn new(ring: &'r mut Ring, memory: Memory) -> Self {
         let mut granted = ring.granted;
         let (mut submitter, submissions, completions) = ring.ring.split();
         granted.ring_descriptor = submitter.register_ring_fd().is_ok();
@@ -164,7 +163,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     /// The entry must name no memory but that of this queue, in a part that no other I/O in flight uses. A descriptor that
     /// was closed too early, or names another file by then, is an error or a wrong file and no matter of memory.
     #[inline]
-    pub(super) unsafe fn push(&mut self, entry: &S) -> io::Result<()> {
+    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: the memory is not freed before the completion arrived (see `drop`), and no Rust reference points into
         // a part in flight; the rest is what the caller vouches for.
         unsafe { self.submissions.push(entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
@@ -268,14 +267,9 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     pub(super) fn enters(&self) -> u64 {
         self.enters
     }
-
-    /// Entries pushed and not yet completed.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
-    }
 }
 
-impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> Drop for Queue<'_, S, C> {
+impl Drop for Queue<'_> {
     fn drop(&mut self) {
         if self.in_flight == 0 {
             // The kernel takes a closed ring apart later, on its own time. Until then a registered file would stay open:

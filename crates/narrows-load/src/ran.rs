@@ -71,8 +71,6 @@ impl fmt::Display for Granted {
 pub enum EngineKind {
     /// Reads and writes through a ring.
     IoUring(Granted),
-    /// NVMe commands through a ring.
-    Passthrough(Granted),
     /// One system call for each I/O.
     Psync {
         /// The threads that make them.
@@ -105,11 +103,10 @@ pub struct EngineRan {
 const NOT_POLLED: &str = "; not polled: ";
 
 impl EngineRan {
-    /// The name alone: `io_uring`, `passthrough`, `psync`.
+    /// The name alone: `io_uring`, `psync`.
     pub fn name(&self) -> &str {
         match &self.kind {
             EngineKind::IoUring(_) => "io_uring",
-            EngineKind::Passthrough(_) => "passthrough",
             EngineKind::Psync { .. } => "psync",
             EngineKind::Other(text) => text.split(" (").next().unwrap_or_default(),
         }
@@ -123,7 +120,7 @@ impl EngineRan {
     /// Whether completions were polled for.
     pub fn is_polled(&self) -> bool {
         match &self.kind {
-            EngineKind::IoUring(granted) | EngineKind::Passthrough(granted) => granted.polled,
+            EngineKind::IoUring(granted) => granted.polled,
             EngineKind::Psync { .. } => false,
             EngineKind::Other(text) => text.contains("iopoll"),
         }
@@ -140,7 +137,6 @@ impl fmt::Display for EngineKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::IoUring(granted) => write!(f, "io_uring ({granted})"),
-            Self::Passthrough(granted) => write!(f, "passthrough ({granted})"),
             Self::Psync { threads, instead: Some(reason) } => {
                 write!(f, "psync ({threads} threads; {reason})")
             }
@@ -182,7 +178,6 @@ fn parse(text: &str) -> Option<EngineKind> {
     let how = rest.strip_suffix(')')?;
     let kind = match name {
         "io_uring" => EngineKind::IoUring(Granted::parse(how)?),
-        "passthrough" => EngineKind::Passthrough(Granted::parse(how)?),
         "psync" => {
             let (threads, rest) = how.split_once(" threads")?;
             let instead = rest.strip_prefix("; ").map(str::to_owned);
@@ -205,7 +200,6 @@ mod tests {
         for (text, kind) in [
             ("io_uring (no extras)", EngineKind::IoUring(Granted::default())),
             ("io_uring (single_issuer, defer_taskrun, iopoll)", EngineKind::IoUring(all)),
-            ("passthrough (no extras)", EngineKind::Passthrough(Granted::default())),
             ("psync (16 threads)", psync(None)),
             (
                 "psync (16 threads; io_uring: Function not implemented (os error 38))",

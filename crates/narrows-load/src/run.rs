@@ -14,7 +14,6 @@ use super::engine::Engine;
 use super::error::LoadError;
 use super::measurement::{Measurement, Workload};
 use super::nop::nop_ceiling;
-use super::passthrough::{CommandEngine, CommandRing, Namespace};
 use super::plan::Plan;
 use super::psync::Psync;
 use super::ran::EngineKind;
@@ -64,9 +63,6 @@ pub struct RunOptions {
     /// Whether to poll for completions instead of waiting for interrupts, where that works (`IORING_SETUP_IOPOLL`). The
     /// result's engine says `iopoll`, or why not.
     pub poll: bool,
-    /// Reads this namespace by the drive's own commands instead of the target through the block layer. The target must
-    /// be its whole block device.
-    pub passthrough: Option<Namespace>,
     /// When completions are taken.
     pub reap: Reap,
     /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
@@ -83,7 +79,6 @@ impl Default for RunOptions {
             workers: 1,
             streams: 1,
             poll: false,
-            passthrough: None,
             reap: Reap::AsTheyArrive,
             measure_nop: false,
         }
@@ -161,7 +156,6 @@ fn conduct<'scope, 'env>(
         let (go, begin) = channel();
         let thread = Thread {
             target,
-            workload,
             source: source.clone(),
             cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
             plan,
@@ -234,7 +228,6 @@ fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>)
 /// What one thread is given.
 struct Thread<'env> {
     target: &'env Target,
-    workload: &'env Workload,
     source: Source,
     cpu: Option<u32>,
     plan: &'env Plan,
@@ -258,24 +251,7 @@ impl Thread<'_> {
             Err(error) => return self.give_up(error),
         };
         let polled = self.plan.polled();
-        if let Some(namespace) = &self.plan.passthrough {
-            let refused = |source| LoadError::NoPassthrough { device: namespace.device.clone(), source };
-            let opened = namespace.open().and_then(|file| {
-                let entries = self.plan.entries;
-                CommandRing::with(entries, polled).map(|ring| (file, ring))
-            });
-            let (file, mut ring) = match opened {
-                Ok(opened) => opened,
-                Err(error) => return self.give_up(refused(error)),
-            };
-            let engine = CommandEngine::on(&mut ring, &file, namespace, memory, depth);
-            let mut engine = match engine.and_then(|engine| engine.tried(self.workload)) {
-                Ok(engine) => engine,
-                Err(error) => return self.give_up(refused(error)),
-            };
-            let kind = Some(engine.describe());
-            self.work(&mut engine, Setup { pinned_to, engine: kind })
-        } else if self.plan.ring.is_ok() {
+        if self.plan.ring.is_ok() {
             let mut ring = match Ring::with(depth, polled) {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::no_ring(error)),

@@ -13,7 +13,6 @@ pub mod ladder;
 pub mod live;
 pub mod measure;
 pub mod objection;
-mod passthrough;
 pub mod place;
 pub mod qualify;
 pub mod runner;

@@ -193,8 +193,6 @@ pub enum EngineName {
     Narrows,
     /// Our own, then the installed fio as a cross-check
     Fio,
-    /// Our own, by NVMe commands past the block layer: reads of a whole drive, as root
-    Passthrough,
 }
 
 impl From<EngineName> for Engine {
@@ -202,7 +200,6 @@ impl From<EngineName> for Engine {
         match name {
             EngineName::Narrows => Self::Narrows,
             EngineName::Fio => Self::Fio,
-            EngineName::Passthrough => Self::Passthrough,
         }
     }
 }

@@ -63,16 +63,9 @@ impl Terms {
 /// It does not.
 pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
     let is_written = matches!(place, Place::Owned { .. });
-    match engine {
-        Engine::Fio if is_written => {
-            return Err(Failure::new("fio is not let near a device that is written")
-                .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
-        }
-        Engine::Passthrough if is_written => {
-            return Err(Failure::new("NVMe passthrough only ever reads")
-                .hint("leave out --write and --i-own, or --engine passthrough"));
-        }
-        _ => {}
+    if is_written && engine == Engine::Fio {
+        return Err(Failure::new("fio is not let near a device that is written")
+            .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
     }
     match kept.map(|kept| kept.target.kind) {
         Some(TargetKind::OwnedDevice) if !is_written => {

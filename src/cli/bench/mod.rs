@@ -85,10 +85,6 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         return emit::job_file(file, &preset, &planned);
     }
     let runner = runner::begin(Command::Bench, &site.scene, terms.node, writes)?.polling(terms.poll);
-    let runner = match terms.engine {
-        Engine::Passthrough => runner.through(&site.scene, &site.fitting.place)?,
-        Engine::Narrows | Engine::Fio => runner,
-    };
     let target = site.open(&terms, &preset, &runner)?;
     let bench = Bench {
         preset: &preset,

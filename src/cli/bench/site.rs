@@ -7,7 +7,7 @@ use super::runner::Runner;
 use crate::cli::{Failure, scene};
 use narrows_load::preset::{Preset, StopRule, Work};
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::{BenchReport, Engine};
+use narrows_report::bench::BenchReport;
 use narrows_session::fitting::Fitting;
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;
@@ -35,7 +35,7 @@ impl Site {
         let place = place::of(&scene.subject.path, &args.common, terms.read_only)?;
         place::check_way(&place, &scene, &terms.typed)?;
         asked::check_place(terms.engine, &place, kept)?;
-        let fitting = Fitting::of(&scene, place, preset, terms.engine == Engine::Passthrough)?;
+        let fitting = Fitting::of(&scene, place, preset)?;
         Ok(Self { scene, fitting })
     }
 

@@ -213,8 +213,6 @@ pub enum Engine {
     Narrows,
     /// Our own, then the installed fio as a cross-check.
     Fio,
-    /// Our own, by NVMe commands past the block layer.
-    Passthrough,
 }
 
 /// The ceilings of the path.

@@ -14,6 +14,7 @@ use super::processors::Processors;
 use super::timing::Timing;
 use super::watch::{Watch, Watched};
 use narrows_base::units::{Bytes, Nanos};
+use narrows_load::Reap;
 use narrows_load::control::{Control, Phase};
 use narrows_load::error::LoadError;
 use narrows_load::fill;
@@ -24,7 +25,6 @@ use narrows_load::run::{EngineChoice, RunOptions};
 use narrows_load::scan::{self, Scan, ScanPlan};
 use narrows_load::stats::Outlook;
 use narrows_load::target::Target;
-use narrows_load::{Namespace, Reap};
 use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
@@ -88,8 +88,6 @@ pub struct Session<'a, W = Root, E = Kernel> {
     poll: bool,
     /// Why there is no polling although it was asked for.
     unpolled: Option<String>,
-    /// The namespace, when it is read by NVMe commands.
-    passthrough: Option<Namespace>,
 }
 
 impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
@@ -105,8 +103,8 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         let before = witness.everything();
         thread::sleep(idle);
         let idle = Activity::between(&before, &witness.everything());
-        let (nop, poll, unpolled, passthrough) = (Cell::new(None), false, None, None);
-        Self { witness, engine, command, processors, drives, stop, idle, nop, poll, unpolled, passthrough }
+        let (nop, poll, unpolled) = (Cell::new(None), false, None);
+        Self { witness, engine, command, processors, drives, stop, idle, nop, poll, unpolled }
     }
 
     /// The same session, which polls for completions if that was `asked` and the drivers have queues for it: a device
@@ -120,12 +118,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             format!("the driver of {name} has no queues for polling{how}")
         });
         Self { poll: asked && unpolled.is_none(), unpolled, ..self }
-    }
-
-    /// The same session, which reads a drive by NVMe commands.
-    #[must_use]
-    pub fn through(self, namespace: Namespace) -> Self {
-        Self { passthrough: Some(namespace), ..self }
     }
 
     /// What ends everything when it is raised.
@@ -162,7 +154,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
             streams,
             poll: self.poll && !load.buffered,
-            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
             reap: load.batch.map_or(Reap::AsTheyArrive, |batch| Reap::Batch(batch.min(depth))),
             ..self.options(workers, timing)
         };
@@ -204,11 +195,7 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
                 one.generator.engine.not_polled = Some(why.clone());
             }
         }
-        let mut activity = Activity { before, after, ..watched.activity };
-        if asked.options.passthrough.is_some() {
-            // The kernel does not count what passes the block layer by.
-            activity.disks.retain(|name, _| !self.drives.contains(name));
-        }
+        let activity = Activity { before, after, ..watched.activity };
         Ok(Seen { measurements, activity, outlook: watched.outlook, is_known: watched.is_known })
     }
 
@@ -250,7 +237,7 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
     /// # Errors
     /// Nothing could be measured.
     pub fn try_out(&self, asked: &Asked, target: &E::Target) -> Result<Measurement, LoadError> {
-        let options = RunOptions { measure_nop: false, passthrough: None, ..asked.options.clone() };
+        let options = RunOptions { measure_nop: false, ..asked.options.clone() };
         self.engine.run(target, &asked.workload, &options, &self.control(asked.budget.as_ref()))
     }
 

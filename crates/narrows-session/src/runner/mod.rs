@@ -18,9 +18,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, is_steady, rounds};
-use crate::objection::Objection;
-use crate::passthrough;
-use crate::place::Place;
 use crate::scene::Scene;
 use crate::teller::Teller;
 use crate::writes::{Allowance, Writes};
@@ -80,15 +77,6 @@ impl<'a, T: Teller> Runner<'a, T> {
     /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
     pub fn polling(self, asked: bool) -> Self {
         Self { session: self.session.polling(asked), ..self }
-    }
-
-    /// The same runner, which reads the drive at `place` by NVMe commands.
-    ///
-    /// # Errors
-    /// It is no whole NVMe drive, or cannot be read in this way.
-    pub fn through(self, scene: &Scene, place: &Place) -> Result<Self, Objection> {
-        let namespace = passthrough::namespace(scene, place)?;
-        Ok(Self { session: self.session.through(namespace), ..self })
     }
 
     /// Where facts are read.
