@@ -95,10 +95,6 @@ const OUTPUTS: &[(&str, Words)] = &[
         &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--save", "OUT"],
     ),
     (
-        "bench --hlog",
-        &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--hlog", "OUT"],
-    ),
-    (
         "bench --emit-fio",
         &["bench", "SRC", "--preset", "hdparm", "--size", "16MiB", "--duration", "50ms", "--emit-fio", "OUT"],
     ),

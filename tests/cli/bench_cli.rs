@@ -7,20 +7,14 @@
     reason = "a test runs the program, looks at what it leaves behind, and may panic"
 )]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::Deserializer;
-use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use narrows::load::preset::Test;
-use narrows::load::ran::EngineKind;
+use narrows::load::ran::EngineRan;
 use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::{self, BenchReport};
 use narrows::report::schema;
@@ -93,7 +87,7 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
         assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
         assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
-        let has_ring = matches!(checks.generator.engine.kind, EngineKind::IoUring(_));
+        let has_ring = matches!(checks.generator.engine, EngineRan::IoUring(_));
         assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
@@ -169,41 +163,6 @@ fn the_job_file_is_one_that_fio_accepts() {
 }
 
 #[test]
-fn the_log_of_histograms_holds_every_latency_of_every_test() {
-    let (dir, results) = (directory(), directory());
-    let log = results.path().join("run.hlog");
-    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--hlog", text(&log), "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "1100ms", "--warm-up", "1ms"]);
-    let report = report(&run(&arguments));
-    let written = fs::read_to_string(&log).expect("was written");
-    let mut counts: BTreeMap<String, (u64, u32)> = BTreeMap::new();
-    for entry in IntervalLogIterator::new(written.as_bytes()) {
-        let LogEntry::Interval(line) = entry.expect("is a line of the format") else { continue };
-        let bytes = STANDARD.decode(line.encoded_histogram()).expect("is base64");
-        let histogram: Histogram<u64> =
-            Deserializer::new().deserialize(&mut bytes.as_slice()).expect("is a histogram");
-        let tag = line.tag().expect("has a tag").as_str().to_owned();
-        let count = counts.entry(tag).or_default();
-        *count = (count.0 + histogram.len(), count.1 + 1);
-    }
-    let mut with_tenths = 0;
-    for result in &report.results {
-        let side = result.read.as_ref().or(result.write.as_ref()).expect("has a direction");
-        let tag = result.name.replace(' ', "-");
-        assert_eq!(counts.get(&tag), Some(&(side.latency_ns.count, 10)), "{tag}: {:?}", counts.keys());
-        let tenths = side.latency_ns.tenths.get("p50").map(Vec::len);
-        // Where a disk stalls for a tenth of the time, its median is not known.
-        assert!(tenths.is_none_or(|tenths| tenths == 10), "{}: {tenths:?}", result.name);
-        with_tenths += usize::from(tenths.is_some());
-    }
-    assert!(with_tenths > 0, "{:?}", report.results);
-    let before = fs::metadata(&log).expect("is there").len();
-    let again = run(&arguments);
-    assert_eq!(again.status.code(), Some(2));
-    assert_eq!(fs::metadata(&log).expect("is there").len(), before, "nothing is overwritten");
-}
-
-#[test]
 fn fio_runs_the_same_tests_beside_ours() {
     if Command::new("fio").arg("--version").output().is_err() {
         return;
@@ -229,7 +188,7 @@ fn fio_runs_the_same_tests_beside_ours() {
 /// Starts a run that keeps its results in `saved`, and waits until it has kept one.
 fn begin(dir: &Path, saved: &Path) -> std::process::Child {
     let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms", "--poll"]);
+    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms"]);
     let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while kept(saved).is_none_or(|report| report.results.is_empty()) {
@@ -256,7 +215,7 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
 
     let output = run(&["bench", "--resume", text(&saved), "--json"]);
     let after = report(&output);
-    assert!(after.complete && after.settings.poll);
+    assert!(after.complete);
     assert_eq!(after.results.len(), 8);
     assert_eq!(after.results[..before.results.len()], before.results[..]);
     assert_eq!(kept(&saved), Some(after));
@@ -294,62 +253,6 @@ fn what_is_there_is_never_overwritten() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
     }
     assert_eq!(fs::read_to_string(&mine).expect("is there"), "mine");
-}
-
-#[test]
-fn batches_are_named_in_what_is_shown_kept_and_told_to_fio() {
-    let (dir, results) = (directory(), directory());
-    let (saved, job) = (results.path().join("run.json"), results.path().join("job.fio"));
-    let bench = ["bench", text(dir.path()), "--preset", "kdiskmark", "--batch", "16", "--plain"];
-    run(&quick(&[&bench[..], &["--emit-fio", text(&job)]].concat()));
-    let output = run(&quick(&[&bench[..], &["--save", text(&saved)]].concat()));
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("in batches of up to 16 I/Os (B)"), "{shown}");
-    for name in ["SEQ1M Q8T1 B8 read", "RND4K Q32T1 B16 write", "RND4K Q1T1 read"] {
-        assert!(shown.contains(name), "{name}: {shown}");
-    }
-    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
-    let job = fs::read_to_string(&job).expect("was written");
-    for (batch, tests) in [(16, 2), (8, 2)] {
-        let line = format!("iodepth_batch_complete_min={batch}\n");
-        assert_eq!(job.matches(&line).count(), tests, "{job}");
-    }
-    let mut half = kept(&saved).expect("is there");
-    for result in &half.results {
-        let batch = result.load.as_ref().and_then(|load| load.batch);
-        assert_eq!(batch.is_some(), result.name.contains(" B"), "{}", result.name);
-        assert_eq!(batch.is_some(), result.peer.is_none(), "KDiskMark takes no batches: {}", result.name);
-    }
-    half.results.truncate(1);
-    half.complete = false;
-    fs::write(&saved, serde_json::to_string(&half).expect("is JSON")).expect("can be written");
-    run(&["bench", "--resume", text(&saved)]);
-    let after = kept(&saved).expect("is there");
-    assert_eq!((after.results.len(), after.settings.batch), (8, Some(16)));
-    assert!(after.results.iter().any(|result| result.name == "RND4K Q32T1 B16 read"));
-}
-
-#[test]
-fn batches_of_a_sweep_are_no_deeper_than_its_queue() {
-    let dir = directory();
-    let sweep =
-        ["sweep", text(dir.path()), "--block-sizes", "4KiB", "--depths", "1,4,64", "--batch", "32", "--json"];
-    let output = run(&quick(&sweep));
-    let report: SweepReport = serde_json::from_slice(&output.stdout).expect("is a report");
-    let batches: Vec<Option<u32>> = report.points.iter().map(|point| point.load.batch).collect();
-    assert_eq!(batches, [None, Some(4), Some(32)]);
-    for wrong in [
-        ["--batch", "1", "--depths", "4"],
-        ["--batch", "many", "--depths", "4"],
-        ["--batch", "8", "--depths", "1"],
-    ] {
-        let output = run(&quick(&[&sweep[..4], &wrong].concat()));
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-    }
-    let output = run(&quick(&["bench", text(dir.path()), "--preset", "disks", "--batch", "8"]));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("more than one I/O in flight") && said.contains("--list"), "{said}");
 }
 
 #[test]
@@ -404,17 +307,6 @@ fn streams_are_swept_by_doubling() {
     let shown = String::from_utf8_lossy(&output.stdout);
     for count in ["1", "2", "4", "8", "16"] {
         assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
-    }
-}
-
-#[test]
-fn polling_is_granted_or_the_result_says_why_not() {
-    let dir = directory();
-    let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
-    for result in &report.results {
-        let engine = result.checks.as_ref().expect("checks itself").generator.engine.to_string();
-        let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
-        assert!(is_told, "{engine}");
     }
 }
 

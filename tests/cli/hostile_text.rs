@@ -72,7 +72,6 @@ fn typed_words_are_shown_and_not_obeyed() {
             &["check", "--from", "/dev/shm", "--fleet", "--since", &word],
             &["check", "--measure", &word],
             &["check", "--export", &word],
-            &["check", "--cpu-node", &word],
             &["check", "--json", "--from", &word],
             &["import", &word],
             &["import", "--to", &word],

@@ -36,7 +36,6 @@ mod pace;
 mod parts;
 pub mod percentile;
 mod plan;
-mod polling;
 pub mod preset;
 mod psync;
 pub mod qualify;

@@ -8,7 +8,7 @@ pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
 use super::ran::EngineRan;
 pub use super::trim::TrimMethod;
-pub use super::workload::{Mode, Pattern, RateLimit, Workload};
+pub use super::workload::{Mode, Pattern, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
@@ -90,17 +90,6 @@ impl Latency {
         let reason = (!needs.is_empty()).then(|| format!("too few samples: {}", needs.join(", ")));
         Self { p50, p90, p95, p99, p999, p9999, p99999, reason, ..self }
     }
-}
-
-/// Latencies that were recorded in a part of the measured time, for a log of histograms.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interval {
-    /// When it began, since the measured time began.
-    pub start: Nanos,
-    /// How long it was.
-    pub length: Nanos,
-    /// Latencies, to within 1/128, with the number of I/Os that took that long, least first.
-    pub counts: Vec<(Nanos, u64)>,
 }
 
 /// One of the slowest I/Os.
@@ -192,9 +181,6 @@ pub struct OpTotals {
     pub iops: Iops,
     /// Their latencies.
     pub latency: Latency,
-    /// All their latencies by tenths of the measured time. Not in JSON: `narrows bench --hlog` writes them.
-    #[serde(skip)]
-    pub intervals: Vec<Interval>,
 }
 
 /// The result of one workload. Totals are of reads, writes and trims together.

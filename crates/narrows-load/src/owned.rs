@@ -34,14 +34,13 @@ pub fn prepare(
     device: WritableDevice,
     size: Bytes,
     seed: u64,
-    compressible_percent: u8,
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Target, LoadError> {
     let part = part(&device, size).ok_or_else(|| too_small(&device))?;
     let device = device.recorded()?;
     let census = device.census().map(|census| &**census);
     let marker = device.marker();
-    let filling = Filling { time: None, seed, compressible_percent, marker, budget: None, census };
+    let filling = Filling { time: None, seed, marker, budget: None, census };
     // The last thing before the first byte: nobody has written since the look began.
     device.check_alone()?;
     match fill(&device, part, &filling, progress) {

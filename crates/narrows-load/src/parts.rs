@@ -22,14 +22,6 @@ pub(super) struct Parts {
     seen: Histogram,
 }
 
-/// A part of a run: from the sample `from` up to the sample `to`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Part {
-    pub(super) from: u64,
-    pub(super) to: u64,
-    pub(super) counts: Counts,
-}
-
 impl Parts {
     /// Nothing recorded, in the first sample.
     pub(super) fn new() -> Self {
@@ -90,7 +82,7 @@ impl Parts {
     }
 
     /// Ten parts of a run of so many samples, as equal as whole samples allow; fewer when there are fewer samples.
-    pub(super) fn tenths(&self, samples: u64) -> Vec<Part> {
+    pub(super) fn tenths(&self, samples: u64) -> Vec<Counts> {
         let kept = samples.div_ceil(self.width).max(self.parts.len() as u64).max(1);
         let count = kept.min(TENTHS);
         (0..count)
@@ -99,7 +91,7 @@ impl Parts {
                 let mut counts = Counts::default();
                 let members = self.parts.iter().skip(from as usize).take((to - from) as usize);
                 members.for_each(|part| counts.merge(part));
-                Part { from: from.saturating_mul(self.width), to: to.saturating_mul(self.width), counts }
+                counts
             })
             .collect()
     }
@@ -125,8 +117,7 @@ mod tests {
         let (parts, _) = counted(30, 2);
         let tenths = parts.tenths(30);
         assert_eq!(tenths.len(), 10);
-        assert_eq!((tenths[3].from, tenths[3].to), (9, 12));
-        assert_eq!(tenths[3].counts.values().collect::<Vec<_>>(), [(9, 2), (10, 2), (11, 2)]);
+        assert_eq!(tenths[3].values().collect::<Vec<_>>(), [(9, 2), (10, 2), (11, 2)]);
     }
 
     #[test]
@@ -136,7 +127,7 @@ mod tests {
         parts.enter(10, &histogram);
         histogram.record(2);
         parts.enter(11, &histogram);
-        let counts: Vec<u64> = parts.tenths(20).iter().map(|part| part.counts.count()).collect();
+        let counts: Vec<u64> = parts.tenths(20).iter().map(Counts::count).collect();
         assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
     }
 
@@ -155,7 +146,7 @@ mod tests {
         parts.enter(7 * 24 * 36_000 + 1, &histogram);
         assert!(parts.parts.len() as u64 <= MOST);
         let tenths = parts.tenths(7 * 24 * 36_000 + 1);
-        assert_eq!((tenths[0].counts.count(), tenths[9].counts.count()), (5, 1));
+        assert_eq!((tenths[0].count(), tenths[9].count()), (5, 1));
     }
 
     proptest! {
@@ -163,9 +154,8 @@ mod tests {
         fn nothing_is_lost_however_long_a_run_is(samples in 1u64..3000, each in 1u64..3) {
             let (parts, histogram) = counted(samples, each);
             let tenths = parts.tenths(samples);
-            prop_assert_eq!(tenths.iter().map(|part| part.counts.count()).sum::<u64>(), histogram.count());
-            prop_assert!(tenths.windows(2).all(|pair| pair[0].to == pair[1].from));
-            let sizes: Vec<u64> = tenths.iter().map(|part| part.counts.count()).collect();
+            prop_assert_eq!(tenths.iter().map(Counts::count).sum::<u64>(), histogram.count());
+            let sizes: Vec<u64> = tenths.iter().map(Counts::count).collect();
             if samples >= MOST {
                 let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
                 prop_assert!(*most as f64 <= *least as f64 * 1.25, "{:?}", sizes);
@@ -177,7 +167,7 @@ mod tests {
             let ((mut one, x), (two, y)) = (counted(a, 1), counted(b, 3));
             one.merge(&two);
             prop_assert_eq!(one.seen.count(), x.count() + y.count());
-            let all: u64 = one.tenths(a.max(b)).iter().map(|part| part.counts.count()).sum();
+            let all: u64 = one.tenths(a.max(b)).iter().map(Counts::count).sum();
             prop_assert_eq!(all, a + 3 * b);
         }
     }

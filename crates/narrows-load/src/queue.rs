@@ -30,7 +30,6 @@ impl Granted {
             cooperative: false,
             deferred: false,
             no_array: false,
-            polled: false,
             fixed_buffer: false,
             fixed_file: false,
             ring_descriptor: false,
@@ -56,9 +55,6 @@ impl Granted {
         if self.no_array {
             builder.setup_no_sqarray();
         }
-        if self.polled {
-            builder.setup_iopoll();
-        }
         builder
     }
 }
@@ -76,17 +72,9 @@ impl Ring {
     /// The kernel has no io_uring (ENOSYS), forbids it (EPERM), lacks locked memory for it (ENOMEM), or is older than
     /// 5.11, which cannot wait with a time-out (reported as ENOSYS).
     pub(super) fn open(depth: u32) -> io::Result<Self> {
-        Self::with(depth, false)
-    }
-
-    /// The same, whose completions are polled for if `polled`. Such a ring takes direct reads and writes only.
-    ///
-    /// # Errors
-    /// As for [`open`](Self::open).
-    pub(super) fn with(depth: u32, polled: bool) -> io::Result<Self> {
         let entries = depth.max(1).next_power_of_two();
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-        for granted in Granted::LADDER.map(|granted| Granted { polled, ..granted }) {
+        for granted in Granted::LADDER {
             match granted.builder(entries).build(entries) {
                 Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(Self { ring, granted }),
                 Ok(_) => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
@@ -188,7 +176,7 @@ impl<'r> Queue<'r> {
     }
 
     /// Submits what was pushed, waits for `want` entries to end or `patience` to be over, and appends all that ended, with
-    /// the user data of each as its slot. A polled ring waits however long it takes.
+    /// the user data of each as its slot.
     ///
     /// # Errors
     /// The ring broke down.
@@ -244,11 +232,6 @@ impl<'r> Queue<'r> {
     /// Enters the kernel, and learns what ended.
     #[inline(always)]
     fn submit(&mut self, want: u32, patience: Duration, looks: bool) -> io::Result<()> {
-        if self.granted.polled && self.in_flight == 0 && want > 0 {
-            // There is nothing to poll for, and the kernel returns at once.
-            std::thread::sleep(patience);
-            return Ok(());
-        }
         self.submissions.sync();
         if let Err(error) = self.enter(want, patience, looks) {
             match error.raw_os_error() {

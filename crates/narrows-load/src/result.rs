@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use super::clock::Scale;
 use super::failure::RunFailure;
-use super::measurement::{
-    GeneratorUse, Interval, Latency, Measurement, Mode, OpTotals, SelfChecks, SlowIo, Workload,
-};
-use super::parts::{Part, TENTHS};
+use super::histogram::Counts;
+use super::measurement::{GeneratorUse, Latency, Measurement, Mode, OpTotals, SelfChecks, SlowIo, Workload};
+use super::parts::TENTHS;
 use super::percentile::PERCENTILES;
 use super::ran::EngineRan;
 use super::run::BUCKET;
@@ -39,8 +38,7 @@ pub(super) struct Report<'a> {
 pub(super) fn measurement(report: &Report<'_>) -> Measurement {
     let Report { target, workload, tally, scale, .. } = report;
     let elapsed = scale.nanos(tally.elapsed());
-    let span =
-        Span { start: tally.start(), bucket: tally.bucket_ticks(), buckets: tally.begun_buckets(), elapsed };
+    let span = Span { start: tally.start(), buckets: tally.begun_buckets(), elapsed };
     let totals = |kind: &OpTally| op_totals(kind, span, *scale);
     let both = totals(&tally.all());
     let fine = usize::try_from(report.samples_per_bucket).unwrap_or(1).max(1);
@@ -78,8 +76,6 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
 pub(super) struct Span {
     /// Its first tick.
     pub(super) start: u64,
-    /// Ticks in each sample of the series.
-    pub(super) bucket: u64,
     /// Samples that were begun.
     pub(super) buckets: u64,
     /// How long it was.
@@ -97,12 +93,11 @@ pub(super) fn op_totals(tally: &OpTally, span: Span, scale: Scale) -> OpTotals {
         bytes_per_second: bytes.per(span.elapsed.duration()),
         iops: Iops::new(if seconds > 0.0 { count as f64 / seconds } else { 0.0 }),
         latency: latency(tally, &tenths, span.start, scale),
-        intervals: if count > 0 { intervals(tally, &tenths, span, scale) } else { Vec::new() },
     }
 }
 
 /// Latencies in nanoseconds.
-fn latency(tally: &OpTally, tenths: &[Part], start: u64, scale: Scale) -> Latency {
+fn latency(tally: &OpTally, tenths: &[Counts], start: u64, scale: Scale) -> Latency {
     let latencies = &tally.latencies;
     let nanos = |ticks: Option<u64>| scale.nanos(ticks.unwrap_or(0));
     let slow_ios = tally.slowest.kept().iter().map(|slow| SlowIo {
@@ -124,30 +119,18 @@ fn latency(tally: &OpTally, tenths: &[Part], start: u64, scale: Scale) -> Latenc
 }
 
 /// The percentiles of each tenth, as far as every tenth has enough I/Os for them.
-fn percentiles_of(tenths: &[Part], scale: Scale) -> BTreeMap<String, Vec<Nanos>> {
+fn percentiles_of(tenths: &[Counts], scale: Scale) -> BTreeMap<String, Vec<Nanos>> {
     if (tenths.len() as u64) < TENTHS {
         return BTreeMap::new();
     }
-    let least = tenths.iter().map(|part| part.counts.count()).min().unwrap_or(0);
+    let least = tenths.iter().map(|part| part.count()).min().unwrap_or(0);
     let supported = PERCENTILES.iter().filter(|percentile| least >= percentile.least_samples());
     supported
         .map(|percentile| {
-            let quantiles = tenths.iter().filter_map(|part| part.counts.quantile(percentile.fraction));
+            let quantiles = tenths.iter().filter_map(|part| part.quantile(percentile.fraction));
             (percentile.key.to_owned(), quantiles.map(|ticks| scale.nanos(ticks)).collect())
         })
         .collect()
-}
-
-/// All latencies by tenths. None is outside of what was measured exactly, although each stands for its bucket.
-fn intervals(tally: &OpTally, tenths: &[Part], span: Span, scale: Scale) -> Vec<Interval> {
-    let (min, max) = (tally.latencies.min().unwrap_or(0), tally.latencies.max().unwrap_or(0));
-    let at = |sample: u64| scale.nanos(sample.saturating_mul(span.bucket)).min(span.elapsed);
-    let interval = |part: &Part| Interval {
-        start: at(part.from),
-        length: Nanos::new(at(part.to).get().saturating_sub(at(part.from).get())),
-        counts: part.counts.values().map(|(ticks, n)| (scale.nanos(ticks.clamp(min, max)), n)).collect(),
-    };
-    tenths.iter().map(interval).collect()
 }
 
 fn checks(report: &Report<'_>) -> SelfChecks {

@@ -176,7 +176,7 @@ impl Engine for RingEngine<'_, '_> {
 mod tests {
     use super::*;
     use crate::engine::PATIENCE;
-    use crate::ran::EngineKind;
+    use crate::ran::EngineRan;
     use std::os::unix::fs::FileExt;
 
     fn read(offset: u64, length: u32) -> Request {
@@ -311,6 +311,6 @@ mod tests {
                 .windows(2)
                 .all(|pair| count(&pair[0]) > count(&pair[1]) || pair[1] == Granted::default())
         );
-        assert_eq!(EngineKind::IoUring(Granted::default()).to_string(), "io_uring (no extras)");
+        assert_eq!(EngineRan::IoUring(Granted::default()).to_string(), "io_uring (no extras)");
     }
 }

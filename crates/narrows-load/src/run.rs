@@ -16,7 +16,7 @@ use super::measurement::{Measurement, Workload};
 use super::nop::nop_ceiling;
 use super::plan::Plan;
 use super::psync::Psync;
-use super::ran::EngineKind;
+use super::ran::EngineRan;
 use super::result::{Report, measurement};
 use super::ring::{Ring, RingEngine};
 use super::source::Source;
@@ -60,9 +60,6 @@ pub struct RunOptions {
     /// it when it is sequential: what IOzone calls threads. Each worker sends the I/Os of its streams in turn. With 1,
     /// random workers visit the whole region; sequential ones have a stream each.
     pub streams: u32,
-    /// Whether to poll for completions instead of waiting for interrupts, where that works (`IORING_SETUP_IOPOLL`). The
-    /// result's engine says `iopoll`, or why not.
-    pub poll: bool,
     /// When completions are taken.
     pub reap: Reap,
     /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
@@ -78,7 +75,6 @@ impl Default for RunOptions {
             seed: 0,
             workers: 1,
             streams: 1,
-            poll: false,
             reap: Reap::AsTheyArrive,
             measure_nop: false,
         }
@@ -138,7 +134,7 @@ fn nop_on(cpu: Option<u32>) -> Option<f64> {
 /// What a thread reports when it is ready.
 struct Setup {
     pinned_to: Option<u32>,
-    engine: Option<EngineKind>,
+    engine: Option<EngineRan>,
 }
 
 /// Starts the workers, times the phases, and merges what was counted.
@@ -250,15 +246,14 @@ impl Thread<'_> {
             Ok(memory) => memory,
             Err(error) => return self.give_up(error),
         };
-        let polled = self.plan.polled();
         if self.plan.ring.is_ok() {
-            let mut ring = match Ring::with(depth, polled) {
+            let mut ring = match Ring::open(depth) {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::no_ring(error)),
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
                 .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
-            let kind = Some(EngineKind::IoUring(engine.granted()));
+            let kind = Some(EngineRan::IoUring(engine.granted()));
             self.work(&mut engine, Setup { pinned_to, engine: kind })
         } else {
             let mut engine = Psync::new(self.target.file(), memory)

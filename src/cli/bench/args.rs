@@ -44,14 +44,6 @@ pub struct Common {
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
-    /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
-    #[arg(long, hide_short_help = true)]
-    pub poll: bool,
-
-    /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
-    pub batch: Option<u32>,
-
     /// Also look for the highest rate at which a percentile of latency stays within a limit, such as p99=1ms
     #[arg(long = "target", value_name = "P99=TIME", value_parser = latency_target)]
     pub latency_target: Option<LatencyTarget>,
@@ -59,10 +51,6 @@ pub struct Common {
     /// Options of writing.
     #[command(flatten)]
     pub writing: Writing,
-
-    /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, hide_short_help = true, value_name = "N")]
-    pub cpu_node: Option<u32>,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -119,10 +107,6 @@ pub struct Writing {
     /// 8GiB, or 0.01 % of the drive's rated life if that is less]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_writes: Option<Bytes>,
-
-    /// So much of each written block is zeros, which compressing drives and file systems save [default: 0%]
-    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = part)]
-    pub compressible: Option<u8>,
 }
 
 /// What `bench` is asked.
@@ -144,7 +128,7 @@ pub struct BenchArgs {
     ///
     /// What drifts evenly meanwhile is in both alike. --precision is that of the difference, --duration the time of a turn,
     /// --max-writes what may be written to both together. Devices are only read.
-    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "hlog", "engine", "write", "latency_target"])]
+    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "engine", "write", "latency_target"])]
     pub interleave: Option<String>,
 
     /// Options of target, time and output.
@@ -156,16 +140,12 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "batch", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "samples", "sample_size", "duration", "engine"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio, and run nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "hlog", "engine", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "engine", "json"])]
     pub emit_fio: Option<PathBuf>,
-
-    /// Write the latencies of the tests as a log of HdrHistogram, for its tools
-    #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with = "resume")]
-    pub hlog: Option<PathBuf>,
 
     /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
@@ -217,13 +197,6 @@ fn latency_target(text: &str) -> Result<LatencyTarget, String> {
     LatencyTarget::new(percentile.trim(), most.into()).ok_or_else(refused)
 }
 
-/// Reads `50%` or `50`.
-fn part(text: &str) -> Result<u8, String> {
-    let refused = || format!("`{text}` is not a percentage between 0 and 100, such as 50%");
-    let number: u8 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
-    if number <= 100 { Ok(number) } else { Err(refused()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -256,10 +229,8 @@ mod tests {
         assert!(bench(&["/dev/x", "--write"]).is_err(), "without a serial number");
         assert!(bench(&["/dev/x", "--i-own", "S"]).is_err(), "without --write");
         assert!(bench(&["/dev/x", "--write", "--i-own", "S", "--read-only"]).is_err());
-        assert!(bench(&["/srv", "--compressible", "101%"]).is_err());
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
         assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
-        assert!(bench(&["--resume", "x", "--poll"]).is_err());
         assert!(bench(&["--resume", "x"]).is_ok());
         assert!(
             bench(&["/dev/x", "--interleave", "/dev/y", "--write", "--i-own", "S"]).is_err(),
@@ -280,9 +251,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_part_panics(text in "\\PC{0,30}") {
+        fn no_target_panics(text in "\\PC{0,30}") {
             let _ = latency_target(&text);
-            let _ = part(&text);
         }
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
 
 use super::args::BenchArgs;
 use super::asked::{self, Terms};
@@ -15,7 +14,6 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::guard::Budget;
 use narrows_load::preset::{Preset, Test, Work};
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::interleave::{
     self, InterleaveReport, SumOfWrites, TurnSettings, TurnsOfTest, add_doubts,
 };
@@ -47,8 +45,7 @@ pub(super) fn run(args: &BenchArgs, other: &str) -> Result<u8, Failure> {
     let stop = end_on_signals()?;
     let runner = |at: usize, writes| {
         let stop = Arc::clone(&stop);
-        runner::stopped_by(Command::Bench, &sites[at].scene, common.cpu_node, writes, stop)
-            .polling(common.poll)
+        runner::stopped_by(Command::Bench, &sites[at].scene, writes, stop)
     };
     let [of_a, of_b] = writes;
     let runners = [runner(0, of_a), runner(1, of_b)];
@@ -181,7 +178,7 @@ impl Duel<'_> {
             let bench = &self.benches[usize::from(side == Side::B)];
             let name = format!("{}, turn {number}", test.name);
             bench.runner.progress.test(index, all, &name);
-            let result = bench.one(test, &mut Hlog::new(SystemTime::now()));
+            let result = bench.one(test);
             if self.is_stopped() {
                 return Err("interrupted".to_owned());
             }

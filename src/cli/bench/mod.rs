@@ -16,8 +16,7 @@ pub(super) mod runner;
 pub(super) mod save;
 mod site;
 
-use std::path::Path as FilePath;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use args::{BenchArgs, Common};
 use asked::Terms;
@@ -36,7 +35,6 @@ use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::hlog::Hlog;
 use narrows_report::bench::{
     self, AllowanceView, AtTarget, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView,
     TestResult, WritesView,
@@ -71,9 +69,6 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
 /// Runs the tests of a preset on one target.
 fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let (file, kept) = asked::files(args)?;
-    if let Some(path) = &args.hlog {
-        save::refuse_existing(path)?;
-    }
     let preset = asked::chosen(args, kept.as_ref())?;
     let terms = Terms::of(args, kept.as_ref(), preset.stop)?;
     let site = Site::of(args, &terms, &preset, kept.as_ref())?;
@@ -84,7 +79,7 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         let planned = emit::Planned { fitting: &site.fitting, size, timing: &terms.timing, writes };
         return emit::job_file(file, &preset, &planned);
     }
-    let runner = runner::begin(Command::Bench, &site.scene, terms.node, writes)?.polling(terms.poll);
+    let runner = runner::begin(Command::Bench, &site.scene, writes)?;
     let target = site.open(&terms, &preset, &runner)?;
     let bench = Bench {
         preset: &preset,
@@ -95,11 +90,8 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         context,
         latency_target: args.common.latency_target.as_ref(),
     };
-    let mut latencies = Hlog::new(SystemTime::now());
-    let came = bench.all(kept, file.as_ref(), &mut latencies);
+    let came = bench.all(kept, file.as_ref());
     let (report, trouble) = bench.end(came, file.as_ref())?;
-    let logged = args.hlog.as_ref().map_or(Ok(()), |path| write_latencies(path, &latencies));
-    let trouble = trouble.or(logged.err());
     drop(runner);
     output::report(&report, &args.common.output, bench::document)?;
     trouble.map_or_else(|| Ok(status(report.complete, report.has_doubts())), Err)
@@ -127,11 +119,6 @@ fn allowance(
     Ok(Some(writes))
 }
 
-/// Writes the log of latencies.
-fn write_latencies(path: &FilePath, latencies: &Hlog) -> Result<(), Failure> {
-    save::write_new(path, &latencies.text().map_err(Failure::new)?)
-}
-
 /// Why fio does not write to a device.
 const NO_MARKS: &str = "left out: what fio writes bears no mark, so that nothing would tell it from data of others; a \
                         scratch file in a directory is written by both";
@@ -153,7 +140,6 @@ impl Bench<'_> {
         &self,
         kept: Option<BenchReport>,
         file: Option<&SaveFile>,
-        latencies: &mut Hlog,
     ) -> Result<(BenchReport, Option<Failure>), Failure> {
         let mut report = kept.unwrap_or_else(|| self.empty());
         // What ended early is run again.
@@ -171,7 +157,7 @@ impl Bench<'_> {
                 break;
             }
             self.runner.progress.test(index, all, &test.name);
-            let result = self.one(test, latencies);
+            let result = self.one(test);
             if result.cut_short.as_deref().is_some_and(|_| self.runner.is_stopped()) {
                 // Half of a test is no result; a resumed run does it again.
                 break;
@@ -254,9 +240,6 @@ impl Bench<'_> {
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
         let settings = Settings {
             scan: self.preset.scan(),
-            cpu_node: self.terms.node,
-            poll: self.terms.poll,
-            batch: self.terms.batch,
             engine: self.terms.engine,
             ..Settings::of(&self.terms.timing)
         };
@@ -265,7 +248,7 @@ impl Bench<'_> {
     }
 
     /// Runs one test. A failure is in the result.
-    fn one(&self, test: &Test, latencies: &mut Hlog) -> TestResult {
+    fn one(&self, test: &Test) -> TestResult {
         let command = |time| job::command(test, &self.job_target(), self.job_time(time));
         let context = &self.context;
         let measured = match &test.work {
@@ -281,7 +264,6 @@ impl Bench<'_> {
             }
             Work::Load(load) => {
                 self.runner.load(&test.name, load, self.target, &self.terms.timing).map(|outcome| {
-                    latencies.add(&test.name, &outcome.measurement, SystemTime::now());
                     let at_target = self.at_target(load, &outcome);
                     let command = command(outcome.measurement.elapsed_ns.duration());
                     let on = (&self.site.scene, self.runner, context);

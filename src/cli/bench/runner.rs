@@ -23,21 +23,19 @@ pub(in crate::cli) type Runner<'a> = runner::Runner<'a, Bar>;
 pub(in crate::cli) fn begin(
     command: Command,
     scene: &Scene,
-    cpu_node: Option<u32>,
     writes: Option<Writes>,
 ) -> Result<Runner<'_>, Failure> {
-    Ok(stopped_by(command, scene, cpu_node, writes, end_on_signals()?))
+    Ok(stopped_by(command, scene, writes, end_on_signals()?))
 }
 
 /// As [`begin`], with a flag that somebody else raises.
 pub(in crate::cli) fn stopped_by(
     command: Command,
     scene: &Scene,
-    cpu_node: Option<u32>,
     writes: Option<Writes>,
     stop: Arc<AtomicBool>,
 ) -> Runner<'_> {
-    runner::Runner::begin(command, scene, cpu_node, writes, (Bar::on_stderr(), stop))
+    runner::Runner::begin(command, scene, writes, (Bar::on_stderr(), stop))
 }
 
 /// Makes what was written of a device zero again.

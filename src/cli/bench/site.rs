@@ -31,7 +31,7 @@ impl Site {
         preset: &Preset,
         kept: Option<&BenchReport>,
     ) -> Result<Self, Failure> {
-        let scene = scene::read(&terms.typed, terms.node)?;
+        let scene = scene::read(&terms.typed)?;
         let place = place::of(&scene.subject.path, &args.common, terms.read_only)?;
         place::check_way(&place, &scene, &terms.typed)?;
         asked::check_place(terms.engine, &place, kept)?;
@@ -65,11 +65,10 @@ impl Site {
         preset: &Preset,
         runner: &Runner<'_>,
     ) -> Result<Opened, Failure> {
-        let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
         // A run that goes on needs the file as large as it was.
         let is_asked = terms.size.is_some() || preset.stop != StopRule::Precision;
         let filling = if is_asked { Filling::Whole } else { Filling::Quick };
         let size = runner.writes().map_or(preset.size, Writes::size);
-        place::open(&self.fitting.place, size, filling, compressible, runner)
+        place::open(&self.fitting.place, size, filling, runner)
     }
 }

@@ -358,11 +358,6 @@ impl Tally {
         self.stopped.min(self.window.end).saturating_sub(self.window.start)
     }
 
-    /// The ticks in each bucket.
-    pub(super) fn bucket_ticks(&self) -> u64 {
-        self.window.bucket
-    }
-
     /// When the window began.
     pub(super) fn start(&self) -> u64 {
         self.window.start

@@ -161,8 +161,7 @@ pub fn of_load(
     TestResult {
         name: test.name.clone(),
         load: Some(load.clone()),
-        // The other tools take no batches.
-        peer: context.peer(rate(&read), rate(&write)).filter(|_| load.batch.is_none()),
+        peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
         trim,
@@ -201,7 +200,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         bytes_per_second: rate,
         iops: Iops::new(if seconds > 0.0 { scan.rates.len() as f64 / seconds } else { 0.0 }),
         latency: scan.access_latency(),
-        intervals: Vec::new(),
     };
     let mut read = context.side(Direction::Read, &totals, None, false);
     read.reason = Some(

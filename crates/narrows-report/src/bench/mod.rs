@@ -7,7 +7,6 @@ mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
-pub mod hlog;
 pub mod interleave;
 pub mod qualify;
 pub mod sweep;
@@ -167,15 +166,6 @@ pub struct Settings {
     /// How many samples a scan reads, and how large, where the preset has a scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanPlan>,
-    /// The NUMA node whose processors read and write, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_node: Option<u32>,
-    /// Whether completions were to be polled for.
-    #[serde(default)]
-    pub poll: bool,
-    /// The most I/Os that were to be sent and taken together, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
     /// What ran the tests.
     #[serde(default)]
     pub engine: Engine,
@@ -194,9 +184,6 @@ impl Settings {
             duration_ns: timing.fixed.map(Nanos::from),
             warm_up_ns: timing.warm_up.into(),
             scan: None,
-            cpu_node: None,
-            poll: false,
-            batch: None,
             engine: Engine::Narrows,
             reason: timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         }

@@ -115,7 +115,6 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
         }
     };
     out.say(0, Tone::Faint, format!("{what}; {stop}"));
-    in_batches(out, report.settings.batch);
     out.lead((Tone::Faint, ""), Tone::Faint, format!("unlike the original: {}", report.preset.differs));
     let quirk = report.results.iter().find_map(|result| {
         let peer = result.peer.as_ref()?;
@@ -127,16 +126,6 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
     ceiling(out, "read", report.ceilings.read.as_ref());
     ceiling(out, "write", report.ceilings.write.as_ref());
     out.gap();
-}
-
-/// What batches do to latencies, where there are any.
-pub(super) fn in_batches(out: &mut impl Blocks, most: Option<u32>) {
-    if let Some(most) = most {
-        let text = format!(
-            "in batches of up to {most} I/Os (B), for the highest rate: each latency includes the wait for its batch"
-        );
-        out.say(0, Tone::Faint, text);
-    }
 }
 
 fn ceiling(out: &mut impl Blocks, direction: &str, ceiling: Option<&PathCeiling>) {
@@ -271,13 +260,7 @@ fn in_words(checks: &Checks) -> String {
     );
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
-    let engine = &checks.generator.engine;
-    parts.push(engine.name().to_owned());
-    match &engine.not_polled {
-        Some(why) => parts.push(format!("not polled: {why}")),
-        None if engine.is_polled() => parts.push("polled".to_owned()),
-        None => {}
-    }
+    parts.push(checks.generator.engine.name().to_owned());
     parts.extend(checks.generator.trims_by.map(|method| method.as_str().to_owned()));
     parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")

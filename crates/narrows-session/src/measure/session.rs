@@ -14,7 +14,6 @@ use super::processors::Processors;
 use super::timing::Timing;
 use super::watch::{Watch, Watched};
 use narrows_base::units::{Bytes, Nanos};
-use narrows_load::Reap;
 use narrows_load::control::{Control, Phase};
 use narrows_load::error::LoadError;
 use narrows_load::fill;
@@ -84,10 +83,6 @@ pub struct Session<'a, W = Root, E = Kernel> {
     idle: Activity,
     /// What a NOP costs the engine, in nanoseconds, once it was measured.
     nop: Cell<Option<f64>>,
-    /// Whether to poll for completions.
-    poll: bool,
-    /// Why there is no polling although it was asked for.
-    unpolled: Option<String>,
 }
 
 impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
@@ -103,21 +98,7 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         let before = witness.everything();
         thread::sleep(idle);
         let idle = Activity::between(&before, &witness.everything());
-        let (nop, poll, unpolled) = (Cell::new(None), false, None);
-        Self { witness, engine, command, processors, drives, stop, idle, nop, poll, unpolled }
-    }
-
-    /// The same session, which polls for completions if that was `asked` and the drivers have queues for it: a device
-    /// without queues for that takes a polled read and ends it by interrupt all the same.
-    #[must_use]
-    pub fn polling(self, asked: bool) -> Self {
-        let without = self.drives.iter().find(|name| asked && !self.witness.polls(name));
-        let unpolled = without.map(|name| {
-            let is_nvme = name.starts_with("nvme");
-            let how = if is_nvme { " (the kernel's nvme.poll_queues makes some)" } else { "" };
-            format!("the driver of {name} has no queues for polling{how}")
-        });
-        Self { poll: asked && unpolled.is_none(), unpolled, ..self }
+        Self { witness, engine, command, processors, drives, stop, idle, nop: Cell::new(None) }
     }
 
     /// What ends everything when it is raised.
@@ -147,14 +128,11 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         let workload = Workload {
             write_percent: load.write_percent,
             trim_percent: load.trim_percent,
-            compressible_percent: load.compressible_percent,
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
             engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
             streams,
-            poll: self.poll && !load.buffered,
-            reap: load.batch.map_or(Reap::AsTheyArrive, |batch| Reap::Batch(batch.min(depth))),
             ..self.options(workers, timing)
         };
         (workload, options)
@@ -191,9 +169,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             // Once is enough: the processor does not change from run to run.
             self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
             one.checks.nop_ns_per_io = self.nop.get();
-            if let Some(why) = &self.unpolled {
-                one.generator.engine.not_polled = Some(why.clone());
-            }
         }
         let activity = Activity { before, after, ..watched.activity };
         Ok(Seen { measurements, activity, outlook: watched.outlook, is_known: watched.is_known })
@@ -273,10 +248,9 @@ impl<W: Witness> Session<'_, W, Kernel> {
     pub fn refill(
         &self,
         target: &Target,
-        compressible_percent: u8,
         follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
     ) -> Result<(), LoadError> {
-        fill::refill(target, seed(), compressible_percent, follow)
+        fill::refill(target, seed(), follow)
     }
 
     /// Reads samples over a whole target.

@@ -34,8 +34,6 @@ pub struct Terms {
     pub rest: Duration,
     /// The time of a round.
     pub round: Duration,
-    /// Percent of each written block that are zeros.
-    pub compressible: u8,
     /// How long loads run that are no rounds.
     pub timing: Timing,
 }
@@ -115,9 +113,7 @@ impl<T: Teller> Qualifying<'_, T> {
     }
 
     fn load(&self, pattern: Pattern, kib: u64, depth: u32, writes: u8) -> LoadSpec {
-        let compressible_percent = self.terms.compressible;
-        let load = LoadSpec::reading(pattern, Bytes::from_kib(kib), depth).writing(writes);
-        LoadSpec { compressible_percent, ..load }
+        LoadSpec::reading(pattern, Bytes::from_kib(kib), depth).writing(writes)
     }
 
     /// Runs a load to its end. What failed or was cut short is kept then.

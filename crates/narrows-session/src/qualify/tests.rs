@@ -34,7 +34,6 @@ fn terms() -> Terms {
         target: LatencyTarget::new("p50", Nanos::from_millis(10_000)),
         rest: Duration::ZERO,
         round: time,
-        compressible: 0,
         timing: Timing { fixed: Some(time), ..UNTIL_KNOWN },
     }
 }
@@ -49,9 +48,9 @@ fn qualified(plan: &Plan, is_read: bool, is_stopped: bool) -> (Qualified, Bytes)
         path: None,
         ..Wanted::of(&scene, Some(plan.most()), true, &timing)
     });
-    let writes = writes.expect("it fits").planned(plan.most(), 0);
+    let writes = writes.expect("it fits").planned(plan.most());
     let stop = Arc::new(AtomicBool::new(is_stopped));
-    let runner = Runner::begin(Command::Bench, &scene, None, Some(writes), ((), stop));
+    let runner = Runner::begin(Command::Bench, &scene, Some(writes), ((), stop));
     let options = ScratchOptions { reserve: Some(Bytes::new(0)), minimum: MIB, ..ScratchOptions::default() };
     let file = dir.path().join("file");
     std::fs::write(&file, vec![7; 1 << 20]).expect("there is room");

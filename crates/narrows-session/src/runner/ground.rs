@@ -23,7 +23,7 @@ impl<T: Teller> Runner<'_, T> {
     ///
     /// # Errors
     /// It is more than may be written, a write failed, or somebody else wrote to the device.
-    pub fn fill(&self, writable: WritableDevice, size: Bytes, compressible: u8) -> Result<Opened, Objection> {
+    pub fn fill(&self, writable: WritableDevice, size: Bytes) -> Result<Opened, Objection> {
         self.keep_watch(&writable)?;
         let length = writable.region().length;
         if let Some(writes) = self.writes() {
@@ -42,8 +42,7 @@ impl<T: Teller> Runner<'_, T> {
             self.follow(begin, written)
         };
         let path = writable.path().to_owned();
-        let target =
-            place::fill(writable, size, compressible, follow).map_err(|error| objection(&error, &path))?;
+        let target = place::fill(writable, size, follow).map_err(|error| objection(&error, &path))?;
         let filled = target.region().length;
         self.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
         Ok(target)

@@ -64,19 +64,13 @@ impl<'a, T: Teller> Runner<'a, T> {
     pub fn begin(
         command: Command,
         scene: &'a Scene,
-        cpu_node: Option<u32>,
         writes: Option<Writes>,
         (progress, stop): (T, Arc<AtomicBool>),
     ) -> Self {
         progress.phase("watching the idle machine", IDLE);
-        let session = scene.session(command, cpu_node, stop, IDLE);
+        let session = scene.session(command, stop, IDLE);
         let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
         Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
-    }
-
-    /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
-    pub fn polling(self, asked: bool) -> Self {
-        Self { session: self.session.polling(asked), ..self }
     }
 
     /// Where facts are read.
@@ -163,7 +157,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         target: &Opened,
         timing: &Timing,
     ) -> Result<Outcome, LoadError> {
-        self.fill_holes(load, target)?;
+        self.fill_holes(target)?;
         self.is_trimmed.set(load.trim_percent > 0);
         // A warm-up would trim what is to be measured.
         let timing = &match load.trim_percent {
@@ -208,7 +202,7 @@ impl<'a, T: Teller> Runner<'a, T> {
     }
 
     /// Writes the target again when something was trimmed.
-    fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
+    fn fill_holes(&self, target: &Opened) -> Result<(), LoadError> {
         if !self.is_trimmed.get() {
             return Ok(());
         }
@@ -217,7 +211,7 @@ impl<'a, T: Teller> Runner<'a, T> {
             taken.map_err(|over| LoadError::Workload(over.to_string()))?;
         }
         let begin = Instant::now();
-        self.session.refill(target, load.compressible_percent, &mut |written, _| {
+        self.session.refill(target, &mut |written, _| {
             let rate = human::rate(written.per(begin.elapsed()));
             self.progress.remark(&format!("writing trimmed parts again, {rate}"));
             self.go_on()

@@ -26,8 +26,6 @@ pub struct Account {
     pub limit_of_life: Option<f64>,
     /// Whether a write was refused since it would have been more than `limit`.
     pub limit_reached: bool,
-    /// Percent of each written block that are zeros.
-    pub compressible_percent: u8,
     /// What the whole run was thought to take; `None` before it was estimated.
     pub estimate: Option<Estimated>,
     /// Whether every byte was planned before the first, so that nothing is estimated.

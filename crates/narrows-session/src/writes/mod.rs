@@ -83,7 +83,6 @@ pub struct Writes {
     size: Bytes,
     cleared: bool,
     expected: Option<Bytes>,
-    compressible_percent: u8,
     life: Option<Life>,
     /// Whether the time of its tests is not held to what was estimated.
     is_patient: bool,
@@ -141,14 +140,12 @@ impl Writes {
             Some((path, root)) if !wanted.is_device => Meter::of(path, root),
             _ => Meter::default(),
         };
-        let loads = wanted.works.iter().filter_map(limit::load_of);
         Ok(Self {
             budget: Arc::new(budget),
             limit,
             size,
             cleared: wanted.is_device,
             expected,
-            compressible_percent: loads.map(|load| load.compressible_percent).max().unwrap_or(0),
             life,
             is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
             holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
@@ -196,9 +193,9 @@ impl Writes {
         Self { holds_bytes: true, ..self }
     }
 
-    /// The same for a run whose bytes were planned before the first: `most` in all, of blocks of which so many percent are zeros.
-    pub fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
-        Self { expected: Some(most), is_planned: true, compressible_percent, ..self }
+    /// The same for a run whose bytes were planned before the first: `most` in all.
+    pub fn planned(self, most: Bytes) -> Self {
+        Self { expected: Some(most), is_planned: true, ..self }
     }
 
     /// Takes what was filled of a run that fills several things.
@@ -300,7 +297,6 @@ impl Writes {
             life: self.life,
             limit_of_life: self.share_of_life().map(|(share, _)| share),
             limit_reached: self.budget.is_exhausted(),
-            compressible_percent: self.compressible_percent,
             estimate,
             is_planned: self.is_planned,
         }

@@ -27,8 +27,6 @@ pub(super) struct Asked<'a> {
     rest: Duration,
     /// The time of a round, and of each load that is not run until its rate is known.
     round: Duration,
-    /// Percent of each written block that are zeros.
-    compressible: u8,
 }
 
 /// A round of SNIA's test.
@@ -45,10 +43,9 @@ impl<'a> Asked<'a> {
                 args.save.is_some() || args.resume.is_some(),
                 "--save and --resume: the drive is blank again afterwards",
             ),
-            (args.emit_fio.is_some() || args.hlog.is_some(), "--emit-fio and --hlog"),
+            (args.emit_fio.is_some(), "--emit-fio"),
             (args.engine != EngineName::Narrows, "--engine: the writes of others bear no marks"),
             (args.common.size.is_some(), "--size: it writes as much of the drive as --max-writes allows"),
-            (args.common.batch.is_some(), "--batch"),
             (args.samples.is_some() || args.sample_size.is_some(), "--samples and --sample-size"),
             (args.common.read_only, "--read-only"),
         ];
@@ -75,14 +72,13 @@ impl<'a> Asked<'a> {
             target: args.common.latency_target.as_ref(),
             rest: args.rest.unwrap_or(REST),
             round: args.common.duration.unwrap_or(ROUND),
-            compressible: writing.compressible.unwrap_or(0),
         })
     }
 
     /// The terms of its parts, whose loads run for so long.
     pub(super) fn terms(&self, timing: Timing) -> Terms {
-        let Self { rest, round, compressible, .. } = *self;
-        Terms { target: self.target.cloned(), rest, round, compressible, timing }
+        let Self { rest, round, .. } = *self;
+        Terms { target: self.target.cloned(), rest, round, timing }
     }
 
     /// The time of a round in whole seconds, one at least.

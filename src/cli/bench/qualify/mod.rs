@@ -35,8 +35,7 @@ pub(super) const NAME: &str = "qualify";
 /// [`Failure`] when something that must be typed is missing, the guard refuses the drive, or it cannot be cleared.
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let asked = Asked::of(args)?;
-    let node = args.common.cpu_node;
-    let scene = scene::read(asked.typed, node)?;
+    let scene = scene::read(asked.typed)?;
     let place = place::of(&scene.subject.path, &args.common, false)?;
     let Place::Owned { name, own } = &place else { return Err(asked::no_device(asked.typed)) };
     let capacity = place.planned(Bytes::new(u64::MAX)).map_err(|error| place::no_place(&error))?.length;
@@ -51,10 +50,10 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         ceiling,
         ..args.common.wanted(&scene, true, &terms.timing)
     })?
-    .planned(plan.most(), terms.compressible);
+    .planned(plan.most());
     let life = Life::of_path(&scene.subject.path);
     announcement(name, &plan, life, ceiling).iter().for_each(|line| output::note(line));
-    let runner = runner::begin(Command::Bench, &scene, node, Some(writes))?.polling(args.common.poll);
+    let runner = runner::begin(Command::Bench, &scene, Some(writes))?;
     let writable = guard::open_for_writing(runner.root(), name, own, plan.region, runner.session.stop())?;
     let opened = runner.leave_blank(writable, plan.region)?;
     let mut came = qualify(&scene, (&runner, &opened), &plan, &terms);
@@ -63,7 +62,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     // Whatever came of the parts.
     let uncleared = runner::clear(&opened, &runner).err();
     let trouble = runner::with(came.trouble.take().map(Failure::from), uncleared);
-    let settings = Settings { cpu_node: node, poll: args.common.poll, ..Settings::of(&terms.timing) };
+    let settings = Settings::of(&terms.timing);
     let report = BenchReport { results, ..of.report((&preset, &plan), settings, came) };
     drop(runner);
     output::report(&report, &args.common.output, bench::document)?;

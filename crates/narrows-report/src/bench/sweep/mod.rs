@@ -47,12 +47,6 @@ pub struct SweepReport {
     /// What is run before each point and not counted.
     #[serde(default)]
     pub warm_up_ns: Nanos,
-    /// The NUMA node whose processors read and write, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_node: Option<u32>,
-    /// Whether completions were to be polled for.
-    #[serde(default)]
-    pub poll: bool,
     /// The loads that were asked for.
     pub asked: Vec<LoadSpec>,
     /// What was measured so far, in the order of `asked`.
@@ -94,8 +88,6 @@ impl SweepReport {
             max_time_ns: timing.max_time_ns,
             duration_ns: timing.duration_ns,
             warm_up_ns: timing.warm_up_ns,
-            cpu_node: None,
-            poll: false,
             asked,
             points: Vec::new(),
             curves: Vec::new(),
