@@ -100,17 +100,12 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     assert_follows(&schema::bench(), &json);
 }
 
-/// All presets but the one that takes a whole drive (`bench_qualify`).
-fn for_files() -> impl Iterator<Item = narrows::load::preset::Preset> {
-    narrows::load::preset::all().into_iter().filter(|preset| !preset.whole_drive)
-}
-
 #[test]
 fn every_preset_runs_on_a_file() {
     let dir = directory();
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 64 << 20]).expect("can be written");
-    for preset in for_files() {
+    for preset in narrows::load::preset::all() {
         let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
         arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
         if preset.name == "disks" {
@@ -143,7 +138,7 @@ fn samples_are_drawn_by_position() {
 #[test]
 fn the_job_file_is_one_that_fio_accepts() {
     let dir = directory();
-    for preset in for_files() {
+    for preset in narrows::load::preset::all() {
         let job = dir.path().join(format!("{}.fio", preset.name));
         let mut arguments =
             vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];
@@ -411,10 +406,4 @@ fn by_turns_both_scratch_files_share_what_may_be_written() {
     );
     let missing = run(&["bench", a, "--interleave", "/nowhere", "--preset", "peak"]);
     assert_eq!(missing.status.code(), Some(2));
-    let whole_drive = run(&["bench", a, "--interleave", b, "--preset", "qualify"]);
-    assert_eq!(whole_drive.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&whole_drive.stderr).contains("one whole blank drive"),
-        "{whole_drive:?}"
-    );
 }

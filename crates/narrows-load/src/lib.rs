@@ -38,7 +38,6 @@ pub mod percentile;
 mod plan;
 pub mod preset;
 mod psync;
-pub mod qualify;
 mod queue;
 pub mod ran;
 mod random;

@@ -57,18 +57,6 @@ pub fn prepare(
     }
 }
 
-/// Makes a target of the first `size` bytes of what may be written of a device, or of as many as there are, without writing
-/// any: it stays as blank as the guard found it.
-///
-/// # Errors
-/// The device is too small, somebody else has written to it, or it cannot be read.
-pub fn blank(device: WritableDevice, size: Bytes) -> Result<Target, LoadError> {
-    let part = part(&device, size).ok_or_else(|| too_small(&device))?;
-    let device = device.recorded()?;
-    device.check_alone()?;
-    Target::owned(device, part.length)
-}
-
 /// Clears what bears the marks of the run, where nobody uses the device. Its record is kept until all of that is gone.
 fn clear_alone(
     ground: &Ground<'_>,

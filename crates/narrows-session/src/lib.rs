@@ -14,7 +14,6 @@ pub mod live;
 pub mod measure;
 pub mod objection;
 pub mod place;
-pub mod qualify;
 pub mod runner;
 pub mod scene;
 pub mod seal;

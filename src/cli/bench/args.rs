@@ -151,7 +151,6 @@ pub struct BenchArgs {
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
 
-    /// qualify: how long the drive is left alone before it is looked how much of its fast cache is back [default: 60s];
     /// --interleave: how long both targets are left alone after each turn [default: 500ms]
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
     pub rest: Option<Duration>,

@@ -87,10 +87,6 @@ pub(super) fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Pre
     let name = kept.map_or(args.preset.as_str(), |kept| kept.preset.name.as_str());
     let mut preset =
         preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
-    if preset.whole_drive && kept.is_some() {
-        return Err(Failure::new("a qualification is not gone on with: its drive is blank again")
-            .hint("run it anew: narrows bench DEVICE --preset qualify"));
-    }
     let mut asked = args.samples.is_some() || args.sample_size.is_some();
     for test in &mut preset.tests {
         if let Work::Scan(plan) = &mut test.work {

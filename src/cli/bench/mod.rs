@@ -11,7 +11,6 @@ mod fio;
 mod interleave;
 pub(super) mod kept;
 pub(super) mod place;
-mod qualify;
 pub(super) mod runner;
 pub(super) mod save;
 mod site;
@@ -54,14 +53,8 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    let qualifies = args.preset == qualify::NAME;
     match &args.interleave {
-        Some(_) if qualifies => {
-            Err(Failure::new("a qualification takes one whole blank drive, and no turns")
-                .hint("leave out --interleave, or choose another preset (--list shows them)"))
-        }
         Some(other) => interleave::run(args, other),
-        None if qualifies => qualify::run(args),
         None => run_tests(args),
     }
 }
@@ -290,11 +283,11 @@ impl Bench<'_> {
         let name = format!("{} {}", load.mark(), load.direction());
         let unknown = || AtTarget::unknown(target, &name);
         if load.changes() || load.buffered {
-            let why = "only direct reads are tried at other rates here; --preset qualify also tries writes";
+            let why = "only direct reads are tried at other rates";
             let met = target.is_met(&outcome.measurement.latency) == Some(true);
             return Some(if met { unknown().met_by(&outcome.measurement) } else { unknown().because(why) });
         }
-        let found = self.runner.aimed(target, load, self.target, &outcome.measurement, None);
+        let found = self.runner.aimed(target, load, self.target, &outcome.measurement);
         Some(match found {
             Ok(found) => AtTarget::found(target, &name, found),
             Err(error) => unknown().because(&error.to_string()),

@@ -33,8 +33,6 @@ pub struct Preset {
     pub size: Bytes,
     /// How the tests are stopped when nothing else is asked.
     pub stop: StopRule,
-    /// Whether it takes a whole blank drive: its writes are planned by the size of that.
-    pub whole_drive: bool,
     /// The tests, in the order in which they run.
     pub tests: Vec<Test>,
 }
@@ -236,7 +234,7 @@ impl Test {
 type Named = (&'static str, fn() -> Preset);
 
 /// The name of each preset, and what makes it: a command line is read by the names alone.
-const PRESETS: [Named; 11] = [
+const PRESETS: [Named; 10] = [
     ("kdiskmark", desktop::kdiskmark),
     ("kdiskmark-nvme", desktop::kdiskmark_nvme),
     ("peak", desktop::peak),
@@ -246,7 +244,6 @@ const PRESETS: [Named; 11] = [
     ("iozone", server::iozone),
     ("diskspd", server::diskspd),
     ("steady", server::steady),
-    ("qualify", server::qualify),
     ("trim", server::trim),
 ];
 

@@ -288,7 +288,6 @@ pub fn report(
         results: Vec::new(),
         left_out,
         writes: None,
-        qualify: None,
         complete: false,
         reason: Some("not all tests have run yet".to_owned()),
     }

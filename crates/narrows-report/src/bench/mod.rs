@@ -8,7 +8,6 @@ mod build;
 mod chart;
 pub(crate) use chart::by_position;
 pub mod interleave;
-pub mod qualify;
 pub mod sweep;
 mod text;
 pub(crate) mod writes;
@@ -58,9 +57,6 @@ pub struct BenchReport {
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<WritesView>,
-    /// What a qualification says of the drive; absent in other presets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qualify: Option<qualify::QualifyView>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.

@@ -1,8 +1,7 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult,
-    qualify, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
 };
 use crate::answer;
 use crate::document::table::Width;
@@ -45,9 +44,6 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     out.part(Place::Data, "Tests");
     out.add(Block::Table(tests(report)));
     left_out(&mut out, report);
-    if let Some(view) = &report.qualify {
-        qualify::put(&mut out, view);
-    }
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
@@ -77,9 +73,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         out.say(16, Tone::Faint, format!("from: {}", preset.source));
         out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
         let count = preset.tests.len();
-        let scratch = if preset.whole_drive {
-            "writes all of a blank drive, with --write, --i-own and --max-writes"
-        } else if changes {
+        let scratch = if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
@@ -107,9 +101,6 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             human::time(report.settings.max_time_ns)
         ),
         StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
-        StopRule::SteadyRounds(seconds) if report.qualify.is_some() => {
-            format!("random writes in rounds of {seconds} s until five are steady")
-        }
         StopRule::SteadyRounds(seconds) => {
             format!("each test in rounds of {seconds} s until five are steady")
         }

@@ -54,8 +54,7 @@ impl WritesView {
             (life.is_none(), "rated_life_bytes, limit_of_rated_life: the drive's endurance is not known"),
             (life.is_some() && class.is_none(), "rated_life_class: the life is that of the model"),
             (account.device_written.is_none(), "device_written_bytes: no device of the path is looked at"),
-            (account.estimate.is_none() && !account.is_planned, "estimate: less than 256 MiB were written"),
-            (account.is_planned, "estimate: every byte was planned before the first"),
+            (account.estimate.is_none(), "estimate: less than 256 MiB were written"),
         ];
         let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
         Self {

@@ -1,14 +1,12 @@
 //! Looks for the highest rate of a load at which a percentile of its latency stays within a limit.
 
-use std::sync::Arc;
 use std::time::Duration;
 
-use super::Runner;
-use crate::measure::Timing;
+use super::{Runner, Shown};
+use crate::measure::{Asked, Timing};
 use crate::teller::Teller;
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::error::LoadError;
-use narrows_load::guard::Budget;
 use narrows_load::latency_target::{LatencyTarget, Search};
 use narrows_load::measurement::Measurement;
 use narrows_load::percentile::PERCENTILES;
@@ -63,7 +61,6 @@ impl<T: Teller> Runner<'_, T> {
         load: &LoadSpec,
         opened: &Opened,
         free: &Measurement,
-        budget: Option<&Arc<Budget>>,
     ) -> Result<Aimed, LoadError> {
         let name = format!("{} {}", load.mark(), load.direction());
         let mut found = Aimed::default();
@@ -77,12 +74,9 @@ impl<T: Teller> Runner<'_, T> {
             if self.is_stopped() {
                 return Ok(found.because("interrupted"));
             }
-            if budget.is_some_and(|budget| budget.is_exhausted()) {
-                return Ok(found.because("no more may be written for it (--max-writes)"));
-            }
             let timing = Timing::exactly(time(target, rate), Duration::ZERO);
             self.progress.phase(&format!("{name} at {rate} IOPS"), timing.longest());
-            let run = self.within(load, opened, &timing, (budget.cloned(), Some(rate)))?.measurement;
+            let run = self.paced(load, opened, &timing, rate)?;
             if let Some(why) = &run.cut_short {
                 return Ok(found.because(why.as_str()));
             }
@@ -95,6 +89,21 @@ impl<T: Teller> Runner<'_, T> {
             search.told(rate, is_met == Some(true));
         }
         Ok(found)
+    }
+
+    /// Runs a load at a rate of so many I/Os a second, each due at its own time.
+    fn paced(
+        &self,
+        load: &LoadSpec,
+        target: &Opened,
+        timing: &Timing,
+        rate: u64,
+    ) -> Result<Measurement, LoadError> {
+        let (mut workload, options) = self.session.terms(load, timing);
+        workload.paced_iops = Some(rate);
+        let asked = Asked { workload, options, timing: *timing, budget: None, is_short: false };
+        let shown = Shown { root: self.root, progress: &self.progress, timing, metered: None };
+        Ok(self.session.run(&asked, &[target], &shown)?.single())
     }
 }
 

@@ -9,7 +9,6 @@ mod outcome;
 mod rung;
 mod shown;
 mod trial;
-mod within;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;

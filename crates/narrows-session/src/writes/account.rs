@@ -28,8 +28,6 @@ pub struct Account {
     pub limit_reached: bool,
     /// What the whole run was thought to take; `None` before it was estimated.
     pub estimate: Option<Estimated>,
-    /// Whether every byte was planned before the first, so that nothing is estimated.
-    pub is_planned: bool,
 }
 
 /// What a run was thought to take, and what it took.

@@ -88,8 +88,6 @@ pub struct Writes {
     is_patient: bool,
     /// Whether its bytes are.
     holds_bytes: bool,
-    /// Whether every byte was planned before the first, so that nothing is estimated.
-    is_planned: bool,
     /// What an earlier part of the run wrote.
     before: Bytes,
     begun: Instant,
@@ -149,7 +147,6 @@ impl Writes {
             life,
             is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
             holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
-            is_planned: false,
             before,
             begun: Instant::now(),
             state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
@@ -191,11 +188,6 @@ impl Writes {
     /// to.
     pub fn holding_bytes(self) -> Self {
         Self { holds_bytes: true, ..self }
-    }
-
-    /// The same for a run whose bytes were planned before the first: `most` in all.
-    pub fn planned(self, most: Bytes) -> Self {
-        Self { expected: Some(most), is_planned: true, ..self }
     }
 
     /// Takes what was filled of a run that fills several things.
@@ -298,7 +290,6 @@ impl Writes {
             limit_of_life: self.share_of_life().map(|(share, _)| share),
             limit_reached: self.budget.is_exhausted(),
             estimate,
-            is_planned: self.is_planned,
         }
     }
 
