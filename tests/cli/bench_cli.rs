@@ -315,11 +315,7 @@ fn the_list_names_every_preset() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_types() {
-    for (name, now) in [
-        ("bench-1.json", schema::bench()),
-        ("interleave-1.json", schema::interleave()),
-        ("sweep-1.json", schema::sweep()),
-    ] {
+    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
@@ -332,78 +328,4 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         );
     }
     assert_eq!(bench::SCHEMA, "narrows/bench/1");
-}
-
-#[test]
-fn two_targets_by_turns_are_told_apart_or_not_with_an_interval() {
-    let places = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
-    let file = |at: usize| {
-        let file = places[at].path().join("data");
-        fs::write(&file, vec![at as u8 + 1; 8 << 20]).expect("a file");
-        file
-    };
-    let files = [file(0), file(1)];
-    let words =
-        ["bench", text(&files[0]), "--interleave", text(&files[1]), "--preset", "peak", "--read-only"];
-    let short = ["--duration", "50ms", "--warm-up", "1ms", "--rest", "1ms", "--precision", "40%", "--json"];
-    let output = run(&[&words[..], &short].concat());
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(report["schema"], "narrows/interleave/1");
-    assert!(report["writes"].is_null() && report["b"]["kind"] == "file");
-    let results = report["results"].as_array().expect("results");
-    assert_eq!(results.len(), 2, "the tests that read: {report:#}");
-    // On a busy machine nothing may end in a turn as short as these: then the test tells nothing, and says so.
-    let told = |result: &&Value| !result["found"]["change"].is_null();
-    assert_eq!(report["complete"], results.iter().all(|result| told(&result)), "{report:#}");
-    assert!(
-        results.iter().filter(|result| !told(result)).all(|result| result["found"]["reason"].is_string())
-    );
-    for result in results.iter().filter(told) {
-        let rounds = result["found"]["rounds"].as_u64().expect("a number") as usize;
-        assert!((4..=8).contains(&rounds), "{result:#}");
-        let sides: Vec<&str> = result["turns"]
-            .as_array()
-            .expect("turns")
-            .iter()
-            .filter_map(|turn| turn["side"].as_str())
-            .collect();
-        // A turn in which a busy machine moves nothing ends the test within a round, and is no turn.
-        let (whole, begun) = sides.split_at(4 * rounds);
-        assert_eq!(whole, ["a", "b", "b", "a"].repeat(rounds));
-        assert!(begun.len() < 4 && ["a", "b", "b"].starts_with(begun), "{sides:?}");
-        let [low, high] = [0, 1].map(|at| result["found"]["change"]["ci95"][at].as_f64().expect("a number"));
-        let word = if low > 0.0 {
-            "faster"
-        } else if high < 0.0 {
-            "slower"
-        } else {
-            "not_distinguishable"
-        };
-        assert_eq!(result["found"]["verdict"], word);
-    }
-    let left_out = report["left_out"].as_array().expect("left out");
-    assert_eq!(left_out.len(), 2, "the tests that write");
-}
-
-#[test]
-fn by_turns_both_scratch_files_share_what_may_be_written() {
-    let places = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
-    let [a, b] = places.each_ref().map(|place| text(place.path()));
-    let words =
-        ["bench", a, "--interleave", b, "--preset", "peak", "--size", "16MiB", "--max-writes", "200MiB"];
-    let short = ["--duration", "5ms", "--warm-up", "1ms", "--rest", "1ms", "--json"];
-    let output = run(&[&words[..], &short].concat());
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let bytes = |name: &str| report["writes"][name].as_u64().expect("a number");
-    assert!(
-        bytes("limit_bytes") <= 200 << 20 && bytes("written_bytes") <= bytes("limit_bytes"),
-        "{report:#}"
-    );
-    assert!(bytes("written_bytes") >= 32 << 20, "both files were filled");
-    assert!(
-        fs::read_dir(a).expect("a").chain(fs::read_dir(b).expect("b")).next().is_none(),
-        "nothing is left"
-    );
-    let missing = run(&["bench", a, "--interleave", "/nowhere", "--preset", "peak"]);
-    assert_eq!(missing.status.code(), Some(2));
 }

@@ -70,7 +70,7 @@ impl Fitting {
 }
 
 /// Why a test does not fit on a target of `size`, if it does not.
-pub fn too_large(test: &Test, size: Bytes) -> Option<String> {
+fn too_large(test: &Test, size: Bytes) -> Option<String> {
     let needed = test.least_size();
     (needed > size).then(|| {
         let (needed, size) = (human::block_size(needed), human::block_size(size));

@@ -22,5 +22,4 @@ pub mod together;
 pub mod trials;
 pub mod trims;
 mod trust;
-pub mod turns;
 pub mod writes;

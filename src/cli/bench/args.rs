@@ -124,13 +124,6 @@ pub struct BenchArgs {
     #[arg(long, exclusive = true)]
     pub list: bool,
 
-    /// Also measure TARGET B, by turns: A, B, B, A and so on, until their difference is known
-    ///
-    /// What drifts evenly meanwhile is in both alike. --precision is that of the difference, --duration the time of a turn,
-    /// --max-writes what may be written to both together. Devices are only read.
-    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "engine", "write", "latency_target"])]
-    pub interleave: Option<String>,
-
     /// Options of target, time and output.
     #[command(flatten)]
     pub common: Common,
@@ -150,10 +143,6 @@ pub struct BenchArgs {
     /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
-
-    /// --interleave: how long both targets are left alone after each turn [default: 500ms]
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
-    pub rest: Option<Duration>,
 
     /// disks: how many samples to read
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
@@ -231,12 +220,6 @@ mod tests {
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
         assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
         assert!(bench(&["--resume", "x"]).is_ok());
-        assert!(
-            bench(&["/dev/x", "--interleave", "/dev/y", "--write", "--i-own", "S"]).is_err(),
-            "devices are only read"
-        );
-        assert!(bench(&["--interleave", "/dev/y"]).is_err(), "two targets are needed");
-        assert!(bench(&["/srv", "--interleave", "/mnt", "--max-writes", "1GiB"]).is_ok());
     }
 
     #[test]

@@ -8,7 +8,6 @@ mod asked;
 mod emit;
 pub(super) mod failed;
 mod fio;
-mod interleave;
 pub(super) mod kept;
 pub(super) mod place;
 pub(super) mod runner;
@@ -53,10 +52,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    match &args.interleave {
-        Some(other) => interleave::run(args, other),
-        None => run_tests(args),
-    }
+    run_tests(args)
 }
 
 /// Runs the tests of a preset on one target.

@@ -1,4 +1,4 @@
-//! What is opened for a target of a bench, sweep or interleaved bench.
+//! What is opened for a target of a bench or sweep.
 
 use super::args::{Common, Writing};
 use super::runner::Runner;

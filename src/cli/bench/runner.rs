@@ -1,8 +1,5 @@
 //! The runner of `narrows-session`, with a bar on standard error.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use crate::cli::bar::Bar;
 use crate::cli::guard::watching::Watching;
 use crate::cli::signals::end_on_signals;
@@ -25,17 +22,7 @@ pub(in crate::cli) fn begin(
     scene: &Scene,
     writes: Option<Writes>,
 ) -> Result<Runner<'_>, Failure> {
-    Ok(stopped_by(command, scene, writes, end_on_signals()?))
-}
-
-/// As [`begin`], with a flag that somebody else raises.
-pub(in crate::cli) fn stopped_by(
-    command: Command,
-    scene: &Scene,
-    writes: Option<Writes>,
-    stop: Arc<AtomicBool>,
-) -> Runner<'_> {
-    runner::Runner::begin(command, scene, writes, (Bar::on_stderr(), stop))
+    Ok(runner::Runner::begin(command, scene, writes, (Bar::on_stderr(), end_on_signals()?)))
 }
 
 /// Makes what was written of a device zero again.

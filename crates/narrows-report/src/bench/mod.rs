@@ -7,7 +7,6 @@ mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
-pub mod interleave;
 pub mod sweep;
 mod text;
 pub(crate) mod writes;

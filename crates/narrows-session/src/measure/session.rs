@@ -31,8 +31,6 @@ use narrows_verdict::Run;
 
 /// The samples of a test that may write so little that it is over before there are enough of 100 ms.
 const FINE: Nanos = Nanos::from_millis(10);
-/// How often a rest looks for signals.
-const REST_LOOK: Duration = Duration::from_millis(50);
 /// How often a scan is looked at.
 const SCAN_LOOK: Duration = Duration::from_millis(100);
 
@@ -214,15 +212,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
     pub fn try_out(&self, asked: &Asked, target: &E::Target) -> Result<Measurement, LoadError> {
         let options = RunOptions { measure_nop: false, ..asked.options.clone() };
         self.engine.run(target, &asked.workload, &options, &self.control(asked.budget.as_ref()))
-    }
-
-    /// Puts no load on anything for a time, of which `look` is told, or until somebody wants to stop.
-    pub fn rest(&self, time: Duration, look: &dyn Fn(Duration)) {
-        let begin = Instant::now();
-        while begin.elapsed() < time && !self.is_stopped() {
-            thread::sleep(REST_LOOK.min(time));
-            look(begin.elapsed());
-        }
     }
 
     fn control(&self, budget: Option<&Arc<Budget>>) -> Control {

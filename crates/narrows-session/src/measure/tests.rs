@@ -368,18 +368,6 @@ fn a_flag_stops_what_runs() {
 }
 
 #[test]
-fn a_rest_takes_its_time_unless_somebody_wants_to_stop() {
-    let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop);
-    let last = Mutex::new(Duration::ZERO);
-    let look = |elapsed| *last.lock().unwrap_or_else(PoisonError::into_inner) = elapsed;
-    session.rest(Duration::from_millis(60), &look);
-    assert!(*last.lock().unwrap_or_else(PoisonError::into_inner) >= Duration::from_millis(60));
-    stop.store(true, Ordering::Relaxed);
-    session.rest(Duration::from_secs(3600), &|_| panic!("it does not rest"));
-}
-
-#[test]
 fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
     let session = session(Command::Bench, &machine, &stop);
