@@ -20,7 +20,7 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel, StopRule, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
-    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, at_target, curves, document,
+    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
 use narrows_report::bench::{AllowanceView, Context, TargetKind, TargetView, WritesView};
 use narrows_session::measure::{Command, Timing};
@@ -156,9 +156,6 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let uncleared = clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
-    if let Some(target) = &args.common.latency_target {
-        report.at_target = at_target(&report.points, target);
-    }
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);

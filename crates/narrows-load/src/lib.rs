@@ -23,7 +23,6 @@ pub mod guard;
 pub mod held;
 mod histogram;
 mod in_order;
-pub mod latency_target;
 mod leftover;
 mod marks;
 pub mod measurement;

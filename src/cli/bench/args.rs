@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
-use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::StopRule;
 use narrows_report::bench::Engine;
 use narrows_session::measure::Timing;
@@ -43,10 +42,6 @@ pub struct Common {
     /// Load before each test that is not counted
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
-
-    /// Also look for the highest rate at which a percentile of latency stays within a limit, such as p99=1ms
-    #[arg(long = "target", value_name = "P99=TIME", value_parser = latency_target)]
-    pub latency_target: Option<LatencyTarget>,
 
     /// Options of writing.
     #[command(flatten)]
@@ -176,21 +171,11 @@ fn preset_names() -> clap::builder::PossibleValuesParser {
     narrows_load::preset::names().collect::<Vec<_>>().into()
 }
 
-/// Reads `p99=1ms`.
-fn latency_target(text: &str) -> Result<LatencyTarget, String> {
-    let refused =
-        || format!("`{text}` is not a limit of a percentile such as p99=1ms (p50, p90, p95, p99, p99.9 …)");
-    let (percentile, most) = text.split_once('=').ok_or_else(refused)?;
-    let most = duration(most.trim())?;
-    LatencyTarget::new(percentile.trim(), most.into()).ok_or_else(refused)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::{Cli, Command};
     use clap::Parser;
-    use proptest::prelude::*;
 
     fn bench(words: &[&str]) -> Result<BenchArgs, String> {
         match Cli::try_parse_from([&["narrows", "bench"], words].concat()).map(Cli::into_command) {
@@ -220,21 +205,5 @@ mod tests {
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
         assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
         assert!(bench(&["--resume", "x"]).is_ok());
-    }
-
-    #[test]
-    fn a_target_is_a_percentile_with_a_limit() {
-        let target = bench(&["/srv", "--target", "p99.9=1.5ms"]).unwrap().common.latency_target.unwrap();
-        assert_eq!(target.to_string(), "p99.9 of at most 1.5 ms");
-        for wrong in ["p98=1ms", "p99", "p99=", "=1ms", "p99=-1ms"] {
-            assert!(bench(&["/srv", "--target", wrong]).is_err(), "{wrong}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_target_panics(text in "\\PC{0,30}") {
-            let _ = latency_target(&text);
-        }
     }
 }

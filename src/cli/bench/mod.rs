@@ -29,13 +29,12 @@ use site::Site;
 use super::{Failure, NOTHING_FOUND, output, status};
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
-use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::{
-    self, AllowanceView, AtTarget, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView,
-    TestResult, WritesView,
+    self, AllowanceView, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    WritesView,
 };
 use narrows_report::text::Style;
 use narrows_verdict as verdict;
@@ -70,15 +69,8 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     }
     let runner = runner::begin(Command::Bench, &site.scene, writes)?;
     let target = site.open(&terms, &preset, &runner)?;
-    let bench = Bench {
-        preset: &preset,
-        terms: &terms,
-        site: &site,
-        runner: &runner,
-        target: &target,
-        context,
-        latency_target: args.common.latency_target.as_ref(),
-    };
+    let bench =
+        Bench { preset: &preset, terms: &terms, site: &site, runner: &runner, target: &target, context };
     let came = bench.all(kept, file.as_ref());
     let (report, trouble) = bench.end(came, file.as_ref())?;
     drop(runner);
@@ -119,7 +111,6 @@ struct Bench<'a> {
     runner: &'a Runner<'a>,
     target: &'a Opened,
     context: Context,
-    latency_target: Option<&'a LatencyTarget>,
 }
 
 impl Bench<'_> {
@@ -253,11 +244,9 @@ impl Bench<'_> {
             }
             Work::Load(load) => {
                 self.runner.load(&test.name, load, self.target, &self.terms.timing).map(|outcome| {
-                    let at_target = self.at_target(load, &outcome);
                     let command = command(outcome.measurement.elapsed_ns.duration());
                     let on = (&self.site.scene, self.runner, context);
-                    let result = judged(on, (test, load), outcome, command);
-                    TestResult { at_target, ..result }
+                    judged(on, (test, load), outcome, command)
                 })
             }
         };
@@ -271,23 +260,6 @@ impl Bench<'_> {
             result.fio = Some(self.with_fio(test, &result));
         }
         result
-    }
-
-    /// The highest rate of a load within the limit of latency that was asked for.
-    fn at_target(&self, load: &LoadSpec, outcome: &Outcome) -> Option<AtTarget> {
-        let target = self.latency_target.filter(|_| outcome.measurement.cut_short.is_none())?;
-        let name = format!("{} {}", load.mark(), load.direction());
-        let unknown = || AtTarget::unknown(target, &name);
-        if load.changes() || load.buffered {
-            let why = "only direct reads are tried at other rates";
-            let met = target.is_met(&outcome.measurement.latency) == Some(true);
-            return Some(if met { unknown().met_by(&outcome.measurement) } else { unknown().because(why) });
-        }
-        let found = self.runner.aimed(target, load, self.target, &outcome.measurement);
-        Some(match found {
-            Ok(found) => AtTarget::found(target, &name, found),
-            Err(error) => unknown().because(&error.to_string()),
-        })
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.

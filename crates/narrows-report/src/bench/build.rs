@@ -181,7 +181,6 @@ pub fn of_load(
         failed: about.failed,
         fio_command: about.fio_command,
         fio: None,
-        at_target: None,
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
     }
 }
@@ -228,7 +227,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         scan: Some(scan),
         fio_command: about.fio_command,
         fio: None,
-        at_target: None,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
     }
 }
@@ -263,7 +261,6 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         peer: None,
         fio_command,
         fio: None,
-        at_target: None,
         reason: Some("nothing was measured".to_owned()),
     }
 }

@@ -3,7 +3,6 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. A saved report is read again by `--resume`, so every type here can be read as well as written.
 
-mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
@@ -11,7 +10,6 @@ pub mod sweep;
 mod text;
 pub(crate) mod writes;
 
-pub use at_target::AtTarget;
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
@@ -267,9 +265,6 @@ pub struct TestResult {
     pub rounds: Vec<BytesPerSec>,
     /// The steady-state test of the rounds, or else of the series.
     pub steadiness: Option<Steadiness>,
-    /// The highest rate within the limit of latency that was asked for (`--target`); absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_target: Option<AtTarget>,
     /// Rates and access times by position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Scan>,

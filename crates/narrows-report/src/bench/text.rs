@@ -215,9 +215,6 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
         let first = result.first_error.as_deref().unwrap_or("no text");
         out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
     }
-    if let Some(found) = &result.at_target {
-        out.say(DETAIL, Tone::Normal, found.in_words());
-    }
     if let Some(peer) = &result.peer {
         out.say(DETAIL, Tone::Normal, shown_by(peer));
     }

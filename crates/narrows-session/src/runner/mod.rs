@@ -1,7 +1,6 @@
 //! Runs the tests of a bench or sweep on one target: opens it, runs one load after another, watches the machine meanwhile, and
 //! stops each when its rate is known well enough or what it may write is used up.
 
-mod aimed;
 mod failed;
 mod ground;
 mod open;
@@ -20,7 +19,6 @@ use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, is_steady, r
 use crate::scene::Scene;
 use crate::teller::Teller;
 use crate::writes::{Allowance, Writes};
-pub use aimed::Aimed;
 pub use failed::{of_error, with_what_is_gone};
 use narrows_base::units::{Bytes, human};
 use narrows_load::error::LoadError;

@@ -3,17 +3,15 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
 
-mod aimed;
 mod curve;
 mod text;
 
-pub use aimed::at_target;
 pub use curve::{Along, Curve, curves};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllowanceView, AtTarget, Checks, FailedView, PathCeilings, TargetView, WritesView};
+use super::{AllowanceView, Checks, FailedView, PathCeilings, TargetView, WritesView};
 use crate::view::{self, MachineView, Tool};
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Latency, Measurement};
@@ -53,9 +51,6 @@ pub struct SweepReport {
     pub points: Vec<SweepPoint>,
     /// What the points show, along depth or streams.
     pub curves: Vec<Curve>,
-    /// The fastest point of each block size and mix within the limit of latency that was asked for (`--target`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub at_target: Vec<AtTarget>,
     /// The load that failed, and what was measured of it until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedPoint>,
@@ -91,7 +86,6 @@ impl SweepReport {
             asked,
             points: Vec::new(),
             curves: Vec::new(),
-            at_target: Vec::new(),
             failed: None,
             writes: None,
             complete: false,

@@ -47,9 +47,6 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         answer.put(&mut out);
     }
     shapes(&mut out, report);
-    for found in &report.at_target {
-        out.lead((Tone::Strong, "latency: "), Tone::Normal, found.in_words());
-    }
     self_checks(&mut out, report);
     doubts(&mut out, report);
     if let Some(FailedPoint { load, failed, .. }) = &report.failed {
