@@ -34,10 +34,6 @@ pub(crate) fn attacks() -> Vec<Attack> {
             &["bench", "--preset", "peak", "--size", "64MiB", "--max-time", "4s"],
         ),
         on_device(
-            "bench of compressible data",
-            &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "200ms", "--compressible", "50%"],
-        ),
-        on_device(
             "bench with trims",
             &["bench", "--preset", "trim", "--size", "64MiB", "--duration", "200ms"],
         )

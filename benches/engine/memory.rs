@@ -152,7 +152,7 @@ fn fill(path: &Path) -> Outcome<Region> {
     let permit = decide(device, &usage, &examined, Some(&name)).map_err(|refusal| refusal.to_string())?;
     let writable = open_for_writing(permit, region, go).map_err(|error| error.to_string())?;
     let go = &mut |_, _| ControlFlow::Continue(());
-    Ok(owned::prepare(writable, SIZE, 1, 0, go)?.region())
+    Ok(owned::prepare(writable, SIZE, 1, go)?.region())
 }
 
 fn is_number(text: &str) -> bool {

@@ -33,7 +33,7 @@ fn what_is_decided_at_power_on_keeps_machines_apart() {
     for other in [
         "cpus = 1".to_owned(),
         "memory = '2G'".to_owned(),
-        "kernel = 'nvme.poll_queues=1'".to_owned(),
+        "kernel = 'pcie_port_pm=force'".to_owned(),
         "qemu = ['-device', 'edu']".to_owned(),
         "hides_hypervisor = true".to_owned(),
         "cpus = 1\ninstruction_shift = 3".to_owned(),

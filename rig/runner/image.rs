@@ -13,7 +13,7 @@ use super::cpio::Tree;
 use super::error::{Result, RigError};
 use super::kernel::Kernel;
 use super::network;
-use super::scenario::{Linux, Scenario, is_within};
+use super::scenario::{Linux, Scenario};
 
 /// The programs of the guest, beside busybox.
 const TOOLS: &[&str] = &[
@@ -112,15 +112,9 @@ impl Base {
         self.kernel.version()
     }
 
-    /// Why a scenario cannot run here: it is about another Linux, or asks for what this kernel or this machine does not have.
+    /// Why a scenario cannot run here: it asks for what this kernel or this machine does not have.
     pub(crate) fn lacks(&self, scenario: &Scenario) -> Option<String> {
         let machine = &scenario.machine;
-        if let Some(range) = &machine.linux
-            && !is_within(self.linux(), range.since, range.before)
-        {
-            let (major, minor) = self.linux();
-            return Some(format!("Linux {major}.{minor} does not show it: {}", range.reason));
-        }
         let module = machine.optional_modules.iter().find(|module| !self.kernel.has(module));
         let tool = machine.optional_tools.iter().find(|tool| locate(tool).is_err());
         let what = module.or(tool).map(String::as_str);

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 
 use super::network::Nic;
-use super::scenario::LinuxRange;
 
 /// The virtual machine.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -35,8 +34,6 @@ pub(crate) struct MachineSpec {
     /// Programs of the host to put into the guest's search path, relative to the package: `target/rig/attacks`.
     #[serde(default)]
     pub(crate) programs: Vec<String>,
-    /// The Linux that the scenario is about, where not every one shows it. With another it is skipped.
-    pub(crate) linux: Option<LinuxRange>,
     /// PCIe switches.
     #[serde(default, rename = "switch")]
     pub(crate) switches: Vec<Switch>,

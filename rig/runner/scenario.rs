@@ -60,18 +60,6 @@ pub(crate) struct Scenario {
 /// A major and a minor number of Linux.
 pub(crate) type Linux = (u32, u32);
 
-/// Some releases of Linux, and why it is those.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct LinuxRange {
-    /// The first of them.
-    pub(crate) since: Option<Linux>,
-    /// The first one after them.
-    pub(crate) before: Option<Linux>,
-    /// Why the others do not show it.
-    pub(crate) reason: String,
-}
-
 /// Whether a release is within these bounds.
 pub(crate) fn is_within(release: Linux, since: Option<Linux>, before: Option<Linux>) -> bool {
     since.is_none_or(|first| release >= first) && before.is_none_or(|end| release < end)

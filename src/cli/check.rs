@@ -24,8 +24,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     if let Some(extent) = args.measure.filter(|_| args.all.is_some() || !args.others.is_empty()) {
         return together::run(args, extent);
     }
-    if args.find_shared || args.rate.is_some() {
-        return Err(Failure::new("--find-shared and --rate are for several targets")
+    if args.find_shared {
+        return Err(Failure::new("--find-shared is for several targets")
             .hint("name more targets, or --all: `narrows sda sdb --measure --find-shared`"));
     }
     let facts = facts::open(&args.from)?;
@@ -33,11 +33,9 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
-    check_node(&machine, args.cpu_node)?;
     let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;
     let asked = args.target.as_deref().map(|typed| target::resolve(&root, &machine, typed)).transpose()?;
-    let mut subjects: Vec<Subject> =
-        paths(&machine, asked.as_ref(), args)?.into_iter().map(Subject::of).collect();
+    let mut subjects: Vec<Subject> = paths(&machine, asked.as_ref())?.into_iter().map(Subject::of).collect();
     if let Some(file) = &args.to_path {
         let paths: Vec<Path> = subjects.into_iter().map(|subject| subject.path).collect();
         let (system, notes) = narrows_model::predict::describe(&machine, &paths);
@@ -104,23 +102,10 @@ fn of_record() -> view::InputView {
     view::InputView { name: "a record".to_owned(), kinds: vec!["narrows snapshot".to_owned()] }
 }
 
-/// Refuses a NUMA node that the machine does not have.
-pub(super) fn check_node(machine: &Machine, asked: Option<u32>) -> Result<(), Failure> {
-    let Some(asked) = asked else { return Ok(()) };
-    let ids: Vec<u32> = machine.cpus.nodes.iter().map(|node| node.id).collect();
-    if ids.contains(&asked) {
-        return Ok(());
-    }
-    let known: Vec<String> = ids.iter().map(u32::to_string).collect();
-    Err(Failure::new(format!("this machine has no NUMA node `{asked}`"))
-        .maybe_hint((!known.is_empty()).then(|| format!("its nodes are: {}", known.join(", ")))))
-}
-
-fn paths(machine: &Machine, asked: Option<&Target>, args: &CheckArgs) -> Result<Vec<Path>, Failure> {
-    let options = build::Options { reader_node: args.cpu_node };
+fn paths(machine: &Machine, asked: Option<&Target>) -> Result<Vec<Path>, Failure> {
     match asked {
         None => Ok(build::all(machine)),
-        Some(target) => build::path_with(machine, target, &options)
+        Some(target) => build::path(machine, target)
             .map(|path| vec![path])
             .ok_or_else(|| Failure::new("no storage path leads to this target")),
     }

@@ -55,7 +55,7 @@ pub(super) fn run(
     };
     bar.phase("watching the idle machine", plan.idle);
     let path = &subject.path;
-    let on = (Processors::of(machine, path, args.cpu_node), scene::drives(path));
+    let on = (Processors::of(machine, path), scene::drives(path));
     let session = Session::begin(Command::Check, (root, Kernel), on, stop, plan.idle);
     match plan.run(&session, &target, &bar, &mut subject.runs) {
         Ok(()) => Ok(Completion::Whole),

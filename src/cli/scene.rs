@@ -8,11 +8,10 @@ use narrows_session::scene::Scene;
 ///
 /// # Errors
 /// [`Failure`] when there is no such target.
-pub(super) fn read(typed: &str, cpu_node: Option<u32>) -> Result<Scene, Failure> {
+pub(super) fn read(typed: &str) -> Result<Scene, Failure> {
     let root = Root::live();
     let machine = facts::read(&root);
     let asked = target::resolve(&root, &machine, typed)?;
     target::awake(&root, &machine, &asked)?;
-    Scene::of(root, machine, &asked, cpu_node)
-        .ok_or_else(|| Failure::new("no storage path leads to this target"))
+    Scene::of(root, machine, &asked).ok_or_else(|| Failure::new("no storage path leads to this target"))
 }

@@ -20,7 +20,7 @@ use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel, StopRule, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
-    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, at_target, curves, document,
+    FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
 use narrows_report::bench::{AllowanceView, Context, TargetKind, TargetView, WritesView};
 use narrows_session::measure::{Command, Timing};
@@ -75,7 +75,7 @@ pub struct SweepArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the sweep that FILE keeps
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration", "compressible", "poll", "batch"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration"])]
     pub resume: Option<PathBuf>,
 }
 
@@ -126,8 +126,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
             return Err(Failure::new("name a target").hint("a directory, a mount point or a device"));
         }
     };
-    let node = kept.as_ref().map_or(args.common.cpu_node, |kept| kept.cpu_node);
-    let scene = scene::read(&typed, node)?;
+    let scene = scene::read(&typed)?;
     let was_file = kept.as_ref().is_some_and(|kept| kept.target.kind == TargetKind::File);
     let place = place::of(&scene.subject.path, &args.common, args.common.read_only || was_file)?;
     place::check_way(&place, &scene, &typed)?;
@@ -139,25 +138,15 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     }
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
     let loads = kept.as_ref().map_or_else(|| loads(args), |kept| kept.asked.clone());
-    if args.common.batch.is_some() && loads.iter().all(|load| load.batch.is_none()) {
-        return Err(Failure::new("none of these loads has more than one I/O in flight")
-            .hint("leave out --batch, or sweep deeper queues"));
-    }
     let timing = timing(args, kept.as_ref());
     check_trims(&scene, &place, &loads)?;
     let writes = allowance(args, kept.as_ref(), (&scene, &place), (size, &loads), &timing)?;
     let size = writes.as_ref().map_or(size, Writes::size);
-    let compressible = loads.iter().map(|load| load.compressible_percent).max().unwrap_or(0);
-    let poll = kept.as_ref().map_or(args.common.poll, |kept| kept.poll);
-    let runner = runner::begin(Command::Sweep, &scene, node, writes)?.polling(poll);
-    let target = place::open(&place, size, Filling::Whole, compressible, &runner)?;
+    let runner = runner::begin(Command::Sweep, &scene, writes)?;
+    let target = place::open(&place, size, Filling::Whole, &runner)?;
     let begun = match kept {
         Some(kept) => Ok(SweepReport { failed: None, ..kept }),
-        None => empty(loads, &timing, typed, &scene, &place, &target).map(|report| SweepReport {
-            cpu_node: node,
-            poll,
-            ..report
-        }),
+        None => empty(loads, &timing, typed, &scene, &place, &target),
     };
     let came = begun.and_then(|mut report| {
         let trouble = points(&timing, &scene, &runner, &target, file.as_ref(), &mut report)?;
@@ -167,9 +156,6 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let uncleared = clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
     report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
-    if let Some(target) = &args.common.latency_target {
-        report.at_target = at_target(&report.points, target);
-    }
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);
@@ -281,23 +267,16 @@ fn loads(args: &SweepArgs) -> Vec<LoadSpec> {
         None => or(&[kib(4), kib(16), kib(64), kib(256), kib(1024)]),
     };
     let mut loads = Vec::new();
-    let compressible_percent = args.common.writing.compressible.unwrap_or(0);
     for mix in &args.mix {
         for block in &blocks {
-            let load = |depth| LoadSpec {
-                compressible_percent,
-                ..LoadSpec::reading(pattern, *block, depth).writing(mix.writes).trimming(mix.trims)
-            };
-            let batched = |load: LoadSpec| match args.common.batch {
-                Some(most) => load.in_batches(most),
-                None => load,
-            };
+            let load =
+                |depth| LoadSpec::reading(pattern, *block, depth).writing(mix.writes).trimming(mix.trims);
             match args.threads {
                 Some(most) => {
                     let streams = doubling(most).map(|count| load(1).on(Parallel::Streams(count)));
-                    loads.extend(streams.map(batched));
+                    loads.extend(streams);
                 }
-                None => loads.extend(args.depths.iter().map(|depth| batched(load(*depth)))),
+                None => loads.extend(args.depths.iter().map(|depth| load(*depth))),
             }
         }
     }

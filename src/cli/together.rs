@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use super::args::{CheckArgs, Measure};
 use super::bar::Bar;
-use super::check::check_node;
 use super::signals::end_on_signals;
 use super::values::Choices;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
@@ -30,19 +29,18 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let root = Root::live();
     let sleepers = unfit::sleepers(&root);
     let machine = facts::read(&root);
-    check_node(&machine, args.cpu_node)?;
     let Chosen { subjects, left_out } = choose(&root, (&machine, &sleepers), args)?;
     let paths: Vec<Path> = subjects.iter().map(|subject| subject.path.clone()).collect();
     let targets = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let groups = groups(&paths);
     let plan = match extent {
-        Measure::Quick => Plan::quick(args.duration, args.rate),
-        Measure::Full => Plan::full(args.duration, args.rate),
+        Measure::Quick => Plan::quick(args.duration),
+        Measure::Full => Plan::full(args.duration),
     };
     plan.announcement(&subjects, &groups, args.find_shared).iter().for_each(|line| output::note(line));
     let progress = Bar::on_stderr();
     let drives = paths.iter().flat_map(scene::drives).collect();
-    let on = (Processors::of_all(&machine, &paths, args.cpu_node), drives);
+    let on = (Processors::of_all(&machine, &paths), drives);
     progress.phase("watching the idle machine", plan.idle);
     let session = Session::begin(Command::Check, (&root, Kernel), on, end_on_signals()?, plan.idle);
     let (workload, options, timing) = (plan.workload(), session.options(1, &plan.timing), plan.timing);
@@ -70,7 +68,6 @@ fn choose(
     (machine, sleepers): (&Machine, &BTreeMap<String, Unfit>),
     args: &CheckArgs,
 ) -> Result<Chosen, Failure> {
-    let options = build::Options { reader_node: args.cpu_node };
     let mut chosen = Chosen::default();
     let named = args.target.iter().chain(&args.others);
     let all = match &args.all {
@@ -80,7 +77,7 @@ fn choose(
     for typed in named.chain(&all) {
         let asked = target::resolve(root, machine, typed)?;
         target::awake(root, machine, &asked)?;
-        let path = build::path_with(machine, &asked, &options)
+        let path = build::path(machine, &asked)
             .ok_or_else(|| Failure::new(format!("no storage path leads to `{typed}`")))?;
         if chosen.has(&path) {
             return Err(Failure::new(format!("`{typed}` is named twice"))

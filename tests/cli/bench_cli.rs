@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows::load::preset::Test;
-use narrows::load::ran::EngineKind;
+use narrows::load::ran::EngineRan;
 use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::{self, BenchReport};
 use narrows::report::schema;
@@ -87,7 +87,7 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
         assert!(absent.is_none(), "{}", result.name);
         let checks = result.checks.as_ref().expect("checks itself");
         assert!(checks.recorded_of_completed.is_none_or(|part| (part - 1.0).abs() < 1e-9), "{checks:?}");
-        let has_ring = matches!(checks.generator.engine.kind, EngineKind::IoUring(_));
+        let has_ring = matches!(checks.generator.engine, EngineRan::IoUring(_));
         assert_eq!(checks.nop_ns_per_io.is_some_and(|cost| cost > 0.0), has_ring, "{checks:?}");
         // 50 ms say nothing, and the verdict knows.
         assert_eq!(result.trusted, Some(false), "{}", result.name);
@@ -100,17 +100,12 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     assert_follows(&schema::bench(), &json);
 }
 
-/// All presets but the one that takes a whole drive (`bench_qualify`).
-fn for_files() -> impl Iterator<Item = narrows::load::preset::Preset> {
-    narrows::load::preset::all().into_iter().filter(|preset| !preset.whole_drive)
-}
-
 #[test]
 fn every_preset_runs_on_a_file() {
     let dir = directory();
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 64 << 20]).expect("can be written");
-    for preset in for_files() {
+    for preset in narrows::load::preset::all() {
         let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
         arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
         if preset.name == "disks" {
@@ -143,7 +138,7 @@ fn samples_are_drawn_by_position() {
 #[test]
 fn the_job_file_is_one_that_fio_accepts() {
     let dir = directory();
-    for preset in for_files() {
+    for preset in narrows::load::preset::all() {
         let job = dir.path().join(format!("{}.fio", preset.name));
         let mut arguments =
             vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];
@@ -188,7 +183,7 @@ fn fio_runs_the_same_tests_beside_ours() {
 /// Starts a run that keeps its results in `saved`, and waits until it has kept one.
 fn begin(dir: &Path, saved: &Path) -> std::process::Child {
     let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms", "--poll"]);
+    arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms"]);
     let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
     let patience = Instant::now() + Duration::from_secs(60);
     while kept(saved).is_none_or(|report| report.results.is_empty()) {
@@ -215,7 +210,7 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
 
     let output = run(&["bench", "--resume", text(&saved), "--json"]);
     let after = report(&output);
-    assert!(after.complete && after.settings.poll);
+    assert!(after.complete);
     assert_eq!(after.results.len(), 8);
     assert_eq!(after.results[..before.results.len()], before.results[..]);
     assert_eq!(kept(&saved), Some(after));
@@ -253,62 +248,6 @@ fn what_is_there_is_never_overwritten() {
         assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
     }
     assert_eq!(fs::read_to_string(&mine).expect("is there"), "mine");
-}
-
-#[test]
-fn batches_are_named_in_what_is_shown_kept_and_told_to_fio() {
-    let (dir, results) = (directory(), directory());
-    let (saved, job) = (results.path().join("run.json"), results.path().join("job.fio"));
-    let bench = ["bench", text(dir.path()), "--preset", "kdiskmark", "--batch", "16", "--plain"];
-    run(&quick(&[&bench[..], &["--emit-fio", text(&job)]].concat()));
-    let output = run(&quick(&[&bench[..], &["--save", text(&saved)]].concat()));
-    let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("in batches of up to 16 I/Os (B)"), "{shown}");
-    for name in ["SEQ1M Q8T1 B8 read", "RND4K Q32T1 B16 write", "RND4K Q1T1 read"] {
-        assert!(shown.contains(name), "{name}: {shown}");
-    }
-    assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
-    let job = fs::read_to_string(&job).expect("was written");
-    for (batch, tests) in [(16, 2), (8, 2)] {
-        let line = format!("iodepth_batch_complete_min={batch}\n");
-        assert_eq!(job.matches(&line).count(), tests, "{job}");
-    }
-    let mut half = kept(&saved).expect("is there");
-    for result in &half.results {
-        let batch = result.load.as_ref().and_then(|load| load.batch);
-        assert_eq!(batch.is_some(), result.name.contains(" B"), "{}", result.name);
-        assert_eq!(batch.is_some(), result.peer.is_none(), "KDiskMark takes no batches: {}", result.name);
-    }
-    half.results.truncate(1);
-    half.complete = false;
-    fs::write(&saved, serde_json::to_string(&half).expect("is JSON")).expect("can be written");
-    run(&["bench", "--resume", text(&saved)]);
-    let after = kept(&saved).expect("is there");
-    assert_eq!((after.results.len(), after.settings.batch), (8, Some(16)));
-    assert!(after.results.iter().any(|result| result.name == "RND4K Q32T1 B16 read"));
-}
-
-#[test]
-fn batches_of_a_sweep_are_no_deeper_than_its_queue() {
-    let dir = directory();
-    let sweep =
-        ["sweep", text(dir.path()), "--block-sizes", "4KiB", "--depths", "1,4,64", "--batch", "32", "--json"];
-    let output = run(&quick(&sweep));
-    let report: SweepReport = serde_json::from_slice(&output.stdout).expect("is a report");
-    let batches: Vec<Option<u32>> = report.points.iter().map(|point| point.load.batch).collect();
-    assert_eq!(batches, [None, Some(4), Some(32)]);
-    for wrong in [
-        ["--batch", "1", "--depths", "4"],
-        ["--batch", "many", "--depths", "4"],
-        ["--batch", "8", "--depths", "1"],
-    ] {
-        let output = run(&quick(&[&sweep[..4], &wrong].concat()));
-        assert_eq!(output.status.code(), Some(2), "{wrong:?}");
-    }
-    let output = run(&quick(&["bench", text(dir.path()), "--preset", "disks", "--batch", "8"]));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("more than one I/O in flight") && said.contains("--list"), "{said}");
 }
 
 #[test]
@@ -367,27 +306,6 @@ fn streams_are_swept_by_doubling() {
 }
 
 #[test]
-fn polling_is_granted_or_the_result_says_why_not() {
-    let dir = directory();
-    let report = report(&run(&quick(&["bench", text(dir.path()), "--poll", "--json"])));
-    for result in &report.results {
-        let engine = result.checks.as_ref().expect("checks itself").generator.engine.to_string();
-        let is_told = ["iopoll", "not polled: ", "psync"].iter().any(|word| engine.contains(word));
-        assert!(is_told, "{engine}");
-    }
-}
-
-#[test]
-fn passthrough_reads_nothing_but_whole_nvme_drives() {
-    let dir = directory();
-    let output = run(&quick(&["bench", text(dir.path()), "--engine", "passthrough"]));
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("NVMe drives only") && said.contains("hint: name a whole drive"), "{said}");
-    assert_eq!(names(dir.path()), Vec::<String>::new());
-}
-
-#[test]
 fn the_list_names_every_preset() {
     let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
     for preset in narrows::load::preset::all() {
@@ -397,11 +315,7 @@ fn the_list_names_every_preset() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_types() {
-    for (name, now) in [
-        ("bench-1.json", schema::bench()),
-        ("interleave-1.json", schema::interleave()),
-        ("sweep-1.json", schema::sweep()),
-    ] {
+    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {
@@ -414,84 +328,4 @@ fn the_schemas_in_the_repository_are_those_of_the_types() {
         );
     }
     assert_eq!(bench::SCHEMA, "narrows/bench/1");
-}
-
-#[test]
-fn two_targets_by_turns_are_told_apart_or_not_with_an_interval() {
-    let places = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
-    let file = |at: usize| {
-        let file = places[at].path().join("data");
-        fs::write(&file, vec![at as u8 + 1; 8 << 20]).expect("a file");
-        file
-    };
-    let files = [file(0), file(1)];
-    let words =
-        ["bench", text(&files[0]), "--interleave", text(&files[1]), "--preset", "peak", "--read-only"];
-    let short = ["--duration", "50ms", "--warm-up", "1ms", "--rest", "1ms", "--precision", "40%", "--json"];
-    let output = run(&[&words[..], &short].concat());
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!(report["schema"], "narrows/interleave/1");
-    assert!(report["writes"].is_null() && report["b"]["kind"] == "file");
-    let results = report["results"].as_array().expect("results");
-    assert_eq!(results.len(), 2, "the tests that read: {report:#}");
-    // On a busy machine nothing may end in a turn as short as these: then the test tells nothing, and says so.
-    let told = |result: &&Value| !result["found"]["change"].is_null();
-    assert_eq!(report["complete"], results.iter().all(|result| told(&result)), "{report:#}");
-    assert!(
-        results.iter().filter(|result| !told(result)).all(|result| result["found"]["reason"].is_string())
-    );
-    for result in results.iter().filter(told) {
-        let rounds = result["found"]["rounds"].as_u64().expect("a number") as usize;
-        assert!((4..=8).contains(&rounds), "{result:#}");
-        let sides: Vec<&str> = result["turns"]
-            .as_array()
-            .expect("turns")
-            .iter()
-            .filter_map(|turn| turn["side"].as_str())
-            .collect();
-        // A turn in which a busy machine moves nothing ends the test within a round, and is no turn.
-        let (whole, begun) = sides.split_at(4 * rounds);
-        assert_eq!(whole, ["a", "b", "b", "a"].repeat(rounds));
-        assert!(begun.len() < 4 && ["a", "b", "b"].starts_with(begun), "{sides:?}");
-        let [low, high] = [0, 1].map(|at| result["found"]["change"]["ci95"][at].as_f64().expect("a number"));
-        let word = if low > 0.0 {
-            "faster"
-        } else if high < 0.0 {
-            "slower"
-        } else {
-            "not_distinguishable"
-        };
-        assert_eq!(result["found"]["verdict"], word);
-    }
-    let left_out = report["left_out"].as_array().expect("left out");
-    assert_eq!(left_out.len(), 2, "the tests that write");
-}
-
-#[test]
-fn by_turns_both_scratch_files_share_what_may_be_written() {
-    let places = [tempfile::tempdir().expect("a directory"), tempfile::tempdir().expect("a directory")];
-    let [a, b] = places.each_ref().map(|place| text(place.path()));
-    let words =
-        ["bench", a, "--interleave", b, "--preset", "peak", "--size", "16MiB", "--max-writes", "200MiB"];
-    let short = ["--duration", "5ms", "--warm-up", "1ms", "--rest", "1ms", "--json"];
-    let output = run(&[&words[..], &short].concat());
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let bytes = |name: &str| report["writes"][name].as_u64().expect("a number");
-    assert!(
-        bytes("limit_bytes") <= 200 << 20 && bytes("written_bytes") <= bytes("limit_bytes"),
-        "{report:#}"
-    );
-    assert!(bytes("written_bytes") >= 32 << 20, "both files were filled");
-    assert!(
-        fs::read_dir(a).expect("a").chain(fs::read_dir(b).expect("b")).next().is_none(),
-        "nothing is left"
-    );
-    let missing = run(&["bench", a, "--interleave", "/nowhere", "--preset", "peak"]);
-    assert_eq!(missing.status.code(), Some(2));
-    let whole_drive = run(&["bench", a, "--interleave", b, "--preset", "qualify"]);
-    assert_eq!(whole_drive.status.code(), Some(2));
-    assert!(
-        String::from_utf8_lossy(&whole_drive.stderr).contains("one whole blank drive"),
-        "{whole_drive:?}"
-    );
 }

@@ -71,7 +71,6 @@ fn typed_words_are_shown_and_not_obeyed() {
             &["check", "--from", &word, "--fleet"],
             &["check", "--from", "/dev/shm", "--fleet", "--since", &word],
             &["check", "--measure", &word],
-            &["check", "--cpu-node", &word],
             &["check", "--json", "--from", &word],
             &["import", &word],
             &["import", "--ceiling", &word, "/dev/null"],

@@ -15,7 +15,6 @@ mod bench_cli;
 mod bench_failures;
 mod bench_kill;
 mod bench_others;
-mod bench_qualify;
 mod bench_writes;
 mod buyers;
 mod capture;

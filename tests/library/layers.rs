@@ -17,23 +17,13 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("model/path", &["ceiling", "predict", "plan"]),
     ("model/ceiling", &["predict", "plan"]),
     ("model/predict", &["plan"]),
-    (
-        "session/lab",
-        &["check", "measure", "qualify", "runner", "scene", "fleet", "ladder", "trials", "writes"],
-    ),
-    (
-        "session/measure",
-        &["check", "guard", "lab", "qualify", "runner", "scene", "fleet", "ladder", "trials", "writes"],
-    ),
+    ("session/lab", &["check", "measure", "runner", "scene", "fleet", "ladder", "trials", "writes"]),
+    ("session/measure", &["check", "guard", "lab", "runner", "scene", "fleet", "ladder", "trials", "writes"]),
     ("session/fleet", &["check", "guard", "lab", "measure", "runner", "ladder", "scene", "trials", "writes"]),
     ("session/guard", &["check", "lab", "measure", "runner", "fleet", "ladder", "trials", "writes"]),
     ("session/writes", &["check", "guard", "lab", "runner", "fleet", "ladder", "trials"]),
-    ("session/runner", &["check", "guard", "lab", "fleet", "ladder", "qualify", "trials"]),
-    ("session/qualify", &["check", "guard", "lab", "fleet", "ladder", "trials"]),
-    (
-        "session/copying",
-        &["check", "guard", "lab", "fleet", "ladder", "qualify", "runner", "scene", "trials", "writes"],
-    ),
+    ("session/runner", &["check", "guard", "lab", "fleet", "ladder", "trials"]),
+    ("session/copying", &["check", "guard", "lab", "fleet", "ladder", "runner", "scene", "trials", "writes"]),
     ("session/check", &["guard", "lab", "runner", "fleet", "ladder", "trials"]),
     ("session/trials", &["check", "guard", "fleet", "ladder"]),
     ("session/ladder", &["check", "guard", "lab", "fleet", "trials"]),
@@ -69,7 +59,7 @@ const ENGINE: [&str; 13] = [
 
 /// What decides whether a device may be written, opens or clears one, or divides what may be written: everywhere but in the
 /// engine's guard and the session.
-const DECIDING: [&str; 14] = [
+const DECIDING: [&str; 13] = [
     "guard::decide",
     "guard::examine",
     "guard::search_device",
@@ -77,7 +67,6 @@ const DECIDING: [&str; 14] = [
     "guard::open_for_writing(permit",
     "Device::open(",
     "usage::watch(",
-    "owned::blank",
     "owned::clear",
     "owned::usable",
     "place::in_two_parts",

@@ -17,7 +17,7 @@ use std::sync::Mutex;
 
 use narrows::load::guard::{Device, Identity, Medium, Region, Usage, decide, examine, open_for_writing};
 use narrows::load::measurement::{Measurement, Pattern, TrimMethod, Workload};
-use narrows::load::ran::EngineKind;
+use narrows::load::ran::EngineRan;
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, Target, owned, run};
 use narrows::report::bench::BenchReport;
 use narrows::report::bench::sweep::SweepReport;
@@ -132,7 +132,7 @@ impl Disk {
         let region = Region { start: Bytes::from_mib(1), length: Bytes::from_mib(16) };
         let writable = open_for_writing(permit, region, &mut |_| ControlFlow::Continue(())).expect("opens");
         self.plant(0x5a);
-        owned::prepare(writable, Bytes::from_mib(16), 1, 0, &mut |_, _| ControlFlow::Continue(()))
+        owned::prepare(writable, Bytes::from_mib(16), 1, &mut |_, _| ControlFlow::Continue(()))
             .expect("can be filled")
     }
 
@@ -208,7 +208,7 @@ fn a_device_is_trimmed_by_discards_whatever_the_engine() {
             assert_eq!(by, TrimMethod::Blkdiscard);
         }
         let used = &measured.generator.engine;
-        assert_eq!(by == TrimMethod::RingDiscard, matches!(used.kind, EngineKind::IoUring(_)), "{used}");
+        assert_eq!(by == TrimMethod::RingDiscard, matches!(used, EngineRan::IoUring(_)), "{used}");
         // One is tried before, through the ring or by ioctl.
         assert_eq!(after.1 - bytes, (16 << 20) + (64 << 10), "{engine:?}");
         assert!(disk.bytes()[PART].iter().all(|byte| *byte == 0), "{engine:?}");

@@ -133,15 +133,12 @@ fn child_of_a_thousand_streams() {
 }
 
 #[test]
-fn what_is_written_belongs_where_it_is_and_is_as_compressible_as_asked() {
+fn what_is_written_belongs_where_it_is_and_cannot_be_compressed() {
     for engine in ENGINES {
-        for (pattern, percent) in
-            [(Pattern::Sequential, 0), (Pattern::Random, 50), (Pattern::Sequential, 100)]
-        {
+        for pattern in [Pattern::Sequential, Pattern::Random] {
             let target = scratch(4);
-            let writes = Workload { compressible_percent: percent, ..mixed(pattern, 100, 16, 8, 100) };
             let options = RunOptions { engine, workers: 2, streams: 3, ..RunOptions::default() };
-            measure(&target, &writes, &options);
+            measure(&target, &mixed(pattern, 100, 16, 8, 100), &options);
             let data = fs::read(target.reopen_path()).expect("readable");
             let stamped: Vec<_> =
                 data.chunks(4096).enumerate().filter(|(_, block)| block.starts_with(b"narrows1")).collect();
@@ -149,8 +146,7 @@ fn what_is_written_belongs_where_it_is_and_is_as_compressible_as_asked() {
             for (index, block) in stamped {
                 assert_eq!(block[16..24], (index as u64 * 4096).to_le_bytes(), "{engine:?} {pattern:?}");
                 let zeros = block[64..].iter().filter(|byte| **byte == 0).count();
-                let least = (4096 * usize::from(percent) / 100).min(4096 - 64);
-                assert!((least..least + 64).contains(&zeros), "{zeros} zeros at {percent} %");
+                assert!(zeros < 64, "{zeros} zeros");
             }
         }
     }
@@ -173,7 +169,7 @@ fn trims_give_the_blocks_back_and_end_when_all_are_gone() {
         assert_eq!(measurement.bytes, Bytes::from_mib(8));
         let data = fs::read(target.reopen_path()).expect("readable");
         assert!(data.len() == 8 << 20 && data.iter().all(|byte| *byte == 0), "{engine:?}");
-        refill(&target, 3, 0, &mut |_, _| ControlFlow::Continue(())).expect("room for it again");
+        refill(&target, 3, &mut |_, _| ControlFlow::Continue(())).expect("room for it again");
         let data = fs::read(target.reopen_path()).expect("readable");
         assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{engine:?}");
     }

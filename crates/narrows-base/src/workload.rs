@@ -38,27 +38,11 @@ pub struct Workload {
     /// device. Writes and trims together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
     #[serde(default, skip_serializing_if = "is_default")]
     pub trim_percent: u8,
-    /// So many percent of each written block of 4 KiB (or of a smaller I/O) are zeros, the rest is incompressible: a
-    /// device or file system that compresses saves about that much. 0: nothing can be compressed.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub compressible_percent: u8,
-    /// A limit of the rate of all workers together; none when `None`. The next I/O waits until the mean rate since the
-    /// start allows it, and its latency counts from when it was sent.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub rate_limit: Option<RateLimit>,
     /// An open loop: so many I/Os for each second of all workers together, each due at its own time whether or not
     /// those before it have ended. An I/O that finds no free place in the queue waits, and its latency counts from when
     /// it was due, so that a stall shows in every I/O that it delayed (no coordinated omission).
     #[serde(default, skip_serializing_if = "is_default")]
     pub paced_iops: Option<u64>,
-}
-
-/// A limit of the rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RateLimit {
-    /// Bytes per second, at least 1.
-    pub bytes_per_second: u64,
 }
 
 /// What the latencies of a run mean. Numbers of different modes are not comparable.

@@ -3,7 +3,7 @@
 use super::error::LoadError;
 use super::memory::Memory;
 use super::offsets::Blocks;
-use super::plan::{Tempo, stamped_block};
+use super::plan::stamped_block;
 use super::run::RunOptions;
 use super::target::{Kind, Target};
 use super::worker::Reap;
@@ -73,12 +73,9 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if writes + trims > 100 {
         return wrong(format!("{} % of writes and trims are more than all I/Os", writes + trims));
     }
-    if workload.compressible_percent > 100 {
-        return wrong(format!("{} % of a block are more than all of it", workload.compressible_percent));
-    }
     let is_paced = workload.paced_iops.is_some();
-    if is_paced && (workload.rate_limit.is_some() || matches!(options.reap, Reap::Batch(_))) {
-        return wrong("a paced run has no other rate limit and takes completions as they arrive".to_owned());
+    if is_paced && matches!(options.reap, Reap::Batch(_)) {
+        return wrong("a paced run takes completions as they arrive".to_owned());
     }
     let each =
         Memory::size(workload.block_size.get(), workload.queue_depth, workload.reads(), workload.writes());
@@ -99,7 +96,7 @@ fn zero(workload: &Workload, options: &RunOptions) -> Option<&'static str> {
         (workload.queue_depth == 0, "the queue depth"),
         (options.workers == 0, "the number of workers"),
         (options.streams == 0, "the number of streams"),
-        (Tempo::of(workload).is_some_and(|tempo| tempo.amount == 0), "the rate"),
+        (workload.paced_iops == Some(0), "the rate"),
     ];
     is_zero.into_iter().find_map(|(zero, what)| zero.then_some(what))
 }

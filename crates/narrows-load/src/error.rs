@@ -84,14 +84,6 @@ pub enum LoadError {
     /// The engine that was asked for is not available.
     #[error("io_uring is not available: {0}")]
     NoRing(io::Error),
-    /// The namespace cannot be read by the drive's own commands.
-    #[error("cannot read `{}` by NVMe commands: {source}", device.display())]
-    NoPassthrough {
-        /// The character device of the namespace.
-        device: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
     /// The device cannot be trimmed.
     #[error("`{}` takes no discards", .0.display())]
     NoDiscard(PathBuf),
@@ -182,9 +174,6 @@ impl LoadError {
             Self::NoRing(_) => {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }
-            Self::NoPassthrough { .. } => Some(
-                "NVMe passthrough needs Linux 5.19 or newer, io_uring and root; without it use another engine",
-            ),
             Self::OverBudget(_) => Some("allow more with --max-writes, or use a smaller --size"),
             Self::NoDiscard(_) => Some(NO_DISCARD_HINT),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),

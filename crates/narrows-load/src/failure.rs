@@ -121,10 +121,9 @@ impl RunFailure {
     /// A run that could not be begun.
     pub fn of_error(error: &LoadError) -> Self {
         let errno = match error {
-            LoadError::Io { source, .. }
-            | LoadError::NoRing(source)
-            | LoadError::NoPassthrough { source, .. }
-            | LoadError::Memory { source, .. } => source.raw_os_error(),
+            LoadError::Io { source, .. } | LoadError::NoRing(source) | LoadError::Memory { source, .. } => {
+                source.raw_os_error()
+            }
             _ => None,
         };
         let cause = match error {

@@ -13,7 +13,6 @@ use super::buffer::Buffer;
 use super::error::LoadError;
 use super::guard::{Budget, Census};
 use super::marks::Marker;
-use super::memory::squeeze;
 use super::random::Random;
 use super::stamp::Stamp;
 use super::target::{Target, drop_direct};
@@ -36,8 +35,6 @@ pub(super) struct Filling<'a> {
     pub(super) time: Option<(Duration, Bytes)>,
     /// Decides the data.
     pub(super) seed: u64,
-    /// So many percent of each 4 KiB are zeros.
-    pub(super) compressible_percent: u8,
     /// How what is written is marked.
     pub(super) marker: Option<Marker>,
     /// What the writes are taken from, each before it happens, where that is limited.
@@ -102,7 +99,6 @@ impl<'a> Fill<'a> {
             }
             let chunk = buffer.bytes().get_mut(..length as usize).unwrap_or_default();
             random.fill(chunk);
-            squeeze(chunk, filling.compressible_percent, DISTINCT);
             distinguish(chunk, start + at, filling);
             if let Some(census) = filling.census {
                 // Between two chunks nothing is in flight: what is counted now beside what was sent is of others.
@@ -165,7 +161,6 @@ fn distinguish(chunk: &mut [u8], start: u64, filling: &Filling) {
 pub fn refill(
     target: &Target,
     seed: u64,
-    compressible_percent: u8,
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<(), LoadError> {
     let (region, path) = (target.region(), target.path());
@@ -173,14 +168,8 @@ pub fn refill(
     if !target.may_change(region.start.get(), end) {
         return Err(LoadError::NotOurs(path.to_owned()));
     }
-    let filling = Filling {
-        time: None,
-        seed,
-        compressible_percent,
-        marker: target.marker(),
-        budget: None,
-        census: target.census(),
-    };
+    let filling =
+        Filling { time: None, seed, marker: target.marker(), budget: None, census: target.census() };
     let fill = Fill::new("write again to", path, target.file(), false);
     let filled = fill.write(region.start.get(), region.length.get(), &filling, progress)?;
     if filled.is_full {
@@ -213,23 +202,10 @@ mod tests {
     }
 
     #[test]
-    fn half_of_each_block_is_zeros_when_half_is_to_be_compressible() {
-        let file = tempfile::tempfile().unwrap();
-        let filling = Filling { compressible_percent: 50, ..Filling::default() };
-        Fill::new("write", Path::new("x"), &file, false).write(0, 64 << 10, &filling, &mut go).unwrap();
-        let mut all = vec![1; 64 << 10];
-        file.read_exact_at(&mut all, 0).unwrap();
-        for block in all.chunks(4096) {
-            assert!(block[2048..].iter().all(|byte| *byte == 0));
-            assert!(block[..2048].iter().filter(|byte| **byte == 0).count() < 64);
-        }
-    }
-
-    #[test]
     fn what_is_only_read_is_not_filled() {
         let file = tempfile::NamedTempFile::new().unwrap();
         file.as_file().write_all_at(&[7; 8192], 0).unwrap();
         let target = Target::open_file_read(file.path()).unwrap();
-        assert!(matches!(refill(&target, 1, 0, &mut go), Err(LoadError::NotOurs(_))));
+        assert!(matches!(refill(&target, 1, &mut go), Err(LoadError::NotOurs(_))));
     }
 }

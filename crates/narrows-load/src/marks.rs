@@ -207,7 +207,6 @@ pub(super) fn is_zero(bytes: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::squeeze;
     use crate::random::Random;
     use crate::stamp::Stamp;
     use proptest::prelude::*;
@@ -230,10 +229,9 @@ mod tests {
     const END: Bytes = Bytes::from_mib(7);
 
     /// A block of `size` bytes as a run writes it to `offset`.
-    fn block(size: usize, offset: u64, zeros: u8) -> Vec<u8> {
+    fn block(size: usize, offset: u64) -> Vec<u8> {
         let mut block = vec![0; size];
         Random::seeded(offset + 1).fill(&mut block);
-        squeeze(&mut block, zeros, size);
         key().marker(END).mark(&mut block);
         Stamp { seed: 5, offset, generation: 9 }.put(&mut block);
         block
@@ -247,7 +245,7 @@ mod tests {
     fn every_sector_that_was_written_is_ours_whatever_block_it_was_part_of() {
         for size in [512, 1024, 2048, 4096] {
             let whole: Vec<u8> =
-                (0..4096 / size).flat_map(|index| block(size, (index * size) as u64, 0)).collect();
+                (0..4096 / size).flat_map(|index| block(size, (index * size) as u64)).collect();
             assert_eq!(judged(Some(key()), 0, &whole), [Sector::Ours; 8], "{size}");
             // Each sector alone, as after a write that was torn.
             for (index, sector) in whole.chunks(512).enumerate() {
@@ -262,7 +260,7 @@ mod tests {
 
     #[test]
     fn every_marked_sector_tells_where_the_region_of_its_run_ends() {
-        for sector in block(4096, 0, 0).chunks(512) {
+        for sector in block(4096, 0).chunks(512) {
             assert_eq!(key().end_in(sector), Some(END));
         }
         assert_eq!(key().end_in(&[0; 512]), None);
@@ -270,24 +268,15 @@ mod tests {
 
     #[test]
     fn small_blocks_over_large_ones_are_all_ours() {
-        let mut mixed = block(4096, 8192, 0);
-        mixed[..512].copy_from_slice(&block(512, 8192, 0));
-        mixed[2048..3072].copy_from_slice(&block(1024, 8192 + 2048, 0));
+        let mut mixed = block(4096, 8192);
+        mixed[..512].copy_from_slice(&block(512, 8192));
+        mixed[2048..3072].copy_from_slice(&block(1024, 8192 + 2048));
         assert_eq!(judged(Some(key()), 8192, &mixed), [Sector::Ours; 8]);
     }
 
     #[test]
-    fn compressible_blocks_are_ours_or_zeros() {
-        for percent in [1, 12, 13, 25, 50, 87, 99, 100] {
-            let block = block(4096, 0, percent);
-            let judged = judged(Some(key()), 0, &block);
-            assert!(!judged.contains(&Sector::Foreign) && judged[0] == Sector::Ours, "{percent}: {judged:?}");
-        }
-    }
-
-    #[test]
     fn a_copy_elsewhere_or_what_another_run_or_device_has_is_not_ours() {
-        let copy = block(4096, 4096, 0);
+        let copy = block(4096, 4096);
         assert_eq!(judged(Some(key()), 8192, &copy), [Sector::Foreign; 8]);
         for (secret, identity, mib) in
             [(SECRET, "S3RIAL", 65), (SECRET, "S3RIA", 64), (RunSecret([8; 32]), "S3RIAL", 64)]
@@ -296,14 +285,14 @@ mod tests {
             assert_eq!(judged(Some(other), 4096, &copy), [Sector::Foreign; 8]);
         }
         assert_eq!(judged(None, 4096, &copy), [Sector::Foreign; 8]);
-        let both = [copy, block(4096, 12_288, 0)].concat();
+        let both = [copy, block(4096, 12_288)].concat();
         assert_eq!(judged(Some(key()), 8192, &both)[8..], [Sector::Ours; 8], "what follows a copy is ours");
     }
 
     proptest! {
         #[test]
         fn one_changed_byte_makes_its_sector_foreign(at in HEAD..4096_usize, by in 1_u8..) {
-            let mut changed = block(4096, 0, 0);
+            let mut changed = block(4096, 0);
             changed[at] ^= by;
             let judged = judged(Some(key()), 0, &changed);
             for (index, sector) in judged.iter().enumerate() {

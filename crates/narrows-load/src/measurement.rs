@@ -8,7 +8,7 @@ pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
 use super::ran::EngineRan;
 pub use super::trim::TrimMethod;
-pub use super::workload::{Mode, Pattern, RateLimit, Workload};
+pub use super::workload::{Mode, Pattern, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.

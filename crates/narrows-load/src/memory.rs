@@ -21,15 +21,6 @@ pub(super) struct Memory {
     stamps: Option<Stamps>,
 }
 
-/// Makes so many percent of each block zeros: the end of it.
-pub(super) fn squeeze(data: &mut [u8], percent: u8, block: usize) {
-    for block in data.chunks_exact_mut(block.max(1)) {
-        let zeros = block.len() * usize::from(percent.min(100)) / 100;
-        let from = block.len() - zeros;
-        block.get_mut(from..).unwrap_or_default().fill(0);
-    }
-}
-
 /// How the data for writes is stamped.
 #[derive(Debug)]
 struct Stamps {
@@ -60,13 +51,6 @@ impl Memory {
             Random::seeded(seed).fill(outgoing);
         }
         Ok(Self { buffer, part, writes_at, stamps: None })
-    }
-
-    /// The same memory, in which so many percent of each block for writes are zeros: the end of it.
-    pub(super) fn compressible(mut self, percent: u8, block: u64) -> Self {
-        let outgoing = self.buffer.bytes().get_mut(self.writes_at..).unwrap_or_default();
-        squeeze(outgoing, percent, block as usize);
-        self
     }
 
     /// The same memory, whose blocks for writes bear the marks of a device. Before [`stamped`](Self::stamped).

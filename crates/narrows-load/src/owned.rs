@@ -34,14 +34,13 @@ pub fn prepare(
     device: WritableDevice,
     size: Bytes,
     seed: u64,
-    compressible_percent: u8,
     progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Target, LoadError> {
     let part = part(&device, size).ok_or_else(|| too_small(&device))?;
     let device = device.recorded()?;
     let census = device.census().map(|census| &**census);
     let marker = device.marker();
-    let filling = Filling { time: None, seed, compressible_percent, marker, budget: None, census };
+    let filling = Filling { time: None, seed, marker, budget: None, census };
     // The last thing before the first byte: nobody has written since the look began.
     device.check_alone()?;
     match fill(&device, part, &filling, progress) {
@@ -56,18 +55,6 @@ pub fn prepare(
             Err(error)
         }
     }
-}
-
-/// Makes a target of the first `size` bytes of what may be written of a device, or of as many as there are, without writing
-/// any: it stays as blank as the guard found it.
-///
-/// # Errors
-/// The device is too small, somebody else has written to it, or it cannot be read.
-pub fn blank(device: WritableDevice, size: Bytes) -> Result<Target, LoadError> {
-    let part = part(&device, size).ok_or_else(|| too_small(&device))?;
-    let device = device.recorded()?;
-    device.check_alone()?;
-    Target::owned(device, part.length)
 }
 
 /// Clears what bears the marks of the run, where nobody uses the device. Its record is kept until all of that is gone.

@@ -127,7 +127,7 @@ mod tests {
         parts.enter(10, &histogram);
         histogram.record(2);
         parts.enter(11, &histogram);
-        let counts: Vec<u64> = parts.tenths(20).iter().map(|part| part.count()).collect();
+        let counts: Vec<u64> = parts.tenths(20).iter().map(Counts::count).collect();
         assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
     }
 
@@ -154,8 +154,8 @@ mod tests {
         fn nothing_is_lost_however_long_a_run_is(samples in 1u64..3000, each in 1u64..3) {
             let (parts, histogram) = counted(samples, each);
             let tenths = parts.tenths(samples);
-            prop_assert_eq!(tenths.iter().map(|part| part.count()).sum::<u64>(), histogram.count());
-            let sizes: Vec<u64> = tenths.iter().map(|part| part.count()).collect();
+            prop_assert_eq!(tenths.iter().map(Counts::count).sum::<u64>(), histogram.count());
+            let sizes: Vec<u64> = tenths.iter().map(Counts::count).collect();
             if samples >= MOST {
                 let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
                 prop_assert!(*most as f64 <= *least as f64 * 1.25, "{:?}", sizes);
@@ -167,7 +167,7 @@ mod tests {
             let ((mut one, x), (two, y)) = (counted(a, 1), counted(b, 3));
             one.merge(&two);
             prop_assert_eq!(one.seen.count(), x.count() + y.count());
-            let all: u64 = one.tenths(a.max(b)).iter().map(|part| part.count()).sum();
+            let all: u64 = one.tenths(a.max(b)).iter().map(Counts::count).sum();
             prop_assert_eq!(all, a + 3 * b);
         }
     }

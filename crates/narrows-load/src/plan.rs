@@ -7,17 +7,15 @@ use super::error::LoadError;
 use super::marks::Marker;
 use super::memory::Memory;
 use super::pace::Schedule;
-use super::passthrough::Namespace;
-use super::polling::polling;
-use super::ran::{EngineKind, EngineRan};
+use super::ran::EngineRan;
 use super::ring::Ring;
 use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
 use super::stamp::{SMALLEST, STAMPED};
 use super::target::Target;
 use super::trim::TrimMethod;
-use super::worker::{Pace, Reap};
-use super::workload::{Mode, RateLimit, Workload};
+use super::worker::Reap;
+use super::workload::{Mode, Workload};
 use narrows_base::units::{Bytes, Nanos};
 
 /// Why a device is not trimmed through a ring.
@@ -33,17 +31,12 @@ pub(super) struct Plan {
     pub(super) ring: Result<(), Option<String>>,
     /// How trims are carried out, where there are any.
     pub(super) trims_by: Option<TrimMethod>,
-    /// The namespace, when it is read by the drive's own commands.
-    pub(super) passthrough: Option<Namespace>,
-    /// The entries of a ring for such commands.
-    pub(super) entries: u32,
-    /// Whether completions are polled for; why not, where it was asked for in vain.
-    polled: Result<bool, String>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
     /// What the latencies mean.
     pub(super) mode: Mode,
-    tempo: Option<Tempo>,
+    /// I/Os for each second of all threads together, where they are due at a rate.
+    paced: Option<u64>,
     /// Tells the writes of this run from those of any other.
     nonce: u64,
     /// Bytes of a stamped block; `None` when blocks are too small for stamps.
@@ -52,8 +45,6 @@ pub(super) struct Plan {
     part: u32,
     reads: bool,
     writes: bool,
-    /// Percent of each written block that are zeros.
-    compressible: u8,
     /// How what is written is marked.
     marker: Option<Marker>,
 }
@@ -82,16 +73,6 @@ impl Plan {
         } else {
             None
         };
-        let passthrough = options.passthrough.clone();
-        if let Some(namespace) = &passthrough {
-            namespace.check(workload)?;
-            namespace.try_reading(workload, false).map_err(|source| {
-                let device = namespace.device.clone();
-                LoadError::NoPassthrough { device, source }
-            })?;
-        }
-        let entries = passthrough.as_ref().map_or(0, |namespace| namespace.entries(workload));
-        let polled = polling(target, workload, options, ring.is_ok());
         let deal = Deal { workload, options, blocks };
         let (mut threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
@@ -103,25 +84,20 @@ impl Plan {
         // The nonce only has to differ from that of the last run on the same file.
         let nonce = getrandom::u64().unwrap_or(options.seed);
         let (reads, writes) = (workload.reads(), workload.writes());
-        let compressible = workload.compressible_percent;
-        let (mode, tempo) = (mode(workload, options), Tempo::of(workload));
+        let (mode, paced) = (mode(workload, options), workload.paced_iops);
         Ok(Self {
             threads,
             depth,
             ring,
             trims_by,
-            passthrough,
-            entries,
-            polled,
             region: Bytes::new(blocks.count * blocks.block_size),
             mode,
-            tempo,
+            paced,
             nonce,
             stamped,
             part,
             reads,
             writes,
-            compressible,
             marker: target.marker(),
         })
     }
@@ -129,11 +105,6 @@ impl Plan {
     /// I/Os that all threads together keep in flight.
     pub(super) fn queue_depth(&self) -> u32 {
         self.depth.saturating_mul(self.threads.len() as u32)
-    }
-
-    /// Whether completions are polled for.
-    pub(super) fn polled(&self) -> bool {
-        self.polled.as_ref().is_ok_and(|polled| *polled)
     }
 
     /// The memory of one thread; `seed` decides what is written.
@@ -146,11 +117,6 @@ impl Plan {
             let bytes = Memory::size(self.part.into(), self.depth, self.reads, self.writes);
             LoadError::Memory { bytes: Bytes::new(bytes), source }
         })?;
-        let block = self.stamped.unwrap_or(self.part.into());
-        let memory = match self.compressible {
-            0 => memory,
-            percent => memory.compressible(percent, block),
-        };
         let memory = match (self.marker, self.stamped) {
             (Some(marker), Some(block)) if self.writes => memory.marked(block, marker),
             _ => memory,
@@ -162,20 +128,18 @@ impl Plan {
     }
 
     /// The pace of a thread from now on, if it is held to one: its share of the whole, between those of the others.
-    pub(super) fn pace(&self, index: usize, clock: Clock) -> Option<Pace> {
-        let tempo = self.tempo?;
+    pub(super) fn pace(&self, index: usize, clock: Clock) -> Option<Schedule> {
         let threads = self.threads.len().max(1) as f64;
-        let per_second = tempo.amount as f64 / threads;
+        let per_second = self.paced? as f64 / threads;
         let rate = per_second / clock.ticks_in(Nanos::from_millis(1000)).max(1) as f64;
-        let phase = if tempo.is_open { index as f64 / threads } else { 0.0 };
-        Some(Pace { schedule: Schedule::new(clock.ticks(), rate, phase), is_open: tempo.is_open })
+        Some(Schedule::new(clock.ticks(), rate, index as f64 / threads))
     }
 
     /// The engine that ran; `ring` is the one that a worker opened.
-    pub(super) fn describe(&self, ring: Option<EngineKind>) -> EngineRan {
+    pub(super) fn describe(&self, ring: Option<EngineRan>) -> EngineRan {
         match &self.ring {
-            Ok(()) => EngineRan { kind: ring.unwrap_or_default(), not_polled: self.polled.clone().err() },
-            Err(reason) => EngineKind::Psync { threads: self.threads.len(), instead: reason.clone() }.into(),
+            Ok(()) => ring.unwrap_or_default(),
+            Err(reason) => EngineRan::Psync { threads: self.threads.len(), instead: reason.clone() },
         }
     }
 }
@@ -193,23 +157,6 @@ fn ring(workload: &Workload, choice: EngineChoice) -> Result<Result<(), Option<S
             }
             error => Err(error),
         },
-    }
-}
-
-/// How fast all threads together shall go.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Tempo {
-    /// I/Os per second of an open loop, else bytes per second.
-    pub(super) amount: u64,
-    is_open: bool,
-}
-
-impl Tempo {
-    /// How fast a workload shall go; `None` when as fast as it can.
-    pub(super) fn of(workload: &Workload) -> Option<Self> {
-        let paced = workload.paced_iops.map(|amount| Self { amount, is_open: true });
-        let limit = |limit: RateLimit| Self { amount: limit.bytes_per_second, is_open: false };
-        paced.or(workload.rate_limit.map(limit))
     }
 }
 

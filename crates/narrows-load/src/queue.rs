@@ -1,4 +1,4 @@
-//! A ring and its queues, whatever is sent through them: set-up, submission, completion, and the memory of both.
+//! A ring for reads and writes of files, and its queues: set-up, submission, completion, and the memory of both.
 
 #![expect(
     unsafe_code,
@@ -30,7 +30,6 @@ impl Granted {
             cooperative: false,
             deferred: false,
             no_array: false,
-            polled: false,
             fixed_buffer: false,
             fixed_file: false,
             ring_descriptor: false,
@@ -41,8 +40,8 @@ impl Granted {
         [Self { no_array: true, ..deferred }, deferred, cooperative, small, none]
     };
 
-    fn builder<S: squeue::EntryMarker, C: cqueue::EntryMarker>(self, depth: u32) -> Builder<S, C> {
-        let mut builder = IoUring::<S, C>::builder();
+    fn builder(self, depth: u32) -> Builder<squeue::Entry, cqueue::Entry> {
+        let mut builder = IoUring::builder();
         builder.dontfork();
         if self.small_queue {
             builder.setup_cqsize(depth);
@@ -56,37 +55,26 @@ impl Granted {
         if self.no_array {
             builder.setup_no_sqarray();
         }
-        if self.polled {
-            builder.setup_iopoll();
-        }
         builder
     }
 }
 
 /// A ring before it is used. Make it on the thread that will use it: DEFER_TASKRUN ties it to that thread.
-pub(super) struct AnyRing<S: squeue::EntryMarker, C: cqueue::EntryMarker> {
-    ring: IoUring<S, C>,
+pub(super) struct Ring {
+    ring: IoUring,
     granted: Granted,
 }
 
-impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
+impl Ring {
     /// Sets up a ring of at least `depth` entries with the most that the kernel grants.
     ///
     /// # Errors
     /// The kernel has no io_uring (ENOSYS), forbids it (EPERM), lacks locked memory for it (ENOMEM), or is older than
     /// 5.11, which cannot wait with a time-out (reported as ENOSYS).
     pub(super) fn open(depth: u32) -> io::Result<Self> {
-        Self::with(depth, false)
-    }
-
-    /// The same, whose completions are polled for if `polled`. Such a ring takes direct reads and writes only.
-    ///
-    /// # Errors
-    /// As for [`open`](Self::open).
-    pub(super) fn with(depth: u32, polled: bool) -> io::Result<Self> {
         let entries = depth.max(1).next_power_of_two();
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-        for granted in Granted::LADDER.map(|granted| Granted { polled, ..granted }) {
+        for granted in Granted::LADDER {
             match granted.builder(entries).build(entries) {
                 Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(Self { ring, granted }),
                 Ok(_) => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
@@ -100,29 +88,28 @@ impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> AnyRing<S, C> {
 
 /// What an entry of the completion queue says.
 #[inline(always)]
-fn completion<C: cqueue::EntryMarker>(entry: &C) -> Completion {
-    let entry: cqueue::Entry = entry.clone().into();
+fn completion(entry: &cqueue::Entry) -> Completion {
     Completion { slot: entry.user_data() as u32, result: entry.result() }
 }
 
 /// The queues of a ring at work.
 ///
 /// They own the memory that the kernel reads and writes, and live no longer than the ring (`'r`).
-pub(super) struct Queue<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> {
+pub(super) struct Queue<'r> {
     submitter: Submitter<'r>,
-    submissions: SubmissionQueue<'r, S>,
-    completions: CompletionQueue<'r, C>,
+    submissions: SubmissionQueue<'r>,
+    completions: CompletionQueue<'r>,
     memory: ManuallyDrop<Memory>,
     /// What the kernel granted.
     pub(super) granted: Granted,
     /// Pushed and not yet completed.
-    in_flight: u64,
+    pub(super) in_flight: u64,
     enters: u64,
 }
 
-impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
+impl<'r> Queue<'r> {
     /// The queues of a ring, for I/Os in `memory`.
-    pub(super) fn new(ring: &'r mut AnyRing<S, C>, memory: Memory) -> Self {
+    pub(super) fn new(ring: &'r mut Ring, memory: Memory) -> Self {
         let mut granted = ring.granted;
         let (mut submitter, submissions, completions) = ring.ring.split();
         granted.ring_descriptor = submitter.register_ring_fd().is_ok();
@@ -164,7 +151,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     /// The entry must name no memory but that of this queue, in a part that no other I/O in flight uses. A descriptor that
     /// was closed too early, or names another file by then, is an error or a wrong file and no matter of memory.
     #[inline]
-    pub(super) unsafe fn push(&mut self, entry: &S) -> io::Result<()> {
+    pub(super) unsafe fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
         // SAFETY: the memory is not freed before the completion arrived (see `drop`), and no Rust reference points into
         // a part in flight; the rest is what the caller vouches for.
         unsafe { self.submissions.push(entry) }.map_err(|_| io::ErrorKind::WouldBlock)?;
@@ -189,7 +176,7 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     }
 
     /// Submits what was pushed, waits for `want` entries to end or `patience` to be over, and appends all that ended, with
-    /// the user data of each as its slot. A polled ring waits however long it takes.
+    /// the user data of each as its slot.
     ///
     /// # Errors
     /// The ring broke down.
@@ -245,11 +232,6 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     /// Enters the kernel, and learns what ended.
     #[inline(always)]
     fn submit(&mut self, want: u32, patience: Duration, looks: bool) -> io::Result<()> {
-        if self.granted.polled && self.in_flight == 0 && want > 0 {
-            // There is nothing to poll for, and the kernel returns at once.
-            std::thread::sleep(patience);
-            return Ok(());
-        }
         self.submissions.sync();
         if let Err(error) = self.enter(want, patience, looks) {
             match error.raw_os_error() {
@@ -268,14 +250,9 @@ impl<'r, S: squeue::EntryMarker, C: cqueue::EntryMarker> Queue<'r, S, C> {
     pub(super) fn enters(&self) -> u64 {
         self.enters
     }
-
-    /// Entries pushed and not yet completed.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
-    }
 }
 
-impl<S: squeue::EntryMarker, C: cqueue::EntryMarker> Drop for Queue<'_, S, C> {
+impl Drop for Queue<'_> {
     fn drop(&mut self) {
         if self.in_flight == 0 {
             // The kernel takes a closed ring apart later, on its own time. Until then a registered file would stay open:

@@ -16,8 +16,6 @@ pub struct Granted {
     pub deferred: bool,
     /// `IORING_SETUP_NO_SQARRAY` (6.6): no index array in front of the submission queue.
     pub no_array: bool,
-    /// `IORING_SETUP_IOPOLL` (5.1): completions are looked for instead of waited for, where it was asked for.
-    pub polled: bool,
     /// `IORING_REGISTER_BUFFERS`: pages are pinned once instead of for each I/O.
     pub fixed_buffer: bool,
     /// `IORING_REGISTER_FILES`: the file is looked up once.
@@ -31,13 +29,12 @@ const NOTHING: &str = "no extras";
 
 impl Granted {
     /// Each grant with its name.
-    fn each(&mut self) -> [(&mut bool, &'static str); 8] {
+    fn each(&mut self) -> [(&mut bool, &'static str); 7] {
         [
             (&mut self.small_queue, "cqsize"),
             (&mut self.cooperative, "coop_taskrun"),
             (&mut self.deferred, "single_issuer, defer_taskrun"),
             (&mut self.no_array, "no_sqarray"),
-            (&mut self.polled, "iopoll"),
             (&mut self.fixed_buffer, "fixed buffer"),
             (&mut self.fixed_file, "fixed file"),
             (&mut self.ring_descriptor, "registered ring"),
@@ -66,13 +63,13 @@ impl fmt::Display for Granted {
     }
 }
 
-/// An engine, by what it asks the kernel for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EngineKind {
+/// The engine that ran. Its one text form, `io_uring (fixed buffer)`, is what JSON holds; reading a text and writing it
+/// again gives the same text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum EngineRan {
     /// Reads and writes through a ring.
     IoUring(Granted),
-    /// NVMe commands through a ring.
-    Passthrough(Granted),
     /// One system call for each I/O.
     Psync {
         /// The threads that make them.
@@ -84,78 +81,37 @@ pub enum EngineKind {
     Other(String),
 }
 
-impl Default for EngineKind {
+impl Default for EngineRan {
     fn default() -> Self {
         Self::Other(String::new())
     }
 }
 
-/// The engine that ran. Its one text form, `io_uring (fixed buffer); not polled: …`, is what JSON holds; reading a text
-/// and writing it again gives the same text.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub struct EngineRan {
-    /// Which it was.
-    pub kind: EngineKind,
-    /// Why completions were not polled for, where that was asked.
-    pub not_polled: Option<String>,
-}
-
-/// What stands between an engine and why it did not poll.
-const NOT_POLLED: &str = "; not polled: ";
-
 impl EngineRan {
-    /// The name alone: `io_uring`, `passthrough`, `psync`.
+    /// The name alone: `io_uring`, `psync`.
     pub fn name(&self) -> &str {
-        match &self.kind {
-            EngineKind::IoUring(_) => "io_uring",
-            EngineKind::Passthrough(_) => "passthrough",
-            EngineKind::Psync { .. } => "psync",
-            EngineKind::Other(text) => text.split(" (").next().unwrap_or_default(),
+        match self {
+            Self::IoUring(_) => "io_uring",
+            Self::Psync { .. } => "psync",
+            Self::Other(text) => text.split(" (").next().unwrap_or_default(),
         }
     }
 
     /// Whether each of its threads keeps one I/O in flight at most.
     pub const fn is_synchronous(&self) -> bool {
-        matches!(self.kind, EngineKind::Psync { .. })
-    }
-
-    /// Whether completions were polled for.
-    pub fn is_polled(&self) -> bool {
-        match &self.kind {
-            EngineKind::IoUring(granted) | EngineKind::Passthrough(granted) => granted.polled,
-            EngineKind::Psync { .. } => false,
-            EngineKind::Other(text) => text.contains("iopoll"),
-        }
-    }
-}
-
-impl From<EngineKind> for EngineRan {
-    fn from(kind: EngineKind) -> Self {
-        Self { kind, not_polled: None }
-    }
-}
-
-impl fmt::Display for EngineKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::IoUring(granted) => write!(f, "io_uring ({granted})"),
-            Self::Passthrough(granted) => write!(f, "passthrough ({granted})"),
-            Self::Psync { threads, instead: Some(reason) } => {
-                write!(f, "psync ({threads} threads; {reason})")
-            }
-            Self::Psync { threads, instead: None } => write!(f, "psync ({threads} threads)"),
-            Self::Other(text) => f.write_str(text),
-        }
+        matches!(self, Self::Psync { .. })
     }
 }
 
 impl fmt::Display for EngineRan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.kind)?;
-        match &self.not_polled {
-            Some(why) => write!(f, "{NOT_POLLED}{why}"),
-            None => Ok(()),
+        match self {
+            Self::IoUring(granted) => write!(f, "io_uring ({granted})"),
+            Self::Psync { threads, instead: Some(reason) } => {
+                write!(f, "psync ({threads} threads; {reason})")
+            }
+            Self::Psync { threads, instead: None } => write!(f, "psync ({threads} threads)"),
+            Self::Other(text) => f.write_str(text),
         }
     }
 }
@@ -168,29 +124,23 @@ impl From<EngineRan> for String {
 
 impl From<String> for EngineRan {
     fn from(text: String) -> Self {
-        let (kind, not_polled) = match text.split_once(NOT_POLLED) {
-            Some((kind, why)) => (kind, Some(why.to_owned())),
-            None => (text.as_str(), None),
-        };
-        let kind = parse(kind).unwrap_or_else(|| EngineKind::Other(kind.to_owned()));
-        Self { kind, not_polled }
+        parse(&text).unwrap_or(Self::Other(text))
     }
 }
 
-fn parse(text: &str) -> Option<EngineKind> {
+fn parse(text: &str) -> Option<EngineRan> {
     let (name, rest) = text.split_once(" (")?;
     let how = rest.strip_suffix(')')?;
-    let kind = match name {
-        "io_uring" => EngineKind::IoUring(Granted::parse(how)?),
-        "passthrough" => EngineKind::Passthrough(Granted::parse(how)?),
+    let engine = match name {
+        "io_uring" => EngineRan::IoUring(Granted::parse(how)?),
         "psync" => {
             let (threads, rest) = how.split_once(" threads")?;
             let instead = rest.strip_prefix("; ").map(str::to_owned);
-            EngineKind::Psync { threads: threads.parse().ok()?, instead }
+            EngineRan::Psync { threads: threads.parse().ok()?, instead }
         }
         _ => return None,
     };
-    (kind.to_string() == text).then_some(kind)
+    (engine.to_string() == text).then_some(engine)
 }
 
 #[cfg(test)]
@@ -199,31 +149,28 @@ mod tests {
 
     #[test]
     fn every_text_is_read_as_what_it_was_and_written_as_it_stood() {
-        let all = Granted { polled: true, deferred: true, ..Granted::default() };
+        let all = Granted { fixed_file: true, deferred: true, ..Granted::default() };
         let psync =
-            |instead: Option<&str>| EngineKind::Psync { threads: 16, instead: instead.map(str::to_owned) };
+            |instead: Option<&str>| EngineRan::Psync { threads: 16, instead: instead.map(str::to_owned) };
         for (text, kind) in [
-            ("io_uring (no extras)", EngineKind::IoUring(Granted::default())),
-            ("io_uring (single_issuer, defer_taskrun, iopoll)", EngineKind::IoUring(all)),
-            ("passthrough (no extras)", EngineKind::Passthrough(Granted::default())),
+            ("io_uring (no extras)", EngineRan::IoUring(Granted::default())),
+            ("io_uring (single_issuer, defer_taskrun, fixed file)", EngineRan::IoUring(all)),
             ("psync (16 threads)", psync(None)),
             (
                 "psync (16 threads; io_uring: Function not implemented (os error 38))",
                 psync(Some("io_uring: Function not implemented (os error 38)")),
             ),
-            ("io_uring", EngineKind::Other("io_uring".to_owned())),
+            ("io_uring", EngineRan::Other("io_uring".to_owned())),
             (
                 "io_uring (a feature of tomorrow)",
-                EngineKind::Other("io_uring (a feature of tomorrow)".to_owned()),
+                EngineRan::Other("io_uring (a feature of tomorrow)".to_owned()),
             ),
-            ("psync (+16 threads)", EngineKind::Other("psync (+16 threads)".to_owned())),
-            ("", EngineKind::default()),
+            ("psync (+16 threads)", EngineRan::Other("psync (+16 threads)".to_owned())),
+            ("", EngineRan::default()),
         ] {
             let engine = EngineRan::from(text.to_owned());
-            assert_eq!(engine.kind, kind, "{text}");
+            assert_eq!(engine, kind, "{text}");
             assert_eq!(engine.to_string(), text);
-            let unpolled = EngineRan::from(format!("{text}; not polled: no queue"));
-            assert_eq!((unpolled.kind, unpolled.not_polled.as_deref()), (kind, Some("no queue")));
         }
     }
 

@@ -7,17 +7,15 @@ use std::io;
 use std::os::fd::AsRawFd;
 use std::time::Duration;
 
+use io_uring::opcode;
 use io_uring::types::{Fd, Fixed};
-use io_uring::{cqueue, opcode, squeue};
 use nix::libc;
 
 use super::engine::{Completion, Engine, Expected, Op, Request};
 use super::memory::Memory;
-use super::queue::{AnyRing, Queue};
+use super::queue::Queue;
+pub(super) use super::queue::Ring;
 use super::ran::Granted;
-
-/// A ring for reads and writes of files.
-pub(super) type Ring = AnyRing<squeue::Entry, cqueue::Entry>;
 
 /// `BLOCK_URING_CMD_DISCARD`: `_IO(0x12, 0)`, the first byte in `addr`, the number of bytes in `addr3` (Linux 6.12,
 /// `include/uapi/linux/blkdev.h`). An entry has `addr3` where the data of a command begin.
@@ -38,7 +36,7 @@ enum Place {
 
 /// A ring at work on one file, which lives no longer than the file (`'f`) and the ring (`'r`).
 pub(super) struct RingEngine<'r, 'f> {
-    queue: Queue<'r, squeue::Entry, cqueue::Entry>,
+    queue: Queue<'r>,
     place: Place,
     /// Whether a trim is a discard of a device; else it is a hole in a file.
     discards: bool,
@@ -178,7 +176,7 @@ impl Engine for RingEngine<'_, '_> {
 mod tests {
     use super::*;
     use crate::engine::PATIENCE;
-    use crate::ran::EngineKind;
+    use crate::ran::EngineRan;
     use std::os::unix::fs::FileExt;
 
     fn read(offset: u64, length: u32) -> Request {
@@ -221,7 +219,7 @@ mod tests {
         let mut done = reap(&mut engine, 4);
         done.sort_by_key(|completion| completion.slot);
         assert_eq!(done, [0, 1, 2, 3].map(|slot| Completion { slot, result: 4096 }));
-        assert_eq!(engine.queue.in_flight(), 0);
+        assert_eq!(engine.queue.in_flight, 0);
         let firsts =
             [0, 1, 2, 3].map(|slot| engine.queue.memory_mut().bytes(slot, read(0, 4096)).unwrap()[0]);
         assert_eq!(firsts, [4, 3, 2, 1]);
@@ -245,7 +243,7 @@ mod tests {
             assert_eq!(engine.submit_and_reap_in_order(3, expected, &mut done).unwrap(), told, "{offsets:?}");
             let apart: Vec<_> = done.iter().map(|completion| (completion.slot, completion.result)).collect();
             assert_eq!(apart, if told.is_some() { vec![] } else { vec![(3, 512), (0, 512), (1, 0)] });
-            assert_eq!(engine.queue.in_flight(), 0);
+            assert_eq!(engine.queue.in_flight, 0);
         }
     }
 
@@ -313,6 +311,6 @@ mod tests {
                 .windows(2)
                 .all(|pair| count(&pair[0]) > count(&pair[1]) || pair[1] == Granted::default())
         );
-        assert_eq!(EngineKind::IoUring(Granted::default()).to_string(), "io_uring (no extras)");
+        assert_eq!(EngineRan::IoUring(Granted::default()).to_string(), "io_uring (no extras)");
     }
 }

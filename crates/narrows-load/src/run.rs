@@ -14,10 +14,9 @@ use super::engine::Engine;
 use super::error::LoadError;
 use super::measurement::{Measurement, Workload};
 use super::nop::nop_ceiling;
-use super::passthrough::{CommandEngine, CommandRing, Namespace};
 use super::plan::Plan;
 use super::psync::Psync;
-use super::ran::EngineKind;
+use super::ran::EngineRan;
 use super::result::{Report, measurement};
 use super::ring::{Ring, RingEngine};
 use super::source::Source;
@@ -61,12 +60,6 @@ pub struct RunOptions {
     /// it when it is sequential: what IOzone calls threads. Each worker sends the I/Os of its streams in turn. With 1,
     /// random workers visit the whole region; sequential ones have a stream each.
     pub streams: u32,
-    /// Whether to poll for completions instead of waiting for interrupts, where that works (`IORING_SETUP_IOPOLL`). The
-    /// result's engine says `iopoll`, or why not.
-    pub poll: bool,
-    /// Reads this namespace by the drive's own commands instead of the target through the block layer. The target must
-    /// be its whole block device.
-    pub passthrough: Option<Namespace>,
     /// When completions are taken.
     pub reap: Reap,
     /// Whether to measure the cost of a NOP on the CPU of the first worker before the run, which takes 200 ms.
@@ -82,8 +75,6 @@ impl Default for RunOptions {
             seed: 0,
             workers: 1,
             streams: 1,
-            poll: false,
-            passthrough: None,
             reap: Reap::AsTheyArrive,
             measure_nop: false,
         }
@@ -143,7 +134,7 @@ fn nop_on(cpu: Option<u32>) -> Option<f64> {
 /// What a thread reports when it is ready.
 struct Setup {
     pinned_to: Option<u32>,
-    engine: Option<EngineKind>,
+    engine: Option<EngineRan>,
 }
 
 /// Starts the workers, times the phases, and merges what was counted.
@@ -161,7 +152,6 @@ fn conduct<'scope, 'env>(
         let (go, begin) = channel();
         let thread = Thread {
             target,
-            workload,
             source: source.clone(),
             cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
             plan,
@@ -234,7 +224,6 @@ fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>)
 /// What one thread is given.
 struct Thread<'env> {
     target: &'env Target,
-    workload: &'env Workload,
     source: Source,
     cpu: Option<u32>,
     plan: &'env Plan,
@@ -257,32 +246,14 @@ impl Thread<'_> {
             Ok(memory) => memory,
             Err(error) => return self.give_up(error),
         };
-        let polled = self.plan.polled();
-        if let Some(namespace) = &self.plan.passthrough {
-            let refused = |source| LoadError::NoPassthrough { device: namespace.device.clone(), source };
-            let opened = namespace.open().and_then(|file| {
-                let entries = self.plan.entries;
-                CommandRing::with(entries, polled).map(|ring| (file, ring))
-            });
-            let (file, mut ring) = match opened {
-                Ok(opened) => opened,
-                Err(error) => return self.give_up(refused(error)),
-            };
-            let engine = CommandEngine::on(&mut ring, &file, namespace, memory, depth);
-            let mut engine = match engine.and_then(|engine| engine.tried(self.workload)) {
-                Ok(engine) => engine,
-                Err(error) => return self.give_up(refused(error)),
-            };
-            let kind = Some(engine.describe());
-            self.work(&mut engine, Setup { pinned_to, engine: kind })
-        } else if self.plan.ring.is_ok() {
-            let mut ring = match Ring::with(depth, polled) {
+        if self.plan.ring.is_ok() {
+            let mut ring = match Ring::open(depth) {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::no_ring(error)),
             };
             let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
                 .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
-            let kind = Some(EngineKind::IoUring(engine.granted()));
+            let kind = Some(EngineRan::IoUring(engine.granted()));
             self.work(&mut engine, Setup { pinned_to, engine: kind })
         } else {
             let mut engine = Psync::new(self.target.file(), memory)

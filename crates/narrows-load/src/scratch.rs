@@ -40,15 +40,13 @@ pub struct ScratchOptions {
     pub time: Option<Duration>,
     /// Decides the contents.
     pub seed: u64,
-    /// So many percent of each 4 KiB are zeros, the rest is incompressible.
-    pub compressible_percent: u8,
     /// What the writes are taken from, each before it happens, where that is limited.
     pub budget: Option<Arc<Budget>>,
 }
 
 impl Default for ScratchOptions {
     fn default() -> Self {
-        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0, compressible_percent: 0, budget: None }
+        Self { reserve: None, minimum: MINIMUM, time: None, seed: 0, budget: None }
     }
 }
 
@@ -129,7 +127,6 @@ impl ScratchFile {
         Filling {
             time: options.time.map(|time| (time, least)),
             seed: options.seed,
-            compressible_percent: options.compressible_percent,
             marker: None,
             budget: options.budget.as_deref(),
             census: None,
@@ -286,7 +283,6 @@ mod tests {
         minimum: Bytes::new(4096),
         time: None,
         seed: 1,
-        compressible_percent: 0,
         budget: None,
     };
 

@@ -15,11 +15,10 @@ use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
 use serde::{Deserialize, Serialize};
 
-use super::engine::{Engine, Op, Request};
+use super::engine::{Engine, Op, Request, first_result};
 use super::error::LoadError;
 use super::memory::Memory;
 use super::offsets::Blocks;
-use super::polling::first_result;
 use super::ring::{Ring, RingEngine};
 use super::target::{Kind, Target};
 

@@ -5,7 +5,6 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use super::bench::BenchReport;
-use super::bench::interleave::InterleaveReport;
 use super::bench::sweep::SweepReport;
 use super::copy::{self, CopyReport};
 use super::fleet;
@@ -25,11 +24,6 @@ use narrows_verdict::compare::{self, Comparison};
 /// The schema of [`BenchReport`] (JSON Schema, draft 2020-12).
 pub fn bench() -> Value {
     of::<BenchReport>(super::bench::SCHEMA, "narrows bench --json")
-}
-
-/// The schema of [`InterleaveReport`] (JSON Schema, draft 2020-12).
-pub fn interleave() -> Value {
-    of::<InterleaveReport>(super::bench::interleave::SCHEMA, "narrows bench A --interleave B --json")
 }
 
 /// The schema of [`SweepReport`] (JSON Schema, draft 2020-12).

@@ -14,20 +14,18 @@ use narrows_load::preset::{Preset, Test, Work};
 pub struct Fitting {
     /// Where the tests run.
     pub place: Place,
-    /// Whether it is read by NVMe commands.
-    by_commands: bool,
     /// What a device says of its discards.
     discards: Discards,
 }
 
 impl Fitting {
-    /// For the tests of a preset at a place, which is read by NVMe commands or as usual.
+    /// For the tests of a preset at a place.
     ///
     /// # Errors
     /// A test trims a device that takes no discards.
-    pub fn of(scene: &Scene, place: Place, preset: &Preset, by_commands: bool) -> Result<Self, LoadError> {
+    pub fn of(scene: &Scene, place: Place, preset: &Preset) -> Result<Self, LoadError> {
         let discards = Discards::of(scene, &place, &preset.loads().collect::<Vec<_>>())?;
-        Ok(Self { place, by_commands, discards })
+        Ok(Self { place, discards })
     }
 
     /// What is to be done of a preset, where some tests are done.
@@ -38,12 +36,8 @@ impl Fitting {
 
     /// Why a test cannot be run, if it cannot.
     pub fn obstacle(&self, test: &Test) -> Option<String> {
-        let (is_scan, needs_files) = match &test.work {
-            Work::Load(load) => (false, load.buffered),
-            Work::Scan(_) => (true, true),
-        };
+        let is_scan = matches!(test.work, Work::Scan(_));
         let why = match &self.place {
-            _ if needs_files && self.by_commands => "it cannot be run by NVMe commands",
             Place::Device(_) if test.writes() => "a device is only read, unless --write --i-own SERIAL",
             Place::Owned { .. } if is_scan => {
                 "most of an empty device was never written, so it is read from nowhere"
@@ -76,7 +70,7 @@ impl Fitting {
 }
 
 /// Why a test does not fit on a target of `size`, if it does not.
-pub fn too_large(test: &Test, size: Bytes) -> Option<String> {
+fn too_large(test: &Test, size: Bytes) -> Option<String> {
     let needed = test.least_size();
     (needed > size).then(|| {
         let (needed, size) = (human::block_size(needed), human::block_size(size));
@@ -89,8 +83,8 @@ mod tests {
     use super::*;
     use narrows_load::preset;
 
-    fn of(place: Place, by_commands: bool) -> Fitting {
-        Fitting { place, by_commands, discards: Discards::default() }
+    fn of(place: Place) -> Fitting {
+        Fitting { place, discards: Discards::default() }
     }
 
     /// The tests of a preset that fit, and why the first of the others does not.
@@ -105,31 +99,30 @@ mod tests {
         let owned = Place::Owned { name: "sdx".to_owned(), own: "S".to_owned() };
         let all = preset::by_name("peak").expect("is a preset").tests.len();
         for place in [Place::Scratch("/srv".into()), owned] {
-            assert_eq!(fits("peak", &of(place, false)), (all, None));
+            assert_eq!(fits("peak", &of(place)), (all, None));
         }
-        let (reads, why) = fits("peak", &of(Place::Device("/dev/sdx".into()), false));
+        let (reads, why) = fits("peak", &of(Place::Device("/dev/sdx".into())));
         assert!(0 < reads && reads < all);
         assert_eq!(why.as_deref(), Some("a device is only read, unless --write --i-own SERIAL"));
-        let (of_file, why) = fits("peak", &of(Place::File("/srv/file".into()), false));
+        let (of_file, why) = fits("peak", &of(Place::File("/srv/file".into())));
         assert_eq!((of_file, why.as_deref()), (reads, Some("the file is only read")));
     }
 
     #[test]
-    fn samples_by_position_are_of_what_was_written_and_no_nvme_commands() {
+    fn samples_by_position_are_of_what_was_written() {
         let owned = Place::Owned { name: "sdx".to_owned(), own: "S".to_owned() };
         let device = || Place::Device("/dev/sdx".into());
-        assert!(fits("disks", &of(owned, false)).1.is_some_and(|why| why.contains("never written")));
-        assert!(fits("disks", &of(device(), true)).1.is_some_and(|why| why.contains("NVMe commands")));
+        assert!(fits("disks", &of(owned)).1.is_some_and(|why| why.contains("never written")));
         let preset = preset::by_name("disks").expect("is a preset");
         let is_scan = |test: &&Test| matches!(test.work, Work::Scan(_));
         let scan = preset.tests.iter().find(is_scan).expect("it has one");
-        assert_eq!(of(device(), false).obstacle(scan), None);
+        assert_eq!(of(device()).obstacle(scan), None);
     }
 
     #[test]
     fn what_is_done_is_not_done_again_and_what_is_too_large_says_so() {
         let preset = preset::by_name("peak").expect("is a preset");
-        let scratch = of(Place::Scratch("/srv".into()), false);
+        let scratch = of(Place::Scratch("/srv".into()));
         let first = &preset.tests[0];
         let rest = scratch.works(&preset, |test| test.name == first.name);
         assert_eq!(rest.len(), preset.tests.len() - 1);

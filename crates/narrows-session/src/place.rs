@@ -205,10 +205,9 @@ impl Place {
 pub fn fill(
     device: WritableDevice,
     size: Bytes,
-    compressible_percent: u8,
     follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
 ) -> Result<Opened, LoadError> {
-    owned::prepare(device, size, seed(), compressible_percent, follow)
+    owned::prepare(device, size, seed(), follow)
 }
 
 /// The smallest scratch file that is of use where one of `size` is wanted: an eighth of a size that was not asked for.

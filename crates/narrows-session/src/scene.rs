@@ -22,24 +22,17 @@ pub struct Scene {
 }
 
 impl Scene {
-    /// The path to a target, as readers on `cpu_node` see it; `None` where no storage path leads there.
-    pub fn of(root: Root, machine: Machine, asked: &Target, cpu_node: Option<u32>) -> Option<Self> {
-        let options = build::Options { reader_node: cpu_node };
-        let path = build::path_with(&machine, asked, &options)?;
+    /// The path to a target; `None` where no storage path leads there.
+    pub fn of(root: Root, machine: Machine, asked: &Target) -> Option<Self> {
+        let path = build::path(&machine, asked)?;
         Some(Self { root, machine, subject: Subject::of(path) })
     }
 
-    /// A session of a command on the path, from the processors of `cpu_node` or those that suit it, which watches the machine
-    /// for the time `idle` first. `stop` ends everything when it is raised.
-    pub fn session(
-        &self,
-        command: Command,
-        cpu_node: Option<u32>,
-        stop: Arc<AtomicBool>,
-        idle: Duration,
-    ) -> Session<'_> {
+    /// A session of a command on the path, from the processors that suit it, which watches the machine for the time `idle`
+    /// first. `stop` ends everything when it is raised.
+    pub fn session(&self, command: Command, stop: Arc<AtomicBool>, idle: Duration) -> Session<'_> {
         let path = &self.subject.path;
-        let on = (Processors::of(&self.machine, path, cpu_node), drives(path));
+        let on = (Processors::of(&self.machine, path), drives(path));
         Session::begin(command, (&self.root, Kernel), on, stop, idle)
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::measure::Timing;
 use crate::scene;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Pattern, RateLimit, Workload};
+use narrows_load::measurement::{Pattern, Workload};
 use narrows_machine::Machine;
 use narrows_machine::block::BlockKind;
 use narrows_machine::root::Root;
@@ -87,31 +87,27 @@ pub struct Plan {
     pub idle: Duration,
     /// How long each run is.
     pub timing: Timing,
-    /// The most that each target is read with, in MB/s, where that was asked for.
-    rate: Option<u64>,
 }
 
 impl Plan {
-    /// A look of seconds; each run for `duration`, and with no more than `rate` MB/s, if that was asked for.
-    pub fn quick(duration: Option<Duration>, rate: Option<u64>) -> Self {
-        Self::of([300, 500, 3000], duration, rate)
+    /// A look of seconds; each run for `duration`, if that was asked for.
+    pub fn quick(duration: Option<Duration>) -> Self {
+        Self::of([300, 500, 3000], duration)
     }
 
     /// A thorough one.
-    pub fn full(duration: Option<Duration>, rate: Option<u64>) -> Self {
-        Self::of([1000, 2000, 10_000], duration, rate)
+    pub fn full(duration: Option<Duration>) -> Self {
+        Self::of([1000, 2000, 10_000], duration)
     }
 
-    fn of(millis: [u64; 3], duration: Option<Duration>, rate: Option<u64>) -> Self {
+    fn of(millis: [u64; 3], duration: Option<Duration>) -> Self {
         let [idle, warm_up, each] = millis.map(Duration::from_millis);
-        Self { idle, timing: Timing::exactly(duration.unwrap_or(each), warm_up), rate }
+        Self { idle, timing: Timing::exactly(duration.unwrap_or(each), warm_up) }
     }
 
     /// The load.
     pub fn workload(&self) -> Workload {
-        let mut workload = Workload::read(Pattern::Sequential, BLOCK, DEPTH, self.timing.longest().into());
-        workload.rate_limit = self.rate.map(|rate| RateLimit { bytes_per_second: rate * 1_000_000 });
-        workload
+        Workload::read(Pattern::Sequential, BLOCK, DEPTH, self.timing.longest().into())
     }
 
     /// What is run is said, before the first byte is read: each target alone, groups of them, and the first once more; and what
@@ -120,7 +116,7 @@ impl Plan {
         let (targets, runs) = (subjects.len(), subjects.len() + groups.len() + 1);
         let loaded = self.timing.warm_up + self.timing.longest();
         let whole = self.idle + loaded * u32::try_from(runs).unwrap_or(u32::MAX);
-        let most = match self.most(subjects, groups, loaded) {
+        let most = match most(subjects, groups, loaded) {
             Some(bytes) => format!("at most {} by the ceilings of their paths", human::bytes(bytes)),
             None => {
                 "as many bytes as they give in that time: not all have a path of known ceiling".to_owned()
@@ -139,19 +135,17 @@ impl Plan {
         }
         lines
     }
+}
 
-    /// What is read in runs of this time at most; `None` where that is not known of all.
-    fn most(&self, subjects: &[Subject], groups: &[Vec<usize>], each: Duration) -> Option<Bytes> {
-        let cap = self.rate.map(|rate| BytesPerSec::from_mb(rate as f64));
-        let of = |(at, subject): (usize, &Subject)| {
-            let known = narrowest(subject).into_iter().chain(cap);
-            let rate = known.map(BytesPerSec::get).min_by(f64::total_cmp)?;
-            let often = 1 + groups.iter().filter(|group| group.contains(&at)).count() + usize::from(at == 0);
-            Some(rate * each.as_secs_f64() * often as f64)
-        };
-        let bytes: Option<f64> = subjects.iter().enumerate().map(of).sum();
-        bytes.map(|bytes| Bytes::new(bytes as u64))
-    }
+/// What is read in runs of this time at most; `None` where that is not known of all.
+fn most(subjects: &[Subject], groups: &[Vec<usize>], each: Duration) -> Option<Bytes> {
+    let of = |(at, subject): (usize, &Subject)| {
+        let rate = narrowest(subject)?.get();
+        let often = 1 + groups.iter().filter(|group| group.contains(&at)).count() + usize::from(at == 0);
+        Some(rate * each.as_secs_f64() * often as f64)
+    };
+    let bytes: Option<f64> = subjects.iter().enumerate().map(of).sum();
+    bytes.map(|bytes| Bytes::new(bytes as u64))
 }
 
 /// The least that a hop allows the application to read, where that is known and no guess.
@@ -168,6 +162,7 @@ fn narrowest(subject: &Subject) -> Option<BytesPerSec> {
 mod tests {
     use super::*;
     use narrows_machine::tree::Tree;
+    use narrows_model::ceiling::{Ceilings, Limit};
 
     /// A disk, a card that can be taken out, and what is in memory.
     fn root() -> Root {
@@ -208,19 +203,28 @@ mod tests {
     #[test]
     fn what_is_run_and_read_is_said_before() {
         let machine = Machine::read(&root());
-        let subjects =
-            ["sda", "sdb"].map(|name| Subject { ceilings: Vec::new(), ..Subject::of(path(&machine, name)) });
+        let limit = Limit {
+            rate: BytesPerSec::from_mb(100.0),
+            raw: None,
+            basis: Basis::Spec,
+            formula: String::new(),
+            facts: Vec::new(),
+        };
+        let known = ["sda", "sdb"].map(|name| {
+            let path = path(&machine, name);
+            Subject { ceilings: vec![Ceilings::same(limit.clone()); path.hops.len()], ..Subject::of(path) }
+        });
         let groups = [vec![0, 1]];
-        let capped = Plan::quick(None, Some(100));
         // The first runs three times, the second twice, each for 3.5 s at 100 MB/s.
-        let [line] = &capped.announcement(&subjects, &groups, false)[..] else { panic!("one line") };
+        let [line] = &Plan::quick(None).announcement(&known, &groups, false)[..] else { panic!("one line") };
         let said = "narrows: only reads 2 targets, in 4 runs of 3.5 s each, about 14.3 s in all; at most 1.75 GB by the ceilings of \
                     their paths";
         assert_eq!(line, said);
-        let free = Plan::full(Some(Duration::from_secs(1)), None);
-        let [line, more] = &free.announcement(&subjects, &groups, true)[..] else { panic!("two lines") };
+        let unknown = known.map(|subject| Subject { ceilings: Vec::new(), ..subject });
+        let plan = Plan::full(Some(Duration::from_secs(1)));
+        let [line, more] = &plan.announcement(&unknown, &groups, true)[..] else { panic!("two lines") };
         assert!(line.ends_with("not all have a path of known ceiling"), "{line}");
         assert!(more.contains("about 3 more such runs"), "{more}");
-        assert_eq!(free.workload().duration_ns, Nanos::from_millis(1000));
+        assert_eq!(plan.workload().duration_ns, Nanos::from_millis(1000));
     }
 }

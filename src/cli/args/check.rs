@@ -36,11 +36,6 @@ pub struct CheckArgs {
     #[arg(long, hide_short_help = true, requires = "measure")]
     pub find_shared: bool,
 
-    /// With several targets: read each at no more than this rate, in MB/s
-    #[arg(long, hide_short_help = true, value_name = "MB/S", requires = "measure",
-        value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
-    pub rate: Option<u64>,
-
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
     ///
     /// quick takes 10 s at most, full runs until the rate is steady (about a minute). A device is only ever read. For
@@ -95,10 +90,6 @@ pub struct CheckArgs {
     /// The directory for the scratch file [default: TARGET, or the directory that it is in]
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "measure")]
     pub scratch: Option<PathBuf>,
-
-    /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, hide_short_help = true, value_name = "N", requires = "target")]
-    pub cpu_node: Option<u32>,
 
     /// The measured time of each run: 4s, 500ms, 2m; a number alone is seconds [default: 2s, full: 10s]
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, requires = "measure")]

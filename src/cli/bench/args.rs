@@ -8,7 +8,6 @@ use clap::{Args, ValueEnum};
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
-use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::StopRule;
 use narrows_report::bench::Engine;
 use narrows_session::measure::Timing;
@@ -44,25 +43,9 @@ pub struct Common {
     #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
-    /// Poll for completions instead of waiting for interrupts, where file system, driver and device can
-    #[arg(long, hide_short_help = true)]
-    pub poll: bool,
-
-    /// Send and take I/Os in batches of N, for the highest rate; each latency then includes the wait for its batch
-    #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=4096))]
-    pub batch: Option<u32>,
-
-    /// Also look for the highest rate at which a percentile of latency stays within a limit, such as p99=1ms
-    #[arg(long = "target", value_name = "P99=TIME", value_parser = latency_target)]
-    pub latency_target: Option<LatencyTarget>,
-
     /// Options of writing.
     #[command(flatten)]
     pub writing: Writing,
-
-    /// The NUMA node whose processors read and write [default: where the kernel puts them]
-    #[arg(long, hide_short_help = true, value_name = "N")]
-    pub cpu_node: Option<u32>,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -119,10 +102,6 @@ pub struct Writing {
     /// 8GiB, or 0.01 % of the drive's rated life if that is less]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_writes: Option<Bytes>,
-
-    /// So much of each written block is zeros, which compressing drives and file systems save [default: 0%]
-    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = part)]
-    pub compressible: Option<u8>,
 }
 
 /// What `bench` is asked.
@@ -140,13 +119,6 @@ pub struct BenchArgs {
     #[arg(long, exclusive = true)]
     pub list: bool,
 
-    /// Also measure TARGET B, by turns: A, B, B, A and so on, until their difference is known
-    ///
-    /// What drifts evenly meanwhile is in both alike. --precision is that of the difference, --duration the time of a turn,
-    /// --max-writes what may be written to both together. Devices are only read.
-    #[arg(long, value_name = "B", conflicts_with_all = ["save", "resume", "emit_fio", "engine", "write", "latency_target"])]
-    pub interleave: Option<String>,
-
     /// Options of target, time and output.
     #[command(flatten)]
     pub common: Common,
@@ -156,7 +128,7 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "compressible", "samples", "sample_size", "duration", "poll", "batch", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "samples", "sample_size", "duration", "engine"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio, and run nothing
@@ -166,11 +138,6 @@ pub struct BenchArgs {
     /// Which engine runs the tests
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
     pub engine: EngineName,
-
-    /// qualify: how long the drive is left alone before it is looked how much of its fast cache is back [default: 60s];
-    /// --interleave: how long both targets are left alone after each turn [default: 500ms]
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
-    pub rest: Option<Duration>,
 
     /// disks: how many samples to read
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
@@ -189,8 +156,6 @@ pub enum EngineName {
     Narrows,
     /// Our own, then the installed fio as a cross-check
     Fio,
-    /// Our own, by NVMe commands past the block layer: reads of a whole drive, as root
-    Passthrough,
 }
 
 impl From<EngineName> for Engine {
@@ -198,7 +163,6 @@ impl From<EngineName> for Engine {
         match name {
             EngineName::Narrows => Self::Narrows,
             EngineName::Fio => Self::Fio,
-            EngineName::Passthrough => Self::Passthrough,
         }
     }
 }
@@ -207,28 +171,11 @@ fn preset_names() -> clap::builder::PossibleValuesParser {
     narrows_load::preset::names().collect::<Vec<_>>().into()
 }
 
-/// Reads `p99=1ms`.
-fn latency_target(text: &str) -> Result<LatencyTarget, String> {
-    let refused =
-        || format!("`{text}` is not a limit of a percentile such as p99=1ms (p50, p90, p95, p99, p99.9 …)");
-    let (percentile, most) = text.split_once('=').ok_or_else(refused)?;
-    let most = duration(most.trim())?;
-    LatencyTarget::new(percentile.trim(), most.into()).ok_or_else(refused)
-}
-
-/// Reads `50%` or `50`.
-fn part(text: &str) -> Result<u8, String> {
-    let refused = || format!("`{text}` is not a percentage between 0 and 100, such as 50%");
-    let number: u8 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
-    if number <= 100 { Ok(number) } else { Err(refused()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::args::{Cli, Command};
     use clap::Parser;
-    use proptest::prelude::*;
 
     fn bench(words: &[&str]) -> Result<BenchArgs, String> {
         match Cli::try_parse_from([&["narrows", "bench"], words].concat()).map(Cli::into_command) {
@@ -255,33 +202,8 @@ mod tests {
         assert!(bench(&["/dev/x", "--write"]).is_err(), "without a serial number");
         assert!(bench(&["/dev/x", "--i-own", "S"]).is_err(), "without --write");
         assert!(bench(&["/dev/x", "--write", "--i-own", "S", "--read-only"]).is_err());
-        assert!(bench(&["/srv", "--compressible", "101%"]).is_err());
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
         assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
-        assert!(bench(&["--resume", "x", "--poll"]).is_err());
         assert!(bench(&["--resume", "x"]).is_ok());
-        assert!(
-            bench(&["/dev/x", "--interleave", "/dev/y", "--write", "--i-own", "S"]).is_err(),
-            "devices are only read"
-        );
-        assert!(bench(&["--interleave", "/dev/y"]).is_err(), "two targets are needed");
-        assert!(bench(&["/srv", "--interleave", "/mnt", "--max-writes", "1GiB"]).is_ok());
-    }
-
-    #[test]
-    fn a_target_is_a_percentile_with_a_limit() {
-        let target = bench(&["/srv", "--target", "p99.9=1.5ms"]).unwrap().common.latency_target.unwrap();
-        assert_eq!(target.to_string(), "p99.9 of at most 1.5 ms");
-        for wrong in ["p98=1ms", "p99", "p99=", "=1ms", "p99=-1ms"] {
-            assert!(bench(&["/srv", "--target", wrong]).is_err(), "{wrong}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn no_part_panics(text in "\\PC{0,30}") {
-            let _ = latency_target(&text);
-            let _ = part(&text);
-        }
     }
 }

@@ -15,10 +15,7 @@ use narrows_session::place::Place;
 pub(super) struct Terms {
     /// The target as it was typed.
     pub(super) typed: String,
-    pub(super) node: Option<u32>,
     pub(super) engine: Engine,
-    pub(super) poll: bool,
-    pub(super) batch: Option<u32>,
     pub(super) timing: Timing,
     /// How much is filled, where that was asked for.
     pub(super) size: Option<Bytes>,
@@ -34,10 +31,7 @@ impl Terms {
         let common = &args.common;
         let typed = Self {
             typed: typed(args, kept)?,
-            node: common.cpu_node,
             engine: args.engine.into(),
-            poll: common.poll,
-            batch: common.batch,
             timing: timing(common, stop, kept),
             size: common.size,
             read_only: common.read_only,
@@ -45,10 +39,7 @@ impl Terms {
         Ok(match kept {
             None => typed,
             Some(BenchReport { settings, target, .. }) => Self {
-                node: settings.cpu_node,
                 engine: settings.engine,
-                poll: settings.poll,
-                batch: settings.batch,
                 size: Some(target.size_bytes),
                 read_only: typed.read_only || target.kind == TargetKind::File,
                 ..typed
@@ -63,16 +54,9 @@ impl Terms {
 /// It does not.
 pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
     let is_written = matches!(place, Place::Owned { .. });
-    match engine {
-        Engine::Fio if is_written => {
-            return Err(Failure::new("fio is not let near a device that is written")
-                .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
-        }
-        Engine::Passthrough if is_written => {
-            return Err(Failure::new("NVMe passthrough only ever reads")
-                .hint("leave out --write and --i-own, or --engine passthrough"));
-        }
-        _ => {}
+    if is_written && engine == Engine::Fio {
+        return Err(Failure::new("fio is not let near a device that is written")
+            .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
     }
     match kept.map(|kept| kept.target.kind) {
         Some(TargetKind::OwnedDevice) if !is_written => {
@@ -103,39 +87,20 @@ pub(super) fn chosen(args: &BenchArgs, kept: Option<&BenchReport>) -> Result<Pre
     let name = kept.map_or(args.preset.as_str(), |kept| kept.preset.name.as_str());
     let mut preset =
         preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
-    if preset.whole_drive && kept.is_some() {
-        return Err(Failure::new("a qualification is not gone on with: its drive is blank again")
-            .hint("run it anew: narrows bench DEVICE --preset qualify"));
-    }
     let mut asked = args.samples.is_some() || args.sample_size.is_some();
-    let compressible = match kept {
-        Some(kept) => kept.writes.as_ref().map_or(0, |writes| writes.compressible_percent),
-        None => args.common.writing.compressible.unwrap_or(0),
-    };
     for test in &mut preset.tests {
-        match &mut test.work {
-            Work::Scan(plan) => {
-                *plan = kept.and_then(|kept| kept.settings.scan).unwrap_or(ScanPlan {
-                    samples: args.samples.unwrap_or(plan.samples),
-                    sample_size: args.sample_size.unwrap_or(plan.sample_size),
-                    ..*plan
-                });
-                asked = false;
-            }
-            Work::Load(load) => load.compressible_percent = compressible,
+        if let Work::Scan(plan) = &mut test.work {
+            *plan = kept.and_then(|kept| kept.settings.scan).unwrap_or(ScanPlan {
+                samples: args.samples.unwrap_or(plan.samples),
+                sample_size: args.sample_size.unwrap_or(plan.sample_size),
+                ..*plan
+            });
+            asked = false;
         }
     }
     if asked {
         return Err(Failure::new(format!("the preset {name} takes no samples"))
             .hint("--samples and --sample-size belong to --preset disks"));
-    }
-    let batch = kept.map_or(args.common.batch, |kept| kept.settings.batch);
-    if let Some(batch) = batch {
-        preset.tests = preset.tests.into_iter().map(|test| test.in_batches(batch)).collect();
-    }
-    if batch.is_some() && preset.loads().all(|load| load.batch.is_none()) {
-        return Err(Failure::new(format!("the preset {name} has no test with more than one I/O in flight"))
-            .hint("leave out --batch, or choose another preset (--list shows them)"));
     }
     Ok(preset)
 }

@@ -38,11 +38,8 @@ fn changed(path: &Path, why: &str) -> Failure {
 }
 
 fn asked_of_bench(kept: &BenchReport) -> Result<(), String> {
-    let Settings { precision, max_time_ns, duration_ns, warm_up_ns, scan, batch, .. } = &kept.settings;
+    let Settings { precision, max_time_ns, duration_ns, warm_up_ns, scan, .. } = &kept.settings;
     times(*precision, *max_time_ns, *duration_ns, *warm_up_ns)?;
-    within("batch", batch.is_none_or(|batch| (2..=4096).contains(&batch)))?;
-    let compressible = kept.writes.as_ref().map_or(0, |writes| writes.compressible_percent);
-    within("compressible part", compressible <= 100)?;
     let is_scan = |plan: &ScanPlan| (2..=10_000).contains(&plan.samples) && plan.sample_size.get() > 0;
     within("scan", scan.as_ref().is_none_or(is_scan))
 }
@@ -55,11 +52,8 @@ fn asked_of_sweep(kept: &SweepReport) -> Result<(), String> {
 
 fn is_load(load: &LoadSpec) -> bool {
     let changing = u32::from(load.write_percent) + u32::from(load.trim_percent);
-    let counts = [load.queue_depth, load.parallel.count(), load.batch.unwrap_or(1)];
-    load.block_size.get() > 0
-        && changing <= 100
-        && load.compressible_percent <= 100
-        && counts.iter().all(|count| (1..=MOST).contains(count))
+    let counts = [load.queue_depth, load.parallel.count()];
+    load.block_size.get() > 0 && changing <= 100 && counts.iter().all(|count| (1..=MOST).contains(count))
 }
 
 fn times(precision: f64, longest: Nanos, fixed: Option<Nanos>, warm_up: Nanos) -> Result<(), String> {
@@ -94,8 +88,6 @@ mod tests {
             LoadSpec { queue_depth: u32::MAX, ..load() },
             LoadSpec { parallel: Parallel::Streams(0), ..load() },
             LoadSpec { write_percent: 200, trim_percent: 200, ..load() },
-            LoadSpec { compressible_percent: 101, ..load() },
-            LoadSpec { batch: Some(0), ..load() },
         ];
         assert!(others.iter().all(|load| !is_load(load)));
     }

@@ -8,10 +8,8 @@ mod asked;
 mod emit;
 pub(super) mod failed;
 mod fio;
-mod interleave;
 pub(super) mod kept;
 pub(super) mod place;
-mod qualify;
 pub(super) mod runner;
 pub(super) mod save;
 mod site;
@@ -31,13 +29,12 @@ use site::Site;
 use super::{Failure, NOTHING_FOUND, output, status};
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
-use narrows_load::latency_target::LatencyTarget;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::{
-    self, AllowanceView, AtTarget, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView,
-    TestResult, WritesView,
+    self, AllowanceView, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    WritesView,
 };
 use narrows_report::text::Style;
 use narrows_verdict as verdict;
@@ -54,16 +51,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
         output::data(&bench::list(&preset::all(), &style(&args.common)))?;
         return Ok(NOTHING_FOUND);
     }
-    let qualifies = args.preset == qualify::NAME;
-    match &args.interleave {
-        Some(_) if qualifies => {
-            Err(Failure::new("a qualification takes one whole blank drive, and no turns")
-                .hint("leave out --interleave, or choose another preset (--list shows them)"))
-        }
-        Some(other) => interleave::run(args, other),
-        None if qualifies => qualify::run(args),
-        None => run_tests(args),
-    }
+    run_tests(args)
 }
 
 /// Runs the tests of a preset on one target.
@@ -79,21 +67,10 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
         let planned = emit::Planned { fitting: &site.fitting, size, timing: &terms.timing, writes };
         return emit::job_file(file, &preset, &planned);
     }
-    let runner = runner::begin(Command::Bench, &site.scene, terms.node, writes)?.polling(terms.poll);
-    let runner = match terms.engine {
-        Engine::Passthrough => runner.through(&site.scene, &site.fitting.place)?,
-        Engine::Narrows | Engine::Fio => runner,
-    };
+    let runner = runner::begin(Command::Bench, &site.scene, writes)?;
     let target = site.open(&terms, &preset, &runner)?;
-    let bench = Bench {
-        preset: &preset,
-        terms: &terms,
-        site: &site,
-        runner: &runner,
-        target: &target,
-        context,
-        latency_target: args.common.latency_target.as_ref(),
-    };
+    let bench =
+        Bench { preset: &preset, terms: &terms, site: &site, runner: &runner, target: &target, context };
     let came = bench.all(kept, file.as_ref());
     let (report, trouble) = bench.end(came, file.as_ref())?;
     drop(runner);
@@ -134,7 +111,6 @@ struct Bench<'a> {
     runner: &'a Runner<'a>,
     target: &'a Opened,
     context: Context,
-    latency_target: Option<&'a LatencyTarget>,
 }
 
 impl Bench<'_> {
@@ -244,9 +220,6 @@ impl Bench<'_> {
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
         let settings = Settings {
             scan: self.preset.scan(),
-            cpu_node: self.terms.node,
-            poll: self.terms.poll,
-            batch: self.terms.batch,
             engine: self.terms.engine,
             ..Settings::of(&self.terms.timing)
         };
@@ -271,11 +244,9 @@ impl Bench<'_> {
             }
             Work::Load(load) => {
                 self.runner.load(&test.name, load, self.target, &self.terms.timing).map(|outcome| {
-                    let at_target = self.at_target(load, &outcome);
                     let command = command(outcome.measurement.elapsed_ns.duration());
                     let on = (&self.site.scene, self.runner, context);
-                    let result = judged(on, (test, load), outcome, command);
-                    TestResult { at_target, ..result }
+                    judged(on, (test, load), outcome, command)
                 })
             }
         };
@@ -289,23 +260,6 @@ impl Bench<'_> {
             result.fio = Some(self.with_fio(test, &result));
         }
         result
-    }
-
-    /// The highest rate of a load within the limit of latency that was asked for.
-    fn at_target(&self, load: &LoadSpec, outcome: &Outcome) -> Option<AtTarget> {
-        let target = self.latency_target.filter(|_| outcome.measurement.cut_short.is_none())?;
-        let name = format!("{} {}", load.mark(), load.direction());
-        let unknown = || AtTarget::unknown(target, &name);
-        if load.changes() || load.buffered {
-            let why = "only direct reads are tried at other rates here; --preset qualify also tries writes";
-            let met = target.is_met(&outcome.measurement.latency) == Some(true);
-            return Some(if met { unknown().met_by(&outcome.measurement) } else { unknown().because(why) });
-        }
-        let found = self.runner.aimed(target, load, self.target, &outcome.measurement, None);
-        Some(match found {
-            Ok(found) => AtTarget::found(target, &name, found),
-            Err(error) => unknown().because(&error.to_string()),
-        })
     }
 
     /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.

@@ -1,4 +1,4 @@
-//! What is opened for a target of a bench, sweep or interleaved bench.
+//! What is opened for a target of a bench or sweep.
 
 use super::args::{Common, Writing};
 use super::runner::Runner;
@@ -55,12 +55,11 @@ pub(in crate::cli) fn open(
     place: &Place,
     size: Bytes,
     filling: Filling,
-    compressible: u8,
     runner: &Runner<'_>,
 ) -> Result<Opened, Failure> {
     if let Place::Owned { name, own } = place {
         let writable = guard::open_for_writing(runner.root(), name, own, size, runner.session.stop())?;
-        return Ok(runner.fill(writable, size, compressible)?);
+        return Ok(runner.fill(writable, size)?);
     }
-    Ok(runner.open(place, size, filling, compressible)?)
+    Ok(runner.open(place, size, filling)?)
 }

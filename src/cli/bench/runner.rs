@@ -1,8 +1,5 @@
 //! The runner of `narrows-session`, with a bar on standard error.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use crate::cli::bar::Bar;
 use crate::cli::guard::watching::Watching;
 use crate::cli::signals::end_on_signals;
@@ -23,21 +20,9 @@ pub(in crate::cli) type Runner<'a> = runner::Runner<'a, Bar>;
 pub(in crate::cli) fn begin(
     command: Command,
     scene: &Scene,
-    cpu_node: Option<u32>,
     writes: Option<Writes>,
 ) -> Result<Runner<'_>, Failure> {
-    Ok(stopped_by(command, scene, cpu_node, writes, end_on_signals()?))
-}
-
-/// As [`begin`], with a flag that somebody else raises.
-pub(in crate::cli) fn stopped_by(
-    command: Command,
-    scene: &Scene,
-    cpu_node: Option<u32>,
-    writes: Option<Writes>,
-    stop: Arc<AtomicBool>,
-) -> Runner<'_> {
-    runner::Runner::begin(command, scene, cpu_node, writes, (Bar::on_stderr(), stop))
+    Ok(runner::Runner::begin(command, scene, writes, (Bar::on_stderr(), end_on_signals()?)))
 }
 
 /// Makes what was written of a device zero again.

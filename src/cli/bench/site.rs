@@ -7,7 +7,7 @@ use super::runner::Runner;
 use crate::cli::{Failure, scene};
 use narrows_load::preset::{Preset, StopRule, Work};
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::{BenchReport, Engine};
+use narrows_report::bench::BenchReport;
 use narrows_session::fitting::Fitting;
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;
@@ -31,11 +31,11 @@ impl Site {
         preset: &Preset,
         kept: Option<&BenchReport>,
     ) -> Result<Self, Failure> {
-        let scene = scene::read(&terms.typed, terms.node)?;
+        let scene = scene::read(&terms.typed)?;
         let place = place::of(&scene.subject.path, &args.common, terms.read_only)?;
         place::check_way(&place, &scene, &terms.typed)?;
         asked::check_place(terms.engine, &place, kept)?;
-        let fitting = Fitting::of(&scene, place, preset, terms.engine == Engine::Passthrough)?;
+        let fitting = Fitting::of(&scene, place, preset)?;
         Ok(Self { scene, fitting })
     }
 
@@ -65,11 +65,10 @@ impl Site {
         preset: &Preset,
         runner: &Runner<'_>,
     ) -> Result<Opened, Failure> {
-        let compressible = preset.loads().map(|load| load.compressible_percent).max().unwrap_or(0);
         // A run that goes on needs the file as large as it was.
         let is_asked = terms.size.is_some() || preset.stop != StopRule::Precision;
         let filling = if is_asked { Filling::Whole } else { Filling::Quick };
         let size = runner.writes().map_or(preset.size, Writes::size);
-        place::open(&self.fitting.place, size, filling, compressible, runner)
+        place::open(&self.fitting.place, size, filling, runner)
     }
 }

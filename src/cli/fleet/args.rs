@@ -19,7 +19,7 @@ pub struct FleetArgs {
     #[arg(
         long,
         requires = "from",
-        conflicts_with_all = ["target", "measure", "why", "scratch", "cpu_node"]
+        conflicts_with_all = ["target", "measure", "why", "scratch"]
     )]
     pub fleet: bool,
 

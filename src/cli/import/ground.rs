@@ -99,7 +99,7 @@ fn resolve(root: &Root, machine: &Machine, name: &str) -> Option<Target> {
 }
 
 fn subject(machine: &Machine, target: &Target) -> Option<Subject> {
-    build::path_with(machine, target, &build::Options::default()).map(Subject::of)
+    build::path(machine, target).map(Subject::of)
 }
 
 /// Reads `NAME=RATE`, such as `EDR=96GB/s`, `wire=25Gbit/s` or `slot=400MB/s`.

@@ -121,7 +121,7 @@ pub(super) fn life<'d>(args: &LabArgs, disks: impl Iterator<Item = &'d str>) -> 
         Some(dir) => vec![dir.display().to_string()],
         None => disks.map(|disk| format!("/dev/{}", disk.replace('!', "/"))).collect(),
     };
-    let scenes = typed.iter().filter_map(|typed| scene::read(typed, None).ok());
+    let scenes = typed.iter().filter_map(|typed| scene::read(typed).ok());
     scenes.filter_map(|scene| Life::of_path(&scene.subject.path)).min_by_key(|life| life.rated)
 }
 

@@ -68,7 +68,7 @@ pub(super) fn run(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journa
         }
         return Err(failure);
     }
-    let scene = |typed: &str| scene::read(typed, None).map_err(Objection::from);
+    let scene = |typed: &str| scene::read(typed).map_err(Objection::from);
     let mut lab = Lab {
         trials: bench,
         copying,

@@ -30,7 +30,7 @@ fn report(results: &Results, args: &LabArgs, is_whole: bool) -> LabReport {
 /// What the path to a device says of it.
 fn facts(name: &str, scratch: bool) -> DeviceFacts {
     let unknown = DeviceFacts { name: name.to_owned(), scratch, ..DeviceFacts::default() };
-    let Ok(scene) = scene::read(&format!("/dev/{name}"), None) else { return unknown };
+    let Ok(scene) = scene::read(&format!("/dev/{name}")) else { return unknown };
     let drive = scene.subject.path.hops.iter().find_map(|hop| match &hop.spec {
         HopSpec::Device(drive) if drive.block == name => Some(drive),
         _ => None,

@@ -65,10 +65,6 @@ pub struct LadderArgs {
     #[arg(long, value_name = "HOST", value_parser = host)]
     pub peer: Option<String>,
 
-    /// The NUMA node whose processors read [default: where the device is; on machines with several, each is tried at the top]
-    #[arg(long, value_name = "N")]
-    pub cpu_node: Option<u32>,
-
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -98,7 +94,6 @@ impl LadderArgs {
             max_writes: self.max_writes,
             time: self.time,
             warm_up: self.warm_up,
-            cpu_node: self.cpu_node,
         }
     }
 }

@@ -26,7 +26,7 @@ use narrows_verdict::ladder::judge;
 /// # Errors
 /// [`Failure`] when the target does not exist, has no layers, or none of them can be measured.
 pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
-    let scene = scene::read(&args.target, args.cpu_node)?;
+    let scene = scene::read(&args.target)?;
     let layers = layers(&scene.machine, &scene.subject.path);
     if layers.is_empty() {
         return Err(Failure::new(format!("no layer of the path to `{}` can be read", args.target))
@@ -43,7 +43,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         output::note(&said);
         writes
     });
-    let runner = runner::begin(Command::Ladder, &scene, args.cpu_node, writes)?;
+    let runner = runner::begin(Command::Ladder, &scene, writes)?;
     let opened = Opening::of(&layers, ask, &runner)?;
     if opened.is_empty() {
         return Err(opened.failure(&args.target).into());

@@ -39,7 +39,6 @@ pub(super) fn kdiskmark() -> Preset {
         peer: Peer::KDiskMark,
         size: FILE,
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: both_ways(&[sequential(MIB, 8), sequential(MIB, 1), random(4, 32), random(4, 1)]),
     }
 }
@@ -54,7 +53,6 @@ pub(super) fn kdiskmark_nvme() -> Preset {
         peer: Peer::KDiskMark,
         size: FILE,
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: both_ways(&[
             sequential(MIB, 8),
             sequential(Bytes::from_kib(128), 32),
@@ -74,7 +72,6 @@ pub(super) fn peak() -> Preset {
         peer: Peer::KDiskMark,
         size: FILE,
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: both_ways(&[sequential(MIB, 8), random(4, 32).on(Parallel::Threads(16))]),
     }
 }
@@ -93,7 +90,6 @@ pub(super) fn real() -> Preset {
         peer: Peer::KDiskMark,
         size: FILE,
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: vec![
             with(&sequential(MIB, 1), 0),
             with(&random(4, 1), 0),

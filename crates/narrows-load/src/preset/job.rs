@@ -176,10 +176,6 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
         ("time_based", None),
         ("runtime", set(milliseconds(time.run))),
     ];
-    if let Some(batch) = load.batch.map(|batch| batch.min(load.queue_depth)).filter(|batch| *batch > 1) {
-        let all = ["iodepth_batch_submit", "iodepth_batch_complete_min", "iodepth_batch_complete_max"];
-        options.extend(all.map(|option| (option, set(batch.to_string()))));
-    }
     if !time.warm_up.is_zero() {
         options.push(("ramp_time", set(milliseconds(time.warm_up))));
     }
@@ -191,10 +187,6 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     }
     if load.write_percent > 0 {
         options.push(("refill_buffers", None));
-    }
-    if load.write_percent > 0 && load.compressible_percent > 0 {
-        options.push(("buffer_compress_percentage", set(load.compressible_percent.to_string())));
-        options.push(("buffer_compress_chunk", set("4096".to_owned())));
     }
     if (1..100).contains(&load.write_percent) {
         options.push(("rwmixread", set((100 - load.write_percent).to_string())));
@@ -334,35 +326,14 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_those_of_fio_and_no_larger_than_its_queue() {
-        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 32);
-        let all = |batch: u32| {
-            format!(
-                "--iodepth_batch_submit={batch} --iodepth_batch_complete_min={batch} --iodepth_batch_complete_max={batch}"
-            )
-        };
-        let text = |load: LoadSpec| command(&Test::of(load), &target(false), TIME);
-        assert!(text(load.clone().in_batches(8)).contains(&all(8)));
-        assert!(text(load.clone().in_batches(100)).contains(&all(32)));
-        assert!(!text(load.clone()).contains("batch"));
-        // A job of fio is one stream, and has no more than one of its I/Os in flight.
-        let streams =
-            LoadSpec::reading(Pattern::Sequential, Bytes::from_kib(128), 1).on(Parallel::Streams(64));
-        assert!(!text(streams.in_batches(16)).contains("batch"));
-    }
-
-    #[test]
-    fn trims_are_holes_and_compressible_data_is_asked_for() {
+    fn trims_are_holes_or_discards() {
         let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1);
         let text = command(&Test::of(load.clone().trimming(100)), &target(true), TIME);
         assert!(text.contains("--ioengine=falloc") && text.contains("--rw=randtrim"), "{text}");
         let device = JobTarget { device: true, ..target(false) };
         let text = command(&Test::of(load.clone().trimming(100)), &device, TIME);
         assert!(text.contains("--ioengine=psync") && text.contains("--rw=randtrim"), "{text}");
-        let mixed = command(&Test::of(load.clone().writing(50).trimming(10)), &target(true), TIME);
+        let mixed = command(&Test::of(load.writing(50).trimming(10)), &target(true), TIME);
         assert!(mixed.starts_with("# ") && !mixed.contains("fio --"), "{mixed}");
-        let half = LoadSpec { compressible_percent: 50, ..load.writing(100) };
-        let text = command(&Test::of(half), &target(true), TIME);
-        assert!(text.contains("--buffer_compress_percentage=50"), "{text}");
     }
 }

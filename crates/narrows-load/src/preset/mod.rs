@@ -33,8 +33,6 @@ pub struct Preset {
     pub size: Bytes,
     /// How the tests are stopped when nothing else is asked.
     pub stop: StopRule,
-    /// Whether it takes a whole blank drive: its writes are planned by the size of that.
-    pub whole_drive: bool,
     /// The tests, in the order in which they run.
     pub tests: Vec<Test>,
 }
@@ -87,15 +85,8 @@ pub struct LoadSpec {
     /// I/Os of 100 that trim.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub trim_percent: u8,
-    /// Percent of each written block that are zeros.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub compressible_percent: u8,
     /// Whether the page cache is used on purpose.
     pub buffered: bool,
-    /// Each thread sends I/Os and takes completions in batches of so many, see
-    /// `Reap::Batch`; absent where it takes them as they arrive.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
 }
 
 fn is_zero(percent: &u8) -> bool {
@@ -150,22 +141,8 @@ impl LoadSpec {
             parallel: Parallel::Threads(1),
             write_percent: 0,
             trim_percent: 0,
-            compressible_percent: 0,
             buffered: false,
-            batch: None,
         }
-    }
-
-    /// The same load in batches of up to `most` I/Os. As it was where it keeps no more than one in flight, and where it
-    /// goes through the page cache, which is read one by one.
-    #[must_use]
-    pub fn in_batches(self, most: u32) -> Self {
-        let in_flight = match self.parallel {
-            Parallel::Threads(_) => u64::from(self.queue_depth),
-            Parallel::Streams(_) => self.total_depth(),
-        };
-        let batch = u32::try_from(in_flight).unwrap_or(u32::MAX).min(most);
-        Self { batch: (batch > 1 && !self.buffered).then_some(batch), ..self }
     }
 
     /// The same load with other threads or streams.
@@ -199,7 +176,7 @@ impl LoadSpec {
     /// The same with one I/O in flight.
     #[must_use]
     pub fn one_at_a_time(&self) -> Self {
-        Self { queue_depth: 1, parallel: Parallel::Threads(1), batch: None, ..self.clone() }
+        Self { queue_depth: 1, parallel: Parallel::Threads(1), ..self.clone() }
     }
 
     /// `read`, `write`, `trim`, `70:30` (reads and writes) or `60:30:10` (reads, writes and trims).
@@ -214,8 +191,7 @@ impl LoadSpec {
         }
     }
 
-    /// The way CrystalDiskMark and KDiskMark write a test: `SEQ1M Q8T1`, `RND4K Q32T16`; with the size of its batches, if it
-    /// has any: `RND4K Q32T16 B8`.
+    /// The way CrystalDiskMark and KDiskMark write a test: `SEQ1M Q8T1`, `RND4K Q32T16`.
     pub fn mark(&self) -> String {
         let order = match self.pattern {
             Pattern::Sequential => "SEQ",
@@ -226,8 +202,7 @@ impl LoadSpec {
             .chars()
             .filter(|c| !c.is_whitespace())
             .collect();
-        let batch = self.batch.map(|batch| format!(" B{batch}")).unwrap_or_default();
-        format!("{order}{size} Q{}T{}{batch}", self.queue_depth, self.parallel.count())
+        format!("{order}{size} Q{}T{}", self.queue_depth, self.parallel.count())
     }
 }
 
@@ -235,18 +210,6 @@ impl Test {
     /// A test named after its load.
     fn of(load: LoadSpec) -> Self {
         Self { name: format!("{} {}", load.mark(), load.direction()), work: Work::Load(load) }
-    }
-
-    /// The same test with its load in [batches](LoadSpec::in_batches); a scan has none.
-    #[must_use]
-    pub fn in_batches(self, most: u32) -> Self {
-        match self.work {
-            Work::Load(load) => {
-                let (before, load) = (load.mark(), load.in_batches(most));
-                Self { name: self.name.replace(&before, &load.mark()), work: Work::Load(load) }
-            }
-            Work::Scan(_) => self,
-        }
     }
 
     /// The least target that it can be run on: a block for each I/O in flight, or one sample.
@@ -271,7 +234,7 @@ impl Test {
 type Named = (&'static str, fn() -> Preset);
 
 /// The name of each preset, and what makes it: a command line is read by the names alone.
-const PRESETS: [Named; 11] = [
+const PRESETS: [Named; 10] = [
     ("kdiskmark", desktop::kdiskmark),
     ("kdiskmark-nvme", desktop::kdiskmark_nvme),
     ("peak", desktop::peak),
@@ -281,7 +244,6 @@ const PRESETS: [Named; 11] = [
     ("iozone", server::iozone),
     ("diskspd", server::diskspd),
     ("steady", server::steady),
-    ("qualify", server::qualify),
     ("trim", server::trim),
 ];
 
@@ -334,25 +296,6 @@ mod tests {
             marks("kdiskmark-nvme")[..4],
             ["SEQ1M Q8T1 read", "SEQ128K Q32T1 read", "RND4K Q32T16 read", "RND4K Q1T1 read"]
         );
-    }
-
-    #[test]
-    fn batches_are_no_larger_than_what_is_in_flight_and_named_in_the_test() {
-        let preset = by_name("kdiskmark").unwrap();
-        let names: Vec<String> = preset.tests.iter().map(|test| test.clone().in_batches(16).name).collect();
-        assert_eq!(
-            names[..4],
-            ["SEQ1M Q8T1 B8 read", "SEQ1M Q1T1 read", "RND4K Q32T1 B16 read", "RND4K Q1T1 read"]
-        );
-        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 2);
-        let batch = |load: LoadSpec| load.in_batches(64).batch;
-        assert_eq!(batch(load.clone()), Some(2));
-        assert_eq!(batch(load.clone().on(Parallel::Threads(16))), Some(2), "each thread has its own");
-        assert_eq!(batch(load.clone().on(Parallel::Streams(16))), Some(32), "a thread carries several");
-        assert_eq!(batch(LoadSpec { buffered: true, ..load }), None);
-        for test in by_name("disks").unwrap().tests {
-            assert_eq!(test.clone().in_batches(16), test, "a scan has none");
-        }
     }
 
     #[test]

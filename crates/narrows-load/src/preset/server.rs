@@ -23,7 +23,6 @@ pub(super) fn iozone() -> Preset {
         peer: Peer::Iozone,
         size: Bytes::from_mib(4096),
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: streams(0).chain(streams(100)).collect(),
     }
 }
@@ -42,7 +41,6 @@ pub(super) fn diskspd() -> Preset {
         peer: Peer::Diskspd,
         size: Bytes::from_mib(4096),
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: mixes.iter().flat_map(|mix| sizes.map(|kib| Test::of(load(kib, *mix)))).collect(),
     }
 }
@@ -60,38 +58,12 @@ pub(super) fn steady() -> Preset {
         peer: Peer::None,
         size: Bytes::from_mib(4096),
         stop: StopRule::SteadyRounds(10),
-        whole_drive: false,
         tests: vec![
             Test::of(LoadSpec::reading(Random, kib(4), 32)),
             Test::of(LoadSpec::reading(Random, kib(4), 32).writing(35)),
             Test::of(LoadSpec::reading(Random, kib(4), 32).writing(100)),
             Test::of(LoadSpec::reading(Sequential, kib(128), 32)),
             Test::of(LoadSpec::reading(Sequential, kib(128), 32).writing(100)),
-        ],
-    }
-}
-
-/// What of a qualification is load; the passes over the drive come before and behind it.
-pub(super) fn qualify() -> Preset {
-    let kib = Bytes::from_kib;
-    Preset {
-        name: "qualify",
-        about: "a whole blank drive: its fast cache, its steady state, reads and mixed loads then, and what a rest brings back",
-        source: "SNIA Solid State Storage Performance Test Specification 2.0.2, section 7: twice the capacity in sequence, then \
-                 rounds of a minute until five agree",
-        differs: "the drive is not purged but proven blank by reading all of it; rounds are of random 4 KiB writes at depth 32 \
-                  only; needs --write, --i-own and a --max-writes, and runs what fits into that",
-        peer: Peer::None,
-        size: Bytes::from_mib(64),
-        stop: StopRule::SteadyRounds(60),
-        whole_drive: true,
-        tests: vec![
-            Test::of(LoadSpec::reading(Sequential, kib(128), 32).writing(100)),
-            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(100)),
-            Test::of(LoadSpec::reading(Random, kib(4), 32)),
-            Test::of(LoadSpec::reading(Random, kib(4), 1)),
-            Test::of(LoadSpec::reading(Sequential, kib(128), 32)),
-            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(30)),
         ],
     }
 }
@@ -109,7 +81,6 @@ pub(super) fn trim() -> Preset {
         peer: Peer::None,
         size: Bytes::from_mib(1024),
         stop: StopRule::Precision,
-        whole_drive: false,
         tests: vec![
             Test::of(LoadSpec::reading(Sequential, kib(1024), 1).trimming(100)),
             Test::of(LoadSpec::reading(Random, kib(64), 1).trimming(100)),

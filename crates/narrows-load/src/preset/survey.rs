@@ -18,7 +18,6 @@ pub(super) fn disks() -> Preset {
         peer: Peer::GnomeDisks,
         size: Bytes::from_mib(2048),
         stop: StopRule::Seconds(120),
-        whole_drive: false,
         tests: vec![Test {
             name: "samples over the target".to_owned(),
             work: Work::Scan(ScanPlan::default()),
@@ -41,7 +40,6 @@ pub(super) fn hdparm() -> Preset {
         peer: Peer::Hdparm,
         size: Bytes::from_mib(4096),
         stop: StopRule::Seconds(3),
-        whole_drive: false,
         tests: vec![
             named("hdparm -t", with_cache),
             named("hdparm -t --direct", LoadSpec::reading(Pattern::Sequential, chunk, 1)),

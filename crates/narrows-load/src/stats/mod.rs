@@ -6,7 +6,6 @@
 //! hold it.
 
 mod batch;
-mod cliff;
 mod math;
 mod precision;
 mod steady;
@@ -16,7 +15,6 @@ mod testing;
 mod warm_up;
 
 pub use batch::{BatchMeans, ci95};
-pub use cliff::{Cliff, cliff};
 pub use math::student_t;
 pub use precision::{Decision, Outlook, Precision};
 pub use steady::{Steadiness, steadiness};

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::engine::Request;
+use crate::histogram::Counts;
 
 const WINDOW: Window = Window { start: 1000, end: 1350, bucket: 100 };
 
@@ -83,14 +84,14 @@ fn the_parts_of_the_window_hold_every_latency() {
     let mut tally = at(&[1000, 1099, 1100, 1349], 1360);
     tally.complete();
     let counts: Vec<u64> =
-        tally.reads.parts.tenths(tally.begun_buckets()).iter().map(|part| part.count()).collect();
+        tally.reads.parts.tenths(tally.begun_buckets()).iter().map(Counts::count).collect();
     // 350 ticks are four buckets. What shows that one is over still counts in it: 1100 in the first, and the I/O of
     // 1349, which was in flight since the second, there.
     assert_eq!(counts, [3, 1, 0, 0]);
     let mut twice = tally.clone();
     twice.merge(tally);
     let both = twice.all().parts.tenths(4);
-    assert_eq!(both.iter().map(|part| part.count()).collect::<Vec<_>>(), [6, 2, 0, 0]);
+    assert_eq!(both.iter().map(Counts::count).collect::<Vec<_>>(), [6, 2, 0, 0]);
 }
 
 #[test]

@@ -48,15 +48,6 @@ pub enum Reap {
 /// default (timer slack, prctl(2)).
 const POLL_WITHIN: Nanos = Nanos::new(100_000);
 
-/// A worker that does not go as fast as it can.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Pace {
-    pub(super) schedule: Schedule,
-    /// Whether the schedule counts I/Os, whose latencies count from when they were due; else it counts bytes, and latencies
-    /// count from when an I/O was sent.
-    pub(super) is_open: bool,
-}
-
 /// What all workers of a run share.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
@@ -92,7 +83,7 @@ pub(super) struct Worker<'a, E> {
     in_order: InOrder,
     window: Window,
     tally: Tally,
-    pace: Option<Pace>,
+    pace: Option<Schedule>,
     /// The last tick that was looked at.
     now: u64,
     /// What may be written, where that is limited.
@@ -143,7 +134,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     }
 
     /// The same worker, held to a pace.
-    pub(super) fn with_pace(self, pace: Option<Pace>) -> Self {
+    pub(super) fn with_pace(self, pace: Option<Schedule>) -> Self {
         Self { pace, ..self }
     }
 
@@ -243,7 +234,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             left -= self.fill_with_reads(batch)?;
         }
         while left > 0 && !self.slots.is_full() {
-            let due = self.pace.as_ref().map(|pace| pace.schedule.due());
+            let due = self.pace.as_ref().map(Schedule::due);
             if let Some(due) = due.filter(|due| *due > self.now) {
                 wait = Some(due - self.now);
                 break;
@@ -261,10 +252,8 @@ impl<'a, E: Engine> Worker<'a, E> {
                 }
                 self.engine.prepare(slot, request)?;
                 if let (Some(pace), Some(due)) = (&mut self.pace, due) {
-                    pace.schedule.advance(if pace.is_open { 1.0 } else { f64::from(request.length) });
-                    if pace.is_open {
-                        self.slots.set_due(slot, due);
-                    }
+                    pace.advance();
+                    self.slots.set_due(slot, due);
                 }
             }
             left -= 1;

@@ -9,7 +9,6 @@ pub mod device_path;
 pub mod dm;
 pub mod dm_table;
 pub mod md;
-pub mod namespace;
 pub mod nvme;
 mod queue;
 mod remote;

@@ -1,6 +1,5 @@
 //! What drives say of themselves: temperature, throttling, wear, errors.
 
-mod extended;
 mod hwmon;
 mod smart;
 
@@ -17,7 +16,7 @@ use super::fact::Fact;
 use super::hex;
 use super::ioctl::{Unanswered, nvme};
 use super::root::Root;
-use narrows_base::units::{Bytes, Celsius};
+use narrows_base::units::Celsius;
 
 /// What a drive says of itself at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -105,35 +104,16 @@ pub(super) fn controller(root: &Root, device: &str) -> Option<String> {
     subsystem.into_iter().find(|name| is_numbered(name, "nvme"))
 }
 
-/// Bytes that an NVMe drive has written to its medium in its life, those for its own records included. Only drives with Open
-/// Compute's log page C0h tell; it needs root.
-pub fn medium_written(root: &Root, name: &str) -> Fact<Bytes> {
-    let device = root.resolve(&format!("/sys/class/block/{name}")).get().unwrap_or_default();
-    let Some(controller) = controller(root, &device) else { return Fact::absent("no NVMe drive") };
-    let answer = probed(root, &format!("nvme-extended/{controller}"), || nvme::extended_log(&controller));
-    answer.and_then(|text| match hex::decode(&text).as_deref().and_then(extended::medium_written) {
-        Some(bytes) => Fact::known(bytes, "log page C0h"),
-        None => Fact::absent("log page C0h is not that of Open Compute"),
-    })
-}
-
-/// A log through a probe, so that a recorded machine has it too.
-fn probed(root: &Root, name: &str, ask: impl FnOnce() -> Result<Vec<u8>, Unanswered>) -> Fact<String> {
-    let answer = root.probe(name, || match ask() {
+/// The log through a probe, so that a recorded machine has it too.
+fn smart(root: &Root, controller: &str) -> Fact<SmartLog> {
+    let answer = root.probe(&format!("nvme-smart/{controller}"), || match nvme::smart_log(controller) {
         Ok(log) => Some(hex::encode(&log)),
         Err(Unanswered::Denied) => Some(DENIED.to_owned()),
         Err(Unanswered::Absent) => None,
     });
-    match answer.value() {
-        Some(text) if text == DENIED => {
-            Fact::Denied { source: answer.source().clone(), need: "root".to_owned() }
-        }
-        _ => answer,
+    if answer.value().is_some_and(|text| text == DENIED) {
+        return Fact::Denied { source: answer.source().clone(), need: "root".to_owned() };
     }
-}
-
-fn smart(root: &Root, controller: &str) -> Fact<SmartLog> {
-    let answer = probed(root, &format!("nvme-smart/{controller}"), || nvme::smart_log(controller));
     answer.parse(|text| SmartLog::parse(&hex::decode(text)?))
 }
 
@@ -184,21 +164,6 @@ mod tests {
         // 313 K, where the monitor says 44.85 °C.
         assert_eq!(health.temperature.value().map(ToString::to_string).as_deref(), Some("40 °C"));
         assert_eq!(health.smart.value().map(|log| log.media_errors), Some(2));
-    }
-
-    #[test]
-    fn what_the_medium_wrote_is_told_by_drives_with_that_log_only() {
-        let with = |text: &str| {
-            let mut tree = machine();
-            tree.file("/narrows/probe/nvme-extended/nvme0", text);
-            medium_written(&Root::from_tree(tree), "nvme0n1")
-        };
-        assert_eq!(with(&hex::encode(&extended::tests::log(5))).value(), Some(&Bytes::new(5)));
-        assert!(matches!(with("denied"), Fact::Denied { .. }));
-        assert!(matches!(with("00"), Fact::Absent { .. }));
-        let root = Root::from_tree(machine());
-        assert!(medium_written(&root, "nvme0n1").value().is_none());
-        assert!(medium_written(&root, "sda").value().is_none());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Asks an NVMe controller by an admin command: `NVME_IOCTL_ADMIN_CMD` on `/dev/nvmeN`, opened for reading (kernel
-//! `include/uapi/linux/nvme_ioctl.h`). Of all commands only Get Log Page and Identify can be formed here; neither
-//! changes anything.
+//! `include/uapi/linux/nvme_ioctl.h`). Of all commands only Get Log Page can be formed here, which
+//! changes nothing.
 #![expect(unsafe_code, reason = "an ioctl is the only interface for admin commands")]
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -12,21 +12,15 @@ use super::{Unanswered, reason};
 
 /// NVM Express Base Specification, Get Log Page.
 const GET_LOG_PAGE: u8 = 0x02;
-/// The same, Identify.
-const IDENTIFY: u8 = 0x06;
 /// All namespaces: the log of the controller.
 const EVERY_NAMESPACE: u32 = u32::MAX;
 /// Log page 02h, SMART / Health Information.
 const SMART: u32 = 0x02;
-/// Log page C0h, which Open Compute's specification gives drives; those of other makers mean something else by it.
-const EXTENDED: u32 = 0xc0;
 /// How long the controller may take. A healthy one answers within milliseconds.
 const TIMEOUT_MS: u32 = 2_000;
 
-/// The length of the SMART / Health Information log, and of log page C0h.
+/// The length of the SMART / Health Information log.
 const SMART_LENGTH: usize = 512;
-/// The length of an Identify data structure.
-const IDENTIFY_LENGTH: usize = 4096;
 
 /// `struct nvme_passthru_cmd`, 72 bytes without padding.
 #[repr(C)]
@@ -62,47 +56,24 @@ nix::ioctl_readwrite!(
 
 /// The SMART / Health Information log of a controller such as `nvme0`.
 pub(crate) fn smart_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
-    log_page(controller, SMART)
-}
-
-/// The log page C0h of a controller such as `nvme0`, of the length that Open Compute's specification gives it.
-pub(crate) fn extended_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
-    log_page(controller, EXTENDED)
-}
-
-fn log_page(controller: &str, page: u32) -> Result<Vec<u8>, Unanswered> {
-    // Bits 31:16 are the number of 32-bit words, less one.
-    let words = SMART_LENGTH as u32 / 4 - 1;
-    let command = AdminCommand {
-        opcode: GET_LOG_PAGE,
-        namespace: EVERY_NAMESPACE,
-        cdw10: words << 16 | page,
-        ..AdminCommand::default()
-    };
-    ask(controller, command, SMART_LENGTH)
-}
-
-/// The Identify data structure of a namespace (CNS 00h).
-pub(crate) fn identify_namespace(controller: &str, namespace: u32) -> Result<Vec<u8>, Unanswered> {
-    let command = AdminCommand { opcode: IDENTIFY, namespace, ..AdminCommand::default() };
-    ask(controller, command, IDENTIFY_LENGTH)
-}
-
-fn ask(controller: &str, command: AdminCommand, length: usize) -> Result<Vec<u8>, Unanswered> {
     let path = format!("/dev/{controller}");
     let device: OwnedFd =
         open(path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(reason)?;
-    let mut answer = vec![0_u8; length];
+    let mut answer = vec![0_u8; SMART_LENGTH];
+    // Bits 31:16 are the number of 32-bit words, less one.
+    let words = SMART_LENGTH as u32 / 4 - 1;
     let mut command = AdminCommand {
+        opcode: GET_LOG_PAGE,
+        namespace: EVERY_NAMESPACE,
         address: answer.as_mut_ptr() as u64,
-        data_length: length as u32,
+        data_length: SMART_LENGTH as u32,
+        cdw10: words << 16 | SMART,
         timeout_ms: TIMEOUT_MS,
-        ..command
+        ..AdminCommand::default()
     };
     // SAFETY: `command` has the layout that the ioctl's number was made from (checked in the tests). The kernel writes
     // at most `data_length` bytes to `address`, which is the whole of `answer`; both live and are borrowed by nobody
-    // else until the call returns, which waits for the command's end. The command is one of the two above, which only
-    // return data.
+    // else until the call returns, which waits for the command's end. The command only returns data.
     let status = unsafe { nvme_admin_command(device.as_raw_fd(), &raw mut command) }.map_err(reason)?;
     // A positive number is the controller's own status: it does not do this command.
     if status == 0 { Ok(answer) } else { Err(Unanswered::Absent) }
@@ -126,7 +97,5 @@ mod tests {
     #[test]
     fn a_controller_that_is_not_there_or_is_none_does_not_answer() {
         assert_eq!(smart_log("no-such-controller"), Err(Unanswered::Absent));
-        assert_eq!(extended_log("no-such-controller"), Err(Unanswered::Absent));
-        assert_eq!(identify_namespace("null", 1), Err(Unanswered::Absent));
     }
 }

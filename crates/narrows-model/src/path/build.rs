@@ -13,26 +13,13 @@ use narrows_machine::mount::Mount;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::zfs::pool_of;
 
-/// What is known of the reader.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Options {
-    /// The NUMA node of the processors that read and write. `None`: the node that most of the path's devices are on,
-    /// which is where the work belongs.
-    pub reader_node: Option<u32>,
-}
-
 /// The path to one target, with the other targets that share its hops; `None` when the machine has no such target.
 pub fn path(machine: &Machine, target: &Target) -> Option<Path> {
-    path_with(machine, target, &Options::default())
-}
-
-/// The path to one target for a reader that is known.
-pub fn path_with(machine: &Machine, target: &Target, options: &Options) -> Option<Path> {
     let published = published();
-    let asked = one(machine, published, target, *options)?;
+    let asked = one(machine, published, target, None)?;
     let others = targets(machine).into_iter().filter(|other| !is_same(machine, other, target));
     let mut paths = vec![asked];
-    paths.extend(others.filter_map(|other| one(machine, published, &other, *options)).take(MOST));
+    paths.extend(others.filter_map(|other| one(machine, published, &other, None)).take(MOST));
     share::fill(&mut paths);
     paths.into_iter().next()
 }
@@ -49,9 +36,8 @@ pub const MOST: usize = 500;
 /// A machine that was put together from texts also has a path for endpoints that no disk or interface is known of.
 pub fn all(machine: &Machine) -> Vec<Path> {
     let published = published();
-    let options = Options::default();
     let found = targets(machine);
-    let found = found.iter().filter_map(|target| one(machine, published, target, options));
+    let found = found.iter().filter_map(|target| one(machine, published, target, None));
     let mut paths: Vec<Path> = found.take(MOST).collect();
     share::fill(&mut paths);
     paths
@@ -62,18 +48,18 @@ pub fn left_out(machine: &Machine, paths: usize) -> usize {
     if paths < MOST { 0 } else { targets(machine).len().saturating_sub(paths) }
 }
 
-/// The path to one target, without what it shares.
+/// The path to one target, without what it shares, for a reader on a NUMA node. `None`: on the node that most of the path's
+/// devices are on, which is where the work belongs.
 pub(super) fn one(
     machine: &Machine,
     published: Published<'_>,
     target: &Target,
-    options: Options,
+    reader_node: Option<u32>,
 ) -> Option<Path> {
-    let mut builder = Builder::new(machine, published, options.reader_node);
+    let mut builder = Builder::new(machine, published, reader_node);
     let name = builder.target(target)?;
     // The node that the data comes from is known only once the path is built.
-    if let Some(home) = builder.home().filter(|_| options.reader_node.is_none() && climb::has_places(machine))
-    {
+    if let Some(home) = builder.home().filter(|_| reader_node.is_none() && climb::has_places(machine)) {
         builder = Builder::new(machine, published, Some(home));
         builder.target(target)?;
     }

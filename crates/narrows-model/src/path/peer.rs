@@ -185,9 +185,9 @@ fn target_of(machine: &Machine, function: PciAddress) -> Target {
 /// The paths of both: that of the other to the memory beside it, and from there to the GPU.
 pub(crate) fn paths(machine: &Machine, peer: &Peer, target: &Target) -> Option<(Path, Path)> {
     let published = super::lookup::published();
-    let theirs = build::one(machine, published, target, build::Options::default())?;
+    let theirs = build::one(machine, published, target, None)?;
     let reader_node = climb::node(machine, peer.other);
-    let ours = build::one(machine, published, &Target::Pci(peer.gpu), build::Options { reader_node })?;
+    let ours = build::one(machine, published, &Target::Pci(peer.gpu), reader_node)?;
     Some((theirs, ours))
 }
 

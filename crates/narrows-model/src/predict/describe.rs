@@ -142,8 +142,7 @@ impl Writer<'_> {
     }
 
     fn device(&mut self, hop: &Hop, device: &DeviceHop) -> Option<Name> {
-        let own =
-            build::path_with(self.machine, &Target::Block(device.block.clone()), &build::Options::default())?;
+        let own = build::path(self.machine, &Target::Block(device.block.clone()))?;
         let from = own.hops.iter().position(|it| it.id == hop.id)? + 1;
         let chain: Vec<&Hop> = own.hops.get(from..)?.iter().collect();
         let mut part = Device::new(kind_of(device, &chain), HOST);

@@ -18,9 +18,7 @@ pub fn compare(comparison: &Comparison) -> Answer {
             said.push(explained(&comparison.inventory));
             todo.push(step("`narrows check TARGET --measure`, on the slower one, names its narrowest hop."));
         }
-        Verdict::NotDistinguishable => todo.push(step(
-            "Longer runs tell smaller differences; `narrows bench A --interleave B` measures both by turns.",
-        )),
+        Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
         Verdict::NotComparable => {
             let why = comparison.workloads.iter().find_map(|it| it.reason.clone());
             let why = why.or_else(|| comparison.unmatched.first().map(|it| it.reason.clone()));

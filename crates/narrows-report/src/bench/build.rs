@@ -161,8 +161,7 @@ pub fn of_load(
     TestResult {
         name: test.name.clone(),
         load: Some(load.clone()),
-        // The other tools take no batches.
-        peer: context.peer(rate(&read), rate(&write)).filter(|_| load.batch.is_none()),
+        peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
         trim,
@@ -182,7 +181,6 @@ pub fn of_load(
         failed: about.failed,
         fio_command: about.fio_command,
         fio: None,
-        at_target: None,
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
     }
 }
@@ -229,7 +227,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         scan: Some(scan),
         fio_command: about.fio_command,
         fio: None,
-        at_target: None,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
     }
 }
@@ -264,7 +261,6 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         peer: None,
         fio_command,
         fio: None,
-        at_target: None,
         reason: Some("nothing was measured".to_owned()),
     }
 }
@@ -289,7 +285,6 @@ pub fn report(
         results: Vec::new(),
         left_out,
         writes: None,
-        qualify: None,
         complete: false,
         reason: Some("not all tests have run yet".to_owned()),
     }

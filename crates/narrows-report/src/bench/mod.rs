@@ -3,17 +3,13 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. A saved report is read again by `--resume`, so every type here can be read as well as written.
 
-mod at_target;
 mod build;
 mod chart;
 pub(crate) use chart::by_position;
-pub mod interleave;
-pub mod qualify;
 pub mod sweep;
 mod text;
 pub(crate) mod writes;
 
-pub use at_target::AtTarget;
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
 pub use writes::{AllowanceView, EstimateView, WritesView};
@@ -58,9 +54,6 @@ pub struct BenchReport {
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub writes: Option<WritesView>,
-    /// What a qualification says of the drive; absent in other presets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub qualify: Option<qualify::QualifyView>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.
@@ -166,15 +159,6 @@ pub struct Settings {
     /// How many samples a scan reads, and how large, where the preset has a scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanPlan>,
-    /// The NUMA node whose processors read and write, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_node: Option<u32>,
-    /// Whether completions were to be polled for.
-    #[serde(default)]
-    pub poll: bool,
-    /// The most I/Os that were to be sent and taken together, where that was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub batch: Option<u32>,
     /// What ran the tests.
     #[serde(default)]
     pub engine: Engine,
@@ -193,9 +177,6 @@ impl Settings {
             duration_ns: timing.fixed.map(Nanos::from),
             warm_up_ns: timing.warm_up.into(),
             scan: None,
-            cpu_node: None,
-            poll: false,
-            batch: None,
             engine: Engine::Narrows,
             reason: timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         }
@@ -212,8 +193,6 @@ pub enum Engine {
     Narrows,
     /// Our own, then the installed fio as a cross-check.
     Fio,
-    /// Our own, by NVMe commands past the block layer.
-    Passthrough,
 }
 
 /// The ceilings of the path.
@@ -286,9 +265,6 @@ pub struct TestResult {
     pub rounds: Vec<BytesPerSec>,
     /// The steady-state test of the rounds, or else of the series.
     pub steadiness: Option<Steadiness>,
-    /// The highest rate within the limit of latency that was asked for (`--target`); absent without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_target: Option<AtTarget>,
     /// Rates and access times by position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<Scan>,

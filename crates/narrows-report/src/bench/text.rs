@@ -1,8 +1,7 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
 use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult,
-    qualify, writes,
+    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
 };
 use crate::answer;
 use crate::document::table::Width;
@@ -45,9 +44,6 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     out.part(Place::Data, "Tests");
     out.add(Block::Table(tests(report)));
     left_out(&mut out, report);
-    if let Some(view) = &report.qualify {
-        qualify::put(&mut out, view);
-    }
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
@@ -77,9 +73,7 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
         out.say(16, Tone::Faint, format!("from: {}", preset.source));
         out.say(16, Tone::Faint, format!("differs: {}", preset.differs));
         let count = preset.tests.len();
-        let scratch = if preset.whole_drive {
-            "writes all of a blank drive, with --write, --i-own and --max-writes"
-        } else if changes {
+        let scratch = if changes {
             "writes to a scratch file; its writes are left out on a device, unless --write"
         } else {
             "only reads"
@@ -107,15 +101,11 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             human::time(report.settings.max_time_ns)
         ),
         StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
-        StopRule::SteadyRounds(seconds) if report.qualify.is_some() => {
-            format!("random writes in rounds of {seconds} s until five are steady")
-        }
         StopRule::SteadyRounds(seconds) => {
             format!("each test in rounds of {seconds} s until five are steady")
         }
     };
     out.say(0, Tone::Faint, format!("{what}; {stop}"));
-    in_batches(out, report.settings.batch);
     out.lead((Tone::Faint, ""), Tone::Faint, format!("unlike the original: {}", report.preset.differs));
     let quirk = report.results.iter().find_map(|result| {
         let peer = result.peer.as_ref()?;
@@ -127,16 +117,6 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
     ceiling(out, "read", report.ceilings.read.as_ref());
     ceiling(out, "write", report.ceilings.write.as_ref());
     out.gap();
-}
-
-/// What batches do to latencies, where there are any.
-pub(super) fn in_batches(out: &mut impl Blocks, most: Option<u32>) {
-    if let Some(most) = most {
-        let text = format!(
-            "in batches of up to {most} I/Os (B), for the highest rate: each latency includes the wait for its batch"
-        );
-        out.say(0, Tone::Faint, text);
-    }
 }
 
 fn ceiling(out: &mut impl Blocks, direction: &str, ceiling: Option<&PathCeiling>) {
@@ -235,9 +215,6 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
         let first = result.first_error.as_deref().unwrap_or("no text");
         out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
     }
-    if let Some(found) = &result.at_target {
-        out.say(DETAIL, Tone::Normal, found.in_words());
-    }
     if let Some(peer) = &result.peer {
         out.say(DETAIL, Tone::Normal, shown_by(peer));
     }
@@ -271,13 +248,7 @@ fn in_words(checks: &Checks) -> String {
     );
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
-    let engine = &checks.generator.engine;
-    parts.push(engine.name().to_owned());
-    match &engine.not_polled {
-        Some(why) => parts.push(format!("not polled: {why}")),
-        None if engine.is_polled() => parts.push("polled".to_owned()),
-        None => {}
-    }
+    parts.push(checks.generator.engine.name().to_owned());
     parts.extend(checks.generator.trims_by.map(|method| method.as_str().to_owned()));
     parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")

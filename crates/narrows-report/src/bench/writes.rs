@@ -37,8 +37,6 @@ pub struct WritesView {
     pub limit_of_rated_life: Option<f64>,
     /// Whether a write was refused since it would have been more than `limit_bytes`.
     pub limit_reached: bool,
-    /// Percent of each written block that are zeros; the rest cannot be compressed.
-    pub compressible_percent: u8,
     /// What the whole run was thought to take, after the first 256 MiB; `null` before.
     #[serde(default)]
     pub estimate: Option<EstimateView>,
@@ -56,8 +54,7 @@ impl WritesView {
             (life.is_none(), "rated_life_bytes, limit_of_rated_life: the drive's endurance is not known"),
             (life.is_some() && class.is_none(), "rated_life_class: the life is that of the model"),
             (account.device_written.is_none(), "device_written_bytes: no device of the path is looked at"),
-            (account.estimate.is_none() && !account.is_planned, "estimate: less than 256 MiB were written"),
-            (account.is_planned, "estimate: every byte was planned before the first"),
+            (account.estimate.is_none(), "estimate: less than 256 MiB were written"),
         ];
         let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
         Self {
@@ -71,7 +68,6 @@ impl WritesView {
             rated_life_class: class.map(str::to_owned),
             limit_of_rated_life: account.limit_of_life,
             limit_reached: account.limit_reached,
-            compressible_percent: account.compressible_percent,
             estimate: account.estimate.as_ref().map(EstimateView::of),
             reason: (!why.is_empty()).then(|| why.join("; ")),
         }
@@ -145,12 +141,8 @@ impl AllowanceView {
 
 /// What was written, in words.
 pub(crate) fn put(out: &mut impl Blocks, writes: &WritesView, is_device: bool) {
-    let data = match writes.compressible_percent {
-        0 => "of data that cannot be compressed".to_owned(),
-        percent => format!("of data of which {percent} % are zeros"),
-    };
     let (written, limit) = (human::bytes(writes.written_bytes), human::bytes(writes.limit_bytes));
-    let mut text = format!("{written} {data}");
+    let mut text = format!("{written} of data that cannot be compressed");
     if let Some(counted) = writes.device_written_bytes.filter(|_| !is_device) {
         text.push_str(&format!(" ({} by the device's counter, whoever wrote it)", human::bytes(counted)));
     }

@@ -166,8 +166,7 @@ impl<T: Teller> Climb<'_, T> {
                 None => return self.scene.subject.with_runs(Vec::new()),
             },
         };
-        let options = build::Options { reader_node: self.ask.cpu_node };
-        let Some(path) = build::path_with(machine, &target, &options) else {
+        let Some(path) = build::path(machine, &target) else {
             return self.scene.subject.with_runs(Vec::new());
         };
         Subject::of(path)

@@ -27,6 +27,4 @@ pub struct Ask {
     pub time: Duration,
     /// What is not counted.
     pub warm_up: Duration,
-    /// The NUMA node on which readers run, if that was asked for.
-    pub cpu_node: Option<u32>,
 }

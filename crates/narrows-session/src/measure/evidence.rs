@@ -126,8 +126,6 @@ pub trait Witness {
     fn connections(&self) -> BTreeMap<String, TcpState>;
     /// What links and these drives say of themselves.
     fn condition(&self, drives: &[String]) -> Condition;
-    /// Whether the driver of a disk has queues to be polled.
-    fn polls(&self, disk: &str) -> bool;
 }
 
 impl Witness for Root {
@@ -162,9 +160,5 @@ impl Witness for Root {
 
     fn condition(&self, drives: &[String]) -> Condition {
         Condition::read(self, drives.iter().map(String::as_str))
-    }
-
-    fn polls(&self, disk: &str) -> bool {
-        self.text(&format!("/sys/class/block/{disk}/queue/io_poll")).get().as_deref() == Some("1")
     }
 }

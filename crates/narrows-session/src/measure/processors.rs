@@ -13,32 +13,22 @@ pub struct Processors {
 }
 
 impl Processors {
-    /// Those of the node that was asked for; on a machine with several nodes those next to the path's controller; anywhere
-    /// otherwise.
-    pub fn of(machine: &Machine, path: &Path, node: Option<u32>) -> Self {
+    /// On a machine with several nodes those next to the path's controller; anywhere otherwise.
+    pub fn of(machine: &Machine, path: &Path) -> Self {
         let online = machine.cpus.online.value().map_or(1, |cpus| u32::try_from(cpus.len()).unwrap_or(1));
-        Self { tied_to: tied_to(machine, path, node), online: online.max(1) }
+        Self { tied_to: tied_to(machine, path), online: online.max(1) }
     }
 
     /// The same for several paths at once: those that suit all of them, anywhere where they differ.
-    pub fn of_all<'a>(
-        machine: &Machine,
-        paths: impl IntoIterator<Item = &'a Path>,
-        node: Option<u32>,
-    ) -> Self {
-        let mut each = paths.into_iter().map(|path| Self::of(machine, path, node));
+    pub fn of_all<'a>(machine: &Machine, paths: impl IntoIterator<Item = &'a Path>) -> Self {
+        let mut each = paths.into_iter().map(|path| Self::of(machine, path));
         let first = each.next().unwrap_or_default();
         let (online, is_one) = (first.online, each.all(|other| other.tied_to == first.tied_to));
         Self { tied_to: if is_one { first.tied_to } else { Vec::new() }, online }
     }
 }
 
-fn tied_to(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
-    let of_node =
-        |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id).map(|node| node.cpus.clone());
-    if let Some(node) = node {
-        return of_node(node).unwrap_or_default();
-    }
+fn tied_to(machine: &Machine, path: &Path) -> Vec<u32> {
     if machine.cpus.nodes.len() < 2 {
         return Vec::new();
     }
@@ -46,5 +36,6 @@ fn tied_to(machine: &Machine, path: &Path, node: Option<u32>) -> Vec<u32> {
         HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.numa_node.get(),
         _ => None,
     });
-    next_to_controller.and_then(of_node).unwrap_or_default()
+    let of_node = |id: u32| machine.cpus.nodes.iter().find(|node| node.id == id);
+    next_to_controller.and_then(of_node).map(|node| node.cpus.clone()).unwrap_or_default()
 }

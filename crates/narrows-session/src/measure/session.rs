@@ -24,7 +24,6 @@ use narrows_load::run::{EngineChoice, RunOptions};
 use narrows_load::scan::{self, Scan, ScanPlan};
 use narrows_load::stats::Outlook;
 use narrows_load::target::Target;
-use narrows_load::{Namespace, Reap};
 use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
@@ -32,8 +31,6 @@ use narrows_verdict::Run;
 
 /// The samples of a test that may write so little that it is over before there are enough of 100 ms.
 const FINE: Nanos = Nanos::from_millis(10);
-/// How often a rest looks for signals.
-const REST_LOOK: Duration = Duration::from_millis(50);
 /// How often a scan is looked at.
 const SCAN_LOOK: Duration = Duration::from_millis(100);
 
@@ -84,12 +81,6 @@ pub struct Session<'a, W = Root, E = Kernel> {
     idle: Activity,
     /// What a NOP costs the engine, in nanoseconds, once it was measured.
     nop: Cell<Option<f64>>,
-    /// Whether to poll for completions.
-    poll: bool,
-    /// Why there is no polling although it was asked for.
-    unpolled: Option<String>,
-    /// The namespace, when it is read by NVMe commands.
-    passthrough: Option<Namespace>,
 }
 
 impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
@@ -105,27 +96,7 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         let before = witness.everything();
         thread::sleep(idle);
         let idle = Activity::between(&before, &witness.everything());
-        let (nop, poll, unpolled, passthrough) = (Cell::new(None), false, None, None);
-        Self { witness, engine, command, processors, drives, stop, idle, nop, poll, unpolled, passthrough }
-    }
-
-    /// The same session, which polls for completions if that was `asked` and the drivers have queues for it: a device
-    /// without queues for that takes a polled read and ends it by interrupt all the same.
-    #[must_use]
-    pub fn polling(self, asked: bool) -> Self {
-        let without = self.drives.iter().find(|name| asked && !self.witness.polls(name));
-        let unpolled = without.map(|name| {
-            let is_nvme = name.starts_with("nvme");
-            let how = if is_nvme { " (the kernel's nvme.poll_queues makes some)" } else { "" };
-            format!("the driver of {name} has no queues for polling{how}")
-        });
-        Self { poll: asked && unpolled.is_none(), unpolled, ..self }
-    }
-
-    /// The same session, which reads a drive by NVMe commands.
-    #[must_use]
-    pub fn through(self, namespace: Namespace) -> Self {
-        Self { passthrough: Some(namespace), ..self }
+        Self { witness, engine, command, processors, drives, stop, idle, nop: Cell::new(None) }
     }
 
     /// What ends everything when it is raised.
@@ -155,15 +126,11 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         let workload = Workload {
             write_percent: load.write_percent,
             trim_percent: load.trim_percent,
-            compressible_percent: load.compressible_percent,
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
             engine: if load.buffered { EngineChoice::Psync } else { EngineChoice::Auto },
             streams,
-            poll: self.poll && !load.buffered,
-            passthrough: self.passthrough.clone().filter(|_| !load.buffered),
-            reap: load.batch.map_or(Reap::AsTheyArrive, |batch| Reap::Batch(batch.min(depth))),
             ..self.options(workers, timing)
         };
         (workload, options)
@@ -200,15 +167,8 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
             // Once is enough: the processor does not change from run to run.
             self.nop.set(one.checks.nop_ns_per_io.or(self.nop.get()));
             one.checks.nop_ns_per_io = self.nop.get();
-            if let Some(why) = &self.unpolled {
-                one.generator.engine.not_polled = Some(why.clone());
-            }
         }
-        let mut activity = Activity { before, after, ..watched.activity };
-        if asked.options.passthrough.is_some() {
-            // The kernel does not count what passes the block layer by.
-            activity.disks.retain(|name, _| !self.drives.contains(name));
-        }
+        let activity = Activity { before, after, ..watched.activity };
         Ok(Seen { measurements, activity, outlook: watched.outlook, is_known: watched.is_known })
     }
 
@@ -250,17 +210,8 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
     /// # Errors
     /// Nothing could be measured.
     pub fn try_out(&self, asked: &Asked, target: &E::Target) -> Result<Measurement, LoadError> {
-        let options = RunOptions { measure_nop: false, passthrough: None, ..asked.options.clone() };
+        let options = RunOptions { measure_nop: false, ..asked.options.clone() };
         self.engine.run(target, &asked.workload, &options, &self.control(asked.budget.as_ref()))
-    }
-
-    /// Puts no load on anything for a time, of which `look` is told, or until somebody wants to stop.
-    pub fn rest(&self, time: Duration, look: &dyn Fn(Duration)) {
-        let begin = Instant::now();
-        while begin.elapsed() < time && !self.is_stopped() {
-            thread::sleep(REST_LOOK.min(time));
-            look(begin.elapsed());
-        }
     }
 
     fn control(&self, budget: Option<&Arc<Budget>>) -> Control {
@@ -286,10 +237,9 @@ impl<W: Witness> Session<'_, W, Kernel> {
     pub fn refill(
         &self,
         target: &Target,
-        compressible_percent: u8,
         follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
     ) -> Result<(), LoadError> {
-        fill::refill(target, seed(), compressible_percent, follow)
+        fill::refill(target, seed(), follow)
     }
 
     /// Reads samples over a whole target.

@@ -126,10 +126,6 @@ impl Witness for Machine {
         self.0.note(Evidence::Condition);
         Condition { links: self.links(), ..Condition::default() }
     }
-
-    fn polls(&self, disk: &str) -> bool {
-        disk == "nvme1n1"
-    }
 }
 
 /// What a target of the made-up engine does.
@@ -372,18 +368,6 @@ fn a_flag_stops_what_runs() {
 }
 
 #[test]
-fn a_rest_takes_its_time_unless_somebody_wants_to_stop() {
-    let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop);
-    let last = Mutex::new(Duration::ZERO);
-    let look = |elapsed| *last.lock().unwrap_or_else(PoisonError::into_inner) = elapsed;
-    session.rest(Duration::from_millis(60), &look);
-    assert!(*last.lock().unwrap_or_else(PoisonError::into_inner) >= Duration::from_millis(60));
-    stop.store(true, Ordering::Relaxed);
-    session.rest(Duration::from_secs(3600), &|_| panic!("it does not rest"));
-}
-
-#[test]
 fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
     let session = session(Command::Bench, &machine, &stop);
@@ -393,19 +377,6 @@ fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
         assert_eq!(seen.single().checks.nop_ns_per_io, Some(80.0));
     }
     assert_eq!(machine.0.story().nops, 1);
-}
-
-#[test]
-fn what_the_driver_cannot_poll_is_said() {
-    let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop).polling(true);
-    let asked = asked(&session, exactly(Duration::from_millis(20)));
-    assert!(!asked.options.poll);
-    let mut seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
-    assert_eq!(
-        seen.single().generator.engine.not_polled.as_deref(),
-        Some("the driver of nvme0n1 has no queues for polling (the kernel's nvme.poll_queues makes some)")
-    );
 }
 
 #[test]
@@ -425,7 +396,6 @@ fn a_recorded_machine_bears_witness_of_its_links_and_arrays() {
     let mut tree = Tree::new();
     tree.file("/proc/diskstats", "   9       0 md0 1 0 8 0 0 0 0 0 0 0 0\n")
         .file("/sys/class/block/md0/md/sync_action", "resync\n")
-        .file("/sys/class/block/nvme0n1/queue/io_poll", "1\n")
         .file("/sys/bus/pci/devices/0000:01:00.0/class", "0x010802\n")
         .file("/sys/bus/pci/devices/0000:01:00.0/current_link_speed", "5.0 GT/s PCIe\n")
         .file("/sys/bus/pci/devices/0000:01:00.0/current_link_width", "1\n");
@@ -444,5 +414,4 @@ fn a_recorded_machine_bears_witness_of_its_links_and_arrays() {
     assert_eq!(seen.activity.links.values().collect::<Vec<_>>(), [&link]);
     assert_eq!(seen.activity.before.links, seen.activity.after.links);
     assert_eq!(seen.activity.resyncs["md0"].action, "resync");
-    assert!(root.polls("nvme0n1") && !root.polls("md0"));
 }

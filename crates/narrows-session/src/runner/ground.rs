@@ -23,7 +23,7 @@ impl<T: Teller> Runner<'_, T> {
     ///
     /// # Errors
     /// It is more than may be written, a write failed, or somebody else wrote to the device.
-    pub fn fill(&self, writable: WritableDevice, size: Bytes, compressible: u8) -> Result<Opened, Objection> {
+    pub fn fill(&self, writable: WritableDevice, size: Bytes) -> Result<Opened, Objection> {
         self.keep_watch(&writable)?;
         let length = writable.region().length;
         if let Some(writes) = self.writes() {
@@ -42,27 +42,10 @@ impl<T: Teller> Runner<'_, T> {
             self.follow(begin, written)
         };
         let path = writable.path().to_owned();
-        let target =
-            place::fill(writable, size, compressible, follow).map_err(|error| objection(&error, &path))?;
+        let target = place::fill(writable, size, follow).map_err(|error| objection(&error, &path))?;
         let filled = target.region().length;
         self.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
         Ok(target)
-    }
-
-    /// Takes `size` bytes of a device that the guard permitted, and leaves them blank: the first test that writes them sees the
-    /// drive as it is when nothing was written to it. What clearing them may take is set aside first.
-    ///
-    /// # Errors
-    /// It is more than may be written, or somebody else wrote to the device.
-    pub fn leave_blank(&self, writable: WritableDevice, size: Bytes) -> Result<Opened, Objection> {
-        self.keep_watch(&writable)?;
-        if let Some(writes) = self.writes() {
-            let taken = writes.budget().take(writable.region().length);
-            taken
-                .map_err(|over| Objection::new(over.to_string()).with_hint("allow more with --max-writes"))?;
-        }
-        let path = writable.path().to_owned();
-        owned::blank(writable, size).map_err(|error| objection(&error, &path))
     }
 
     /// Makes what was written of a device zero again: exactly what bears our marks. A signal does not end that; a second one

@@ -1,7 +1,6 @@
 //! Runs the tests of a bench or sweep on one target: opens it, runs one load after another, watches the machine meanwhile, and
 //! stops each when its rate is known well enough or what it may write is used up.
 
-mod aimed;
 mod failed;
 mod ground;
 mod open;
@@ -9,7 +8,6 @@ mod outcome;
 mod rung;
 mod shown;
 mod trial;
-mod within;
 
 use std::cell::{Cell, RefCell};
 use std::ops::ControlFlow;
@@ -18,13 +16,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, is_steady, rounds};
-use crate::objection::Objection;
-use crate::passthrough;
-use crate::place::Place;
 use crate::scene::Scene;
 use crate::teller::Teller;
 use crate::writes::{Allowance, Writes};
-pub use aimed::Aimed;
 pub use failed::{of_error, with_what_is_gone};
 use narrows_base::units::{Bytes, human};
 use narrows_load::error::LoadError;
@@ -67,28 +61,13 @@ impl<'a, T: Teller> Runner<'a, T> {
     pub fn begin(
         command: Command,
         scene: &'a Scene,
-        cpu_node: Option<u32>,
         writes: Option<Writes>,
         (progress, stop): (T, Arc<AtomicBool>),
     ) -> Self {
         progress.phase("watching the idle machine", IDLE);
-        let session = scene.session(command, cpu_node, stop, IDLE);
+        let session = scene.session(command, stop, IDLE);
         let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
         Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
-    }
-
-    /// The same runner, which polls for completions if that was `asked` and the drivers have queues for it.
-    pub fn polling(self, asked: bool) -> Self {
-        Self { session: self.session.polling(asked), ..self }
-    }
-
-    /// The same runner, which reads the drive at `place` by NVMe commands.
-    ///
-    /// # Errors
-    /// It is no whole NVMe drive, or cannot be read in this way.
-    pub fn through(self, scene: &Scene, place: &Place) -> Result<Self, Objection> {
-        let namespace = passthrough::namespace(scene, place)?;
-        Ok(Self { session: self.session.through(namespace), ..self })
     }
 
     /// Where facts are read.
@@ -175,7 +154,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         target: &Opened,
         timing: &Timing,
     ) -> Result<Outcome, LoadError> {
-        self.fill_holes(load, target)?;
+        self.fill_holes(target)?;
         self.is_trimmed.set(load.trim_percent > 0);
         // A warm-up would trim what is to be measured.
         let timing = &match load.trim_percent {
@@ -220,7 +199,7 @@ impl<'a, T: Teller> Runner<'a, T> {
     }
 
     /// Writes the target again when something was trimmed.
-    fn fill_holes(&self, load: &LoadSpec, target: &Opened) -> Result<(), LoadError> {
+    fn fill_holes(&self, target: &Opened) -> Result<(), LoadError> {
         if !self.is_trimmed.get() {
             return Ok(());
         }
@@ -229,7 +208,7 @@ impl<'a, T: Teller> Runner<'a, T> {
             taken.map_err(|over| LoadError::Workload(over.to_string()))?;
         }
         let begin = Instant::now();
-        self.session.refill(target, load.compressible_percent, &mut |written, _| {
+        self.session.refill(target, &mut |written, _| {
             let rate = human::rate(written.per(begin.elapsed()));
             self.progress.remark(&format!("writing trimmed parts again, {rate}"));
             self.go_on()

@@ -33,26 +33,14 @@ impl<T: Teller> Runner<'_, T> {
     ///
     /// # Errors
     /// It cannot be opened, made or filled.
-    pub fn open(
-        &self,
-        place: &Place,
-        size: Bytes,
-        filling: Filling,
-        compressible: u8,
-    ) -> Result<Opened, LoadError> {
+    pub fn open(&self, place: &Place, size: Bytes, filling: Filling) -> Result<Opened, LoadError> {
         match place {
-            Place::Scratch(dir) => self.scratch(dir, size, filling, compressible),
+            Place::Scratch(dir) => self.scratch(dir, size, filling),
             Place::Owned { .. } | Place::Device(_) | Place::File(_) => place.open(),
         }
     }
 
-    fn scratch(
-        &self,
-        dir: &FilePath,
-        size: Bytes,
-        filling: Filling,
-        compressible: u8,
-    ) -> Result<Opened, LoadError> {
+    fn scratch(&self, dir: &FilePath, size: Bytes, filling: Filling) -> Result<Opened, LoadError> {
         let (time, is_asked) = match filling {
             Filling::Whole => (FILL_TIME, true),
             Filling::Quick => (QUICK_FILL_TIME, false),
@@ -61,7 +49,6 @@ impl<T: Teller> Runner<'_, T> {
         let options = ScratchOptions {
             time: Some(time),
             minimum: place::least(size, is_asked),
-            compressible_percent: compressible,
             budget: Some(writes.budget().clone()),
             ..ScratchOptions::default()
         };

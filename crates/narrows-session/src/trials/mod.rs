@@ -117,7 +117,7 @@ impl<T: Teller> Trials<T> {
     }
 
     fn runner<'a>(&self, scene: &'a Scene, writes: Option<Writes>) -> Runner<'a, T> {
-        Runner::begin(Command::Lab, scene, None, writes, ((self.teller)(), self.stop.clone()))
+        Runner::begin(Command::Lab, scene, writes, ((self.teller)(), self.stop.clone()))
     }
 
     /// The same, of which all writes count.
@@ -134,7 +134,7 @@ impl<T: Teller> Trials<T> {
             self.estimate(&runner, begin, written);
             runner.follow(begin, written)
         };
-        let target = place::fill(device, self.size, 0, progress);
+        let target = place::fill(device, self.size, progress);
         self.counted(target?)
     }
 
@@ -255,7 +255,7 @@ impl<T: Teller> Trials<T> {
         let runner = self.runner(scene, None);
         let begin = Instant::now();
         let progress = &mut |written, _| runner.follow(begin, written);
-        let target = match place::fill(device, self.reach(), 0, progress) {
+        let target = match place::fill(device, self.reach(), progress) {
             Ok(target) => target,
             Err(error) => return (Vec::new(), Some(error.into())),
         };

@@ -26,12 +26,8 @@ pub struct Account {
     pub limit_of_life: Option<f64>,
     /// Whether a write was refused since it would have been more than `limit`.
     pub limit_reached: bool,
-    /// Percent of each written block that are zeros.
-    pub compressible_percent: u8,
     /// What the whole run was thought to take; `None` before it was estimated.
     pub estimate: Option<Estimated>,
-    /// Whether every byte was planned before the first, so that nothing is estimated.
-    pub is_planned: bool,
 }
 
 /// What a run was thought to take, and what it took.

@@ -83,14 +83,11 @@ pub struct Writes {
     size: Bytes,
     cleared: bool,
     expected: Option<Bytes>,
-    compressible_percent: u8,
     life: Option<Life>,
     /// Whether the time of its tests is not held to what was estimated.
     is_patient: bool,
     /// Whether its bytes are.
     holds_bytes: bool,
-    /// Whether every byte was planned before the first, so that nothing is estimated.
-    is_planned: bool,
     /// What an earlier part of the run wrote.
     before: Bytes,
     begun: Instant,
@@ -141,18 +138,15 @@ impl Writes {
             Some((path, root)) if !wanted.is_device => Meter::of(path, root),
             _ => Meter::default(),
         };
-        let loads = wanted.works.iter().filter_map(limit::load_of);
         Ok(Self {
             budget: Arc::new(budget),
             limit,
             size,
             cleared: wanted.is_device,
             expected,
-            compressible_percent: loads.map(|load| load.compressible_percent).max().unwrap_or(0),
             life,
             is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
             holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
-            is_planned: false,
             before,
             begun: Instant::now(),
             state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
@@ -194,11 +188,6 @@ impl Writes {
     /// to.
     pub fn holding_bytes(self) -> Self {
         Self { holds_bytes: true, ..self }
-    }
-
-    /// The same for a run whose bytes were planned before the first: `most` in all, of blocks of which so many percent are zeros.
-    pub fn planned(self, most: Bytes, compressible_percent: u8) -> Self {
-        Self { expected: Some(most), is_planned: true, compressible_percent, ..self }
     }
 
     /// Takes what was filled of a run that fills several things.
@@ -300,9 +289,7 @@ impl Writes {
             life: self.life,
             limit_of_life: self.share_of_life().map(|(share, _)| share),
             limit_reached: self.budget.is_exhausted(),
-            compressible_percent: self.compressible_percent,
             estimate,
-            is_planned: self.is_planned,
         }
     }
 

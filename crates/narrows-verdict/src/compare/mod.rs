@@ -3,7 +3,6 @@
 
 mod foreign;
 mod input;
-pub mod interleaved;
 mod inventory;
 mod latency;
 mod results;

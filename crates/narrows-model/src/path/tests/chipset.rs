@@ -19,7 +19,7 @@ fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     let machine = x99();
     let catalog = chipsets();
     let published = Published(&catalog);
-    let of = |block| one(&machine, published, &to(block), Options::default()).expect("is there");
+    let of = |block| one(&machine, published, &to(block), None).expect("is there");
     let behind = of("nvme1n1");
     let chipset = "chipset:0000:00:1f.0";
     assert_eq!(ids(&behind)[4..], ["link:0000:06:00.0", chipset, "memory:ram"]);
@@ -30,8 +30,7 @@ fn functions_of_an_intel_chipset_share_its_invisible_uplink() {
     assert_eq!(ids(&sata)[2..], ["device:sda", "sata:ata1", "hba:0000:00:1f.2", chipset, "memory:ram"]);
     assert_eq!(ids(&of("nvme0n1"))[4..], ["link:0000:03:00.0", "memory:ram"]);
     // A platform that is not known has no such hop.
-    let unknown =
-        one(&machine, Published(&Catalog::default()), &to("nvme1n1"), Options::default()).expect("is there");
+    let unknown = one(&machine, Published(&Catalog::default()), &to("nvme1n1"), None).expect("is there");
     assert_eq!(unknown.of_kind(HopKind::Chipset).count(), 0);
 }
 
@@ -50,7 +49,7 @@ fn a_port_that_vmd_takes_from_the_chipset_stays_behind_it() {
     let catalog = chipsets();
     let published = Published(&catalog);
     let count = |block| {
-        let path = one(&machine, published, &to(block), Options::default()).expect("is there");
+        let path = one(&machine, published, &to(block), None).expect("is there");
         path.of_kind(HopKind::Chipset).count()
     };
     assert_eq!((count("nvme2n1"), count("nvme3n1")), (1, 0));
@@ -70,7 +69,7 @@ fn an_amd_chipset_is_met_as_a_switch_and_shown_as_the_chipset() {
     );
     let catalog = chipsets();
     let published = Published(&catalog);
-    let path = one(&machine, published, &to("sda"), Options::default()).expect("is there");
+    let path = one(&machine, published, &to("sda"), None).expect("is there");
     assert_eq!(
         ids(&path)[4..],
         ["hba:0000:03:00.0", "link:0000:03:00.0", "chipset:0000:01:00.0", "link:0000:01:00.0", "memory:ram"]
@@ -84,7 +83,7 @@ fn a_chipset_that_a_hypervisor_imitates_has_no_uplink() {
     machine.cpus.hypervisor = text("KVM");
     let catalog = chipsets();
     for block in ["nvme1n1", "sda"] {
-        let path = one(&machine, Published(&catalog), &to(block), Options::default()).expect("is there");
+        let path = one(&machine, Published(&catalog), &to(block), None).expect("is there");
         assert_eq!(path.of_kind(HopKind::Chipset).count(), 0, "{block}");
     }
 }

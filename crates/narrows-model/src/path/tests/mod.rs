@@ -7,7 +7,7 @@ mod links;
 mod network;
 mod stacks;
 
-use super::build::{Options, all, one, path, path_with};
+use super::build::{all, one, path};
 use super::lookup::Published;
 use super::{Hop, HopId, HopKind, HopSpec, LinkHop, Path, Target, Traffic};
 use narrows_base::catalog::{Board, BoardSlot, Catalog, Chipset, Switch};

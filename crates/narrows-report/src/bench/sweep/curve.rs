@@ -74,8 +74,8 @@ pub(super) fn x(load: &LoadSpec) -> f64 {
 /// A load without what changes along its curve.
 fn fixed(load: &LoadSpec) -> LoadSpec {
     match along(load) {
-        Along::Depth => LoadSpec { queue_depth: 1, batch: None, ..load.clone() },
-        Along::Streams => LoadSpec { batch: None, ..load.clone().on(Parallel::Streams(1)) },
+        Along::Depth => LoadSpec { queue_depth: 1, ..load.clone() },
+        Along::Streams => load.clone().on(Parallel::Streams(1)),
     }
 }
 

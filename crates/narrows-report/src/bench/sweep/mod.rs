@@ -3,17 +3,15 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
 
-mod aimed;
 mod curve;
 mod text;
 
-pub use aimed::at_target;
 pub use curve::{Along, Curve, curves};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllowanceView, AtTarget, Checks, FailedView, PathCeilings, TargetView, WritesView};
+use super::{AllowanceView, Checks, FailedView, PathCeilings, TargetView, WritesView};
 use crate::view::{self, MachineView, Tool};
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Latency, Measurement};
@@ -47,21 +45,12 @@ pub struct SweepReport {
     /// What is run before each point and not counted.
     #[serde(default)]
     pub warm_up_ns: Nanos,
-    /// The NUMA node whose processors read and write, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpu_node: Option<u32>,
-    /// Whether completions were to be polled for.
-    #[serde(default)]
-    pub poll: bool,
     /// The loads that were asked for.
     pub asked: Vec<LoadSpec>,
     /// What was measured so far, in the order of `asked`.
     pub points: Vec<SweepPoint>,
     /// What the points show, along depth or streams.
     pub curves: Vec<Curve>,
-    /// The fastest point of each block size and mix within the limit of latency that was asked for (`--target`).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub at_target: Vec<AtTarget>,
     /// The load that failed, and what was measured of it until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<FailedPoint>,
@@ -94,12 +83,9 @@ impl SweepReport {
             max_time_ns: timing.max_time_ns,
             duration_ns: timing.duration_ns,
             warm_up_ns: timing.warm_up_ns,
-            cpu_node: None,
-            poll: false,
             asked,
             points: Vec::new(),
             curves: Vec::new(),
-            at_target: Vec::new(),
             failed: None,
             writes: None,
             complete: false,

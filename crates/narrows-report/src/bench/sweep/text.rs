@@ -3,7 +3,6 @@
 use super::curve::x;
 use super::{Along, Curve, FailedPoint, SweepPoint, SweepReport};
 use crate::answer;
-use crate::bench::text::in_batches;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
@@ -34,7 +33,6 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         human::time(report.max_time_ns)
     );
     out.lead((Tone::Strong, "sweep of "), Tone::Normal, until);
-    in_batches(&mut out, report.asked.iter().filter_map(|load| load.batch).max());
     let most = report.points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
     let (streams, depths): (Vec<&SweepPoint>, Vec<&SweepPoint>) =
         report.points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
@@ -49,9 +47,6 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         answer.put(&mut out);
     }
     shapes(&mut out, report);
-    for found in &report.at_target {
-        out.lead((Tone::Strong, "latency: "), Tone::Normal, found.in_words());
-    }
     self_checks(&mut out, report);
     doubts(&mut out, report);
     if let Some(FailedPoint { load, failed, .. }) = &report.failed {

@@ -13,7 +13,7 @@ const ALIKE: f64 = 0.05;
 
 /// What is asked beside block size and depth.
 fn others(load: &LoadSpec) -> String {
-    let load = LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, batch: None, ..load.clone() };
+    let load = LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, ..load.clone() };
     format!("{load:?}")
 }
 
@@ -165,8 +165,8 @@ fn along(curve: &Curve, load: &LoadSpec) -> f64 {
 fn is_on(curve: &Curve, load: &LoadSpec) -> bool {
     let of = &curve.of;
     let load = match curve.along {
-        Along::Depth => LoadSpec { queue_depth: of.queue_depth, batch: of.batch, ..load.clone() },
-        Along::Streams => LoadSpec { batch: of.batch, ..load.clone().on(of.parallel) },
+        Along::Depth => LoadSpec { queue_depth: of.queue_depth, ..load.clone() },
+        Along::Streams => load.clone().on(of.parallel),
     };
     load == *of
 }
