@@ -113,7 +113,7 @@ impl Svg {
         self.reach(y + height);
     }
 
-    /// Lines and curves; `d` is made by [`Stroke`].
+    /// Lines and curves; `d` is made by `Stroke`.
     pub fn path(&mut self, class: &str, d: &Stroke) {
         let _ = writeln!(self.body, "<path class=\"{}\" d=\"{}\"/>", markup(class), d.0);
     }
