@@ -61,6 +61,9 @@ impl Long {
             Kind::Json => {
                 let (results, between) = fio::read_long_json(name, &mut chunks);
                 found.results = results;
+                if let Some(first) = found.results.first_mut() {
+                    first.bytes = chunks.taken();
+                }
                 for (first, text) in between {
                     add(&mut found.results, between_results(name, first, &clean(&text), around));
                 }

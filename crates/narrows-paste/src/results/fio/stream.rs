@@ -150,7 +150,6 @@ impl Reader<'_, '_> {
     fn document(&mut self, line: usize) -> Option<Imported> {
         self.goes_on = false;
         let mut document = Document::default();
-        let begin = self.chunks.taken();
         let stopped = self.members(&mut document).is_err();
         let mut imported = Imported::new(Tool::Fio, self.name, line);
         imported.version = Some(document.version?.trim_start_matches("fio-").to_owned());
@@ -159,7 +158,6 @@ impl Reader<'_, '_> {
         late.iter_mut().for_each(|one| options::fill(&mut one.work, &document.global, true));
         imported.measurements = document.measurements;
         imported.left_out = document.left_out;
-        imported.bytes = self.chunks.taken() - begin;
         // The counters are of the whole run: they can be set against a job only when it is the only one.
         if let [only] = imported.measurements.as_mut_slice() {
             only.devices = document.devices;

@@ -48,7 +48,7 @@ pub struct Imported {
     pub unread: Vec<usize>,
     /// How many results behind this one were left out.
     pub left_out: usize,
-    /// How long the text is of which this is the first result, or its own part of it, in bytes; 0 of others.
+    /// How long the text is of which this is the first result, in bytes; 0 of others.
     pub bytes: usize,
 }
 
