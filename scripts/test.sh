@@ -17,7 +17,7 @@ if [ "${1:-}" = --all ]; then
     shift
 fi
 parts=${*:-tools units${all:+ mutants} attacks pages fleet rig}
-make() { "${MAKE:-make}" --no-print-directory "$@"; }
+make() { command "${MAKE:-make}" --no-print-directory "$@"; }
 
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
