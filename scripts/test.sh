@@ -74,7 +74,9 @@ tests() {
 
 # Nothing beside it: a browser passes descriptors on, and narrows refuses every device while some are on their way.
 attacks() {
-    if [ "$all" ]; then make attacks; else make attacks-quick; fi
+    # Races, kills, bytes and bounds take longer.
+    local daily="--only contents/ --only use/ --only journal/ --only peer/ --only directory/"
+    if [ "$all" ]; then make attacks; else make attacks-quick ATTACKS="$daily"; fi
 }
 
 # Where no browser can be had, its log says so among what was skipped. The units have built what makes the pages: built alone, its
@@ -119,11 +121,11 @@ for part in $parts; do
     # Building everything that this and the other parts need is most of it.
     units) step "unit and integration tests" "$(budget 600)" tests ;;
     mutants) step "mutants" - make mutants ;;
-    attacks) step "attacks" "$(budget 120)" attacks ;;
+    attacks) step "attacks" "$(budget 240)" attacks ;;
     # On a clean clone this also fetches what drives the browser.
-    pages) step "pages in a browser" "$(budget 75)" pages ;;
-    fleet) step "many hosts" "$(budget 75)" fleet ;;
-    rig) step "kernel VM rig" "$(budget 300)" make "rig${all:+-full}" ;;
+    pages) step "pages in a browser" "$(budget 120)" pages ;;
+    fleet) step "many hosts" "$(budget 150)" fleet ;;
+    rig) step "kernel VM rig" "$(budget 600)" make "rig${all:+-full}" ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units mutants attacks pages fleet rig" >&2
