@@ -101,7 +101,8 @@ fn contributing_says_which_scenario_stands_for_what_and_which_are_not_of_every_d
     assert!(page.replace('\n', " ").contains(&names.join(" ")), "CONTRIBUTING.md: {}", names.join(" "));
     let standing: Vec<&String> = of_every_day.iter().flat_map(|(_, kinds)| kinds).collect();
     let count = |word: &str| standing.iter().filter(|kind| **kind == word).count();
-    assert!(["S0", "S1", "S2", "S3", "S4"].iter().all(|system| count(system) >= 1) && count("healthy") >= 2);
+    // For S4 stand the hosts of `tests/fleet`.
+    assert!(["S0", "S1", "S2", "S3"].iter().all(|system| count(system) >= 1) && count("healthy") >= 2);
     let known = |word: &str| kinds().iter().any(|kind| kind == word) || word.starts_with('S');
     let other = standing
         .iter()

@@ -37,6 +37,9 @@ const ROUND_TRIPS: usize = 8;
 const MOST_SAMPLES: usize = 64 << 20;
 /// Nor do all of them: what they say is in memory as long as the run takes, and twice while it is kept.
 static ROOM: AtomicUsize = AtomicUsize::new(192 << 20);
+/// How long a push may take as a whole, and of how many bytes some must be taken within [`PATIENCE`].
+const PUSHED: Duration = Duration::from_secs(600);
+const PIECE: usize = 1 << 20;
 /// How long what reaches a host may take to end that has nothing to take away.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -174,7 +177,7 @@ impl Link {
 
     /// Waits until the host asks for what is pushed, and for its directory and the keeper.
     fn greet(&mut self, pushed: &Pushed) -> Result<(), LinkError> {
-        let end = Instant::now() + PATIENCE;
+        let (mut end, last) = (Instant::now() + PATIENCE, Instant::now() + PUSHED);
         loop {
             let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
             let word = next(&words, end, &self.reach.stop);
@@ -185,8 +188,14 @@ impl Link {
                         return Err(LinkError::Refused(why.to_owned()));
                     }
                     if let ("send", Some(input)) = (line.as_str(), &self.input) {
-                        let _ = put(input, &pushed.narrows, end, &self.reach.stop)
-                            .and_then(|()| put(input, &pushed.fio, end, &self.reach.stop));
+                        let mut pieces = pushed.narrows.chunks(PIECE).chain(pushed.fio.chunks(PIECE));
+                        // A slow link is no silent one, as long as something goes on.
+                        let is_pushed = pieces.all(|piece| {
+                            put(input, piece, last.min(Instant::now() + PATIENCE), &self.reach.stop).is_ok()
+                        });
+                        if is_pushed {
+                            end = Instant::now() + PATIENCE;
+                        }
                         continue;
                     }
                     if let Some(directory) = line.strip_prefix("directory ") {
