@@ -17,7 +17,13 @@ pub(super) struct Rate {
 }
 
 /// No line that people write has as many rates.
-pub(super) const MOST_IN_LINE: usize = 1000;
+const MOST_IN_LINE: usize = 1000;
+
+/// How many rates [`of_job`] leaves out of a line.
+pub(super) fn beyond(line: &str) -> usize {
+    let count = |mark: &str| line.matches(mark).count();
+    count("IOPS=").max(count("io=")).max(count("bw=")).saturating_sub(MOST_IN_LINE)
+}
 
 /// `read: IOPS=332k, BW=1299MiB/s (1362MB/s)(19.0GiB/15001msec)`, or
 /// `read : io=4096.0MB, bw=57875KB/s, iops=14468, runt= 72472msec`; people write both directions into one line. The first
@@ -196,6 +202,14 @@ mod tests {
             all.iter().map(of).collect::<Vec<_>>(),
             [(Op::Read, Some(282.0), 1_156_000.0), (Op::Write, Some(284.0), 1136.0 * 1024.0)]
         );
+        for mark in [
+            "read: IOPS=1k, BW=1MiB/s ",
+            "read : io=4096KB, bw=1KB/s, iops=1, runt= 1msec ",
+            "read: bw=1KiB/s ",
+        ] {
+            let line = mark.repeat(MOST_IN_LINE + 3);
+            assert_eq!((of_job(&line).len(), beyond(&line)), (MOST_IN_LINE, 3), "{mark}");
+        }
         let one = of_job(" - Sequential read: IOPS=19.1k, BW=74.4MiB/s");
         assert_eq!((one.len(), one[0].label.as_str()), (1, "Sequential"));
         let alone = of_job("randwrite: bw=692KiB/s");

@@ -164,10 +164,9 @@ impl<'a> Reader<'a> {
             .iter()
             .any(|head| line.starts_with(head));
         if !rates.is_empty() {
-            let is_cut = rates.len() == rates::MOST_IN_LINE;
             rates.into_iter().for_each(|rate| self.rate(number, rate));
-            if let Some(run) = self.run.as_mut().filter(|_| is_cut) {
-                run.left_out += line.matches("IOPS=").count().saturating_sub(rates::MOST_IN_LINE);
+            if let Some(run) = self.run.as_mut() {
+                run.left_out += rates::beyond(line);
             }
         } else if let Some(text) = line.strip_prefix("Run status group") {
             let group = value(text, "").map_or(0, |number| number as u64);
