@@ -121,11 +121,11 @@ for part in $parts; do
     # Building everything that this and the other parts need is most of it.
     units) step "unit and integration tests" "$(budget 600)" tests ;;
     mutants) step "mutants" - make mutants ;;
-    attacks) step "attacks" "$(budget 240)" attacks ;;
+    attacks) step "attacks" "$(budget 120)" attacks ;;
     # On a clean clone this also fetches what drives the browser.
-    pages) step "pages in a browser" "$(budget 120)" pages ;;
-    fleet) step "many hosts" "$(budget 150)" fleet ;;
-    rig) step "kernel VM rig" "$(budget 600)" make "rig${all:+-full}" ;;
+    pages) step "pages in a browser" "$(budget 75)" pages ;;
+    fleet) step "many hosts" "$(budget 75)" fleet ;;
+    rig) step "kernel VM rig" "$(budget 300)" make "rig${all:+-full}" ;;
     *)
         echo "error: there is no part \`$part\`" >&2
         echo "hint: the parts are: tools units mutants attacks pages fleet rig" >&2
