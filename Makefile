@@ -23,7 +23,7 @@ run: build-time build ## check every storage path of this machine, then measure 
 
 # What follows is cargo's own progress.
 build-time:
-	@[ -e $(NARROWS) ] || echo 'building narrows: some 5 minutes on two cores with a current Rust, longer with that of Debian 12'
+	@[ -e $(NARROWS) ] || echo 'building narrows: some 4 minutes on two cores with a current Rust, longer with that of Debian 12'
 
 build: toolchain ## build the release binary
 	@$(CARGO) build --release --locked
