@@ -119,7 +119,6 @@ impl Plan {
             is_device: false,
             works: &[],
             timing: &timing,
-            again: 0,
             is_patient: true,
             path: Some((path, root)),
             ceiling: None,

@@ -5,7 +5,7 @@
 
 pub mod check;
 pub mod copying;
-pub mod fitting;
+mod fitting;
 pub mod fleet;
 pub mod guard;
 pub mod lab;
@@ -20,6 +20,5 @@ pub mod seal;
 pub mod teller;
 pub mod together;
 pub mod trials;
-pub mod trims;
 mod trust;
 pub mod writes;

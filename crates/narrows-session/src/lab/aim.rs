@@ -107,9 +107,9 @@ pub fn words(aim: Aim) -> String {
 /// Whether the rate of a test counts for an aim.
 pub fn counts(aim: Aim, load: &LoadSpec) -> bool {
     match aim {
-        Aim::Sequential(_) => load.pattern == Pattern::Sequential && !load.changes(),
+        Aim::Sequential(_) => load.pattern == Pattern::Sequential && !load.writes(),
         Aim::Writes(_) => load.pattern == Pattern::Sequential && load.write_percent >= 100,
-        Aim::Iops => load.pattern == Pattern::Random && load.trim_percent == 0,
+        Aim::Iops => load.pattern == Pattern::Random,
         Aim::Capacity | Aim::Survive(_) | Aim::Encryption | Aim::Endurance | Aim::Copy => false,
     }
 }

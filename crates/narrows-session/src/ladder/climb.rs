@@ -46,7 +46,7 @@ impl<T: Teller> Climb<'_, T> {
         let mut climbed = Climbed::default();
         // The rung of each layer.
         let mut places: Vec<Option<usize>> = vec![None; self.layers.len()];
-        let writes = load.changes();
+        let writes = load.writes();
         for (index, layer) in self.layers.iter().enumerate() {
             if writes && !matches!(layer.entry, Entry::Mount(_)) {
                 continue;

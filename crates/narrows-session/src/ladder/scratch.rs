@@ -55,7 +55,7 @@ pub fn writes(
 ) -> Result<Option<(Writes, String)>, Objection> {
     let places: Vec<PathBuf> = layers.iter().filter_map(|layer| directory(&layer.entry, ask)).collect();
     let Some(first) = places.first() else { return Ok(None) };
-    let is_run = |load: &LoadSpec, layer: &Layer| !load.changes() || directory(&layer.entry, ask).is_some();
+    let is_run = |load: &LoadSpec, layer: &Layer| !load.writes() || directory(&layer.entry, ask).is_some();
     let each = loads.iter().flat_map(|load| {
         layers.iter().filter(move |layer| is_run(load, layer)).map(move |_| Work::Load(load.clone()))
     });
@@ -76,7 +76,6 @@ pub fn writes(
         is_device: false,
         works: &works,
         timing: &timing,
-        again: 0,
         is_patient: false,
         path: Some((&scene.subject.path, &scene.root)),
         ceiling,

@@ -1,7 +1,6 @@
 //! A session: runs loads one after another on one machine, each on one target or on several at the same time.
 
 use std::cell::Cell;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,10 +12,9 @@ use super::follow::{Follower, Look};
 use super::processors::Processors;
 use super::timing::Timing;
 use super::watch::{Watch, Watched};
-use narrows_base::units::{Bytes, Nanos};
+use narrows_base::units::Nanos;
 use narrows_load::control::{Control, Phase};
 use narrows_load::error::LoadError;
-use narrows_load::fill;
 use narrows_load::guard::Budget;
 use narrows_load::measurement::{Measurement, Workload};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -125,7 +123,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         };
         let workload = Workload {
             write_percent: load.write_percent,
-            trim_percent: load.trim_percent,
             ..Workload::read(load.pattern, load.block_size, depth, timing.longest().into())
         };
         let options = RunOptions {
@@ -230,18 +227,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
 }
 
 impl<W: Witness> Session<'_, W, Kernel> {
-    /// Writes a target again of which parts were trimmed: holes are read and trimmed without the device.
-    ///
-    /// # Errors
-    /// A write failed, or `follow` broke it off.
-    pub fn refill(
-        &self,
-        target: &Target,
-        follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
-    ) -> Result<(), LoadError> {
-        fill::refill(target, seed(), follow)
-    }
-
     /// Reads samples over a whole target.
     ///
     /// # Errors

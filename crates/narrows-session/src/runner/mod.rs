@@ -9,7 +9,7 @@ mod rung;
 mod shown;
 mod trial;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ use crate::scene::Scene;
 use crate::teller::Teller;
 use crate::writes::{Allowance, Writes};
 pub use failed::{of_error, with_what_is_gone};
-use narrows_base::units::{Bytes, human};
+use narrows_base::units::Bytes;
 use narrows_load::error::LoadError;
 use narrows_load::guard::{Sentry, WritableDevice};
 use narrows_load::measurement::Measurement;
@@ -49,8 +49,6 @@ pub struct Runner<'a, T: Teller> {
     pub session: Session<'a>,
     /// What may be written; `None` when nothing is.
     writes: Option<Writes>,
-    /// Whether parts of the target were trimmed since it was last filled.
-    is_trimmed: Cell<bool>,
     /// Watches the device that is written.
     sentry: RefCell<Option<Sentry>>,
 }
@@ -66,8 +64,7 @@ impl<'a, T: Teller> Runner<'a, T> {
     ) -> Self {
         progress.phase("watching the idle machine", IDLE);
         let session = scene.session(command, stop, IDLE);
-        let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
-        Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
+        Self { root: &scene.root, progress, session, writes, sentry: RefCell::new(None) }
     }
 
     /// Where facts are read.
@@ -154,13 +151,6 @@ impl<'a, T: Teller> Runner<'a, T> {
         target: &Opened,
         timing: &Timing,
     ) -> Result<Outcome, LoadError> {
-        self.fill_holes(target)?;
-        self.is_trimmed.set(load.trim_percent > 0);
-        // A warm-up would trim what is to be measured.
-        let timing = &match load.trim_percent {
-            100.. => Timing { warm_up: Duration::ZERO, ..*timing },
-            _ => *timing,
-        };
         let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
         let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
@@ -196,23 +186,6 @@ impl<'a, T: Teller> Runner<'a, T> {
         }
         outcome.rounds = rounds;
         Ok(outcome)
-    }
-
-    /// Writes the target again when something was trimmed.
-    fn fill_holes(&self, target: &Opened) -> Result<(), LoadError> {
-        if !self.is_trimmed.get() {
-            return Ok(());
-        }
-        if let Some(writes) = &self.writes {
-            let taken = writes.budget().take(target.region().length);
-            taken.map_err(|over| LoadError::Workload(over.to_string()))?;
-        }
-        let begin = Instant::now();
-        self.session.refill(target, &mut |written, _| {
-            let rate = human::rate(written.per(begin.elapsed()));
-            self.progress.remark(&format!("writing trimmed parts again, {rate}"));
-            self.go_on()
-        })
     }
 
     /// Reads samples over the whole target.
@@ -346,7 +319,6 @@ mod tests {
             is_device: false,
             works: &works,
             timing: &TIMING,
-            again: 0,
             is_patient,
             path: None,
             ceiling: None,

@@ -114,7 +114,7 @@ pub(super) fn leave_out_warm_up(measurement: &mut Measurement, outlook: &Outlook
     let factor = outlook.rate.fraction_of(measurement.bytes_per_second);
     measurement.bytes_per_second = outlook.rate;
     measurement.iops = Iops::new(measurement.iops.get() * factor);
-    for totals in [&mut measurement.reads, &mut measurement.writes, &mut measurement.discards] {
+    for totals in [&mut measurement.reads, &mut measurement.writes] {
         totals.bytes_per_second = totals.bytes_per_second * factor;
         totals.iops = Iops::new(totals.iops.get() * factor);
     }

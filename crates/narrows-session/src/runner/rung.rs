@@ -44,7 +44,7 @@ impl<T: Teller> Runner<'_, T> {
             // The verdict compares what all workers asked for with what waits in each layer.
             one.workload.queue_depth = one.workload.queue_depth.saturating_mul(workers);
         }
-        let direction = if load.changes() { Direction::Write } else { Direction::Read };
+        let direction = if load.writes() { Direction::Write } else { Direction::Read };
         Ok(self.session.judged(direction, at_once(measurements), seen.activity))
     }
 

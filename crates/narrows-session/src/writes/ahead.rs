@@ -18,8 +18,6 @@ const KNOWN_AFTER: f64 = 2.7;
 const AROUND: f64 = 0.1;
 /// Rounds until five agree: five at the least, more on most drives.
 const ROUNDS: f64 = 8.0;
-/// A trim takes little, and a test of trims ends with the blocks.
-const TRIMS: f64 = 0.5;
 /// How often what is in flight must be written at the least.
 const IN_FLIGHT: f64 = 4.0;
 /// Blocks and depths from which on a drive is taken to write as fast as it can.
@@ -74,24 +72,22 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// These tests. `again` is how often another program runs each beside us.
-    pub(super) fn of(works: &[Work], timing: &Timing, again: u32) -> Self {
-        let times = 1.0 + f64::from(again);
+    /// These tests.
+    pub(super) fn of(works: &[Work], timing: &Timing) -> Self {
         let item = |work: &Work| {
             let load = limit::load_of(work).cloned();
             let (seconds, longest) = span(load.as_ref(), timing);
             let rate = load.as_ref().map_or(0.0, guess);
-            Item { load, seconds: seconds * times, longest: longest * times, rate, doubt: GUESSED }
+            Item { load, seconds, longest, rate, doubt: GUESSED }
         };
         Self { items: works.iter().map(item).collect(), is_known: false }
     }
 
-    /// The loads that write and are tried first: those that trim would leave holes, and what goes through the page cache
-    /// says nothing.
+    /// The loads that write and are tried first: what goes through the page cache says nothing.
     pub(super) fn tried(&self) -> Vec<LoadSpec> {
         let mut loads: Vec<LoadSpec> = Vec::new();
         for load in self.items.iter().filter_map(|item| item.load.as_ref()) {
-            let is_tried = load.write_percent > 0 && load.trim_percent == 0 && !load.buffered;
+            let is_tried = load.writes() && !load.buffered;
             if is_tried && !loads.contains(load) {
                 loads.push(load.clone());
             }
@@ -127,11 +123,6 @@ impl Ahead {
     pub(super) fn most(&self, load: &LoadSpec) -> Option<Bytes> {
         let item = self.items.iter().find(|item| item.load.as_ref() == Some(load));
         item.filter(|_| self.is_known).map(|item| Bytes::new((item.longest * item.rate) as u64))
-    }
-
-    /// How often all is written again from here on, after trims.
-    pub(super) fn refills(&self) -> u64 {
-        limit::refills(self.items.iter().map(|item| item.load.as_ref()))
     }
 
     /// Takes the next test with this load (`None` for a scan) from the list, and says what it may have, where `bytes` are
@@ -192,9 +183,6 @@ impl Ahead {
 fn span(load: Option<&LoadSpec>, timing: &Timing) -> (f64, f64) {
     let warm_up = timing.warm_up.as_secs_f64();
     let longest = timing.longest().as_secs_f64();
-    if load.is_some_and(|load| load.trim_percent == 100) {
-        return (longest.min(TRIMS), longest);
-    }
     let seconds = match (timing.fixed, timing.stop) {
         (_, StopRule::SteadyRounds(_)) => {
             return (longest * ROUNDS + warm_up, longest * f64::from(MOST_ROUNDS) + warm_up);
@@ -226,7 +214,7 @@ mod tests {
 
     fn ahead(loads: &[LoadSpec]) -> Ahead {
         let works: Vec<Work> = loads.iter().cloned().map(Work::Load).collect();
-        Ahead::of(&works, &TIMING, 0)
+        Ahead::of(&works, &TIMING)
     }
 
     const FOR_EVER: Duration = Duration::from_secs(1000);
@@ -272,24 +260,22 @@ mod tests {
     }
 
     #[test]
-    fn rounds_may_need_25_times_their_time_and_trims_hardly_any() {
+    fn rounds_may_need_25_times_their_time() {
         let timing = Timing { stop: StopRule::SteadyRounds(10), warm_up: Duration::ZERO, ..TIMING };
         let write = load(4, 32, 100);
-        let mut tests = Ahead::of(&[Work::Load(write.clone())], &timing, 0);
+        let mut tests = Ahead::of(&[Work::Load(write.clone())], &timing);
         tests.learn(1e8, &[(write.clone(), 1e8)]);
         assert_eq!(tests.most(&write), Some(Bytes::new(25_000_000_000)));
-        let trim = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1).trimming(100);
-        let tests = ahead(&[trim.clone(), trim, load(4, 1, 0)]);
-        assert_eq!((tests.refills(), tests.bytes(Bytes::new(u64::MAX))), (2, Bytes::new(0)));
-        assert!((tests.time(Bytes::new(0)).as_secs_f64() - (0.5 + 0.5 + 2.9 + 0.3)).abs() < 1e-9);
+        let tests = ahead(&[load(4, 1, 0)]);
+        assert_eq!(tests.bytes(Bytes::new(u64::MAX)), Bytes::new(0));
+        assert!((tests.time(Bytes::new(0)).as_secs_f64() - (2.9 + 0.1)).abs() < 1e-9);
     }
 
     #[test]
-    fn what_is_tried_writes_and_leaves_no_holes() {
-        let trims = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1).writing(50).trimming(50);
+    fn what_is_tried_writes_past_the_page_cache() {
         let buffered = LoadSpec { buffered: true, ..load(4, 1, 100) };
         let write = load(4, 1, 100);
-        let tests = ahead(&[load(4, 1, 0), write.clone(), trims, buffered, write.clone()]);
+        let tests = ahead(&[load(4, 1, 0), write.clone(), buffered, write.clone()]);
         assert_eq!(tests.tried(), [write]);
     }
 }

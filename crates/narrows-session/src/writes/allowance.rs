@@ -74,8 +74,7 @@ impl Writes {
     /// What the next test with this load may have (`None`: a scan).
     pub fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
         let mut state = self.state();
-        // What is trimmed now is written again before whatever comes next.
-        let others = Bytes::new(self.size.get().saturating_mul(state.ahead.refills())) + state.to_fill;
+        let others = state.to_fill;
         let allowed = self.budget.left().saturating_sub(others).saturating_sub(state.debt);
         let held = state.estimate.filter(|_| self.holds_bytes);
         let spent = self.spent(&state);

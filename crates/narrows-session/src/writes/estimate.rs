@@ -31,7 +31,7 @@ impl Writes {
     pub fn trials(&self) -> Vec<(LoadSpec, Arc<Budget>)> {
         let loads = self.state().ahead.tried();
         let count = loads.len().max(1) as u64;
-        let left = self.left(self.state().ahead.refills());
+        let left = self.budget.left();
         // Never a tenth of what the tests may write.
         let each = Bytes::new(FOR_TRIALS.get().min(left.get() / 10) / count);
         let budget = |_: &LoadSpec| Arc::new(Budget::part_of(&self.budget, each));
@@ -48,14 +48,12 @@ impl Writes {
     ) -> String {
         let mut state = self.state();
         state.ahead.learn(rate.get(), tried);
-        let refills = state.ahead.refills();
-        let again = Bytes::new(size.get().saturating_mul(refills));
         let rest = size.saturating_sub(there);
         // What a device is filled with, and zeroing it, was set aside before.
         let (unspent, zeroed) = if self.cleared { (Bytes::new(0), size) } else { (rest, Bytes::new(0)) };
-        let (spent, left) = (self.spent(&state), self.left(refills).saturating_sub(unspent));
-        let bytes = spent + again + unspent + state.ahead.bytes(left);
-        let filling = rest + again + zeroed;
+        let (spent, left) = (self.spent(&state), self.budget.left().saturating_sub(unspent));
+        let bytes = spent + unspent + state.ahead.bytes(left);
+        let filling = rest + zeroed;
         let filling = if rate.get() > 0.0 { filling.as_f64() / rate.get() } else { 0.0 };
         let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
         let after = if self.cleared { there } else { spent };

@@ -64,27 +64,6 @@ pub(super) fn added(path: Option<&Path>) -> u64 {
     if twice.flatten().any(|option| option == "data=journal") { 1 } else { RECORDS }
 }
 
-/// How often the filled part is written beside the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    /// Whether it is zeroed afterwards.
-    pub(super) cleared: bool,
-    /// How often it is written again after trims.
-    pub(super) refills: u64,
-}
-
-impl Times {
-    /// For tests in this order.
-    pub(super) fn of(works: &[Work], cleared: bool) -> Self {
-        Self { cleared, refills: refills(works.iter().map(load_of)) }
-    }
-
-    /// In all, the filling included.
-    pub(super) fn all(self) -> u64 {
-        1 + u64::from(self.cleared) + self.refills
-    }
-}
-
 /// The load of a test; `None` for a scan.
 pub(super) fn load_of(work: &Work) -> Option<&LoadSpec> {
     match work {
@@ -93,13 +72,8 @@ pub(super) fn load_of(work: &Work) -> Option<&LoadSpec> {
     }
 }
 
-/// How often all is written again: before each load that comes after one that trims.
-pub(super) fn refills<'a>(loads: impl Iterator<Item = Option<&'a LoadSpec>>) -> u64 {
-    let trims: Vec<bool> = loads.flatten().map(|load| load.trim_percent > 0).collect();
-    trims.split_last().map_or(0, |(_, before)| before.iter().filter(|trims| **trims).count() as u64)
-}
-
-/// How much is filled, of `wanted`, where `left` may be written and `writes` says whether tests write, too.
+/// How much is filled, of `wanted`, where `left` may be written, all is filled or zeroed `times` times,
+/// and `writes` says whether tests write, too.
 ///
 /// # Errors
 /// There is too little for what was asked, or for anything that tells something of a drive.
@@ -107,15 +81,14 @@ pub(super) fn size(
     limit: Limit,
     left: Bytes,
     (wanted, is_asked): (Bytes, bool),
-    times: Times,
+    times: u64,
     writes: bool,
 ) -> Result<Bytes, Objection> {
-    let all = times.all();
-    let at_most = Bytes::new(left.get() / all);
+    let at_most = Bytes::new(left.get() / times);
     if is_asked || wanted <= at_most.min(LEAST) {
         return if wanted <= at_most { Ok(wanted) } else { Err(too_little(limit, left, wanted, times)) };
     }
-    let size = if writes { part(left, wanted, all) } else { in_whole_mib(at_most) };
+    let size = if writes { part(left, wanted, times) } else { in_whole_mib(at_most) };
     let size = size.max(LEAST).min(wanted);
     if size <= at_most { Ok(size) } else { Err(too_little(limit, left, size, times)) }
 }
@@ -129,14 +102,11 @@ fn in_whole_mib(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get() >> 20 << 20)
 }
 
-fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Objection {
-    let needed = Bytes::new(size.get().saturating_mul(times.all()));
-    let what = match (times.refills, times.cleared) {
-        (0, false) => String::new(),
-        (0, true) => format!(" ({} filled and zeroed again)", human::bytes(size)),
-        (_, _) => {
-            format!(" ({} are filled, and written again {} times)", human::bytes(size), times.all() - 1)
-        }
+fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Objection {
+    let needed = Bytes::new(size.get().saturating_mul(times));
+    let what = match times {
+        1 => String::new(),
+        _ => format!(" ({} filled and zeroed again)", human::bytes(size)),
     };
     let (needed_text, left, data) = (human::bytes(needed), human::bytes(left), human::bytes(limit.data));
     let why = match limit.is_asked {
@@ -154,7 +124,6 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Objection
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_load::measurement::Pattern;
 
     fn life(terabytes: u64) -> Option<Life> {
         Some(Life { rated: Bytes::new(terabytes * 1_000_000_000_000), class: None })
@@ -190,32 +159,20 @@ mod tests {
     #[test]
     fn what_is_filled_leaves_three_quarters_for_the_tests_unless_it_was_asked_for() {
         let limit = Limit::of(None, None, None);
-        let once = Times { cleared: false, refills: 0 };
         let of = |wanted, left, times, writes| size(limit, left, (wanted, false), times, writes);
-        assert_eq!(of(mib(1024), mib(8192), once, true).unwrap(), mib(1024));
-        assert_eq!(of(mib(4096), mib(8192), once, true).unwrap(), mib(2048));
-        assert_eq!(of(mib(4096), mib(8192), once, false).unwrap(), mib(4096));
-        assert_eq!(of(mib(4096), mib(8192), Times { cleared: true, refills: 2 }, true).unwrap(), mib(512));
+        assert_eq!(of(mib(1024), mib(8192), 1, true).unwrap(), mib(1024));
+        assert_eq!(of(mib(4096), mib(8192), 1, true).unwrap(), mib(2048));
+        assert_eq!(of(mib(4096), mib(8192), 1, false).unwrap(), mib(4096));
+        assert_eq!(of(mib(4096), mib(8192), 2, true).unwrap(), mib(1024));
         // A card of 8 GB of which 80 MB are allowed: the smallest file that tells something, and little beside it.
-        assert_eq!(of(mib(1024), mib(76), once, true).unwrap(), mib(64));
-        let refused = of(mib(1024), mib(40), once, true).unwrap_err().to_string();
+        assert_eq!(of(mib(1024), mib(76), 1, true).unwrap(), mib(64));
+        let refused = of(mib(1024), mib(40), 1, true).unwrap_err().to_string();
         assert!(
             refused.contains("67.1 MB are to be written") && refused.contains("--max-writes"),
             "{refused}"
         );
-        let asked = |wanted| size(limit, mib(100), (wanted, true), once, true);
+        let asked = |wanted| size(limit, mib(100), (wanted, true), 1, true);
         assert_eq!(asked(mib(100)).unwrap(), mib(100));
         assert!(asked(mib(101)).is_err());
-    }
-
-    #[test]
-    fn all_is_written_again_before_each_load_after_one_that_trims() {
-        let read = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1);
-        let trim = read.clone().trimming(100);
-        let of = |loads: &[&LoadSpec]| refills(loads.iter().map(|load| Some(*load)));
-        assert_eq!((of(&[]), of(&[&read, &read]), of(&[&read, &trim])), (0, 0, 0));
-        assert_eq!((of(&[&trim, &trim, &read]), of(&[&trim, &read, &read])), (2, 1));
-        let works = [Work::Load(trim.clone()), Work::Load(read.clone())];
-        assert_eq!(Times::of(&works, true).all(), 3);
     }
 }

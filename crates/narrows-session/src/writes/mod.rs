@@ -18,7 +18,7 @@ pub use allowance::Allowance;
 pub use endurance::{Life, rated};
 pub use estimate::ESTIMATED_AFTER;
 use estimate::Estimate;
-use limit::{Limit, Times};
+use limit::Limit;
 use meter::Meter;
 
 use crate::measure::{MOST_ROUNDS, Timing};
@@ -47,8 +47,6 @@ pub struct Wanted<'a> {
     pub works: &'a [Work],
     /// How long they run.
     pub timing: &'a Timing,
-    /// How often another program runs each test, too.
-    pub again: u32,
     /// Whether tests may take as long as they need, whatever was estimated; so they may where their time is fixed.
     pub is_patient: bool,
     /// Where all ends.
@@ -67,7 +65,6 @@ impl<'a> Wanted<'a> {
             is_device,
             works: &[],
             timing,
-            again: 0,
             is_patient: false,
             path: Some((&scene.subject.path, &scene.root)),
             ceiling: None,
@@ -124,15 +121,15 @@ impl Writes {
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
         let limit = Limit::of(wanted.asked.or(kept_limit), life, adds);
         let before = kept.map_or(Bytes::new(0), |kept| kept.written);
-        let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::changes);
-        let times = Times::of(wanted.works, wanted.is_device);
+        let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::writes);
+        let times = 1 + u64::from(wanted.is_device);
         let size = limit::size(limit, limit.data.saturating_sub(before), wanted.size, times, changes)?;
         let budget = Budget::new(limit.data);
         // An earlier part may have been allowed more than is asked for now.
         let taken = budget.take(before.min(limit.data));
         taken.map_err(|over| Objection::new(over.to_string()))?;
-        let ahead = Ahead::of(wanted.works, wanted.timing, wanted.again);
-        let longest = |rate| size + in_tests(wanted.works, size, rate, wanted.timing);
+        let ahead = Ahead::of(wanted.works, wanted.timing);
+        let longest = |rate| size + in_tests(wanted.works, rate, wanted.timing);
         let expected = if changes { wanted.ceiling.map(longest) } else { Some(size) };
         let meter = match wanted.path {
             Some((path, root)) if !wanted.is_device => Meter::of(path, root),
@@ -174,7 +171,6 @@ impl Writes {
             is_device: false,
             works: &works,
             timing,
-            again: 0,
             is_patient: true,
             path: None,
             ceiling,
@@ -298,11 +294,6 @@ impl Writes {
         self.budget.spent().saturating_sub(self.before).saturating_sub(state.beside)
     }
 
-    /// What is left for the tests when all is written again so often.
-    fn left(&self, refills: u64) -> Bytes {
-        self.budget.left().saturating_sub(Bytes::new(self.size.get().saturating_mul(refills)))
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -320,14 +311,10 @@ pub fn whole_gib(bytes: Bytes) -> String {
 }
 
 /// What tests write at most at a rate.
-fn in_tests(works: &[Work], fill: Bytes, rate: BytesPerSec, timing: &Timing) -> Bytes {
+fn in_tests(works: &[Work], rate: BytesPerSec, timing: &Timing) -> Bytes {
     let rounds = if matches!(timing.stop, StopRule::SteadyRounds(_)) { MOST_ROUNDS } else { 1 };
     let span: Duration = (timing.longest() * rounds).saturating_add(timing.warm_up);
-    let of = |load: &LoadSpec| {
-        let written = rate.get() * span.as_secs_f64() * f64::from(load.write_percent) / 100.0;
-        // What was trimmed is written again afterwards.
-        written + if load.trim_percent > 0 { fill.as_f64() } else { 0.0 }
-    };
+    let of = |load: &LoadSpec| rate.get() * span.as_secs_f64() * f64::from(load.write_percent) / 100.0;
     Bytes::new(works.iter().filter_map(limit::load_of).map(of).sum::<f64>() as u64)
 }
 

@@ -27,9 +27,7 @@ impl Drive {
     pub(super) fn of(tests: &[Measured], paused: &[Measured], test: &str, load: &LoadSpec) -> Option<Self> {
         let own = find(tests, test, load)?;
         let rate = own.measurement.bytes_per_second;
-        let alike = |other: &&Measured| {
-            other.load.write_percent == load.write_percent && other.load.trim_percent == load.trim_percent
-        };
+        let alike = |other: &&Measured| other.load.write_percent == load.write_percent;
         let rates = tests.iter().filter(alike).map(|other| other.measurement.bytes_per_second);
         let most = rates.fold(rate, BytesPerSec::max);
         let single = tests.iter().filter(alike).filter(|other| {
@@ -62,7 +60,7 @@ impl Drive {
             let rate = test.measurement.bytes_per_second.get();
             test.load.pattern == Pattern::Random
                 && test.load.total_depth() == 1
-                && !test.load.changes()
+                && !test.load.writes()
                 && test.load.block_size <= Bytes::from_kib(16)
                 && rate > 0.0
                 && test.load.block_size.as_f64() / rate > TURN

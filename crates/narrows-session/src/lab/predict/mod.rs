@@ -75,16 +75,13 @@ pub fn predict(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Predi
 }
 
 fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carried, String> {
-    if load.trim_percent > 0 {
-        return Err("what trims cost is not known".to_owned());
-    }
     if load.buffered {
         return Err("the page cache reads ahead as much as the layout tells it to".to_owned());
     }
     if basis.devices.len() < cell.layout.fewest() {
         return Err(format!("{} needs {} devices", cell.layout.name(), cell.layout.fewest()));
     }
-    if cell.file_system == FileSystem::Btrfs && load.changes() && load.block_size < Bytes::from_kib(64) {
+    if cell.file_system == FileSystem::Btrfs && load.writes() && load.block_size < Bytes::from_kib(64) {
         return Err("btrfs writes every small block elsewhere, with its sums; what that costs is not known"
             .to_owned());
     }
