@@ -13,8 +13,6 @@ use std::cell::Cell;
 use std::io::{self, Read, Write};
 use std::rc::Rc;
 
-#[cfg(doc)]
-use crate::tree::Tree;
 use crate::tree::{Node, Tree, normalise};
 use redact::redacted;
 use ruzstd::decoding::StreamingDecoder;
