@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Engine, Session, Timing, Witness};
-use crate::objection::Objection;
 use crate::place::Place;
-use crate::teller::{Moving, Teller};
 use crate::writes::{Wanted, Writes};
+use crate::{Moving, Objection, Teller};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::{Pattern, Workload};

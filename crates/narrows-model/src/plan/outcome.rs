@@ -3,19 +3,12 @@
 //! Rates together are max-min fair ([`crate::predict::flow`]) over the links, the uplinks of cards with a switch and that
 //! of the chipset, with all devices at work in one direction at a time.
 
-use crate::plan::problem::{Choice, Class, Fill, Problem, link_of, uplink_of};
-use crate::plan::rate::{self, WholeRate};
-use crate::plan::search::{Component, Found, Placement, Prefer, Request};
-use crate::plan::site::{Attachment, Site};
-use crate::plan::wish::Kind;
+use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
+use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
+use super::site::{Attachment, Site};
+use super::wish::Kind;
 use crate::predict::flow::{Flow, Use, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
-
-use super::search::sums::{Sums, is_serving, lanes_now};
-
-mod parts;
-
-pub use parts::{Balance, DeviceOutcome, Outcome, Rates, SharedOutcome, SlotOutcome};
 
 /// One device as a flow.
 struct Seat<'c> {
@@ -112,8 +105,8 @@ fn seat<'c>(
                     place.name
                 ),
                 carries: Rates {
-                    read: rate::link(speed, width).rate(),
-                    write: rate::link_write(speed, width),
+                    read: problem::link_rate(speed, width).rate(),
+                    write: problem::link_write(speed, width),
                 },
                 members: (first..seats.len()).collect(),
             });
@@ -150,10 +143,10 @@ impl Seat<'_> {
     fn own(&self) -> Rates {
         let (speed, lanes) = self.link;
         let wish = &self.class.wish;
-        let write = rate::link_write(speed, lanes);
+        let write = problem::link_write(speed, lanes);
         let limit = wish.own_write.or(wish.own);
         Rates {
-            read: rate::link(speed, lanes).min(wish.demand()).rate(),
+            read: problem::link_rate(speed, lanes).min(wish.demand()).rate(),
             write: limit.map_or(write, |limit| limit.min(write)),
         }
     }
@@ -167,7 +160,7 @@ impl Seat<'_> {
         let could = wish.demand().rate();
         let mut limited_by = match own.read < could {
             true => format!("its PCIe {generation}.0 {lanes} link"),
-            false if wish.demand() < rate::link(wish.speed, wish.lanes) => "itself".to_owned(),
+            false if wish.demand() < problem::link_rate(wish.speed, wish.lanes) => "itself".to_owned(),
             false => "its own link".to_owned(),
         };
         for group in groups.iter().filter(|group| group.members.contains(&at)) {
@@ -393,4 +386,117 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
             format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))
         })
     })
+}
+
+/// Rates in both directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    /// Towards the host.
+    pub read: BytesPerSec,
+    /// Towards the device.
+    pub write: BytesPerSec,
+}
+
+/// A device in its place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceOutcome {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The speed of its link.
+    pub speed: GtPerSec,
+    /// The width of its link.
+    pub lanes: Lanes,
+    /// What it moves when all others are idle.
+    pub alone: Rates,
+    /// What it moves when all others are at work.
+    pub together: Rates,
+    /// Why it does not move more alone: `itself`, or a link.
+    pub limited_by: String,
+}
+
+/// A slot in use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlotOutcome {
+    /// The slot, as a place in [`Site::slots`](crate::plan::site::Site::slots).
+    pub slot: usize,
+    /// The card that carries the drives.
+    pub card: Option<String>,
+    /// Whether it has a switch.
+    pub is_switch: bool,
+    /// How the firmware has to split the slot.
+    pub split: Option<String>,
+    /// The lanes that the slot has then.
+    pub lanes: Lanes,
+    /// What is in it.
+    pub devices: Vec<DeviceOutcome>,
+}
+
+/// Something that several devices share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SharedOutcome {
+    /// What it is.
+    pub name: String,
+    /// What it carries.
+    pub carries: Rates,
+    /// What the devices behind it could move alone, added up.
+    pub asked: Rates,
+    /// How many devices that are.
+    pub devices: usize,
+}
+
+impl SharedOutcome {
+    /// Whether it leaves them no more than it carries when all of them read.
+    pub fn is_limit(&self) -> bool {
+        // Rates of the search are whole, those of the flow solver are not: equal within one byte per second.
+        self.asked.read.get() + 1.0 >= self.carries.read.get()
+    }
+}
+
+/// How traffic between drives and network cards lies on the sockets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Balance {
+    /// For each socket what its drives deliver and what its network cards send.
+    pub sockets: Vec<(BytesPerSec, BytesPerSec)>,
+    /// What is sent in all.
+    pub served: BytesPerSec,
+    /// What of it crosses sockets.
+    pub crossing: BytesPerSec,
+    /// What would be sent with all drives on one socket and the network cards where they are.
+    pub one_sided: BytesPerSec,
+    /// The connection between the sockets and what it carries.
+    pub interconnect: Option<(String, BytesPerSec)>,
+}
+
+impl Balance {
+    /// What the balance gains over all drives on one socket, as a fraction.
+    pub fn gain(&self) -> f64 {
+        (self.served - self.one_sided).fraction_of(self.one_sided)
+    }
+}
+
+/// What a placement means.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Outcome {
+    /// The slots in use.
+    pub slots: Vec<SlotOutcome>,
+    /// What all devices move together.
+    pub together: Rates,
+    /// What they would move if each were alone.
+    pub alone: Rates,
+    /// What they share.
+    pub shared: Vec<SharedOutcome>,
+    /// Firmware settings to change: where, and to what.
+    pub settings: Vec<(String, String)>,
+    /// Slots and connectors that are off or narrower for it.
+    pub lost: Vec<String>,
+    /// What to buy beside the devices: how many of which card.
+    pub parts: Vec<(usize, String)>,
+    /// Slots for cards in use.
+    pub used: usize,
+    /// The slots for cards that are free and still work.
+    pub free: Vec<String>,
+    /// How drives and network cards lie on several sockets.
+    pub balance: Option<Balance>,
 }

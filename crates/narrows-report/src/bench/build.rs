@@ -13,7 +13,7 @@ use narrows_load::scan::Scan;
 use narrows_load::stats::{self, Steadiness};
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
-use narrows_model::ceiling::{Direction, narrow};
+use narrows_model::ceiling::{self, Direction};
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
 
 /// What is the same for all tests on one path.
@@ -29,7 +29,7 @@ impl Context {
     /// The context of a path.
     pub fn new(subject: &Subject, peer: Peer) -> Self {
         let of = |direction| {
-            let limit = *narrow::rank(&subject.path, &subject.ceilings, direction).first()?;
+            let limit = *ceiling::rank(&subject.path, &subject.ceilings, direction).first()?;
             let hop = subject.path.hops.get(limit.hop)?;
             limit.rate.get().is_finite().then(|| PathCeiling {
                 hop: hop.id.to_string(),

@@ -8,8 +8,8 @@ use crate::view::tool;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::Budget;
 use narrows_session::lab::aim::{Aim, Place, Ranking, counts, rank, words};
-use narrows_session::lab::order::{Pairs, is_bare, pairs};
 use narrows_session::lab::{Basis, CipherRate, Measured, Outcome};
+use narrows_session::lab::{Pairs, is_bare, pairs};
 
 /// The error up to which a prediction counts as met.
 const MET: f64 = 0.15;

@@ -5,8 +5,8 @@ use narrows_base::units::{Bytes, human};
 use narrows_model::plan::layout::{Layout, Ranked};
 use narrows_model::plan::outcome::{DeviceOutcome, Outcome, Rates, why_worse};
 use narrows_model::plan::owning::Owning;
-use narrows_model::plan::sata::Seated;
 use narrows_model::plan::search::{Component, Found, Request};
+use narrows_model::plan::site::SataSeated;
 use narrows_model::plan::site::{Site, Slot, Splitting};
 use narrows_model::plan::wish::Wish;
 
@@ -41,7 +41,7 @@ pub struct Planned<'a> {
     /// Why it is impossible.
     pub impossible: &'a [String],
     /// Where drives on SATA ports go; `None` when none are wanted.
-    pub sata: Option<&'a Seated>,
+    pub sata: Option<&'a SataSeated>,
     /// What to build on the drives; `None` without aims.
     pub layouts: Option<PlannedLayouts>,
 }
@@ -59,11 +59,11 @@ pub fn build(planned: &Planned<'_>) -> PlanReport {
         proof: planned.found.and_then(|found| proof(found, planned)),
         alternatives: alternatives(planned),
         impossible: slots_impossible(planned, is_known)
-            .chain(planned.sata.and_then(Seated::impossible))
+            .chain(planned.sata.and_then(SataSeated::impossible))
             .collect(),
         not_known: slots_impossible(planned, !is_known)
             .map(|why| format!("in the slots that are known, {why}"))
-            .chain(planned.sata.and_then(Seated::not_known))
+            .chain(planned.sata.and_then(SataSeated::not_known))
             .collect(),
         sata: planned.sata.map(|sata| SataView {
             wanted: sata.wanted,

@@ -4,7 +4,7 @@ use super::{AdapterDriveView, AdapterView, AdapterVolumeView};
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
-use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume};
 
 /// Why a field of these is `null`.
 const NOT_PRINTED: &str = "the adapter's tool did not print it in these texts";
