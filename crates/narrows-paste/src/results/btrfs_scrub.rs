@@ -2,11 +2,11 @@
 //!
 //! Since btrfs-progs 5.2 it prints a rate; before, amount and time. Units are binary.
 
-use super::number::{Base, leading, seconds, to_bytes};
-use super::rounded::{Rounded, contradiction};
-use super::{Imported, Op, Page, Side, Tool, Work};
 use narrows_base::units::BytesPerSec;
 use narrows_base::workload::Pattern;
+
+use super::number::{Base, Rounded, contradiction, leading, seconds, to_bytes};
+use super::{Imported, Op, Page, Side, Tool, Work};
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

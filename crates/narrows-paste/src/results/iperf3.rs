@@ -3,14 +3,13 @@
 //! `Transfer` is binary, `Bitrate` decimal bits. The receiver's rate is the result; of UDP, whose JSON has one sum, it is
 //! what was sent.
 
+use narrows_base::units::{BytesPerSec, Nanos};
 use serde_json::Value;
 
 use super::command::Commands;
 use super::json::{documents, number};
-use super::number::{Base, factor, leading, seconds, to_bytes};
-use super::rounded::{Rounded, contradiction};
+use super::number::{Base, Rounded, contradiction, factor, leading, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
-use narrows_base::units::{BytesPerSec, Nanos};
 
 /// The runs whose summary stands in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

@@ -2,12 +2,12 @@
 //!
 //! Its MB are MiB (`obj_bencher.cc` divides by `1024 * 1024`), IOPS are cut to whole numbers.
 
-use super::command::Commands;
-use super::number::{after, leading, seconds, to_bytes, value, whole};
-use super::rounded::{Rounded, contradiction};
-use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
+
+use super::command::Commands;
+use super::number::{Rounded, after, contradiction, leading, seconds, to_bytes, value, whole};
+use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 
 const MIB: f64 = 1_048_576.0;
 

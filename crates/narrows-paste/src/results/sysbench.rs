@@ -3,12 +3,12 @@
 //! `Mb` and `MiB/s` are both binary. A read or write is one block, so that operations × block ÷ time is more exact than the
 //! printed rate. Latencies are of all requests together; from 1.0.20 on an fsync is one of them.
 
-use super::command::Commands;
-use super::number::{Base, leading, seconds, size, span, whole};
-use super::rounded::{Rounded, contradiction};
-use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
+
+use super::command::Commands;
+use super::number::{Base, Rounded, contradiction, leading, seconds, size, span, whole};
+use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 const MIB: f64 = 1_048_576.0;
 

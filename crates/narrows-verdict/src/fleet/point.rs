@@ -3,9 +3,8 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_paste::results::fio_client::{self, Direction, Line, Output};
 
-use super::bins::Bins;
 use super::record::{HostOutcome, PointRecord, State};
-use super::window::{Series, Window, on_our_clock};
+use super::{Bins, Series, Window, on_our_clock};
 
 /// The least share of its own time that a host has in common with all others.
 pub const LEAST_OVERLAP: f64 = 0.95;

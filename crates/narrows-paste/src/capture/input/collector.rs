@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 
-use super::format::{Format, HEAD, unpack};
-use super::spent::Spent;
+use narrows_machine::pci::PciAddress;
+use narrows_machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
+use narrows_machine::tree::{Node, Tree, normalise};
+
+use super::format::{Format, HEAD, Spent, unpack};
 use super::{
-    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive,
+    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, walk,
 };
 use crate::capture::merge::{MOST_OF_A_KIND, Merger};
 use crate::capture::sysfs::{self, Missing};
 use crate::capture::{Part, Text, dmidecode, lspci, parts};
-use narrows_machine::pci::PciAddress;
-use narrows_machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
-use narrows_machine::tree::{Node, Tree, normalise};
 
 /// The directories of a record.
 const PARTS: [&str; 4] = ["sys", "proc", "dev", "narrows"];
@@ -190,7 +190,7 @@ impl Collector<'_> {
         let whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
         match format {
             Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
-            Format::Tar if depth.archives < DEEPEST_ARCHIVE => archive::read(self, name, whole, depth),
+            Format::Tar if depth.archives < DEEPEST_ARCHIVE => walk::read_archive(self, name, whole, depth),
             Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
                 Ok(plain) => {
                     let depth = Depth { packings: depth.packings + 1, ..depth };

@@ -3,15 +3,16 @@
 //!
 //! Blocks have the path of the device in sysfs, so that what is above a function and what carries a disk need no guess.
 
-use super::Drive;
-use crate::capture::device::{is_kernel_name, key_of};
-use crate::capture::lspci::Listed;
-use crate::capture::{Part, Rank, Text, links};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Sectors512};
 use narrows_machine::block::{Sas, Sata, Transport, Usb, makes_volumes};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciId};
+
+use super::Drive;
+use crate::capture::device::{is_kernel_name, key_of};
+use crate::capture::lspci::ListedFunctions;
+use crate::capture::{Part, Rank, Text, links};
 
 /// The most lines of one block; a real one has 40.
 const MOST_LINES: usize = 400;
@@ -52,7 +53,7 @@ pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
     let body = text.body();
     if body.contains("Hardware Class: ") {
-        let mut functions = Listed::default();
+        let mut functions = ListedFunctions::default();
         for block in blocks(text) {
             function(&mut functions, text, &block);
             if block.is("disk") {
@@ -99,7 +100,7 @@ fn head(line: &str) -> Option<&str> {
     (is_number && is_code && bus.contains('.')).then_some(class)
 }
 
-fn function(functions: &mut Listed, text: &Text, block: &Block<'_>) {
+fn function(functions: &mut ListedFunctions, text: &Text, block: &Block<'_>) {
     let Some(address) = block.get("SysFS BusID").and_then(address) else { return };
     let Some(vendor) = block.number("Vendor") else { return };
     let id = block.number("Device").map(|device| PciId { vendor, device });
@@ -228,9 +229,10 @@ fn short(part: &mut Part, text: &Text) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_machine::Machine;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn machine(text: &str) -> Machine {
         read(&Text::new("hwinfo.txt", text.as_bytes())).machine

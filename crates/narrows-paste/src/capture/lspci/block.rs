@@ -3,7 +3,7 @@
 //! A block ends where the next function starts, or where `lspci` is called again. Within it, a line that starts with a
 //! name starts a record; lines without one go on with it, whether `lspci` broke the line or a mail program did.
 
-use super::line::{self, Place};
+use super::line::{self, LspciPlace};
 use crate::capture::Text;
 use crate::text::wrap::{USUAL, had_no_room};
 
@@ -102,7 +102,7 @@ pub(super) enum Head {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// Which function; `None` when the text does not say.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<LspciPlace>,
     /// Where it starts.
     pub(super) line: usize,
     pub(super) head: Head,
@@ -114,7 +114,7 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn new(place: Option<Place>, line: usize, head: Head) -> Self {
+    fn new(place: Option<LspciPlace>, line: usize, head: Head) -> Self {
         Self { place, line, head, records: Vec::new(), bytes: Vec::new(), bytes_line: 0 }
     }
 
@@ -198,7 +198,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         } else if let Some(rest) = line.strip_prefix(SILENT) {
             self.record(SILENT, number, rest);
         } else if let Some(address) = line::lone(line) {
-            self.start(Some(Block::new(Some(Place { address, above: None }), number, Head::Missing)));
+            self.start(Some(Block::new(Some(LspciPlace { address, above: None }), number, Head::Missing)));
         } else if !line::keyed(line).is_some_and(|(key, rest)| self.named(number, key, rest)) {
             self.other(number, line);
         }
@@ -208,7 +208,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     fn named(&mut self, number: usize, key: &str, rest: &str) -> bool {
         let slot = matches!(key, "Slot" | "Device").then(|| line::address(rest)).flatten();
         if let Some(address) = slot {
-            let place = Some(Place { address, above: None });
+            let place = Some(LspciPlace { address, above: None });
             self.start(Some(Block::new(place, number, Head::Named)));
             return true;
         }
@@ -222,7 +222,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
 
     fn other(&mut self, number: usize, line: &str) {
         if let Some(call) = line::call(line) {
-            let place = line::selected(call).map(|address| Place { address, above: None });
+            let place = line::selected(call).map(|address| LspciPlace { address, above: None });
             self.start(place.map(|place| Block::new(Some(place), number, Head::Missing)));
         } else if line::keyed(line).is_some() {
             self.open = Open::Nothing;

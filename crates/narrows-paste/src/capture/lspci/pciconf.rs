@@ -4,15 +4,16 @@
 //! (`cap_express`), versions 6 to 16. Each pair `link x4(x8)` is the value in force and, in parentheses, the most that
 //! the function can do.
 
-use super::device::{Detail, Found};
-use super::functions::Functions;
-use super::head::{half, kept};
-use super::link::lanes_of;
-use crate::capture::{Lacks, Part, Rank, Text};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{Bytes, GtPerSec};
 use narrows_machine::Machine;
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PciId, PortType};
+
+use super::capability::lanes_of;
+use super::device::{Detail, Found};
+use super::functions::Functions;
+use super::line::{half_id, kept_name};
+use crate::capture::{Lacks, Part, Rank, Text};
 
 /// What shows the links and the bus numbers of bridges.
 const NEED: &str = "root: sudo pciconf -lvbcB";
@@ -149,12 +150,12 @@ impl Block {
             let number = || u32::from_str_radix(digits, 16).ok();
             match key {
                 "class" if digits.len() == 6 => self.class = self.class.or_else(number),
-                "vendor" => self.vendor_id = self.vendor_id.or_else(|| half(digits)),
-                "device" => self.device_id = self.device_id.or_else(|| half(digits)),
+                "vendor" => self.vendor_id = self.vendor_id.or_else(|| half_id(digits)),
+                "device" => self.device_id = self.device_id.or_else(|| half_id(digits)),
                 // The device is the upper half.
                 "chip" if digits.len() == 8 => {
-                    self.device_id = self.device_id.or_else(|| half(digits.get(..4)?));
-                    self.vendor_id = self.vendor_id.or_else(|| half(digits.get(4..)?));
+                    self.device_id = self.device_id.or_else(|| half_id(digits.get(..4)?));
+                    self.vendor_id = self.vendor_id.or_else(|| half_id(digits.get(4..)?));
                 }
                 _ => {}
             }
@@ -166,7 +167,7 @@ impl Block {
     }
 
     fn name(&self) -> Option<String> {
-        kept(
+        kept_name(
             &[self.vendor.as_deref(), self.device.as_deref()]
                 .into_iter()
                 .flatten()

@@ -3,13 +3,14 @@
 //! The last branch of a level is `\-`, an only one `--`, so that the tree can be read also where a mail program or a web
 //! page took the indentation away (pciutils, `ls-tree.c`).
 
-use super::device::{Detail, Found};
-use super::functions::Functions;
-use super::head;
-use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
+
+use super::device::{Detail, Found};
+use super::functions::Functions;
+use super::line;
+use crate::capture::{Part, Rank, Text};
 
 /// Base class, sub-class and interface of a PCI bridge.
 const PCI_BRIDGE: u32 = 0x06_0400;
@@ -115,12 +116,12 @@ fn found(
 ) -> Found {
     let source = || text.source(number);
     // With -nn the numbers follow the name, as in a first line.
-    let (name, id) = head::split_id(name);
+    let (name, id) = line::split_id(name);
     let device = PciDevice {
         address,
         parent: bridge,
         id: id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: head::kept(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
+        name: line::kept_name(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
         class: below.map_or_else(Fact::default, |_| Fact::known(PCI_BRIDGE, source())),
         ..PciDevice::default()
     };

@@ -5,15 +5,16 @@
 //! `N bytes transferred in S secs (R bytes/sec)`. The rate is computed from bytes and seconds, which have more digits.
 
 mod line;
-mod work;
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
-use self::line::{Records, Seen, broken, failure, looks_like, records, report};
-use self::work::{asked, block_of, is_piece, reads, work};
 use super::command::{Commands, each};
-use super::rounded::Rounded;
+use super::number::Rounded;
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
+use line::{
+    DdRecords, SeenReport, asked, block_of, broken, failure, is_piece, looks_like, reads, records, report,
+    work,
+};
 
 /// dd itself does not say what it read and wrote.
 const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a write to a file; whether past the page cache, whether \
@@ -60,7 +61,7 @@ struct Report {
     failures: Vec<String>,
     command: Option<String>,
     /// The counts of records above it, as they stand at the end of a copy.
-    records: Option<Records>,
+    records: Option<DdRecords>,
     /// Whether nothing but such counts stands between it and the commands, so that they are whole.
     is_below: bool,
     /// Whether the counts stand below it and no report: it is of the time before the end.
@@ -90,7 +91,7 @@ struct Reader<'a> {
     commands: Commands,
     /// The reports since the last commands.
     block: Vec<Report>,
-    records: Option<(usize, Records)>,
+    records: Option<(usize, DdRecords)>,
     failures: Vec<String>,
     /// Whether something stood below the last command that is no part of a report.
     between: bool,
@@ -202,7 +203,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn report(&mut self, number: usize, seen: Seen) {
+    fn report(&mut self, number: usize, seen: SeenReport) {
         let is_told = std::mem::take(&mut self.is_told);
         if self.is_of_others(is_told, &seen) {
             let records = self.records.take();
@@ -243,7 +244,7 @@ impl<'a> Reader<'a> {
     /// Whether a report is none of the commands above it: it has a heading, which the first of them has not or which says that it
     /// is of the other direction; or it stands below a sentence, and each of them has its report or what the only one of them moves
     /// is another amount.
-    fn is_of_others(&self, is_told: bool, seen: &Seen) -> bool {
+    fn is_of_others(&self, is_told: bool, seen: &SeenReport) -> bool {
         let calls: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
         if self.block.is_empty() || calls.is_empty() {
             return false;

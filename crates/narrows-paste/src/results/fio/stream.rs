@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::json::{device, failures, measured};
 use super::options::{self, Options};
-use crate::results::chunks::Chunks;
 use crate::results::json::{text, what_is_whole};
+use crate::results::long::Chunks;
 use crate::results::{DeviceUse, Imported, MOST_MEASUREMENTS, Measured, Tool};
 
 /// No job is longer without its bins, in bytes.
@@ -381,10 +381,11 @@ fn ends_with_bins(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::read_json;
     use super::*;
     use crate::results::Page;
-    use crate::results::fio::read_json;
-    use proptest::prelude::*;
 
     const TWO_JOBS: &str = r#"fio: terminating on signal 2
 {
