@@ -54,7 +54,7 @@ impl Device {
 /// machine started.
 ///
 /// The median of the values that are at least a tenth of the greatest; `None` of none, or of nothing but zeros.
-pub(super) fn busy_median(mut values: Vec<f64>) -> Option<f64> {
+fn busy_median(mut values: Vec<f64>) -> Option<f64> {
     let most = values.iter().copied().fold(0.0, f64::max);
     values.retain(|value| *value > most / 10.0);
     values.sort_by(f64::total_cmp);
@@ -169,7 +169,7 @@ pub(super) struct PoolReport<'t> {
 }
 
 /// The reports of pools in a text, in its order.
-pub(super) fn pool_reports<'t>(page: &Page<'t>) -> Vec<PoolReport<'t>> {
+fn pool_reports<'t>(page: &Page<'t>) -> Vec<PoolReport<'t>> {
     let mut found = Vec::new();
     let (mut in_table, mut without_first) = (false, false);
     let mut margin = 0;
@@ -223,7 +223,7 @@ fn pool_row(text: &str) -> Option<PoolReport<'_>> {
 const MOST_OF_ACTIVITY: usize = 1000;
 
 /// What is said where the only report is the first.
-pub(super) const SINCE_START: &str = "the only report is the first: it may be the mean since the start";
+const SINCE_START: &str = "the only report is the first: it may be the mean since the start";
 
 /// `iostat -x` and `zpool iostat` by themselves: what devices carried under a load that nobody tells.
 ///

@@ -58,10 +58,10 @@ pub struct Summary {
 }
 
 /// A host by the order in which it was added.
-pub(super) type HostIndex = u32;
+type HostIndex = u32;
 
 /// Who has each value of an aspect.
-pub(super) type AspectValues = BTreeMap<String, Vec<HostIndex>>;
+type AspectValues = BTreeMap<String, Vec<HostIndex>>;
 
 /// A finding as it is grouped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -80,9 +80,9 @@ struct GroupMembers {
 
 /// The hosts of one model.
 #[derive(Debug, Default)]
-pub(super) struct Cohort {
+struct Cohort {
     pub(super) hosts: Vec<HostIndex>,
-    pub(super) aspects: BTreeMap<OutlierAspect, AspectValues>,
+    aspects: BTreeMap<OutlierAspect, AspectValues>,
     groups: BTreeMap<GroupKey, GroupMembers>,
 }
 
@@ -100,7 +100,7 @@ impl Cohort {
     }
 
     /// The widths of the links at a place, whatever device is there.
-    pub(super) fn widths_at(&self, place: &str) -> impl Iterator<Item = &AspectValues> {
+    fn widths_at(&self, place: &str) -> impl Iterator<Item = &AspectValues> {
         let place = place.to_owned();
         self.aspects
             .range(OutlierAspect::Width(place.clone(), None)..)
@@ -214,7 +214,7 @@ fn count_aspects(cohort: &mut Cohort, host: &Host, index: HostIndex) {
 
 /// What of a host is compared with others of its model. What several devices of one kind in one place differ in is no trait of the
 /// host: the first of them counts.
-pub(super) fn aspects_of(host: &Host) -> BTreeMap<OutlierAspect, String> {
+fn aspects_of(host: &Host) -> BTreeMap<OutlierAspect, String> {
     let mut aspects = BTreeMap::new();
     let mut put = |aspect: OutlierAspect, value: Option<String>| {
         if let Some(value) = value {
@@ -238,7 +238,7 @@ pub(super) fn aspects_of(host: &Host) -> BTreeMap<OutlierAspect, String> {
 
 /// What is compared between hosts of one model.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum OutlierAspect {
+enum OutlierAspect {
     /// The width of the link at a place, of hosts with the same device there.
     Width(String, Option<String>),
     /// The speed of the link at a place, of hosts with the same device there. A link that sleeps is left out.
@@ -304,7 +304,7 @@ const fn is_nearly_all(same: usize, of: usize) -> bool {
 /// Who differs from nearly all others of the same model.
 ///
 /// The outliers of one model.
-pub(super) fn outliers_of(
+fn outliers_of(
     model: &str,
     cohort: &Cohort,
     name: impl Fn(HostIndex) -> String,

@@ -228,7 +228,7 @@ fn shown(nanos: f64) -> Nanos {
 /// Caches by latency: an answer that comes sooner than the medium can give it.
 ///
 /// Single random reads faster than flash, of storage that is said to be flash, or to have a cache in memory before it.
-pub(super) fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);
     if op != Op::Read || !is_random(measured) || !single || case.around.has(Word::Optane).is_some() {
         return None;
@@ -259,12 +259,7 @@ pub(super) fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &S
 }
 
 /// Half of the reads as fast as memory, and others as slow as a medium: some were in a cache and others were not.
-pub(super) fn partly_in_memory(
-    case: &Case<'_>,
-    measured: &Measured,
-    op: Op,
-    side: &Side,
-) -> Option<CacheSigns> {
+fn partly_in_memory(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     let shows = op == Op::Read && !reads_ahead(measured, op, side);
     let latency = side.latency_ns.as_ref().filter(|_| shows)?;
     let (p50, p99) = (latency.p50.filter(|p50| *p50 > 0.0 && *p50 < MEMORY_MEDIAN)?, latency.p99?);
@@ -291,7 +286,7 @@ const BUSES: [(Word, f64, &str); 4] = [
 
 /// Caches by what the storage is said to be: a rate that its bus does not carry, or a file system that answers from
 /// memory whatever is asked of it.
-pub(super) fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<CacheSigns> {
+fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<CacheSigns> {
     let around = case.around;
     // A text may name several drives; which of them was measured is not told then.
     if around.has(Word::Array).or_else(|| around.has(Word::Nvme)).is_some() || names_nvme(measured) {
@@ -315,12 +310,7 @@ fn names_nvme(measured: &Measured) -> bool {
 }
 
 /// A file system in user space hands O_DIRECT on to nobody: what fits memory is read from there.
-pub(super) fn ignores_direct(
-    case: &Case<'_>,
-    measured: &Measured,
-    op: Op,
-    side: &Side,
-) -> Option<CacheSigns> {
+fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     /// What a drive behind a driver in user space does not reach, and a rate of memory does.
     const FAST: f64 = 1e9;
     let source = case.around.has(Word::IgnoresDirect).filter(|_| op == Op::Read)?;
@@ -340,7 +330,7 @@ pub(super) fn ignores_direct(
 
 /// ZFS before 2.3 takes O_DIRECT and ignores it (OpenZFS 2.3.0 release notes, "Direct IO"); a file that fits memory is
 /// read from its cache. Latencies of a medium, or a pool that reads as much, show otherwise.
-pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     let keeps = op == Op::Read && case.around.has(Word::NoArc).is_none();
     let source = case.around.has(Word::Zfs).filter(|_| keeps)?;
     let makes_files =
@@ -366,7 +356,7 @@ pub(super) fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
 
 /// A file system in memory, by its type, on the machine that the same texts tell of. A path says nothing: `/tmp` may be
 /// on a disk.
-pub(super) fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<CacheSigns> {
+fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<CacheSigns> {
     let machine = case.machine.filter(|machine| machine.captured.is_some())?;
     let target = measured.work.target.as_deref().filter(|target| target.starts_with('/'))?;
     if declares_memory(measured) {
@@ -388,7 +378,7 @@ pub(super) fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) ->
 const ONE_READER: f64 = 6e9;
 
 /// dd through the page cache, faster than one reader gets from a drive.
-pub(super) fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     let is_plain = case.result.tool == Tool::Dd && op == Op::Read && measured.work.direct != Some(true);
     let fits = side.bytes.is_some_and(|bytes: Bytes| case.fits_memory(bytes));
     (is_plain && fits && side.bytes_per_second.get() > ONE_READER).then(|| {
@@ -399,7 +389,7 @@ pub(super) fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Si
 
 /// The cache of a drive: disks and SATA drives have 64 to 512 MiB of memory. A region as small as that, read again and
 /// again, is answered from there whatever the operating system was told.
-pub(super) fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
     const SMALL: Bytes = Bytes::from_mib(64);
     const AGAIN: f64 = 4.0;
     let set = measured.work.working_set.filter(|set| set.get() > 0 && *set <= SMALL)?;

@@ -29,7 +29,7 @@ pub(super) fn network_limited(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// The narrowest wire that one of the rates fills.
-pub(super) fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
+fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
     let wires = rates.filter_map(|rate| WIRES.into_iter().find(|wire| FULL.contains(&(rate.get() / wire))));
     wires.min_by(f64::total_cmp).map(BytesPerSec::new)
 }

@@ -238,7 +238,7 @@ const LONG_STALL: Nanos = Nanos::from_millis(1000);
 
 /// A run that stood still for some of its time: a second in which nothing ended is in its mean like any other, and no rate
 /// beside it says so.
-pub(super) fn stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+fn stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
     one_of_a_thousand(case, measured, side)
         .or_else(|| one_at_a_time(case, measured, side))
         .or_else(|| in_series(case, measured, side))

@@ -80,7 +80,7 @@ fn share<T>(now: Option<T>, most: Option<T>, number: impl Fn(T) -> f64) -> f64 {
 }
 
 /// `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
-pub(super) fn power_save(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+fn power_save(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     slow_while_idle(judged, link).or_else(|| slow_when_logged(context, link))
 }
 
@@ -151,11 +151,7 @@ fn slow_while_idle(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
 /// Width does not change with power state, so that a link which lost lanes lost contact, a setting or a part of its riser. The
 /// state before is that of the same device in the same place; a device that was moved or replaced has none. `link_state` asks this
 /// rule first, and adds what the others say of the same link.
-pub(super) fn narrower_than_before(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    link: &Link<'_>,
-) -> Option<Finding> {
+fn narrower_than_before(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let kept = &context.machine.kept;
     let best = kept.value()?.get(&link.link.device.address)?;
     let (width, before) = (link.width()?, Lanes::new(best.lanes));

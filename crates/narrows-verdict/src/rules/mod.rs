@@ -100,7 +100,7 @@ impl<'a> Judged<'a> {
     }
 
     /// Hops of a kind that limit the path, each with its first direction and how that was found.
-    pub(super) fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
+    fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
         let hops = self.subject.path.hops.iter().enumerate();
         hops.filter(|(_, hop)| hop.kind() == kind)
             .filter_map(|(index, hop)| {
@@ -110,7 +110,7 @@ impl<'a> Judged<'a> {
     }
 
     /// The directions whose limit was found in this way.
-    pub(super) fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
+    fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
         self.outcomes
             .iter()
             .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))

@@ -156,7 +156,7 @@ fn wanted(machine: &Machine, device: &PciDevice) -> Option<BytesPerSec> {
 
 /// What the link of a function carries before packets, at its current width and the fastest speed of its own that it
 /// was not trained below on purpose: idle links lie about speed, not about width.
-pub(super) fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
+fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
     let device = machine.pci.get(&address)?;
     let ends = machine.link_of(device);
     let both_tell = ends.device.max_speed().is_some() && ends.port.and_then(End::max_speed).is_some();

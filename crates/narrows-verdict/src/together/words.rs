@@ -85,7 +85,7 @@ pub(super) fn located<'a>(
 }
 
 /// What is lost is lost in smaller groups already.
-pub(super) fn lost_already<'a>(
+fn lost_already<'a>(
     verdict: &GroupVerdict,
     smaller: &[&GroupVerdict],
     name: &dyn Fn(usize) -> &'a str,

@@ -64,7 +64,7 @@ impl Buses {
     }
 
     /// Remembers a root bus.
-    pub(super) fn set_root(&mut self, bus: Bus) {
+    fn set_root(&mut self, bus: Bus) {
         self.roots.insert(bus);
     }
 }
@@ -411,7 +411,7 @@ const CLASSES: &[(u32, &[&str])] = &[
 /// What a function is, where a log does not list it and its driver is known: drivers serve one class of devices.
 ///
 /// Puts down the class of a function that no line listed.
-pub(super) fn take_class(device: &mut PciDevice) {
+fn take_class(device: &mut PciDevice) {
     let Fact::Known { value: driver, source } = &device.driver else { return };
     let class = CLASSES.iter().find(|(_, drivers)| drivers.contains(&driver.as_str()));
     if let Some((class, _)) = class.filter(|_| device.class.value().is_none()) {

@@ -166,7 +166,7 @@ const TOLERANCE: f64 = 1e-3;
 ///
 /// Every link that has this rate, the slowest speed first. Several links do: x4 at 8 GT/s moves as much as x2 at
 /// 16 GT/s.
-pub(super) fn links_of_rate(gigabytes: f64) -> Vec<(GtPerSec, Lanes)> {
+fn links_of_rate(gigabytes: f64) -> Vec<(GtPerSec, Lanes)> {
     let has_rate = |lane: f64, width: u8| {
         let rate = lane * f64::from(width);
         (gigabytes - rate).abs() <= rate * TOLERANCE

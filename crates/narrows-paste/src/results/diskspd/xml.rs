@@ -280,7 +280,7 @@ fn added_up(sides: &[&Side]) -> Side {
 }
 
 /// The seconds of a time as diskspd writes it, `2021/04/14 23:25:42 UTC`, since 1970.
-pub(super) fn seconds_of(text: &str) -> Option<u64> {
+fn seconds_of(text: &str) -> Option<u64> {
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|word| word.parse::<u64>().ok());
     let mut next = || numbers.next().flatten();
     let (year, month, day) = (next()?, next()?, next()?);

@@ -14,7 +14,7 @@ const OF_GROUP: usize = 64;
 pub(in crate::results::fio) const ALL: usize = 29 * OF_GROUP;
 
 /// The buckets of fio 2: 19 groups.
-pub(super) const ALL_OF_2: usize = 19 * OF_GROUP;
+const ALL_OF_2: usize = 19 * OF_GROUP;
 
 /// The percentiles that fio prints unless told otherwise (HOWTO, `percentile_list`).
 const PERCENTILES: [f64; 17] =
