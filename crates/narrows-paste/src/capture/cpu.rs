@@ -72,9 +72,6 @@ fn parse_info(text: &Text) -> Option<Cpus> {
 /// More than any kernel serves (`CONFIG_NR_CPUS` ends at 8192 on x86).
 const MOST_PROCESSORS: usize = 65_536;
 
-/// More nodes than Linux has (`MAX_NUMNODES` is at most 1024).
-const MOST_LSCPU_NODES: usize = 1024;
-
 /// What is said, with its line.
 type LscpuPairs = BTreeMap<String, (String, usize)>;
 
@@ -178,7 +175,7 @@ fn lscpu_nodes(pairs: &LscpuPairs, text: &Text) -> Vec<NumaNode> {
                 ..NumaNode::default()
             })
         })
-        .take(MOST_LSCPU_NODES)
+        .take(MOST_NODES)
         .collect();
     nodes.sort_by_key(|node| node.id);
     nodes

@@ -3,6 +3,11 @@
 //! Of several reports the one counts in which the device was busiest; its numbers stay together. The first is the mean since
 //! the machine started (below the banner with the kernel, and of every JSON document without `-y`): it counts only where it is
 //! alone, and then it says what it is.
+//!
+//! The columns changed often (sysstat's `iostat.c` and its change log): `rsec/s` are sectors of 512 bytes, `rkB/s`, `rMB/s` and
+//! `rGB/s` are 1024, 1024² and 1024³ bytes (`*fctr = 2`, `2 * 1024`, `2 * 1024 * 1024` of 512 bytes); `avgqu-sz` became
+//! `aqu-sz` in 11.7; `await` was one column for both directions once. `-s` prints both directions as one rate, `--human` writes
+//! numbers with a unit of their own, and languages with a decimal comma write one.
 
 use std::collections::BTreeMap;
 
@@ -121,13 +126,6 @@ pub struct IostatSample {
     pub busy: Option<f64>,
 }
 
-/// What `iostat -x` and `iostat -o JSON` print, of every version.
-///
-/// The columns changed often (sysstat's `iostat.c` and its change log): `rsec/s` are sectors of 512 bytes, `rkB/s`, `rMB/s` and
-/// `rGB/s` are 1024, 1024² and 1024³ bytes (`*fctr = 2`, `2 * 1024`, `2 * 1024 * 1024` of 512 bytes); `avgqu-sz` became
-/// `aqu-sz` in 11.7; `await` was one column for both directions once. `-s` prints both directions as one rate, `--human` writes
-/// numbers with a unit of their own, and languages with a decimal comma write one.
-///
 /// The devices of one document of `iostat -o JSON`, in order, the first report among them.
 pub(crate) fn of_document(document: &Value) -> Vec<(&str, IostatSample)> {
     let hosts = document.get("sysstat").and_then(|all| all.get("hosts")).and_then(Value::as_array);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::device::{device, key_of, learn, mapping, stack, volume_name};
 use super::json::{documents, text_of};
-use super::table::{Head, words};
+use super::table::{TableHead, words};
 use super::{Gap, Lacks, Part, Rank, Text, number};
 
 /// The stripe size that LVM uses when it is not told otherwise (lvm.conf(5), `allocation/stripesize` of lvmconfig; 64 KiB
@@ -153,12 +153,12 @@ const LINE_FIELDS: &[(&str, &str)] = &[
 /// Every row of every table.
 fn rows_of_lines(text: &Text) -> Vec<LvmRow> {
     let mut rows = Vec::new();
-    let mut table: Option<(Vec<&str>, Head)> = None;
+    let mut table: Option<(Vec<&str>, TableHead)> = None;
     for (number, line) in text.lines() {
         let words = words(line);
         let names: Vec<&str> = words.iter().map(|word| word.text).collect();
         if is_head(&names) {
-            table = Some((names, Head::new(&words)));
+            table = Some((names, TableHead::new(&words)));
             continue;
         }
         let Some((names, head)) = table.as_ref().filter(|_| !words.is_empty()) else {

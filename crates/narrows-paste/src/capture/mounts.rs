@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::device::{device, key_of};
 use super::json::{documents, text_of};
-use super::table::{Head, words};
+use super::table::{TableHead, is_tree, words};
 use super::{Part, Rank, Text, number};
 
 /// No machine has more mounts of devices; a text that names more was made to be slow.
@@ -240,13 +240,13 @@ const COLUMNS: &[&str] = &[
 /// Every row of every table.
 fn mounts_of_tables(text: &Text) -> Vec<(usize, Mount)> {
     let mut found = Vec::new();
-    let mut table: Option<(Vec<&str>, Head)> = None;
+    let mut table: Option<(Vec<&str>, TableHead)> = None;
     for (number, line) in text.lines() {
         let words = words(line);
         if words.len() > 1 && words.iter().all(|word| COLUMNS.contains(&word.text)) {
             let names: Vec<&str> = words.iter().map(|word| word.text).collect();
             let is_own = names.contains(&"TARGET") && names.contains(&"SOURCE");
-            table = is_own.then(|| (names, Head::new(&words)));
+            table = is_own.then(|| (names, TableHead::new(&words)));
             continue;
         }
         let Some((names, head)) = &table else { continue };
@@ -263,10 +263,6 @@ fn mounts_of_tables(text: &Text) -> Vec<(usize, Mount)> {
         found.push((number, mount(values[0], values[1], values[2], values[3])));
     }
     found
-}
-
-fn is_tree(c: char) -> bool {
-    matches!(c, ' ' | '|' | '`' | '-' | '+' | '?') || !c.is_ascii()
 }
 
 /// Every line of `TARGET="/" SOURCE="/dev/sda2" …`.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::device::{device, is_kernel_name, learn};
 use super::health::{Log, UNNAMED, take, warns_from};
 use super::json::{documents, text_of};
-use super::table::{Head, Word, words};
+use super::table::{TableHead, TableWord, words};
 use super::{Output, Part, Text, number, read_outputs};
 
 const OUTPUTS: [Output; 6] = [
@@ -156,7 +156,7 @@ fn identify(
 /// Reads every namespace; whether there was one.
 fn read_list(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
-    let mut table: Option<(Vec<String>, Head)> = None;
+    let mut table: Option<(Vec<String>, TableHead)> = None;
     let mut head_line: Option<&str> = None;
     let mut has_number = true;
     for (number, line) in text.lines() {
@@ -227,23 +227,23 @@ impl<'t> ListedController<'t> {
 }
 
 /// Columns that begin where their heads do.
-fn list_heads(line: &str) -> (Vec<String>, Head) {
-    let mut heads: Vec<Word<'_>> = words(line);
+fn list_heads(line: &str) -> (Vec<String>, TableHead) {
+    let mut heads: Vec<TableWord<'_>> = words(line);
     // `FW Rev` is one head of two words.
     heads.retain(|word| word.text != "Rev");
     let names = heads.iter().map(|word| word.text.to_owned()).collect();
-    (names, Head::new(&heads))
+    (names, TableHead::new(&heads))
 }
 
 /// Columns as wide as the dashes below their heads.
-fn below_dashes(head: &str, dashes: &str) -> (Vec<String>, Head) {
+fn below_dashes(head: &str, dashes: &str) -> (Vec<String>, TableHead) {
     let columns = words(dashes);
     let heads = words(head);
-    let name = |column: &Word<'_>| {
+    let name = |column: &TableWord<'_>| {
         let own = heads.iter().find(|word| word.start >= column.start && word.start < column.end);
         own.map(|word| word.text.to_owned()).unwrap_or_default()
     };
-    (columns.iter().map(name).collect(), Head::new(&columns))
+    (columns.iter().map(name).collect(), TableHead::new(&columns))
 }
 
 fn list_row(machine: &mut Machine, text: &Text, number: usize, names: &[String], cells: &[String]) -> bool {

@@ -14,7 +14,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut run = Run::default();
+    let mut run = ScrubRun::default();
     for (number, line) in page.lines() {
         let line = line.trim();
         if is_head(line) {
@@ -35,7 +35,7 @@ fn is_head(line: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct ScrubRun {
     line: usize,
     time: Option<Rounded>,
     amount: Option<Rounded>,
@@ -45,7 +45,7 @@ struct Run {
     is_broken: bool,
 }
 
-impl Run {
+impl ScrubRun {
     fn see(&mut self, line: &str) {
         let number = |text: &str| {
             let (number, unit) = Rounded::leading(text)?;

@@ -12,11 +12,8 @@ use serde_json::Value;
 use super::command::Commands;
 use super::csv::{Columns, cells};
 use super::json::{Document, count, documents, number, text};
-use super::number::{plain, to_bytes};
+use super::number::{MIB, plain, to_bytes};
 use super::{Cpu, Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
-
-/// One MiB in bytes.
-const MIB: f64 = 1_048_576.0;
 
 /// The direction of an operation that moves data (`source/toolkits/TranslatorTk.cpp`, `benchPhaseToPhaseName`). A
 /// write with a share of reads is called after both.

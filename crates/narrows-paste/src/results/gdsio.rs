@@ -5,10 +5,11 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 use super::command::{Commands, letter};
-use super::number::{Base, Rounded, after, contradiction, leading, seconds, size, to_bytes, value, whole};
+use super::number::{
+    Base, GIB, Rounded, after, contradiction, leading, seconds, size, to_bytes, value, whole,
+};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
-const GIB: f64 = 1_073_741_824.0;
 const KIB: f64 = 1024.0;
 
 const FALLBACK: &str = "GPUD is the way that was asked for: whether cuFile went through memory instead (compatibility mode) is not told";

@@ -10,11 +10,8 @@ use serde_json::Value;
 use super::command::{Commands, has_word, option};
 use super::csv::{Columns, cells};
 use super::json::{Document, count, documents, number, text};
-use super::number::{Base, leading, plain, size, to_bytes, whole};
+use super::number::{Base, MIB, leading, plain, size, to_bytes, whole};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
-
-/// One MiB in bytes.
-const MIB: f64 = 1_048_576.0;
 
 /// What IOR tells of one access in all its formats.
 #[derive(Debug, Clone, Copy, Default)]

@@ -4,6 +4,11 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 
 use super::Derived;
 
+/// Bytes of a MiB.
+pub(super) const MIB: f64 = 1_048_576.0;
+/// Bytes of a GiB.
+pub(super) const GIB: f64 = 1_073_741_824.0;
+
 pub(super) use crate::capture::number::{Base, factor, leading};
 
 /// The whole number at the beginning of a text, and what follows it.
@@ -75,6 +80,9 @@ pub(super) fn seconds(number: f64) -> Option<Nanos> {
     (number > 0.0 && number < 1e9).then(|| Nanos::new((number * 1e9) as u64))
 }
 
+/// Numbers as they are printed: a true value that rounds to what stands there. Two printed values agree when some true
+/// value rounds to both.
+///
 /// The true values that a printed number may stand for. Tools round to the nearest, up or down, so that the truth is
 /// less than one unit of the last digit away.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -134,9 +142,6 @@ fn last_digit(printed: &str) -> f64 {
     10_f64.powi(power)
 }
 
-/// Numbers as they are printed: a true value that rounds to what stands there. Two printed values agree when some true
-/// value rounds to both.
-///
 /// A rate that is printed beside the amount and the time that make it. `None` when they agree in one of the units that
 /// the printed one may be, which are given as how many of the amount's unit it is.
 pub(super) fn contradiction(

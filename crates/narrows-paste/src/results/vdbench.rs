@@ -7,11 +7,8 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, size, to_bytes};
+use super::number::{Base, MIB, size, to_bytes};
 use super::{Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
-
-/// One MB of Vdbench, in bytes.
-const MB: f64 = 1_048_576.0;
 
 /// One interval, or the average of several.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -42,7 +39,7 @@ impl VdbenchSample {
     /// Whether what a row says twice agrees as far as two decimals let it: a row of another table does not.
     fn is_sound(&self) -> bool {
         /// Rates have two decimals of MB, and the size of an I/O none.
-        const LAST_DIGIT: f64 = 0.011 * MB;
+        const LAST_DIGIT: f64 = 0.011 * MIB;
         let near = |one: f64, other: f64| (one - other).abs() <= LAST_DIGIT + 0.01 * one.max(other);
         match self.sides {
             Some((read, write)) => near(read + write, self.bytes),
@@ -172,7 +169,7 @@ fn block_sample(columns: &[(String, String)], values: &[Option<f64>]) -> Option<
     };
     Some(VdbenchSample {
         rate: cell("i/o", "rate")?,
-        bytes: cell("MB/sec", "1024**2")? * MB,
+        bytes: cell("MB/sec", "1024**2")? * MIB,
         size: cell("bytes", "i/o")?,
         reads: cell("read", "pct")? / 100.0,
         response: cell("resp", "time")?,
@@ -209,10 +206,10 @@ fn file_sample(values: &[Option<f64>]) -> Option<VdbenchSample> {
     };
     Some(VdbenchSample {
         rate: (*rate)?,
-        bytes: (*total)? * MB,
+        bytes: (*total)? * MIB,
         size: (*size)?,
         reads: (*reads)? / 100.0,
-        sides: read.zip(*write).map(|(read, write)| (read * MB, write * MB)),
+        sides: read.zip(*write).map(|(read, write)| (read * MIB, write * MIB)),
         ios: read_rate.zip(*write_rate),
         response: (*response)?,
         read_response: *read_response,
@@ -294,7 +291,7 @@ impl<'r> FlatRow<'r> {
         let size = self.number("bytes/io").or_else(|| Some(bytes_of(self.text("xfersize")?)?.as_f64()))?;
         Some(VdbenchSample {
             rate: self.number("rate")?,
-            bytes: self.number("MB/sec")? * MB,
+            bytes: self.number("MB/sec")? * MIB,
             size,
             reads: self.number("read%")? / 100.0,
             response: self.number("resp")?,

@@ -3,10 +3,8 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{leading, span, whole};
+use super::number::{MIB, leading, span, whole};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
-
-const MIB: f64 = 1_048_576.0;
 
 /// AS SSD Benchmark, as its menu copies a result: rates, or I/Os per second of the same run.
 ///

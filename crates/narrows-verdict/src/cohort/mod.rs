@@ -16,8 +16,6 @@ use crate::{Code, Confidence, Severity};
 
 pub use tally::{Group, Outlier, Summary, Tally};
 
-/// One machine among many, reduced to what is compared.
-///
 /// What a machine is, as its firmware says.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

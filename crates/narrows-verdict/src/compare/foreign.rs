@@ -10,7 +10,7 @@ use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 use serde_json::{Map, Value, json};
 
-use super::input::{Entry, Tail};
+use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
@@ -23,7 +23,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 const NEEDED: [&str; 4] = ["direction", "pattern", "block_size", "in_flight"];
 
 /// The measurements of storage in a text of other tools, and how many were left out.
-pub(super) fn entries(name: &str, text: &str) -> (Vec<Entry>, usize) {
+pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
     let mut around = Surroundings::default();
     let results = match Long::of(name, text.as_bytes(), text.len() <= LONGEST) {
         Some(long) => long.read(name, &[], &mut text.as_bytes(), &mut around, str::to_owned).results,
@@ -34,7 +34,7 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<Entry>, usize) {
     let mut all = Vec::new();
     for (result, verdict) in results.iter().zip(&verdicts) {
         for measured in result.measurements.iter().filter(|measured| !measured.memory_only) {
-            all.extend(measured.sides().map(|(op, side)| Entry {
+            all.extend(measured.sides().map(|(op, side)| ComparedEntry {
                 cautions: [cautions(verdict), cautions_of(result)].concat(),
                 ..entry(result, measured, op, side)
             }));
@@ -59,10 +59,10 @@ fn cautions_of(result: &Imported) -> Vec<String> {
     failures.chain(result.corrections.iter().cloned()).collect()
 }
 
-fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
+fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> ComparedEntry {
     let shape = shape(result, measured, op);
     let means = BatchMeans::of(&side.series);
-    Entry {
+    ComparedEntry {
         label: label(result, measured, op),
         key: shape.clone(),
         shape,
@@ -139,7 +139,7 @@ pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
 
 /// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it; `None`
 /// where what is needed is not stated.
-pub(super) fn kind(entry: &Entry) -> Option<(Vec<&str>, Option<&str>)> {
+pub(super) fn kind(entry: &ComparedEntry) -> Option<(Vec<&str>, Option<&str>)> {
     let needed: Option<Vec<&str>> = NEEDED.iter().map(|name| field(entry, name)).collect();
     let mut same = needed?;
     same.extend(field(entry, "mix"));
@@ -147,11 +147,11 @@ pub(super) fn kind(entry: &Entry) -> Option<(Vec<&str>, Option<&str>)> {
 }
 
 /// Whether the page cache was bypassed, if it is stated.
-pub(super) fn access(entry: &Entry) -> Option<&str> {
+pub(super) fn access(entry: &ComparedEntry) -> Option<&str> {
     field(entry, ACCESS)
 }
 
-fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
+fn field<'a>(entry: &'a ComparedEntry, name: &str) -> Option<&'a str> {
     entry.shape.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 

@@ -31,7 +31,7 @@ pub enum InputError {
 pub struct Input {
     /// The name that it is shown by.
     pub(super) name: String,
-    pub(super) runs: Vec<Entry>,
+    pub(super) runs: Vec<ComparedEntry>,
     pub(super) inventory: Inventory,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
@@ -41,7 +41,7 @@ pub struct Input {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct ComparedEntry {
     /// What must be the same in both: the fields of the workload but its duration, and the direction.
     pub(super) key: Vec<(String, String)>,
     /// The same in what every tool states: direction, pattern, block size, I/Os in flight, mix, access.
@@ -97,7 +97,7 @@ impl Input {
         let mut tests = value.as_object().map(foreign::runs).into_iter().flatten();
         let runs = found.iter().map(|(target, run)| entry(run, target.filter(|_| is_of_several)));
         let runs = runs.chain(tests.by_ref().map(|(of, run)| entry(&run, of.as_deref())));
-        let runs: Vec<Entry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
+        let runs: Vec<ComparedEntry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
         let more = found.len().saturating_sub(MOST_MEASUREMENTS) + tests.count();
         let left_out = if is_cut { Some("what stands behind that".to_owned()) } else { further(more) };
         let found = Self {
@@ -149,7 +149,7 @@ fn text(value: Option<&Value>) -> Option<String> {
     }
 }
 
-fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
+fn entry(run: &Value, target: Option<&str>) -> Option<ComparedEntry> {
     let measurement = run.get("measurement")?;
     let workload = measurement.get("workload")?.as_object()?;
     let rate = BytesPerSec::new(measurement.get("bytes_per_second")?.as_f64()?);
@@ -166,7 +166,7 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
-    Some(Entry {
+    Some(ComparedEntry {
         shape,
         is_single: false,
         label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
@@ -284,13 +284,17 @@ fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
 }
 
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
-pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
+pub(super) fn matched<'a>(
+    a: &'a Input,
+    b: &'a Input,
+) -> (Vec<(&'a ComparedEntry, &'a ComparedEntry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    let kind = |run: &'a Entry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
+    let kind =
+        |run: &'a ComparedEntry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
     let shapes = |input: &'a Input| -> BTreeSet<&Shape> {
         input.runs.iter().map(|run| if across { &run.shape } else { &run.key }).collect()
     };
-    let mut left: HashMap<_, VecDeque<&Entry>> = HashMap::new();
+    let mut left: HashMap<_, VecDeque<&ComparedEntry>> = HashMap::new();
     b.runs.iter().for_each(|run| left.entry(kind(run)).or_default().push_back(run));
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
     let of_b = shapes(b);
@@ -306,7 +310,8 @@ pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a En
             None => alone.push(unmatched("A", run, &of_b, across)),
         }
     }
-    let is_left: HashSet<*const Entry> = left.into_values().flatten().map(std::ptr::from_ref).collect();
+    let is_left: HashSet<*const ComparedEntry> =
+        left.into_values().flatten().map(std::ptr::from_ref).collect();
     let (of_a, left) = (shapes(a), b.runs.iter().filter(|run| is_left.contains(&std::ptr::from_ref(*run))));
     alone.extend(left.map(|run| unmatched("B", run, &of_a, across)));
     for (side, input) in [("A", a), ("B", b)] {
@@ -325,7 +330,7 @@ fn words(shape: &Shape) -> Vec<&str> {
     shape.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect()
 }
 
-fn unmatched(side: &str, run: &Entry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
+fn unmatched(side: &str, run: &ComparedEntry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
     /// So many are looked at for the nearest.
     const MOST: usize = 64;
     let own = if across { &run.shape } else { &run.key };

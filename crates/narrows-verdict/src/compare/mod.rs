@@ -8,7 +8,7 @@ use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::stats::{BatchMeans, student_t};
 use serde::{Deserialize, Serialize};
 
-use input::{Entry, Tail};
+use input::{ComparedEntry, Tail};
 
 pub use input::{Input, InputError};
 
@@ -217,7 +217,7 @@ fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     }
 }
 
-fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
+fn compare_one(a: &ComparedEntry, b: &ComparedEntry, test: Test) -> WorkloadComparison {
     let difference = comparable(a, b).map(|(a, b)| welch_difference(&a, &b, test.rate));
     // What makes the rates incomparable, such as another queue depth, makes the latencies so, too.
     let is_alike = alike(a, b).is_ok();
@@ -246,7 +246,7 @@ fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
 }
 
 /// Whether two runs were made in the same way, or how they were not.
-fn alike(a: &Entry, b: &Entry) -> Result<(), String> {
+fn alike(a: &ComparedEntry, b: &ComparedEntry) -> Result<(), String> {
     let same = |what: &str, a: &Option<String>, b: &Option<String>| match (a, b) {
         (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
         _ => Ok(()),
@@ -256,9 +256,9 @@ fn alike(a: &Entry, b: &Entry) -> Result<(), String> {
 }
 
 /// The means of two runs that may be compared, or why they may not.
-fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> {
+fn comparable(a: &ComparedEntry, b: &ComparedEntry) -> Result<(BatchMeans, BatchMeans), String> {
     alike(a, b)?;
-    let means = |entry: &Entry, side: &str| {
+    let means = |entry: &ComparedEntry, side: &str| {
         entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
             if entry.is_single {
                 return format!(
@@ -275,7 +275,7 @@ fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> 
 
 /// The batch means around the rate that is printed, so that a difference is that of the two rates beside it. The last samples,
 /// too few for a batch, make the two differ a little; a series of another run makes them differ by more.
-fn of_its_rate(entry: &Entry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
+fn of_its_rate(entry: &ComparedEntry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
     /// The tenth of the run that batches leave out at most cannot move the mean further than so many standard errors, and
     /// rounding not further than this part of it.
     const ERRORS: f64 = 4.0;
@@ -292,7 +292,7 @@ fn of_its_rate(entry: &Entry, side: &str, means: BatchMeans) -> Result<BatchMean
     Ok(BatchMeans { mean: entry.rate, ..means })
 }
 
-fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
+fn cautions(a: &ComparedEntry, b: &ComparedEntry) -> Vec<String> {
     let mut found = Vec::new();
     for (side, entry) in [("A", a), ("B", b)] {
         found.extend(entry.cautions.iter().map(|caution| format!("{side}: {caution}")));
@@ -343,8 +343,6 @@ impl Mean {
     }
 }
 
-/// The difference of two means with unequal variances.
-///
 /// Half the width of the interval of the difference of two means, by Welch's method: the squared standard errors add up,
 /// with the degrees of freedom of Satterthwaite ("An approximate distribution of estimates of variance components",
 /// Biometrics Bulletin 2, 1946).
@@ -373,8 +371,6 @@ fn welch_difference(a: &BatchMeans, b: &BatchMeans, confidence: f64) -> Differen
 /// lie in one bucket, or in neighbouring ones, may be the same.
 const RESOLUTION: f64 = 1.0 / 128.0;
 
-/// Which of two runs answers faster, percentile by percentile.
-///
 /// A percentile of the latency in both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

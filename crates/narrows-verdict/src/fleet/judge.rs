@@ -413,7 +413,7 @@ impl LegAlone {
 /// What the fact is called that tells the node of a drive or an interface.
 pub const NODE: &str = "NUMA node of ";
 /// What carried less than this share of what the busiest of its kind did carried something else.
-const CARRIES: f64 = 0.05;
+const CARRIES_LOAD: f64 = 0.05;
 
 /// Servers whose drives and network cards hang on different sockets: what is served crosses the link between these.
 ///
@@ -458,7 +458,7 @@ fn by_node<'a>(host: &Host, rates: Vec<(&'a String, f64)>) -> BTreeMap<u32, BTre
     let mut nodes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
     for (name, rate) in rates {
         let node = host.facts.get(&format!("{NODE}{name}")).and_then(|node| node.trim().parse().ok());
-        if let Some(node) = node.filter(|_| rate > 0.0 && rate >= most * CARRIES) {
+        if let Some(node) = node.filter(|_| rate > 0.0 && rate >= most * CARRIES_LOAD) {
             nodes.entry(node).or_default().insert(name);
         }
     }

@@ -22,8 +22,6 @@ use serde::{Deserialize, Serialize};
 
 pub use point::{HostPoint, LEAST_OVERLAP, Outcome, Point, Side, Told};
 
-/// Latencies of many hosts as one histogram.
-///
 /// Counts of latencies by the middle of their bucket in nanoseconds, as fio's JSON+ has them. The same version of fio has the same
 /// buckets on every host, so that sums of counts are those of one histogram of all I/Os.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,8 +82,6 @@ impl Bins {
     }
 }
 
-/// The time that all hosts have in common, on one clock, and what each did in it.
-///
 /// A span of time on the clock of the controller, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -251,8 +251,6 @@ fn limit(code: Code, subject: &str, summary: String) -> Finding {
     Finding::on(code, Severity::Limit, subject, summary)
 }
 
-/// The legs of a path alone: what processor, memory, engine and network give without storage.
-///
 /// What kind of leg it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -6,7 +6,7 @@ use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
 use super::cached_command;
-use super::case::{Case, declares_memory, is_random, mean, reads_ahead};
+use super::case::{Case, Signs, declares_memory, is_random, mean, reads_ahead};
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// The fastest media (Optane) answer a read in some 5 µs at the application; NAND needs 50 µs to read a page. A mean
@@ -20,11 +20,8 @@ const ROTATING_LATENCY: f64 = 2_000_000.0;
 /// Forty disks with queueing reach this many random I/Os per second; a pool of a few does not.
 const ROTATING_IOPS: f64 = 10_000.0;
 
-/// What a check saw: how sure, and what it saw.
-pub(super) type CacheSigns = (Confidence, Vec<Evidence>);
-
 /// A check of one direction of one measurement.
-type CacheCheck = fn(&Case<'_>, &Measured, Op, &Side) -> Option<CacheSigns>;
+type CacheCheck = fn(&Case<'_>, &Measured, Op, &Side) -> Option<Signs>;
 
 const CACHE_CHECKS: &[CacheCheck] = &[
     memory_latency,
@@ -57,7 +54,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         if declares_memory(measured) {
             continue;
         }
-        let seen: Vec<CacheSigns> =
+        let seen: Vec<Signs> =
             CACHE_CHECKS.iter().filter_map(|check| check(case, measured, op, side)).collect();
         if seen.is_empty() {
             continue;
@@ -117,7 +114,7 @@ fn is_synced_apart(measured: &Measured, op: Op) -> bool {
     op == Op::Write && (measured.sync_ns.is_some() || measured.work.durability == Some(Durability::Each))
 }
 
-fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let mean = mean(side)?;
     if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) || reads_ahead(measured, op, side) {
         return None;
@@ -128,7 +125,7 @@ fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> 
 
 /// An asynchronous engine that spends its time in the submission does not wait for a device: the kernel answers within
 /// the call, as it does for the page cache and for ZFS.
-fn inside_the_call(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn inside_the_call(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let (submission, completion) = side.submission_ns.zip(side.completion_ns)?;
     if submission < 10.0 * completion || completion > MEMORY_LATENCY || is_synced_apart(measured, op) {
         return None;
@@ -142,7 +139,7 @@ fn inside_the_call(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) ->
     ))
 }
 
-fn rotating(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn rotating(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let source = case.around.has(Word::Rotating)?;
     if !is_random(measured) || is_synced_apart(measured, op) {
         return None;
@@ -160,14 +157,14 @@ fn rotating(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option
     Some((Confidence::Medium, vec![seen, medium]))
 }
 
-fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<CacheSigns> {
+fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Signs> {
     let source = case.around.has(Word::Memory)?;
     Some((Confidence::Medium, vec![Evidence::new("the storage", "is in memory", source)]))
 }
 
 /// Behind a network whose wire is named, and which another measurement fills, a higher rate is that of a cache on this
 /// side. Without the other one the text may speak of clients of the machine that was measured.
-fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<CacheSigns> {
+fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Signs> {
     case.around.has(Word::RemoteStorage)?;
     let (wire, source) = case.around.wire.clone()?;
     let all = case.beside.measured().flat_map(|(_, one)| one.sides());
@@ -187,7 +184,7 @@ fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> O
 }
 
 /// Less than a second for what fits any cache: nothing shows that it left memory.
-fn too_small(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn too_small(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     /// Drives have a cache of a gigabyte or so, controllers of a few.
     const SMALL: Bytes = Bytes::new(8 << 30);
     /// No single drive on SATA or USB 3 does this.
@@ -228,7 +225,7 @@ fn shown(nanos: f64) -> Nanos {
 /// Caches by latency: an answer that comes sooner than the medium can give it.
 ///
 /// Single random reads faster than flash, of storage that is said to be flash, or to have a cache in memory before it.
-fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);
     if op != Op::Read || !is_random(measured) || !single || case.around.has(Word::Optane).is_some() {
         return None;
@@ -259,7 +256,7 @@ fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Opt
 }
 
 /// Half of the reads as fast as memory, and others as slow as a medium: some were in a cache and others were not.
-fn partly_in_memory(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn partly_in_memory(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let shows = op == Op::Read && !reads_ahead(measured, op, side);
     let latency = side.latency_ns.as_ref().filter(|_| shows)?;
     let (p50, p99) = (latency.p50.filter(|p50| *p50 > 0.0 && *p50 < MEMORY_MEDIAN)?, latency.p99?);
@@ -286,7 +283,7 @@ const BUSES: [(Word, f64, &str); 4] = [
 
 /// Caches by what the storage is said to be: a rate that its bus does not carry, or a file system that answers from
 /// memory whatever is asked of it.
-fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<CacheSigns> {
+fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Signs> {
     let around = case.around;
     // A text may name several drives; which of them was measured is not told then.
     if around.has(Word::Array).or_else(|| around.has(Word::Nvme)).is_some() || names_nvme(measured) {
@@ -310,7 +307,7 @@ fn names_nvme(measured: &Measured) -> bool {
 }
 
 /// A file system in user space hands O_DIRECT on to nobody: what fits memory is read from there.
-fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     /// What a drive behind a driver in user space does not reach, and a rate of memory does.
     const FAST: f64 = 1e9;
     let source = case.around.has(Word::IgnoresDirect).filter(|_| op == Op::Read)?;
@@ -330,7 +327,7 @@ fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> 
 
 /// ZFS before 2.3 takes O_DIRECT and ignores it (OpenZFS 2.3.0 release notes, "Direct IO"); a file that fits memory is
 /// read from its cache. Latencies of a medium, or a pool that reads as much, show otherwise.
-fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let keeps = op == Op::Read && case.around.has(Word::NoArc).is_none();
     let source = case.around.has(Word::Zfs).filter(|_| keeps)?;
     let makes_files =
@@ -356,7 +353,7 @@ fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<C
 
 /// A file system in memory, by its type, on the machine that the same texts tell of. A path says nothing: `/tmp` may be
 /// on a disk.
-fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<CacheSigns> {
+fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<Signs> {
     let machine = case.machine.filter(|machine| machine.captured.is_some())?;
     let target = measured.work.target.as_deref().filter(|target| target.starts_with('/'))?;
     if declares_memory(measured) {
@@ -378,7 +375,7 @@ fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<Cac
 const ONE_READER: f64 = 6e9;
 
 /// dd through the page cache, faster than one reader gets from a drive.
-fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let is_plain = case.result.tool == Tool::Dd && op == Op::Read && measured.work.direct != Some(true);
     let fits = side.bytes.is_some_and(|bytes: Bytes| case.fits_memory(bytes));
     (is_plain && fits && side.bytes_per_second.get() > ONE_READER).then(|| {
@@ -389,7 +386,7 @@ fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Opti
 
 /// The cache of a drive: disks and SATA drives have 64 to 512 MiB of memory. A region as small as that, read again and
 /// again, is answered from there whatever the operating system was told.
-fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     const SMALL: Bytes = Bytes::from_mib(64);
     const AGAIN: f64 = 4.0;
     let set = measured.work.working_set.filter(|set| set.get() > 0 && *set <= SMALL)?;

@@ -5,12 +5,11 @@ use narrows_paste::results::devices::{Device, IostatSample};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool, is_reordered};
 
-use super::cache_measured::CacheSigns;
-use super::case::{Case, MOST_BESIDE, is_random};
+use super::case::{Case, MOST_BESIDE, Signs, is_random};
 use crate::finding::{Confidence, Evidence};
 
 /// Caches by command: what was asked for goes through the page cache, and fits it.
-pub(super) fn by_command(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+pub(super) fn by_command(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     match case.result.tool {
         Tool::Dd | Tool::Copy => of_dd(case, measured, op, side),
         Tool::Fio => of_fio(case, measured, op, side),
@@ -25,7 +24,7 @@ pub(super) fn by_command(case: &Case<'_>, measured: &Measured, op: Op, side: &Si
     }
 }
 
-fn through_cache(case: &Case<'_>, measured: &Measured, op: Op, bytes: Bytes) -> CacheSigns {
+fn through_cache(case: &Case<'_>, measured: &Measured, op: Op, bytes: Bytes) -> Signs {
     let how = match (op, measured.work.durability) {
         (Op::Read, _) => "through the page cache",
         (Op::Write, Some(Durability::AtEnd)) => "through the page cache, flushed at the end",
@@ -44,7 +43,7 @@ fn through_cache(case: &Case<'_>, measured: &Measured, op: Op, bytes: Bytes) -> 
 
 /// dd writes into the page cache and returns, unless `oflag` or `conv` says otherwise. It reads from the cache what it
 /// wrote before.
-fn of_dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn of_dd(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let bytes = side.bytes.filter(|bytes| case.fits_memory(*bytes))?;
     let is_cached = measured.work.direct == Some(false)
         && match op {
@@ -77,7 +76,7 @@ fn wrote_before(case: &Case<'_>, measured: &Measured) -> bool {
 }
 
 /// fio drops a file's pages before it starts, so that only reads for the second time are cached.
-fn of_fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn of_fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     if measured.work.direct != Some(false) {
         return None;
     }
@@ -95,7 +94,7 @@ fn of_fio(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<C
 }
 
 /// IOzone writes its own file first, and diskspd visits it again and again.
-fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> {
+fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Signs> {
     let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
     let durable =
         op == Op::Write && matches!(measured.work.durability, Some(Durability::Each | Durability::AtEnd));
@@ -104,7 +103,7 @@ fn buffered(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> 
 
 /// `sysbench fileio` visits files that its `prepare` has written, again and again, and fs_mark writes new ones: both through
 /// the page cache. fsync after some requests, of files that fit memory, still leaves the reads there.
-fn prepared(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> {
+fn prepared(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Signs> {
     let set = measured.work.working_set.filter(|set| case.fits_memory(*set))?;
     let durable = match case.result.tool {
         // What its fsyncs wait for is of few requests.
@@ -116,7 +115,7 @@ fn prepared(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> 
 
 /// What was just written is read back many times as fast, and fits memory: f3read and `rados bench seq` after their writes.
 /// Media read a few times as fast as they write, and three copies with a journal make that six.
-fn read_back(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn read_back(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     const RATIO: f64 = 8.0;
     let bytes = side.bytes.filter(|bytes| op == Op::Read && case.fits_memory(*bytes))?;
     let before = case.beside.results().take_while(|one| one.place() != case.result.place());
@@ -134,7 +133,7 @@ fn read_back(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Optio
 }
 
 /// bonnie++ reads what it has just written, so that its makers ask for twice the memory. It waits for its writes.
-fn of_bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> {
+fn of_bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Signs> {
     let (memory, _) = case.memory()?;
     let set = measured.work.working_set.filter(|set| *set < memory)?;
     let reads_back = op == Op::Read || measured.work.label == "rewrite";
@@ -143,7 +142,7 @@ fn of_bonnie(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns>
 
 /// elbencho without `--direct`: writes are in the page cache unless `--sync` is a phase of its own, and what the same
 /// call wrote is read from there unless `--dropcache` is one.
-fn of_elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSigns> {
+fn of_elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<Signs> {
     let set = measured
         .work
         .working_set
@@ -159,7 +158,7 @@ fn of_elbencho(case: &Case<'_>, measured: &Measured, op: Op) -> Option<CacheSign
 
 /// IO500 asks for 300 s of writing so that caches are full. A read of the same files that is over in seconds, and ten
 /// times as fast, is one of what caches still had.
-fn of_io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn of_io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     const SHORT: Nanos = Nanos::from_millis(30_000);
     const RATIO: f64 = 10.0;
     let phase = measured.work.label.strip_suffix("-read").filter(|_| op == Op::Read)?;
@@ -182,7 +181,7 @@ fn of_io500(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option
 
 /// IOR: without fsync a short write is one to the page cache; without reordering, or on one node, readers read what their own
 /// node wrote; and a read that is over in seconds of what took minutes to write fits the caches of the servers.
-fn of_ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+fn of_ior(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     /// IO500 asks for 300 s of writing because caches hold seconds of it.
     const SHORT: Nanos = Nanos::from_millis(30_000);
     /// Media read faster than they write, but not ten times.
@@ -237,12 +236,7 @@ const MORE: f64 = 1.1;
 ///
 /// Counters of block devices that fio prints. Only I/Os that must reach the device one by one count: past the page
 /// cache, or at random. The kernel splits large I/Os, so that the device's count can only be higher.
-pub(super) fn by_device_counters(
-    case: &Case<'_>,
-    measured: &Measured,
-    op: Op,
-    side: &Side,
-) -> Option<CacheSigns> {
+pub(super) fn by_device_counters(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let device = measured.devices.first()?;
     let ios = side.ios.filter(|ios| *ios > 0)?;
     let reaches = match op {
@@ -277,7 +271,7 @@ const SAME_TIME: f64 = 0.1;
 
 /// What `iostat -x` shows of the same time: what the tool moved beyond that came from memory. Several measurements in one
 /// text may each have been the busiest interval, so that there only the most that was seen counts.
-pub(super) fn by_iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<CacheSigns> {
+pub(super) fn by_iostat(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let reaches = match op {
         Op::Read => true,
         Op::Write => measured.work.direct == Some(true) || measured.work.durability == Some(Durability::Each),
@@ -337,12 +331,7 @@ fn base_devices(all: &[Device]) -> Vec<&Device> {
 }
 
 /// What `zpool iostat` shows of the same time: readers that get more than the pool reads are served by the ARC.
-pub(super) fn by_pool_counters(
-    case: &Case<'_>,
-    measured: &Measured,
-    op: Op,
-    side: &Side,
-) -> Option<CacheSigns> {
+pub(super) fn by_pool_counters(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let pool = case.around.pool.as_ref().filter(|pool| op == Op::Read && pool.read.get() > 0.0)?;
     if side.bytes_per_second.get() <= MORE * pool.read.get() {
         return None;

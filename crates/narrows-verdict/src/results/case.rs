@@ -11,7 +11,7 @@ use narrows_paste::results::{Imported, Measured, Op, Side, Tool};
 
 use super::Ground;
 use super::cached_command::rates_of_devices;
-use crate::finding::{Code, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// One result among those that were given with it.
 #[derive(Debug, Clone, Copy)]
@@ -87,6 +87,9 @@ impl<'a> Case<'a> {
         format!("{order}{}s{of}", op.word())
     }
 }
+
+/// What a rule saw: how sure, and what it saw.
+pub(super) type Signs = (Confidence, Vec<Evidence>);
 
 /// Whether a measurement visits addresses at random.
 pub(super) fn is_random(measured: &Measured) -> bool {

@@ -14,13 +14,13 @@ const WIRES: [f64; 9] = [0.125e9, 0.3125e9, 1.25e9, 3.125e9, 5e9, 7e9, 12.5e9, 2
 
 /// The part of a wire that payload can have: Ethernet, IP and TCP take 5 %, NFS and the gaps a little more.
 /// InfiniBand loses 2 %.
-const FULL: std::ops::Range<f64> = 0.88..0.985;
+const SHARE_OF_WIRE: std::ops::Range<f64> = 0.88..0.985;
 
 /// A server that does so many times more by itself is not what holds its clients back.
-const FASTER: f64 = 1.5;
+const FASTER_LOCALLY: f64 = 1.5;
 
 /// Caches last no longer.
-const LONG: Nanos = Nanos::from_millis(30_000);
+const LONGEST_CACHED: Nanos = Nanos::from_millis(30_000);
 
 /// The network is the bottleneck: the rate is that of a wire, or what the server does locally is much more.
 pub(super) fn network_limited(case: &Case<'_>) -> Vec<Finding> {
@@ -30,7 +30,8 @@ pub(super) fn network_limited(case: &Case<'_>) -> Vec<Finding> {
 
 /// The narrowest wire that one of the rates fills.
 fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
-    let wires = rates.filter_map(|rate| WIRES.into_iter().find(|wire| FULL.contains(&(rate.get() / wire))));
+    let wires =
+        rates.filter_map(|rate| WIRES.into_iter().find(|wire| SHARE_OF_WIRE.contains(&(rate.get() / wire))));
     wires.min_by(f64::total_cmp).map(BytesPerSec::new)
 }
 
@@ -52,8 +53,9 @@ fn full_wire(case: &Case<'_>) -> Option<Finding> {
         Some((wire, _)) => *wire,
         None => wire_of(rates())?,
     };
-    let (measured, op, side) =
-        case.sides().find(|(_, _, side)| FULL.contains(&(side.bytes_per_second.get() / wire.get())))?;
+    let (measured, op, side) = case
+        .sides()
+        .find(|(_, _, side)| SHARE_OF_WIRE.contains(&(side.bytes_per_second.get() / wire.get())))?;
     let share = human::percent(side.bytes_per_second.get() / wire.get());
     let summary =
         format!("The {} fill a wire: {}", case.name(measured, op), human::rate(side.bytes_per_second));
@@ -74,7 +76,7 @@ fn full_clients(case: &Case<'_>) -> Option<Finding> {
     let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
     let rates = all.flat_map(|(_, one)| {
         let nodes = one.nodes.filter(|nodes| *nodes > 1);
-        let long = one.sides().filter(|(_, side)| side.elapsed_ns.is_some_and(|time| time > LONG));
+        let long = one.sides().filter(|(_, side)| side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED));
         long.filter_map(move |(op, side)| Some((op, side.bytes_per_second / f64::from(nodes?))))
             .collect::<Vec<_>>()
     });
@@ -103,7 +105,7 @@ fn full_wire_of_ceph(case: &Case<'_>) -> Option<Finding> {
     }
     let (measured, op, side, wire, relative) = case.sides().find_map(|(measured, op, side)| {
         let is_large = measured.work.block_size.is_some_and(|size| size >= LARGE);
-        let is_long = side.elapsed_ns.is_some_and(|time| time > LONG);
+        let is_long = side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED);
         let spread = side.spread.filter(|_| is_large && is_long)?;
         let each_second = side.ios? as f64 / spread.samples? as f64;
         let relative = spread.relative().filter(|relative| relative * each_second.sqrt() < 1.0)?;
@@ -132,7 +134,7 @@ fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
     let (remote, source) = case.around.remote.iter().max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
     let (measured, op, side) =
         case.sides().max_by(|a, b| a.2.bytes_per_second.get().total_cmp(&b.2.bytes_per_second.get()))?;
-    (side.bytes_per_second.get() > FASTER * remote.get()).then(|| {
+    (side.bytes_per_second.get() > FASTER_LOCALLY * remote.get()).then(|| {
         let summary = format!(
             "The network's clients get {} at most of what the server's own {} reach ({})",
             human::rate(*remote),
@@ -154,7 +156,7 @@ fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
 
 /// What iperf3 takes by itself, less its rounding. The first of its seconds has the start of TCP in it; of ten that is a
 /// tenth at most, which is as sure as a mean has to be.
-const USUAL: Nanos = Nanos::from_millis(9_500);
+const USUAL_NETWORK_RUN: Nanos = Nanos::from_millis(9_500);
 
 /// A run over a network that ended while its rate was still rising, or that too few samples describe.
 pub(super) fn network_run(case: &Case<'_>) -> Vec<Finding> {
@@ -162,7 +164,9 @@ pub(super) fn network_run(case: &Case<'_>) -> Vec<Finding> {
     let Some((measured, side)) = all.find_map(|one| Some((one, one.network.as_ref()?))) else {
         return Vec::new();
     };
-    let Some(elapsed) = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL) else { return Vec::new() };
+    let Some(elapsed) = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL_NETWORK_RUN) else {
+        return Vec::new();
+    };
     if trust::interval_of_series(&side.series).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL) {
         return Vec::new();
     }
@@ -180,7 +184,7 @@ pub(super) fn network_run(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// A layer that takes more than a quarter shows in three seconds of reading.
-const STEP: f64 = 0.75;
+const CIPHER_STEP: f64 = 0.75;
 
 /// The step between an encrypted device and the one below it.
 pub(super) fn crypto_cpu(case: &Case<'_>) -> Vec<Finding> {
@@ -196,7 +200,7 @@ pub(super) fn crypto_cpu(case: &Case<'_>) -> Vec<Finding> {
     };
     let below = case.beside.results().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
     let Some((name, most)) = below.max_by(|a, b| a.1.get().total_cmp(&b.1.get())) else { return Vec::new() };
-    if is_plain(target) || rate.get() >= STEP * most.get() {
+    if is_plain(target) || rate.get() >= CIPHER_STEP * most.get() {
         return Vec::new();
     }
     let summary = format!(
@@ -218,7 +222,7 @@ pub(super) fn crypto_cpu(case: &Case<'_>) -> Vec<Finding> {
 }
 
 /// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
-const NEAR: std::ops::Range<f64> = 0.85..1.1;
+const NEAR_CIPHER: std::ops::Range<f64> = 0.85..1.1;
 
 /// An encrypted volume whose rate is what `cryptsetup benchmark`, given beside it, lets dm-crypt reach: one submitter
 /// keeps one core busy.
@@ -233,7 +237,7 @@ fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
         };
         let near = ciphers.iter().filter_map(|cipher| {
             let ceiling = cipher.side(op)?.bytes_per_second * share;
-            NEAR.contains(&side.bytes_per_second.fraction_of(ceiling)).then_some((*cipher, ceiling))
+            NEAR_CIPHER.contains(&side.bytes_per_second.fraction_of(ceiling)).then_some((*cipher, ceiling))
         });
         let off = |ceiling: BytesPerSec| (side.bytes_per_second.fraction_of(ceiling) - 1.0).abs();
         let near = near.min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
@@ -378,7 +382,7 @@ fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
 }
 
 /// Below this part of what was asked for, the queue was not filled.
-const FILLED: f64 = 0.7;
+const PATH_FILLED: f64 = 0.7;
 
 /// Fewer I/Os were in flight than the path can take, or than were asked for.
 pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
@@ -391,7 +395,7 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
         let in_flight = |count: f64| human::count(count);
         // The sides of a mixed job share its queue.
         let is_mixed = measured.read.is_some() && measured.write.is_some();
-        if let Some(real) = by_little.filter(|real| asked > 1.0 && !is_mixed && *real < FILLED * asked) {
+        if let Some(real) = by_little.filter(|real| asked > 1.0 && !is_mixed && *real < PATH_FILLED * asked) {
             let summary = format!(
                 "{} I/Os were asked to be in flight, {} were: the rate is not that of the depth asked for",
                 in_flight(asked),
@@ -411,7 +415,7 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
             ];
         }
         if let Some((real, source)) =
-            on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < FILLED * asked)
+            on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < PATH_FILLED * asked)
         {
             let summary = format!(
                 "{} I/Os were asked to be in flight, {} reached the block devices",
@@ -456,7 +460,7 @@ pub(super) fn in_flight(case: &Case<'_>) -> Option<(f64, f64)> {
         let asked = measured.asked_in_flight()?;
         let real = mean(side)? * 1e-9 * side.iops?.get();
         let is_mixed = measured.read.is_some() && measured.write.is_some();
-        (asked > 1.0 && !is_mixed && real < FILLED * asked).then_some((real, asked))
+        (asked > 1.0 && !is_mixed && real < PATH_FILLED * asked).then_some((real, asked))
     })
 }
 

@@ -189,8 +189,6 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
         .map(|(kind, name)| (kind, name.to_owned()))
 }
 
-/// What a result measures, where that is not what its figures are usually taken for.
-///
 /// Whether to trust the figures, and for what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -123,7 +123,7 @@ struct Mean {
     count: usize,
 }
 
-type Seen = BTreeMap<usize, Mean>;
+type SeenMeans = BTreeMap<usize, Mean>;
 
 impl Mean {
     fn of(rate: Rate, noise: f64) -> Self {
@@ -167,15 +167,15 @@ fn change(before: Mean, after: Mean, expected: f64) -> Change {
 }
 
 struct Search<'a, E> {
-    alone: Seen,
-    all: Seen,
+    alone: SeenMeans,
+    all: SeenMeans,
     noise: f64,
     runs: usize,
     run: &'a mut dyn FnMut(&[usize]) -> Gave<E>,
 }
 
 impl<E> Search<'_, E> {
-    fn once(&mut self, who: &BTreeSet<usize>) -> Result<Seen, E> {
+    fn once(&mut self, who: &BTreeSet<usize>) -> Result<SeenMeans, E> {
         let who: Vec<usize> = who.iter().copied().collect();
         self.runs += 1;
         let rates = (self.run)(&who)?;
@@ -183,14 +183,14 @@ impl<E> Search<'_, E> {
     }
 
     /// Everybody but `out`.
-    fn without(&mut self, out: &BTreeSet<usize>) -> Result<Seen, E> {
+    fn without(&mut self, out: &BTreeSet<usize>) -> Result<SeenMeans, E> {
         let present = self.all.keys().copied().filter(|at| !out.contains(at)).collect();
         self.once(&present)
     }
 
     /// What a drive gives beside all others as a part of what it gives alone.
     fn part(&self, at: usize) -> f64 {
-        let rate = |seen: &Seen| seen.get(&at).map(|mean| mean.rate);
+        let rate = |seen: &SeenMeans| seen.get(&at).map(|mean| mean.rate);
         rate(&self.all).zip(rate(&self.alone)).map_or(1.0, |(all, alone)| all / alone)
     }
 
@@ -378,7 +378,7 @@ fn halves(group: &BTreeSet<usize>, pivot: usize) -> [BTreeSet<usize>; 2] {
 }
 
 /// The sum over some drives, each with noise of its own.
-fn sum(seen: &Seen, who: &BTreeSet<usize>) -> Mean {
+fn sum(seen: &SeenMeans, who: &BTreeSet<usize>) -> Mean {
     let of: Vec<&Mean> = who.iter().filter_map(|at| seen.get(at)).collect();
     let rate: f64 = of.iter().map(|mean| mean.rate).sum::<f64>().max(1.0);
     let squares: f64 = of.iter().map(|mean| (mean.noise * mean.rate).powi(2)).sum();
@@ -386,7 +386,7 @@ fn sum(seen: &Seen, who: &BTreeSet<usize>) -> Mean {
 }
 
 /// Why the last run of all says that the machine is not as it was at the first.
-fn drifted(first: &Seen, last: &Seen) -> Option<String> {
+fn drifted(first: &SeenMeans, last: &SeenMeans) -> Option<String> {
     let everybody: BTreeSet<usize> = first.keys().copied().collect();
     let (first, last) = (sum(first, &everybody), sum(last, &everybody));
     let difference = (last.rate / first.rate).ln().abs();
@@ -425,8 +425,6 @@ pub struct HiddenVerdict {
     pub sentence: String,
 }
 
-/// What was found of hidden groups, beside what the topology shows, and in words.
-///
 /// Whether a search says anything: why not, where the run of all says nothing.
 ///
 /// # Errors

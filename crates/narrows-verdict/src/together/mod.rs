@@ -381,8 +381,6 @@ fn factors(machine: &Machine, member: &Member<'_>) -> Vec<((usize, HopId), f64)>
         .collect()
 }
 
-/// Rates with their intervals, and their sums.
-///
 /// A rate and how well it is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

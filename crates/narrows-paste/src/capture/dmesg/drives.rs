@@ -8,7 +8,7 @@ use narrows_machine::block::{BlockDevice, BlockKind, MdArray, Transport};
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::PciAddress;
 
-use super::{Boot, LogLine, pci};
+use super::{Boot, LogLine, parse_address, pci};
 use crate::capture::device::is_kernel_name;
 use crate::capture::number;
 
@@ -37,10 +37,6 @@ pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let pci = boot.disks.controller(controller);
     boot.event_of(controller, pci, kind, line);
     true
-}
-
-fn parse_address(text: &str) -> Option<PciAddress> {
-    text.split_whitespace().next()?.parse().ok()
 }
 
 fn is_controller(name: &str) -> bool {

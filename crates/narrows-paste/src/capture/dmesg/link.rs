@@ -7,7 +7,7 @@ use narrows_machine::log::{AerSeverity, LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Aer, PciAddress};
 
 use super::pci::{bridge_entry, entry};
-use super::{Boot, Device, LogLine};
+use super::{Boot, Device, LogLine, parse_address};
 
 /// The widest link that PCI Express knows.
 const WIDEST: u8 = 32;
@@ -72,10 +72,6 @@ fn parse_bandwidth(rest: &str) -> Option<LogKind> {
         at: limit.split_once(" at ").and_then(|(_, at)| parse_address(at)),
         capable: capable.split_once("with ").and_then(|(_, link)| parse_link(link)),
     })
-}
-
-fn parse_address(text: &str) -> Option<PciAddress> {
-    text.split_whitespace().next()?.parse().ok()
 }
 
 /// Reads `8.0 GT/s PCIe x4 link`, `2.5 GT/s x16 link`, `5GT/s, Width: x4`.

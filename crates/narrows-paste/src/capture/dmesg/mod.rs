@@ -257,5 +257,10 @@ fn names_device(rest: &str) -> bool {
     !name.contains(' ') && name.bytes().any(|byte| byte.is_ascii_digit())
 }
 
+/// The address that a text begins with.
+fn parse_address(text: &str) -> Option<PciAddress> {
+    text.split_whitespace().next()?.parse().ok()
+}
+
 #[cfg(test)]
 mod tests;

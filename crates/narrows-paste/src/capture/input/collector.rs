@@ -92,7 +92,7 @@ impl<'v> Collector<'v> {
 }
 
 /// What stands at a path of a directory or archive.
-pub(super) enum Found<'r> {
+pub(super) enum FoundInput<'r> {
     /// A file.
     File(Box<dyn Read + 'r>),
     /// A link, directory, or file that could not be read.
@@ -112,7 +112,12 @@ impl Collector<'_> {
     ///
     /// # Errors
     /// [`SnapshotError`] when a record is of another version, or when all that was given holds too much.
-    pub(super) fn entry(&mut self, path: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
+    pub(super) fn entry(
+        &mut self,
+        path: &str,
+        found: FoundInput<'_>,
+        depth: Depth,
+    ) -> Result<(), SnapshotError> {
         self.budget.entry()?;
         self.spent.check()?;
         let path = normalise(path);
@@ -120,7 +125,7 @@ impl Collector<'_> {
         if let Some((place, inside)) = split_record(path) {
             return self.record(place, inside, found, depth);
         }
-        let Found::File(content) = found else { return Ok(()) };
+        let FoundInput::File(content) = found else { return Ok(()) };
         self.entries_left =
             self.entries_left.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "50 000 texts" })?;
         // A file that cannot be used costs itself only.
@@ -135,12 +140,12 @@ impl Collector<'_> {
         &mut self,
         place: &str,
         inside: &str,
-        found: Found<'_>,
+        found: FoundInput<'_>,
         depth: Depth,
     ) -> Result<(), SnapshotError> {
         let node = match found {
-            Found::Node(node) => node,
-            Found::File(mut content) => {
+            FoundInput::Node(node) => node,
+            FoundInput::File(mut content) => {
                 let mut bytes = Vec::new();
                 let most = self.budget.bytes_left().saturating_add(1);
                 match (&mut content).take(most).read_to_end(&mut bytes) {

@@ -11,7 +11,7 @@ use narrows_machine::tree::Node;
 use tar::{Archive, Entry, EntryType};
 
 use super::MOST_UNPACKED;
-use super::collector::{Collector, Depth, Found};
+use super::collector::{Collector, Depth, FoundInput};
 use crate::capture::foreign::{self, is_live};
 
 /// The kernel's directories, that no record is made of.
@@ -49,7 +49,7 @@ fn walk_all(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotE
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 collector.entry(
                     &name_below(directory, &path),
-                    Found::Node(Node::Denied),
+                    FoundInput::Node(Node::Denied),
                     Depth::default(),
                 )?;
                 continue;
@@ -91,20 +91,20 @@ fn visit(directory: &Path, path: &Path, collector: &mut Collector) -> Result<boo
         Ok(None) => return Ok(false),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             collector.note(format!("`{name}` may not be read"));
-            Found::Node(Node::Denied)
+            FoundInput::Node(Node::Denied)
         }
         Err(error) => {
             collector.note(format!("`{name}` cannot be read: {error}"));
             return Ok(false);
         }
     };
-    let is_directory = matches!(found, Found::Node(Node::Dir));
+    let is_directory = matches!(found, FoundInput::Node(Node::Dir));
     collector.entry(&name, found, Depth::default())?;
     Ok(is_directory)
 }
 
 /// What is at `path`; `None` for devices, pipes and sockets, which hold nothing to read.
-fn found_file(path: &Path) -> io::Result<Option<Found<'static>>> {
+fn found_file(path: &Path) -> io::Result<Option<FoundInput<'static>>> {
     let meta = fs::symlink_metadata(path)?;
     let kind = meta.file_type();
     // As in a snapshot: without any permission it stands for what could not be read, even for root.
@@ -112,12 +112,12 @@ fn found_file(path: &Path) -> io::Result<Option<Found<'static>>> {
     Ok(match () {
         () if kind.is_symlink() => {
             let target = fs::read_link(path)?.to_string_lossy().into_owned();
-            Some(Found::Node(Node::Link(target)))
+            Some(FoundInput::Node(Node::Link(target)))
         }
         () if !kind.is_dir() && !kind.is_file() => None,
-        () if is_denied => Some(Found::Node(Node::Denied)),
-        () if kind.is_dir() => Some(Found::Node(Node::Dir)),
-        () => Some(Found::File(Box::new(foreign::open_entry(path)?))),
+        () if is_denied => Some(FoundInput::Node(Node::Denied)),
+        () if kind.is_dir() => Some(FoundInput::Node(Node::Dir)),
+        () => Some(FoundInput::File(Box::new(foreign::open_entry(path)?))),
     })
 }
 
@@ -179,7 +179,7 @@ fn cut_off(name: &str, is_spent: bool, error: &io::Error) -> String {
 }
 
 /// What an entry is; `None` for devices, pipes and extensions, which hold nothing to read.
-fn found_entry<'e>(entry: &'e mut Entry<'_, impl Read>) -> Option<Found<'e>> {
+fn found_entry<'e>(entry: &'e mut Entry<'_, impl Read>) -> Option<FoundInput<'e>> {
     let kind = entry.header().entry_type();
     let is_denied = entry.header().mode().is_ok_and(|mode| mode & 0o7777 == 0);
     let target = |entry: &Entry<'_, _>| {
@@ -187,14 +187,18 @@ fn found_entry<'e>(entry: &'e mut Entry<'_, impl Read>) -> Option<Found<'e>> {
         String::from_utf8_lossy(&target).chars().take(LONGEST_PATH).collect::<String>()
     };
     Some(match kind {
-        EntryType::Symlink => Found::Node(Node::Link(target(entry))),
+        EntryType::Symlink => FoundInput::Node(Node::Link(target(entry))),
         // The other name of a file in the archive.
-        EntryType::Link => Found::Node(Node::Link(format!("/{}", target(entry).trim_start_matches('/')))),
-        EntryType::Directory | EntryType::Regular | EntryType::Continuous if is_denied => {
-            Found::Node(Node::Denied)
+        EntryType::Link => {
+            FoundInput::Node(Node::Link(format!("/{}", target(entry).trim_start_matches('/'))))
         }
-        EntryType::Directory => Found::Node(Node::Dir),
-        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => Found::File(Box::new(entry)),
+        EntryType::Directory | EntryType::Regular | EntryType::Continuous if is_denied => {
+            FoundInput::Node(Node::Denied)
+        }
+        EntryType::Directory => FoundInput::Node(Node::Dir),
+        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+            FoundInput::File(Box::new(entry))
+        }
         _ => return None,
     })
 }

@@ -8,7 +8,7 @@ use narrows_machine::mount::Mount;
 
 use super::LsblkRow;
 use crate::capture::device::{array, device, is_kernel_name, key_of, learn, mapping, stack};
-use crate::capture::table::{Head, Word, words};
+use crate::capture::table::{TableHead, TableWord, is_tree, words};
 use crate::capture::{Text, mounts, number, sensors};
 
 /// The columns that `lsblk --help` names. A line with any other word is no head of it.
@@ -108,7 +108,7 @@ pub(super) fn rows_of_tree(text: &Text) -> Vec<LsblkRow> {
 /// A table that is being read.
 struct LsblkTable<'a> {
     columns: Vec<&'a str>,
-    head: Head,
+    head: TableHead,
     /// Where names begin, in characters.
     indent: usize,
     /// The device on each level of the tree that the last row hangs on.
@@ -119,14 +119,14 @@ impl<'a> LsblkTable<'a> {
     /// A table below this head; `None` when it is none of `lsblk`.
     fn new(line: &'a str) -> Option<Self> {
         let words = words(line);
-        let is_column = |word: &Word<'_>| COLUMNS.contains(&word.text);
+        let is_column = |word: &TableWord<'_>| COLUMNS.contains(&word.text);
         let first = words.first()?;
         let names_devices = matches!(first.text, "NAME" | "KNAME" | "PATH");
         if words.len() < 2 || !names_devices || !words.iter().all(is_column) {
             return None;
         }
         let columns = words.iter().map(|word| word.text).collect();
-        Some(Self { columns, head: Head::new(&words), indent: first.start, above: Vec::new() })
+        Some(Self { columns, head: TableHead::new(&words), indent: first.start, above: Vec::new() })
     }
 
     /// Takes a row; `false` when the line is none, which ends the table.
@@ -168,7 +168,7 @@ impl<'a> LsblkTable<'a> {
         true
     }
 
-    fn row(&self, number: usize, name: &str, words: &[Word<'_>]) -> Option<LsblkRow> {
+    fn row(&self, number: usize, name: &str, words: &[TableWord<'_>]) -> Option<LsblkRow> {
         let by_place = self.head.cells(words);
         let by_kind;
         let cells = if self.holds(&by_place) {
@@ -207,7 +207,7 @@ impl<'a> LsblkTable<'a> {
     }
 
     /// The cells of a row whose alignment is lost: each word goes to the next column that it fits.
-    fn by_kind(&self, words: &[Word<'_>]) -> Vec<String> {
+    fn by_kind(&self, words: &[TableWord<'_>]) -> Vec<String> {
         let mut cells = vec![String::new(); self.columns.len()];
         let mut words = words
             .iter()
@@ -242,13 +242,13 @@ impl<'a> LsblkTable<'a> {
     }
 
     /// Whether a line has the cells of a name that was too long for its column.
-    fn is_wrapped(&self, words: &[Word<'_>], name: &str) -> bool {
+    fn is_wrapped(&self, words: &[TableWord<'_>], name: &str) -> bool {
         self.columns.get(1) == Some(&"MAJ:MIN")
             && fits("MAJ:MIN", name) == Some(true)
             && words.iter().any(|word| word.text == name && word.start > self.indent)
     }
 
-    fn continue_cells(&self, words: &[Word<'_>], rows: &mut [LsblkRow]) -> bool {
+    fn continue_cells(&self, words: &[TableWord<'_>], rows: &mut [LsblkRow]) -> bool {
         let Some(row) = rows.last_mut() else { return false };
         if row.get("MAJ:MIN").is_some() {
             return false;
@@ -267,11 +267,6 @@ fn continue_mounts(rest: &str, rows: &mut [LsblkRow]) -> bool {
     let Some(row) = rows.last_mut() else { return false };
     row.set("MOUNTPOINTS", rest.trim().to_owned());
     true
-}
-
-/// Whether a character can be part of the tree before a name. Broken ones are anything outside ASCII.
-fn is_tree(c: char) -> bool {
-    matches!(c, ' ' | '|' | '`' | '-' | '+' | '?') || !c.is_ascii()
 }
 
 /// How deep in the tree a name stands. Each level is two characters wide: two blanks, a bar and a blank, or a branch;

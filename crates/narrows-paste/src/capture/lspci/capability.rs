@@ -6,7 +6,7 @@ use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
 use narrows_machine::pci::{Acs, Aer, Downgraded, Express, LinkEnd, PortType};
 
-use super::block::{Block, Record};
+use super::block::{Block, BlockRecord};
 use crate::capture::Text;
 
 /// The widest link that PCI Express knows.
@@ -17,11 +17,11 @@ const WIDEST: u8 = 32;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LinkLines<'b> {
     /// Link Capabilities.
-    pub(super) capabilities: Option<&'b Record>,
+    pub(super) capabilities: Option<&'b BlockRecord>,
     /// Link Status.
-    pub(super) status: Option<&'b Record>,
+    pub(super) status: Option<&'b BlockRecord>,
     /// Link Control.
-    pub(super) control: Option<&'b Record>,
+    pub(super) control: Option<&'b BlockRecord>,
 }
 
 impl<'b> LinkLines<'b> {
@@ -71,7 +71,7 @@ impl<'b> LinkLines<'b> {
 }
 
 /// The speed of `Speed 8GT/s (ok)`; `unknown` and anything else is garbled.
-fn speed(text: &Text, record: &Record) -> Fact<GtPerSec> {
+fn speed(text: &Text, record: &BlockRecord) -> Fact<GtPerSec> {
     let Some(value) = link_value(&record.text, "Speed ") else { return missing(text, record) };
     match speed_of(value) {
         Some(speed) => Fact::known(speed, text.source(record.line)),
@@ -93,7 +93,7 @@ pub(super) fn speed_of(text: &str) -> Option<GtPerSec> {
 }
 
 /// The width of `Width x4 (downgraded)`. Zero is garbled: no link, or a port that hides its width.
-fn width(text: &Text, record: &Record) -> Fact<Lanes> {
+fn width(text: &Text, record: &BlockRecord) -> Fact<Lanes> {
     let Some(value) = link_value(&record.text, "Width ") else { return missing(text, record) };
     match lanes_of(value) {
         Some(lanes) => Fact::known(lanes, text.source(record.line)),
@@ -128,7 +128,7 @@ pub(super) fn says_more(note: Option<&str>) -> bool {
 }
 
 /// The most that an end can do where only Link Status was pasted: the same when lspci says `ok`.
-fn implied<T: Clone>(text: &Text, record: &Record, note: Option<&str>, current: &Fact<T>) -> Fact<T> {
+fn implied<T: Clone>(text: &Text, record: &BlockRecord, note: Option<&str>, current: &Fact<T>) -> Fact<T> {
     match note {
         Some("ok") => current.clone(),
         _ => Fact::absent(format!("{}, LnkCap", text.source(record.line))),
@@ -137,7 +137,7 @@ fn implied<T: Clone>(text: &Text, record: &Record, note: Option<&str>, current: 
 
 /// Whether the last word of the text may be `x16` cut to `x1`. lspci compares the width with that of Link Capabilities
 /// and says when it is less, or (before version 3.6) goes on after a comma.
-fn is_cut(record: &Record, end: &LinkEnd) -> bool {
+fn is_cut(record: &BlockRecord, end: &LinkEnd) -> bool {
     let ends_in_digits = record.text.ends_with(|c: char| c.is_ascii_digit());
     let is_less = end.current_width.value() < end.max_width.value();
     let starts_another = end
@@ -148,11 +148,11 @@ fn is_cut(record: &Record, end: &LinkEnd) -> bool {
     ends_in_digits && is_less && starts_another
 }
 
-fn missing<T>(text: &Text, record: &Record) -> Fact<T> {
+fn missing<T>(text: &Text, record: &BlockRecord) -> Fact<T> {
     Fact::absent(text.source(record.line))
 }
 
-fn garbled<T>(text: &Text, record: &Record, raw: &str) -> Fact<T> {
+fn garbled<T>(text: &Text, record: &BlockRecord, raw: &str) -> Fact<T> {
     Fact::Garbled { source: Source::new(text.source(record.line)), raw: raw.chars().take(80).collect() }
 }
 

@@ -4,7 +4,7 @@ use narrows_base::fact::{Fact, Source};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice};
 
 use super::NEED;
-use super::block::{Block, Head, SILENT};
+use super::block::{Block, BlockHead, SILENT};
 use super::capability::{self, LinkLines};
 use super::line::{self, LspciPlace};
 use crate::capture::Text;
@@ -14,7 +14,7 @@ const LONGEST_WORD: usize = 60;
 
 /// A function with what decides about its neighbours.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundFunction {
     /// The function. Its address is [`PciAddress::unnamed`] when the text does not tell it.
     pub(super) device: PciDevice,
     /// The bus directly below a bridge and the last bus below it.
@@ -37,14 +37,14 @@ pub(super) enum Detail {
 }
 
 /// Reads a block; `None` when it tells nothing of a function. `whole` says that another block follows.
-pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
+pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<FoundFunction> {
     let head = parse_head(block);
     let buses = buses(block);
     let place = block.place.or_else(|| own_place(block));
     let links = LinkLines::of(block);
     let is_silent = head.is_silent || block.get(SILENT).is_some();
     let link = if is_silent { silent_link(text, block) } else { links.end(text, whole) };
-    let is_named = place.is_some() && block.head != Head::Missing;
+    let is_named = place.is_some() && block.head != BlockHead::Missing;
     let runs = link.current_speed.value().is_some() || link.current_width.value().is_some();
     let shows_link = runs || place.is_some() && link.max_speed.value().is_some();
     let says_anything = head.class.is_some() || !block.records.is_empty();
@@ -70,19 +70,19 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
     }
     device.acs = capability::parse_acs(text, block);
     fill_words(text, block, &mut device);
-    Some(Found { device, buses, detail: detail(block), dumped: block.bytes.len() })
+    Some(FoundFunction { device, buses, detail: detail(block), dumped: block.bytes.len() })
 }
 
 fn parse_head(block: &Block) -> line::FunctionHead {
     match &block.head {
-        Head::Words(words) => line::parse_head(words),
-        Head::Quoted(words) => line::parse_machine_head(words),
-        Head::Named => {
+        BlockHead::Words(words) => line::parse_head(words),
+        BlockHead::Quoted(words) => line::parse_machine_head(words),
+        BlockHead::Named => {
             let value = |key| block.get(key).map_or("", |record| record.text.as_str());
             let interface = u8::from_str_radix(value("ProgIf"), 16).ok();
             Some(line::head_of_names(value("Class"), value("Vendor"), value("Device"), interface))
         }
-        Head::Missing => None,
+        BlockHead::Missing => None,
     }
     .unwrap_or_default()
 }

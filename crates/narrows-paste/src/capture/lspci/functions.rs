@@ -6,7 +6,7 @@ use narrows_base::fact::{Asked, Fact, Source};
 use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
 use super::NEED;
-use super::device::{Detail, Found};
+use super::device::{Detail, FoundFunction};
 use crate::capture::{Gap, Lacks, gap_of_links, gap_of_numbers};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
@@ -27,7 +27,7 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Adds what a block said.
-    pub(super) fn add(&mut self, mut found: Found) {
+    pub(super) fn add(&mut self, mut found: FoundFunction) {
         if found.device.address.is_unnamed() {
             let Some(next) = self.unnamed.checked_add(1) else { return };
             self.unnamed = next;

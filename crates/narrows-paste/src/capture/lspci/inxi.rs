@@ -8,7 +8,7 @@ use narrows_machine::Machine;
 use narrows_machine::pci::{LinkEnd, PciDevice, PciId};
 
 use super::class;
-use super::device::{Detail, Found};
+use super::device::{Detail, FoundFunction};
 use super::functions::Functions;
 use super::line::{self, half_id, kept_name};
 use crate::capture::{Part, Rank, Text};
@@ -55,7 +55,7 @@ fn start(line: &str) -> Option<bool> {
     (is_name && is_capital).then(|| name.starts_with("Device-"))
 }
 
-fn device(text: &Text, number: usize, words: &str) -> Option<Found> {
+fn device(text: &Text, number: usize, words: &str) -> Option<FoundFunction> {
     let address = line::address(after(words, "bus-ID: ")?)?;
     let source = || text.source(number);
     let (_, rest) = words.split_once(": ")?;
@@ -75,7 +75,7 @@ fn device(text: &Text, number: usize, words: &str) -> Option<Found> {
         link: link(words, &source()),
         ..PciDevice::default()
     };
-    Some(Found { device, buses: None, detail: Detail::Full, dumped: 0 })
+    Some(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 })
 }
 
 /// The link. `link-max` has only what differs from the running link, and is printed with `-a` alone, so that without it

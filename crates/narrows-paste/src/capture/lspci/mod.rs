@@ -17,13 +17,13 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use capability::{lanes_of, link_value, speed_of};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::pci::{Downgraded, LinkEnd, PciAddress, PciDevice, PciId};
 
 use super::{Part, Rank, Text};
-use device::{Detail, Found};
+use capability::{lanes_of, link_value, speed_of};
+use device::{Detail, FoundFunction};
 use functions::Functions;
 use line::kept_name;
 
@@ -96,7 +96,7 @@ pub fn read_summary(text: &Text) -> Part {
     let mut functions = Functions::default();
     for (number, line) in text.lines() {
         summary_device(text, number, line::bare(line)).into_iter().for_each(|device| {
-            functions.add(Found { device, buses: None, detail: Detail::Full, dumped: 0 });
+            functions.add(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 });
         });
     }
     if functions.detail().is_none() {

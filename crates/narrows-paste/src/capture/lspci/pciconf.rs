@@ -10,7 +10,7 @@ use narrows_machine::Machine;
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PciId, PortType};
 
 use super::capability::lanes_of;
-use super::device::{Detail, Found};
+use super::device::{Detail, FoundFunction};
 use super::functions::Functions;
 use super::line::{half_id, kept_name};
 use crate::capture::{Lacks, Part, Rank, Text};
@@ -47,7 +47,7 @@ pub fn read_pciconf(text: &Text) -> Part {
 
 /// What is said of one function.
 #[derive(Debug, Default)]
-struct Block {
+struct PciconfBlock {
     address: PciAddress,
     line: usize,
     /// The driver with the number of its instance; `none0` has none.
@@ -65,8 +65,8 @@ struct Block {
     open: usize,
 }
 
-fn blocks(text: &Text) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+fn blocks(text: &Text) -> Vec<PciconfBlock> {
+    let mut blocks: Vec<PciconfBlock> = Vec::new();
     for (number, line) in text.lines() {
         let line = line.trim();
         if let Some(block) = head(number, line) {
@@ -84,13 +84,17 @@ fn blocks(text: &Text) -> Vec<Block> {
 
 /// Reads `nvme0@pci0:1:0:0: class=0x010802 rev=0x00 hdr=0x00 vendor=0x15b7 device=0x5006 …`, or with
 /// `card=0x… chip=0x…` before version 14.
-fn head(number: usize, line: &str) -> Option<Block> {
+fn head(number: usize, line: &str) -> Option<PciconfBlock> {
     let (selector, fields) = line.split_once([' ', '\t'])?;
     let (instance, place) = selector.split_once("@pci")?;
     let is_name =
         !instance.is_empty() && instance.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let mut block =
-        Block { address: address(place)?, line: number, instance: instance.to_owned(), ..Block::default() };
+    let mut block = PciconfBlock {
+        address: address(place)?,
+        line: number,
+        instance: instance.to_owned(),
+        ..PciconfBlock::default()
+    };
     block.take_fields(fields);
     (is_name && block.class.is_some()).then_some(block)
 }
@@ -113,7 +117,7 @@ fn address(text: &str) -> Option<PciAddress> {
     })
 }
 
-impl Block {
+impl PciconfBlock {
     fn take(&mut self, number: usize, line: &str) {
         if let Some((key, value)) = line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
             if let Some((_, id)) = key.strip_prefix("cap ").and_then(|_| key.split_once(' ')) {
@@ -191,7 +195,7 @@ fn buses(range: &str, own: u8) -> Option<(u8, u8)> {
 }
 
 /// `is_listed` says that a capability of the function would stand in the text.
-fn found(text: &Text, block: &Block, is_listed: bool) -> Found {
+fn found(text: &Text, block: &PciconfBlock, is_listed: bool) -> FoundFunction {
     let source = || text.source(block.line);
     fn known<T>(value: Option<T>, source: String) -> Fact<T> {
         value.map_or_else(Fact::default, |value| Fact::known(value, source))
@@ -218,7 +222,7 @@ fn found(text: &Text, block: &Block, is_listed: bool) -> Found {
         (false, Some(_)) => Detail::Verbose,
         (false, None) => Detail::Listed,
     };
-    Found { device, buses: block.buses, detail, dumped: 0 }
+    FoundFunction { device, buses: block.buses, detail, dumped: 0 }
 }
 
 fn take_express(device: &mut PciDevice, words: &str, source: &str) {

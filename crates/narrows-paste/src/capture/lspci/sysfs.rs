@@ -8,7 +8,7 @@ use narrows_machine::Machine;
 use narrows_machine::cpu::parse_list;
 use narrows_machine::pci::{PciAddress, PciDevice, PciId};
 
-use super::device::{Detail, Found};
+use super::device::{Detail, FoundFunction};
 use super::functions::{Functions, MOST};
 use super::line::{self, LspciPlace, half_id};
 use crate::capture::{Part, Rank, Text};
@@ -155,9 +155,14 @@ impl Device {
         self.device.aer = Fact::known(aer, source);
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> FoundFunction {
         let id = self.vendor.and_then(|vendor| self.model.map(|device| PciId { vendor, device }));
-        Found { device: PciDevice { id, ..self.device }, buses: None, detail: Detail::Full, dumped: 0 }
+        FoundFunction {
+            device: PciDevice { id, ..self.device },
+            buses: None,
+            detail: Detail::Full,
+            dumped: 0,
+        }
     }
 }
 

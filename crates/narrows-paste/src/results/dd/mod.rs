@@ -25,7 +25,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bytes", "copied", "/s", "/秒", "dd: "]) {
         return Vec::new();
     }
-    let mut reader = Reader::new(*page);
+    let mut reader = DdReader::new(*page);
     let mut lines = page.lines().peekable();
     while let Some((number, line)) = lines.next() {
         reader.line(number, line, lines.peek().map(|(_, next)| *next));
@@ -53,7 +53,7 @@ const FAR: usize = 4;
 
 /// A report of a copy.
 #[derive(Debug, Clone)]
-struct Report {
+struct DdReport {
     line: usize,
     bytes: u64,
     seconds: Rounded,
@@ -78,19 +78,19 @@ struct Report {
     is_either: bool,
 }
 
-impl Report {
+impl DdReport {
     const fn is_final(&self) -> bool {
         self.records.is_some()
     }
 }
 
 #[derive(Debug)]
-struct Reader<'a> {
+struct DdReader<'a> {
     page: Page<'a>,
     found: Vec<Imported>,
     commands: Commands,
     /// The reports since the last commands.
-    block: Vec<Report>,
+    block: Vec<DdReport>,
     records: Option<(usize, DdRecords)>,
     failures: Vec<String>,
     /// Whether something stood below the last command that is no part of a report.
@@ -122,7 +122,7 @@ struct Reader<'a> {
     always_cold: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DdReader<'a> {
     fn new(page: Page<'a>) -> Self {
         Self {
             page,
@@ -217,7 +217,7 @@ impl<'a> Reader<'a> {
             self.called += self.empty;
         }
         let records = self.records.take().filter(|(line, _)| number - line <= 2);
-        let report = Report {
+        let report = DdReport {
             line: number,
             bytes: seen.bytes,
             seconds: seen.seconds,
@@ -301,7 +301,7 @@ impl<'a> Reader<'a> {
         assign(&calls, self.loops, is_alone.then_some(called), &mut reports);
         // Where the commands differ it is not known whether a copy reads, and where one is in pieces nothing is.
         let differ = calls.iter().any(|call| reads(call) != calls.first().is_some_and(|first| reads(first)));
-        let is_open = |report: &Report| report.is_broken && (report.command.is_none() || !report.is_below);
+        let is_open = |report: &DdReport| report.is_broken && (report.command.is_none() || !report.is_below);
         for report in reports.iter_mut().filter(|one| one.command.is_none() && one.heading.is_none()) {
             report.is_either = differ;
         }
@@ -318,7 +318,7 @@ impl<'a> Reader<'a> {
 
 /// Which of the commands above them made which of the reports. Where that is not certain, none. `called` is the line of the
 /// last call, where it stands alone in it, without the empty lines below it.
-fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [Report]) {
+fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [DdReport]) {
     let count = calls.len();
     let first = reports.first().map(|report| (report.line, report.bytes));
     let in_turn = count == reports.len() || loops && count > 0 && reports.len().is_multiple_of(count);
@@ -351,7 +351,7 @@ fn the_one<'a, 'c>(calls: &'a [&'c str], bytes: u64) -> Option<&'a &'c str> {
 }
 
 /// Whether the later of two reports is of the same copy: it goes on from the earlier, which has no counts of records.
-fn is_progress(earlier: &Report, later: &Report) -> bool {
+fn is_progress(earlier: &DdReport, later: &DdReport) -> bool {
     let more = later.bytes > earlier.bytes || later.is_final() && later.bytes == earlier.bytes;
     let grows = more && later.seconds.value() >= earlier.seconds.value();
     // dd reports its progress once a second.
@@ -401,7 +401,7 @@ fn ends_loop(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "done")
 }
 
-fn result(page: &Page<'_>, report: &Report) -> Imported {
+fn result(page: &Page<'_>, report: &DdReport) -> Imported {
     let command = report.command.as_deref();
     // What is 512 bytes where nothing else is asked.
     let by_itself = report.is_below.then(|| Bytes::new(512));

@@ -3,7 +3,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use crate::results::number::{Base, Rounded, contradiction, seconds, size, value, whole};
+use crate::results::number::{Base, MIB, Rounded, contradiction, seconds, size, value, whole};
 use crate::results::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The jobs in a text, each a result. What only this diskspd prints tells it from that of Windows.
@@ -101,7 +101,6 @@ impl Job {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        const MIB: f64 = 1_048_576.0;
         let time = self.time?;
         let mut result = Imported::new(Tool::Diskspd, page.name, self.line.max(1));
         result.version = Some("for Linux".to_owned());

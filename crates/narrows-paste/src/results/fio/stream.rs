@@ -29,7 +29,7 @@ pub(in crate::results) type Between = (usize, String);
 
 /// The results in a long text, and what stands between them.
 pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Imported>, Vec<Between>) {
-    let mut reader = Reader {
+    let mut reader = JobReader {
         name,
         chunks,
         value: Vec::new(),
@@ -61,7 +61,7 @@ enum Stop {
     Broken,
 }
 
-struct Reader<'c, 'r> {
+struct JobReader<'c, 'r> {
     name: &'c str,
     chunks: &'c mut Chunks<'r>,
     /// The value that was read last, without the contents of `bins`.
@@ -86,7 +86,7 @@ struct Document {
     left_out: usize,
 }
 
-impl Reader<'_, '_> {
+impl JobReader<'_, '_> {
     /// Whether a document begins here, at the beginning of a line: then goes past its brace and gives its line. What was
     /// looked at and is none is kept as text.
     fn opens(&mut self) -> Option<usize> {

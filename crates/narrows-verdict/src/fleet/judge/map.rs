@@ -10,13 +10,13 @@ use narrows_model::path::NetworkHop;
 use serde::{Deserialize, Serialize};
 
 use super::limit::FULL;
-use super::{Case, Kind, LegAlone, Limit};
+use super::{CARRIES_LOAD, Case, Kind, LegAlone, Limit};
 use crate::fleet::flows::{Congested, congested};
 use crate::fleet::record::Host;
 use crate::fleet::samples::Activity;
 
 /// A drive that carried less than this share of what the busiest one of its host did is none of the storage that was asked.
-const MAP_CARRIES: f64 = 0.01;
+const DRIVE_CARRIES: f64 = 0.01;
 
 /// The hops of a run, in the direction in which more bytes went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -244,7 +244,7 @@ impl Made<'_> {
             let rates: Vec<_> = rates.collect();
             let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
             let used =
-                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * MAP_CARRIES);
+                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * DRIVE_CARRIES);
             if hop.drives.is_empty() {
                 hop.drives = used().map(|(name, ..)| (*name).clone()).collect();
             }
@@ -316,7 +316,7 @@ fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
 }
 
 /// The most hops of one kind. The hosts of further ones are one hop together.
-const GROUP_MOST: usize = 6;
+const MOST_HOPS_OF_A_KIND: usize = 6;
 
 /// Hosts that are alike.
 #[derive(Debug, Clone, Default)]
@@ -350,8 +350,6 @@ struct MapHost {
     is_lost: bool,
 }
 
-/// Hosts that are alike, so that many are one hop.
-///
 /// The clients that were asked.
 fn client_groups(
     case: &Case<'_>,
@@ -425,7 +423,7 @@ fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> 
     }
     let mut groups: Vec<AlikeHosts> = groups.into_values().collect();
     // What the verdict names stays apart from what it does not.
-    while groups.len() > GROUP_MOST {
+    while groups.len() > MOST_HOPS_OF_A_KIND {
         let (Some(last), Some(before)) = (groups.pop(), groups.pop()) else { break };
         if last.is_limited != before.is_limited {
             groups.extend([before, last]);
@@ -473,10 +471,8 @@ impl AlikeHosts {
     }
 }
 
-/// A card that carried less than this share of what the busiest one did carries something else.
-const CARD_CARRIES: f64 = 0.05;
 /// The cards of which facts are known carried the load if they carried this share of what the busiest interface did.
-const CARD_MOST: f64 = 0.5;
+const SHARE_OF_KNOWN_CARDS: f64 = 0.5;
 
 /// What the network cards of a host can carry that carried the load, and what they did.
 ///
@@ -509,9 +505,9 @@ impl HostCards {
             activity.nics.keys().filter(|name| *name != "lo").map(|name| rate(name)).fold(0.0, f64::max);
         let names = host.facts.keys().filter_map(|fact| fact.strip_prefix("speed of "));
         let used: Vec<&str> =
-            names.filter(|name| rate(name) > 0.0 && rate(name) >= most * CARD_CARRIES).collect();
+            names.filter(|name| rate(name) > 0.0 && rate(name) >= most * CARRIES_LOAD).collect();
         let carried = used.iter().map(|name| rate(name)).sum::<f64>();
-        if used.is_empty() || carried < most * CARD_MOST {
+        if used.is_empty() || carried < most * SHARE_OF_KNOWN_CARDS {
             let why = "the interface that carried the load is no network card of its own, or did not tell its line rate";
             return Self { ceiling: Err(why.to_owned()), carried: Some(activity.network()[side]) };
         }

@@ -143,6 +143,13 @@ pub(in crate::results) const LONGEST: usize = 64 << 10;
 /// Lines that are looked at to tell what a text is.
 const LOOKED_AT: usize = 64;
 
+/// A line of a log of fio.
+///
+/// Source: fio's HOWTO ("Log File Formats") and `iolog.c` (`flush_samples`, `flush_hist_samples`). A log has no heading;
+/// what its lines are like tells that it is one. Lines grew over time: time, value, direction and block size (2.x), then
+/// an offset if asked for, a priority (3.18), a second value behind the first with `log_window_value=both`, and the time
+/// of issue if asked for (3.37 and later).
+///
 /// What the lines of a log are like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::results) enum LogShape {
@@ -216,13 +223,6 @@ impl LogShape {
     }
 }
 
-/// A line of a log of fio.
-///
-/// Source: fio's HOWTO ("Log File Formats") and `iolog.c` (`flush_samples`, `flush_hist_samples`). A log has no heading;
-/// what its lines are like tells that it is one. Lines grew over time: time, value, direction and block size (2.x), then
-/// an offset if asked for, a priority (3.18), a second value behind the first with `log_window_value=both`, and the time
-/// of issue if asked for (3.37 and later).
-///
 /// The counts of a line of a histogram.
 pub(in crate::results::fio) fn counts(line: &[u8]) -> impl Iterator<Item = u64> {
     let mut rest = line;
