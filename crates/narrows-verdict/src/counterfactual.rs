@@ -230,7 +230,7 @@ pub(super) fn gain_of_better(judged: &Judged<'_>, index: usize, better: &Limit) 
     most_gain(judged, index, Some(better.rate))
 }
 
-/// How much faster the path becomes without the hop at `index`; see [`of_better`]. `None` too when a hop that is not
+/// How much faster the path becomes without the hop at `index`; see [`gain_of_better`]. `None` too when a hop that is not
 /// known would then be all that limits.
 pub(super) fn gain_of_removing(judged: &Judged<'_>, index: usize) -> Option<BytesPerSec> {
     let is_known = judged.limited_by(index).all(|(_, limit)| limit.unknown.is_empty());

@@ -227,7 +227,7 @@ const SINCE_START: &str = "the only report is the first: it may be the mean sinc
 
 /// `iostat -x` and `zpool iostat` by themselves: what devices carried under a load that nobody tells.
 ///
-/// Beside the result of a benchmark they are evidence and no results ([`super::devices`], [`super::zpool`]). The first report
+/// Beside the result of a benchmark they are evidence and no results ([`read_iostat`], [`pool_reports`]). The first report
 /// is the mean since the machine started or the pool was imported: of several it is left out, alone it is said what it is.
 ///
 /// Devices and pools in a text, each call of the tool a result.

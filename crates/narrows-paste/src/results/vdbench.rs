@@ -288,7 +288,8 @@ impl<'r> FlatRow<'r> {
 
     fn sample(&self) -> Option<VdbenchSample> {
         // A row that was cut off has fewer words than names.
-        let size = self.number("bytes/io").or_else(|| Some(bytes_of(self.text("xfersize")?)?.as_f64()))?;
+        let size =
+            self.number("bytes/io").or_else(|| Some(size(self.text("xfersize")?, Base::Binary)?.as_f64()))?;
         Some(VdbenchSample {
             rate: self.number("rate")?,
             bytes: self.number("MB/sec")? * MIB,
@@ -472,11 +473,6 @@ fn imported(name: &str, line: usize, version: Option<String>, runs: &[VdbenchRun
         imported.measurements.push(measured);
     }
     if imported.is_empty() { Vec::new() } else { vec![imported] }
-}
-
-/// A size as flat files have it: a number of bytes, or `4k`.
-fn bytes_of(word: &str) -> Option<Bytes> {
-    size(word, Base::Binary)
 }
 
 #[cfg(test)]

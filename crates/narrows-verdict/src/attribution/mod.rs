@@ -1,7 +1,7 @@
 //! Which hop limits a path, and which comes next?
 //!
 //! Without a run the answer is arithmetic: the hop whose ceiling, divided by its traffic, is the smallest
-//! ([`ranking`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
+//! ([`rank`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
 //! one after another and the first that has proof names the hop; a run in which nothing moved names none:
 //!
 //! 1. [`cache`]: the devices did not move the bytes, so nothing below memory was measured.

@@ -3,7 +3,7 @@
 //! A [`Host`] is what remains of a machine once it has been judged: its model, its findings and the state of its links,
 //! a few kilobytes. [`Tally`] takes hosts one by one and keeps counts, so that thousands of machines need little memory;
 //! at the end it names what many of a model have in common ([`Group`]) and who differs from nearly all others
-//! ([`Outlier`]). [`change`] compares two looks at the same host.
+//! ([`Outlier`]). [`changes_since`] compares two looks at the same host.
 
 mod tally;
 #[cfg(test)]
