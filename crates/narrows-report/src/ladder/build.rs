@@ -12,7 +12,7 @@ use narrows_machine::Machine;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 use narrows_verdict::Run;
-use narrows_verdict::ladder::{Flow, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
+use narrows_verdict::ladder::{BlockFlow, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
 
 /// No more threads than this are listed for a rung.
 const THREADS: usize = 8;
@@ -164,7 +164,7 @@ fn ceiling(rung: &Rung, step: &Step) -> Option<RungCeiling> {
     })
 }
 
-fn flow_view(flow: &Flow) -> FlowView {
+fn flow_view(flow: &BlockFlow) -> FlowView {
     FlowView {
         block: flow.block.clone(),
         kind: flow.kind,

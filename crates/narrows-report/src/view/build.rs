@@ -16,7 +16,7 @@ use narrows_machine::captured::Recognised;
 use narrows_model::ceiling::{self, Ceiling, Direction, FactRef, Limit, medium};
 use narrows_model::path::{Hop, HopId, HopSpec};
 use narrows_verdict::counterfactual::{Counterfactual, Outcome};
-use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, disproof};
+use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, finding};
 
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
@@ -340,7 +340,7 @@ fn measurement_view(run: &Measurement) -> MeasurementView {
 /// What disproves a finding: its own words, or those of its code.
 fn not_so_when(finding: &Finding) -> String {
     let own = finding.not_so_when.as_deref();
-    own.unwrap_or_else(|| disproof::not_so_when(finding.code)).to_owned()
+    own.unwrap_or_else(|| finding::not_so_when(finding.code)).to_owned()
 }
 
 /// What was observed, and last what the rule itself says would disprove it: programs of the first versions look there.

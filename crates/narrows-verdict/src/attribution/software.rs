@@ -4,11 +4,10 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 
-use super::super::case::Case;
-use super::super::finding::{Confidence, Evidence};
-use super::super::trust::Audit;
-use super::own::{FULL_CORE, MOSTLY};
-use super::{Cause, Decision};
+use super::{Cause, Decision, FULL_CORE, MOSTLY};
+use crate::case::Case;
+use crate::finding::{Confidence, Evidence};
+use crate::trust::Audit;
 
 /// A resync that takes this part of what the members move is a reason for a low rate.
 const SUBSTANTIAL: f64 = 0.15;

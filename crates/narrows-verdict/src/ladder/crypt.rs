@@ -1,12 +1,13 @@
 //! dm-crypt: the cipher, the calls for each sector, or the way through the work queues.
 
-use super::super::finding::{Confidence, Evidence};
-use super::step::At;
-use super::{Cause, Loss};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::block::CryptTable;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::CryptHop;
+
+use super::step::At;
+use super::{Cause, Loss};
+use crate::finding::{Confidence, Evidence};
 
 /// A mapping that gives this much of what its cipher gives on one core is bound by it.
 const NEAR_CIPHER: f64 = 0.8;
@@ -184,7 +185,7 @@ fn on_the_way(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
 /// The mean number of requests, in the size that was asked for, between the mapping and what lies below it.
 fn waiting(at: &At<'_>) -> Option<f64> {
     let block = at.case.measurement()?.workload.block_size.as_f64();
-    let held = |hop| Some(super::flow::one(&at.case, hop)?.bytes_in_flight.as_f64());
+    let held = |hop| Some(super::block_flow(&at.case, hop)?.bytes_in_flight.as_f64());
     let below: f64 = at.members().filter_map(|rung| held(at.case.path().hop(&rung.hop)?)).sum();
     (block > 0.0).then(|| ((held(at.hop).unwrap_or(0.0) - below) / block).max(0.0))
 }
