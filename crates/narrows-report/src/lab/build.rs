@@ -7,7 +7,7 @@ use super::{
 use crate::view::tool;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::guard::Budget;
-use narrows_session::lab::aim::{Aim, Place, Ranking, counts, rank, words};
+use narrows_session::lab::aim::{Aim, AimPlace, Ranking, counts, rank, words};
 use narrows_session::lab::{Basis, CipherRate, Measured, Outcome};
 use narrows_session::lab::{Pairs, is_bare, pairs};
 
@@ -148,7 +148,7 @@ fn ranking(ranking: &Ranking, outcomes: &[Outcome]) -> RankingView {
     }
 }
 
-fn place(place: &Place, cell: String) -> PlaceView {
+fn place(place: &AimPlace, cell: String) -> PlaceView {
     let mut why = Vec::new();
     if place.score.is_none() {
         why.push("value, interval: the aims have no measure");
