@@ -262,9 +262,6 @@ fn side_of_csv(columns: &Columns, row: &[&str], of: &str) -> Option<Side> {
 ///
 /// The operations in a text; those of one command are one result.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"phase_type\""]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     for document in documents(page, "\"phase_type\"") {
         let Some(measured) = measured_of_json(&document) else { continue };

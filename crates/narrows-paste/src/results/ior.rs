@@ -269,9 +269,6 @@ fn measured_of_csv(columns: &Columns, number: usize, line: &str) -> Option<Measu
 ///
 /// The documents in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"bwMiB\""]) {
-        return Vec::new();
-    }
     documents(page, "\"bwMiB\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 

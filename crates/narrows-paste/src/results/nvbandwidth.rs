@@ -170,9 +170,6 @@ fn put(
 ///
 /// The documents in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"nvbandwidth\""]) {
-        return Vec::new();
-    }
     documents(page, "\"nvbandwidth\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 

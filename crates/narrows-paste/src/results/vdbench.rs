@@ -4,7 +4,7 @@
 //! Its MB are 1024² bytes, as the heading says (`1024**2`) and the comments of `flatfile.html` do. Response times are
 //! milliseconds. An average line (`avg_2-5`) leaves out the first interval, or the warm-up.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
 use super::number::{Base, MIB, size, to_bytes};

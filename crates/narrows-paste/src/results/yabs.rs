@@ -210,9 +210,6 @@ pub(super) fn memory_of_text(page: &Page<'_>) -> Option<(Bytes, usize)> {
 ///
 /// The objects in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"speed_r\""]) {
-        return Vec::new();
-    }
     documents(page, "\"speed_r\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 
