@@ -83,8 +83,6 @@ impl ElbenchoSettings<'_> {
 ///
 /// The rate of the last column is of everything; that of the first is of the time in which all threads were busy. The
 /// first is what the storage can do, the last the time until the work is done. Its MiB are binary.
-///
-/// The tables in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["LAST DONE"]) {
         return Vec::new();
