@@ -7,7 +7,7 @@ use narrows_load::measurement::{Access, Measurement, Pattern};
 use narrows_machine::Machine;
 use narrows_machine::activity::DiskActivity;
 use narrows_model::ceiling::{Ceiling, Direction, pcie};
-use narrows_model::path::{DeviceHop, Hop, HopId, HopKind, HopSpec, Path};
+use narrows_model::path::{CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, Path};
 
 use crate::attribution::Cause;
 use crate::rules::Judged;
@@ -206,6 +206,15 @@ impl<'a> Case<'a> {
             .iter()
             .filter(|thread| thread.is_kernel && named(&thread.name))
             .fold((0.0, 0.0_f64), |(sum, most), thread| (sum + thread.cores, most.max(thread.cores)))
+    }
+
+    /// The rate of the cipher on one core in this direction, where the kernel itself was asked.
+    pub(super) fn cipher_on_one_core(&self, crypt: &CryptHop) -> Option<BytesPerSec> {
+        let cipher = crypt.cipher.value()?;
+        Some(match self.direction {
+            Direction::Read => cipher.decrypt,
+            Direction::Write => cipher.encrypt,
+        })
     }
 }
 

@@ -9,7 +9,7 @@ use narrows_machine::Machine;
 use narrows_machine::block::Transport;
 use serde_json::Value;
 
-use super::device::{device, key_of, learn};
+use super::device::{device, key_of, learn, sata_rate};
 use super::health::{Log, take, temperature, warns_from};
 use super::json::{documents, text_of};
 use super::{Part, Rank, Text};
@@ -74,12 +74,6 @@ fn device_in(text: &str) -> Option<String> {
     let name = key_of(text)?;
     let digits = name.strip_prefix("nvme").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
     Some(if digits.is_some_and(|digits| !digits.is_empty()) { format!("{name}n1") } else { name })
-}
-
-/// A rate of SATA, in Gbit/s.
-fn rate(gigabits: &str) -> Option<BitsPerSec> {
-    let rate: f64 = gigabits.trim().parse().ok()?;
-    [1.5, 3.0, 6.0].contains(&rate).then(|| BitsPerSec::from_mbit(rate * 1000.0))
 }
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
@@ -233,8 +227,8 @@ fn sectors(drive: &mut SmartDrive, key: &str, value: &str) {
 fn take_links(drive: &mut SmartDrive, value: &str) {
     let most = value.split_once(',').and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(most, _)| most);
     let now = value.split_once("current:").and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(now, _)| now);
-    drive.drive_speed = most.and_then(rate);
-    drive.speed = now.and_then(rate);
+    drive.drive_speed = most.and_then(sata_rate);
+    drive.speed = now.and_then(sata_rate);
 }
 
 /// `smartctl -j` (smartmontools 7 and later).
@@ -251,7 +245,7 @@ fn drive_of_json(document: &Value, source: String) -> SmartDrive {
     let protocol = at("/device/protocol").and_then(Value::as_str).unwrap_or_default();
     let speed = |which: &str| {
         let text = at(&format!("/interface_speed/{which}/string")).and_then(Value::as_str)?;
-        rate(text.strip_suffix("Gb/s")?)
+        sata_rate(text.strip_suffix("Gb/s")?)
     };
     let celsius = |path: &str| at(path).and_then(Value::as_f64).filter(|now| *now > 0.0).map(Celsius::new);
     // `megaraid,4` and the like name a drive behind a volume by the volume's device.

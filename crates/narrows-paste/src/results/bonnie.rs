@@ -124,8 +124,6 @@ fn bonnie_latency(word: &str) -> Option<f64> {
 
 /// The comma-separated line: 1.0x begins with the name of the machine and has 27 fields, 1.9x and 2.00 with the version of
 /// the format and that of the program.
-///
-/// The lines in a text.
 fn read_csv(page: &Page<'_>) -> Vec<Imported> {
     page.lines().filter_map(|(number, line)| result_of_csv(page, number, line.trim())).collect()
 }
@@ -201,8 +199,6 @@ fn result_of_csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported>
 
 /// The table for people: a heading of three lines, the line of the machine, and the latencies below it. `+++++` is what was
 /// over too soon to measure.
-///
-/// The tables in a text.
 fn read_table(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Sequential Output"]) {
         return Vec::new();

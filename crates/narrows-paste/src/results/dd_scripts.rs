@@ -12,8 +12,6 @@ use crate::text::behind_marks;
 ///
 /// The rates are dd's, of 1e6 and 1e9 bytes. The mean that the script prints takes 1 GB/s for 1024 MB/s: it is not taken
 /// over, but it must be that of the runs. Nor are the rates of networks below taken over.
-///
-/// The tables in a text.
 pub(super) fn read_bench_sh(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["I/O Speed(", "I/O speed("]) {
         return Vec::new();

@@ -50,9 +50,6 @@ impl Device {
     }
 }
 
-/// `iostat -x` and `iostat -o JSON` beside a result: what block devices did meanwhile. The first report is the mean since the
-/// machine started.
-///
 /// The median of the values that are at least a tenth of the greatest; `None` of none, or of nothing but zeros.
 fn busy_median(mut values: Vec<f64>) -> Option<f64> {
     let most = values.iter().copied().fold(0.0, f64::max);
@@ -61,6 +58,9 @@ fn busy_median(mut values: Vec<f64>) -> Option<f64> {
     values.get(values.len() / 2).copied().filter(|value| *value > 0.0)
 }
 
+/// `iostat -x` and `iostat -o JSON` beside a result: what block devices did meanwhile. The first report is the mean since the
+/// machine started.
+///
 /// The devices in a text, in the order in which they appear.
 pub(super) fn read_iostat(page: &Page<'_>) -> Vec<Device> {
     let mut found = if page.has(&["\"disk_device\""]) { of_json(page) } else { Vec::new() };

@@ -83,8 +83,6 @@ impl ElbenchoSettings<'_> {
 ///
 /// The rate of the last column is of everything; that of the first is of the time in which all threads were busy. The
 /// first is what the storage can do, the last the time until the work is done. Its MiB are binary.
-///
-/// The tables in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["LAST DONE"]) {
         return Vec::new();
@@ -262,9 +260,6 @@ fn side_of_csv(columns: &Columns, row: &[&str], of: &str) -> Option<Side> {
 ///
 /// The operations in a text; those of one command are one result.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"phase_type\""]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     for document in documents(page, "\"phase_type\"") {
         let Some(measured) = measured_of_json(&document) else { continue };

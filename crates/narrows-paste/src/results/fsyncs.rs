@@ -11,8 +11,6 @@ use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work}
 ///
 /// An operation is so many writes as the heading or the row says, at one place of the file, and what makes them durable
 /// (`src/bin/pg_test_fsync/pg_test_fsync.c`). Its kB is 1024.
-///
-/// The results in a text.
 pub(super) fn read_pg_test_fsync(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["ops/sec"]) {
         return Vec::new();
@@ -159,8 +157,6 @@ fn sizes(name: &str) -> Option<(u64, u64)> {
 /// pveperf of Proxmox VE: buffered reads of the device below a file system, seeks on it, and fsyncs of a small file.
 ///
 /// MB/sec is MiB/s; each part lasts three seconds (`pveperf`'s source). A ZFS data set has no device to read.
-///
-/// The reports in a text, each a result.
 pub(super) fn read_pveperf(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["FSYNCS/SECOND:"]) {
         return Vec::new();

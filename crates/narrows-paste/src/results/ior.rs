@@ -67,8 +67,6 @@ fn op_of(access: &str) -> Option<Op> {
 /// The table of each access, with the columns that its heading names.
 ///
 /// The aggregate file size is what was asked for; what was moved stands in a warning when a deadline cut the run.
-///
-/// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bw(MiB/s)"]) {
         return Vec::new();
@@ -266,12 +264,7 @@ fn measured_of_csv(columns: &Columns, number: usize, line: &str) -> Option<Measu
 ///
 /// Where the file was asked for, nothing else is in it; on the standard output, warnings stand between. Infinite rates
 /// are written as strings.
-///
-/// The documents in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"bwMiB\""]) {
-        return Vec::new();
-    }
     documents(page, "\"bwMiB\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 

@@ -269,8 +269,6 @@ fn of_flag(command: &str, flag: &str) -> Option<Bytes> {
 /// `iozone -R`: the numbers again, for a spreadsheet. Of the automatic mode a table for each operation, with the records'
 /// sizes above and the file's in front, both in KiB; of the throughput mode a line for each operation (`iozone.c`,
 /// `dump_excel` and `dump_throughput`). Only bandwidths are read: with `-O` they are operations, with `-N` times.
-///
-/// The reports in a text.
 fn read_excel(page: &Page<'_>) -> Vec<Imported> {
     if page.has(&[
         "Output is in ops/sec",

@@ -276,9 +276,6 @@ fn with_series(rates: &[f64]) -> Side {
 
 /// The runs that stand in a text as JSON.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"bits_per_second\""]) {
-        return Vec::new();
-    }
     let found = documents(page, "\"bits_per_second\"");
     found
         .iter()

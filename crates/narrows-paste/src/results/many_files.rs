@@ -7,8 +7,6 @@ use super::number::{leading, plain, seconds, value, whole};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
 
 /// fs_mark: files each second, each row an iteration. File size × files each second is what was written.
-///
-/// The tables in a text, each a result.
 pub(super) fn read_fs_mark(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Files/sec"]) {
         return Vec::new();
@@ -108,8 +106,6 @@ impl FsMarkTable {
 }
 
 /// mdtest by itself: files and directories each second. A rate of 0.000 was not asked for.
-///
-/// The runs in a text, each a result.
 pub(super) fn read_mdtest(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["SUMMARY rate"]) || !page.has(&["mdtest"]) {
         return Vec::new();
@@ -181,8 +177,6 @@ impl MdtestTable {
 ///
 /// Its MB are 1e6 bytes (`dbench.c` multiplies by `1.0e-6`), and latencies are in ms. Reads and writes are one sum.
 /// tbench prints the same line of what crossed sockets.
-///
-/// The summaries in a text, each a result.
 pub(super) fn read_dbench(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Throughput "]) {
         return Vec::new();

@@ -66,8 +66,6 @@ impl CopyMatrix {
 }
 
 /// The text of nvbandwidth (`output.cpp`; the matrix in `inline_common.h`).
-///
-/// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bandwidth (GB/s)"]) {
         return Vec::new();
@@ -167,12 +165,7 @@ fn put(
 }
 
 /// `nvbandwidth -j` (`json_output.cpp`): cells are strings, `N/A` where nothing was measured.
-///
-/// The documents in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"nvbandwidth\""]) {
-        return Vec::new();
-    }
     documents(page, "\"nvbandwidth\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 
@@ -211,8 +204,6 @@ fn json_cell(value: &Value) -> Option<f64> {
 }
 
 /// `cryptsetup benchmark`: the ciphers in memory, by the tool's own word. Its MiB/s are binary.
-///
-/// The tables in a text.
 pub(super) fn read_cryptsetup(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["MiB/s"]) {
         return Vec::new();

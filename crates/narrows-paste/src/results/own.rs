@@ -18,9 +18,6 @@ const SPAN: Nanos = Nanos::from_millis(100);
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&[MARK]) {
-        return Vec::new();
-    }
     let found = documents(page, MARK);
     found
         .iter()

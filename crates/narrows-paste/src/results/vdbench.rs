@@ -49,8 +49,6 @@ impl VdbenchSample {
 }
 
 /// The reports for people: a heading of two lines, a line for each interval, and the average at the end.
-///
-/// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["1024**2", "ReqstdOps"]) {
         return Vec::new();
@@ -220,8 +218,6 @@ fn file_sample(values: &[Option<f64>]) -> Option<VdbenchSample> {
 
 /// `flatfile.html`: every interval and average of every run on one line, behind one line of names. Lines that begin with
 /// an asterisk are comments; what was not measured is `n/a`.
-///
-/// The runs in a text.
 pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["reqrate"]) {
         return Vec::new();

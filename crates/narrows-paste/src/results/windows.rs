@@ -10,8 +10,6 @@ use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 ///
 /// Its MB is 1024²: a run of which both are printed has 60.63 MB/s and 15,521 I/Os of 4 KiB each second. The file of 1 GiB is read
 /// and written past the system's cache, by 64 threads in `4K-64Threads` (techspot.com, downloads/6014; ssd-tester.com, text_score.php).
-///
-/// The results in a text.
 pub(super) fn read_as_ssd(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["AS SSD Benchmark "]) {
         return Vec::new();

@@ -83,8 +83,6 @@ const BETWEEN: f64 = 1.012;
 const FEWEST: f64 = 200.0;
 
 /// The table of YABS: two block sizes side by side, rates with I/Os per second in brackets.
-///
-/// The tables in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["fio Disk Speed Tests"]) {
         return Vec::new();
@@ -207,12 +205,7 @@ pub(super) fn memory_of_text(page: &Page<'_>) -> Option<(Bytes, usize)> {
 }
 
 /// `yabs.sh -j`: one object on one line.
-///
-/// The objects in a text.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"speed_r\""]) {
-        return Vec::new();
-    }
     documents(page, "\"speed_r\"").iter().filter_map(|document| run_of_json(page, document)).collect()
 }
 

@@ -344,8 +344,6 @@ const SUBSTANTIAL_QUEUE: f64 = 0.1;
 /// Part of the time in which something held that held most of the time, or of the work that was most of it.
 const MOSTLY: f64 = 0.5;
 
-/// Suspect yourself first: caches and the load generator.
-///
 /// Whether the generator was denied processor time that it asked for, and did not only use up what it had.
 pub(crate) fn was_denied(measurement: &Measurement) -> bool {
     measurement.generator.cpu < FULL_CORE && measurement.generator.queued >= SUBSTANTIAL_QUEUE

@@ -222,8 +222,6 @@ fn shown(nanos: f64) -> Nanos {
     Nanos::new(nanos.max(0.0) as u64)
 }
 
-/// Caches by latency: an answer that comes sooner than the medium can give it.
-///
 /// Single random reads faster than flash, of storage that is said to be flash, or to have a cache in memory before it.
 fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);

@@ -232,8 +232,6 @@ fn is_same_file(other: &Imported, measured: &Measured, own: &Imported) -> bool {
 /// The tool moved more than this many times what the devices did. Edges of the two windows explain less.
 const MORE: f64 = 1.1;
 
-/// Caches by counters: the devices moved fewer bytes than the tool.
-///
 /// Counters of block devices that fio prints. Only I/Os that must reach the device one by one count: past the page
 /// cache, or at random. The kernel splits large I/Os, so that the device's count can only be higher.
 pub(super) fn by_device_counters(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {

@@ -345,8 +345,6 @@ pub(super) fn units_suspect(case: &Case<'_>) -> Vec<Finding> {
     ]
 }
 
-/// The tool says that it failed: there is no result, or none that counts.
-///
 /// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
 pub(super) fn errors(result: &Imported) -> Vec<&String> {
     let mut errors: Vec<&String> =
@@ -355,6 +353,7 @@ pub(super) fn errors(result: &Imported) -> Vec<&String> {
     errors
 }
 
+/// The tool says that it failed: there is no result, or none that counts.
 pub(super) fn run_failed(case: &Case<'_>) -> Vec<Finding> {
     let errors = errors(case.result);
     let Some(first) = errors.first() else { return Vec::new() };

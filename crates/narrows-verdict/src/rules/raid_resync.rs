@@ -23,10 +23,6 @@ fn left_in_words(left: Nanos) -> String {
     format!(", {} left by the kernel's count", long(left))
 }
 
-/// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
-///
-/// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
-///
 /// How long something takes that takes minutes to days.
 pub(super) fn long(span: Nanos) -> String {
     const MINUTE: Nanos = Nanos::from_millis(60_000);
@@ -38,6 +34,9 @@ pub(super) fn long(span: Nanos) -> String {
     }
 }
 
+/// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
+///
+/// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
 pub(super) fn raid_resync(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     let hops = judged.subject.path.hops.iter().enumerate();
     hops.filter_map(|(index, hop)| {

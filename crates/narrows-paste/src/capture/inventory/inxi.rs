@@ -7,8 +7,8 @@
 
 use narrows_machine::block::{Transport, Usb};
 
-use super::{Drive, sata_rate};
-use crate::capture::device::key_of;
+use super::Drive;
+use crate::capture::device::{key_of, sata_rate};
 use crate::capture::{Part, Rank, Text, number};
 
 /// The longest entry, in bytes; a real one has a tenth of it.

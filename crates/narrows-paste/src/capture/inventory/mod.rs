@@ -89,12 +89,6 @@ fn implied(name: &str) -> Option<Transport> {
     }
 }
 
-/// A rate of SATA in Gbit/s; other rates are of other links.
-fn sata_rate(gigabits: &str) -> Option<BitsPerSec> {
-    let rate: f64 = gigabits.trim().parse().ok()?;
-    [1.5, 3.0, 6.0].contains(&rate).then(|| BitsPerSec::from_mbit(rate * 1000.0))
-}
-
 /// The width of vendor and model in a row.
 const VENDOR: usize = 8;
 const MODEL: usize = 16;

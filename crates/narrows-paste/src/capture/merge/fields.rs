@@ -167,8 +167,6 @@ impl Fill for Machine {
     }
 }
 
-/// Field by field: what of each type is filled from another source.
-///
 /// Two listings of the same slots may each be a part. Listings of different kinds of tool word the same slot
 /// differently, so that those of a lower rank are not added to known ones.
 fn fill_slots(slots: &mut Fact<Vec<Slot>>, other: Fact<Vec<Slot>>, than: Than) {

@@ -142,8 +142,6 @@ fn seen(bytes: u64, seconds: Rounded, rate: Option<(Rounded, &str)>) -> Option<S
     Some(SeenReport { bytes, seconds, wrong })
 }
 
-/// What a call of dd asked for: its operands (`info dd`).
-///
 /// Whether a copy reads from storage: what it writes to is no storage, or is a file whose writes nobody waits for while a
 /// device is read.
 pub(super) fn reads(command: &str) -> bool {

@@ -17,8 +17,6 @@ pub(super) use linux::read as read_linux;
 pub(super) use xml::{read as read_xml, unite};
 
 /// diskspd's text: parameters, CPU use, and a table of totals for all I/O, reads and writes.
-///
-/// The runs in a text.
 pub(super) fn read_text(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Total IO", "TotalIO"]) {
         return Vec::new();
