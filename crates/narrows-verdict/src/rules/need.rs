@@ -5,22 +5,19 @@
 //! made to fill it; the link of a network card is as often wider than its wires need. What the wires of a Fibre Channel
 //! adapter carry bounds what its disks can ask for.
 
-mod names;
-
 use std::collections::BTreeMap;
 
-use narrows_base::catalog::wire;
-use narrows_base::catalog::{Nic, catalog};
+use narrows_base::catalog::{Nic, catalog, wire};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{HopId, Target};
 
-use super::super::case::Case;
-use super::super::finding::Evidence;
-use super::super::link::Link;
 use super::Context;
+use crate::case::Case;
+use crate::finding::Evidence;
+use crate::link::Link;
 
 /// How what hangs behind a link compares with what the link carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +126,7 @@ pub(super) fn wires(context: &Context<'_>, link: &Link<'_>) -> Option<Wires> {
     let has_network = all().any(is_port);
     let functions: Vec<&PciDevice> = all().filter(|port| !(has_network && is_fibre_channel(port))).collect();
     let count = match functions.as_slice() {
-        [port] => named(port).find_map(names::ports).map_or(1.0, f64::from),
+        [port] => named(port).find_map(ports_named).map_or(1.0, f64::from),
         _ => 1.0,
     };
     let mut together = Wires::of(BytesPerSec::new(0.0));
@@ -197,7 +194,7 @@ pub(super) fn port_rate(context: &Context<'_>, port: &PciDevice) -> Option<Wires
     // Cards of one kind that differ in their plugs have ids of their own and one line rate: T520-CR, T520-SO.
     let by_words = || named(port).find_map(|name| Some(published(catalog().nic_by_words(name)?, port)));
     let by_name = || named(port).find_map(|name| stated(name, port));
-    let by_plain_name = || names::plain_ethernet(port.name.value()?).map(megabits);
+    let by_plain_name = || plain_ethernet_named(port.name.value()?).map(megabits);
     by_driver().or_else(by_name).or_else(by_id).or_else(by_plain_name).or_else(by_words)
 }
 
@@ -207,10 +204,10 @@ fn megabits(rate: f64) -> Wires {
 
 /// The line rate that a name states, in the terms of the network that the port is for.
 fn stated(name: &str, port: &PciDevice) -> Option<Wires> {
-    let infiniband = || names::infiniband(name).map(Wires::of);
-    let ethernet = || names::ethernet(name).map(megabits);
+    let infiniband = || infiniband_named(name).map(Wires::of);
+    let ethernet = || ethernet_named(name).map(megabits);
     if is_fibre_channel(port) {
-        return names::fibre_channel(name).or_else(ethernet);
+        return fibre_channel_named(name).or_else(ethernet);
     }
     if is_infiniband(port) { infiniband().or_else(ethernet) } else { ethernet().or_else(infiniband) }
 }
@@ -245,6 +242,124 @@ fn demand(case: &Case<'_>, link: &narrows_model::path::Hop) -> Option<(HopId, By
         })
         .filter_map(|(index, hop)| Some((hop.id.clone(), case.ceiling(index)?.rate()?)))
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
+}
+
+/// The generations of InfiniBand that names have, for adapters whose ports have four lanes, as all do that are sold as cards.
+const GENERATIONS: [&str; 10] =
+    ["SDR", "DDR", "QDR", "FDR10", "FDR", "EDR", "HDR100", "HDR", "NDR200", "NDR"];
+
+/// The generation for the rate on the wire that names state instead: four lanes of 2.5, 5, 10, 14.0625, 25.78125, 53.125 and
+/// 106.25 Gbit/s (InfiniBand Architecture Specification 1.6, volume 2, table of link speeds).
+const ON_THE_WIRE: [(f64, &str); 7] = [
+    (10.0, "SDR"),
+    (20.0, "DDR"),
+    (40.0, "QDR"),
+    (56.0, "FDR"),
+    (100.0, "EDR"),
+    (200.0, "HDR"),
+    (400.0, "NDR"),
+];
+
+/// Line rates that names of cards state, as `lspci` and labels have them.
+///
+/// The parts of a name between spaces and marks, without the empty ones.
+fn words_of_name(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|c: char| !(c.is_alphanumeric() || c == '.')).filter(|word| !word.is_empty())
+}
+
+/// The rate after line code of an InfiniBand port, by the generation or the rate that a name states: `IB QDR / 10GigE`,
+/// `IBA7322 QDR InfiniBand HCA`, `Dual Port 40Gb/s InfiniBand`. The greatest of several, for a port that does the faster one
+/// does the slower one too.
+fn infiniband_named(name: &str) -> Option<BytesPerSec> {
+    let is = |word: &str, what: &str| word.eq_ignore_ascii_case(what);
+    if name.contains("Omni-Path") {
+        // Four lanes of 25.78125 Gbit/s with 64b/66b (Intel Omni-Path Architecture 100 Series product brief).
+        return words_of_name(name).any(|word| word == "100").then(|| BytesPerSec::new(100e9 / 8.0));
+    }
+    let at = words_of_name(name).position(|word| is(word, "infiniband") || is(word, "ib"))?;
+    let named = words_of_name(name).filter_map(|word| GENERATIONS.into_iter().find(|known| is(word, known)));
+    let fastest = named.filter_map(wire::infiniband).max_by(|a, b| a.get().total_cmp(&b.get()));
+    let stated = || {
+        // `40Gb/s InfiniBand` makes the words `40Gb` and `s`.
+        let before =
+            words_of_name(name).take(at).last().filter(|word| *word == "s").and(at.checked_sub(2))?;
+        let rate = gigabits_named(words_of_name(name).nth(before)?)?;
+        let (_, generation) = ON_THE_WIRE.into_iter().find(|(known, _)| *known == rate)?;
+        wire::infiniband(generation)
+    };
+    Some(fastest.or_else(stated)?.bytes_per_sec())
+}
+
+/// The rates of Fibre Channel ports by the generations that a name states, the slowest and the fastest: `ISP2532-based 8Gb
+/// Fibre Channel to PCI Express HBA`, `425/825/42B/82B 4Gbps/8Gbps PCIe dual port FC HBA`, `LPe15000/LPe16000 Series 8Gb/16Gb
+/// Fibre Channel Adapter`. Such a name stands for cards of each rate.
+fn fibre_channel_named(name: &str) -> Option<Wires> {
+    if !name.contains("Fibre Channel") && words_of_name(name).all(|word| word != "FC") {
+        return None;
+    }
+    let parts = name.split([' ', '(', ')', '*', ',', '-']);
+    let rates = parts.flat_map(generations).map(|rate| Wires { least: rate, most: rate });
+    rates.reduce(|all, one| Wires { least: all.least.min(one.least), most: all.most.max(one.most) })
+}
+
+/// The generations of `16/32Gb`, `4Gbps/8Gbps`, `16/32Gb/s` or `32GFC`: numbers without a unit take that of the next.
+fn generations(part: &str) -> Vec<BytesPerSec> {
+    let part = part.trim_end_matches("/s");
+    if part.rsplit('/').next().and_then(gigabits_named).is_none() {
+        return Vec::new();
+    }
+    let rates = part.split('/').map(|one| gigabits_named(one).or_else(|| one.parse().ok()));
+    let known = rates.map(|rate| {
+        // A cast from f64 saturates.
+        wire::fibre_channel(rate.filter(|rate| rate.fract() == 0.0)? as u32)
+    });
+    known.collect::<Option<Vec<_>>>().unwrap_or_default()
+}
+
+/// The number of `8Gb`, `8Gbps`, `32G`, `32GFC`, `40Gb`.
+fn gigabits_named(word: &str) -> Option<f64> {
+    let lower = word.to_ascii_lowercase();
+    let number = ["gbps", "gbit", "gfc", "gb", "g"].iter().find_map(|unit| lower.strip_suffix(unit))?;
+    number.parse().ok().filter(|rate| *rate > 0.0)
+}
+
+/// The line rate that the name of a card states, in Mbit/s: `82599ES 10-Gigabit SFI/SFP+`, `X710 for 10GbE SFP+`, `RTL8125
+/// 2.5GbE`. The greatest of several.
+fn ethernet_named(name: &str) -> Option<f64> {
+    let lower = name.to_ascii_lowercase();
+    let stated = lower.match_indices('g').filter_map(|(at, _)| {
+        let (before, behind) = (lower.get(..at)?, lower.get(at..)?);
+        let is_unit =
+            ["gigabit", "gige", "gbe", "gb ", "gbase", "g "].iter().any(|unit| behind.starts_with(unit));
+        let before = before.trim_end_matches(['-', ' ']);
+        // `802.11g` is a standard of wireless networks and no rate.
+        let is_unit = is_unit && !before.ends_with("802.11");
+        let number = before.rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
+        let rate: f64 = if is_unit { number.parse().ok()? } else { return None };
+        (rate > 0.0 && rate <= 1600.0).then_some(rate * 1000.0)
+    });
+    stated.max_by(f64::total_cmp)
+}
+
+/// The line rate, in Mbit/s, of a name that has no number before it: `BCM5720 Gigabit Ethernet`, `AR8132 Fast Ethernet`.
+fn plain_ethernet_named(name: &str) -> Option<f64> {
+    let lower = name.to_ascii_lowercase();
+    let gigabit = lower.contains("gigabit").then_some(1000.0);
+    gigabit.or_else(|| lower.contains("fast ethernet").then_some(100.0))
+}
+
+/// The ports that a name counts, where it counts any: `Dual Port`, `2-port`, `Quad Port`.
+fn ports_named(name: &str) -> Option<u32> {
+    let lower = name.to_ascii_lowercase();
+    let all: Vec<&str> = words_of_name(&lower).collect();
+    let counted =
+        all.iter().zip(all.iter().skip(1)).find(|(_, noun)| ["port", "ports", "channel"].contains(noun));
+    match *counted?.0 {
+        "single" | "one" | "1" => Some(1),
+        "dual" | "two" | "2" => Some(2),
+        "quad" | "four" | "4" => Some(4),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
