@@ -1,4 +1,4 @@
-//! Tables of the device mapper, as text and understood.
+//! The table of a device-mapper device, as text and understood.
 
 use narrows_base::units::{Bytes, Sectors512};
 
