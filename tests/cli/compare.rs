@@ -278,8 +278,8 @@ fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
     let rate = |mb: f64| json!({ "bytes_per_second": mb * 1e6, "ci95": [mb * 0.99e6, mb * 1.01e6], "iops": mb, "trusted": true });
     let ladder = |mb: f64| {
         json!({ "schema": "narrows/ladder/1", "ladders": [{ "load": load, "rungs": [
-        { "id": "device:vda", "name": "vda", "measured": { "read": rate(mb), "write": null } },
-        { "id": "filesystem:/", "name": "ext4", "measured": { "read": rate(500.0), "write": null } }] }] })
+        { "id": "device:vda", "name": "vda", "measurement": rate(mb), "trusted": true },
+        { "id": "filesystem:/", "name": "ext4", "measurement": rate(500.0), "trusted": true }] }] })
     };
     let found = compared(&ladder(600.0), &ladder(900.0));
     let verdicts: Vec<Verdict> = found.workloads.iter().map(|workload| workload.verdict).collect();
@@ -287,7 +287,7 @@ fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
     assert_eq!(found.told_apart(), (1, 2));
     let text = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
     assert!(text.contains("B is faster than A in 1 of 2 workloads"), "{text}");
-    let lab = |cell: &str| json!({ "cells": [{ "name": cell, "tests": [{ "test": "SEQ", "load": load, "measured": rate(700.0) }] }] });
+    let lab = |cell: &str| json!({ "cells": [{ "name": cell, "measured": [{ "test": "SEQ", "load": load, "measurement": rate(700.0), "trusted": true }] }] });
     assert_eq!(compared(&lab("raid0"), &lab("raid0")).workloads.len(), 1);
     assert!(compared(&lab("raid0"), &lab("raid1")).workloads.is_empty());
 }

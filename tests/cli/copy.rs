@@ -157,7 +157,7 @@ fn a_tree_is_copied_as_it_is() {
             (&33.into(), &2.into()),
             "{report}"
         );
-        assert_eq!(report["verification"]["verified"], !words.contains(&"--no-verify"));
+        assert_eq!(report["verification"].is_object(), !words.contains(&"--no-verify"));
         assert_eq!(
             (&report["hard_links"], &report["symlinks"], &report["directories"]),
             (&2.into(), &1.into(), &4.into())

@@ -203,7 +203,7 @@ fn copies_stand_beside_the_tests_and_can_be_aimed_at() {
     assert!(report.rankings[0].sentence.contains("is best here for copying, 3.57 GB/s"));
     assert!(report.rankings[0].unfit.iter().any(|unfit| unfit.reason.contains("does not fit")));
     let doubtful = report.rankings[0].places.iter().find(|place| !place.trusted).expect("one lacks files");
-    assert_eq!(report.cells[doubtful.index].copy.as_ref().map(|copy| copy.copied.faults), Some(2));
+    assert_eq!(report.cells[doubtful.outcome].outcome.copied().map(|copied| copied.faults), Some(2));
     assert_eq!(with_copies("").rankings.len(), 3, "reads, writes and copies");
     let (page, json) = (html(&report), serde_json::to_value(&report).expect("serialises"));
     well_formed(&page);
@@ -212,9 +212,9 @@ fn copies_stand_beside_the_tests_and_can_be_aimed_at() {
     let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(json["cells"][0]["copy"]["elapsed_ns"], 200_000_000_000_u64);
+    assert_eq!(json["cells"][0]["copy"]["copied"]["elapsed_ns"], 200_000_000_000_u64);
     let back: LabReport = serde_json::from_value(json).expect("is a report");
-    assert_eq!(back.cells[1].copy, report.cells[1].copy);
+    assert_eq!(back.cells[1].outcome.copy, report.cells[1].outcome.copy);
     for width in [60, 78, 140] {
         let text = render(&report, &Style { width, ..WIDE });
         assert!(width < 72 || text.lines().all(|line| line.chars().count() <= width), "{text}");

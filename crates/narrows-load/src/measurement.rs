@@ -180,6 +180,7 @@ pub struct OpTotals {
     /// Their mean I/O rate.
     pub iops: Iops,
     /// Their latencies.
+    #[serde(rename = "latency_ns")]
     pub latency: Latency,
 }
 
@@ -206,6 +207,7 @@ pub struct Measurement {
     /// The mean I/O rate.
     pub iops: Iops,
     /// Latencies.
+    #[serde(rename = "latency_ns")]
     pub latency: Latency,
     /// The reads alone.
     #[serde(default)]
@@ -235,6 +237,7 @@ pub struct Measurement {
     #[serde(default)]
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
+    #[serde(rename = "region_bytes")]
     pub region: Bytes,
 }
 

@@ -180,7 +180,7 @@ pub struct Finding {
     pub code: Code,
     /// How bad it is.
     pub severity: Severity,
-    /// The hop it is about, if it is about one.
+    /// The hop it is about; `None` where it is about no single one.
     pub hop: Option<HopId>,
     /// The device it is about: a PCI address, block device, interface or mount.
     pub subject: String,
@@ -192,9 +192,9 @@ pub struct Finding {
     pub advice: Vec<Advice>,
     /// How sure we are.
     pub confidence: Confidence,
-    /// What would show that it does not hold, where the rule knows more than [`super::disproof`] says of its code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_so_when: Option<String>,
+    /// What would show that it does not hold: what the rule knows, or else what [`Code::not_so_when`] says.
+    #[serde(default)]
+    pub not_so_when: String,
 }
 
 impl Advice {
@@ -221,7 +221,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
-            not_so_when: None,
+            not_so_when: code.not_so_when().to_owned(),
         }
     }
 
@@ -241,7 +241,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
-            not_so_when: None,
+            not_so_when: code.not_so_when().to_owned(),
         }
     }
 
@@ -259,7 +259,7 @@ impl Finding {
 
     /// Says what would disprove it.
     pub fn not_so_when(mut self, observed: impl Into<String>) -> Self {
-        self.not_so_when = Some(observed.into());
+        self.not_so_when = observed.into();
         self
     }
 

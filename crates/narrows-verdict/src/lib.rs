@@ -12,7 +12,7 @@ mod case;
 pub mod cohort;
 pub mod compare;
 pub mod counterfactual;
-pub mod disproof;
+mod disproof;
 pub mod finding;
 pub mod fleet;
 mod gain;

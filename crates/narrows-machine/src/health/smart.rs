@@ -1,6 +1,8 @@
 //! The SMART / Health Information log of an NVMe controller: log page 02h, NVM Express Base Specification 2.0, section
 //! 5.16.1.3.
 
+use serde::{Deserialize, Serialize};
+
 use narrows_base::units::{Bytes, Celsius, Nanos};
 
 /// The length of the log.
@@ -50,19 +52,24 @@ pub struct Throttling {
 }
 
 /// What happened between two logs of one controller.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SmartChange {
     /// Bytes that hosts read, to 512 kB.
+    #[serde(rename = "read_bytes")]
     pub read: Bytes,
     /// Bytes that hosts wrote, to 512 kB.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// Unrecovered data errors.
     pub media_errors: u64,
     /// The time at or above the warning or critical threshold, to a minute.
+    #[serde(rename = "hot_ns")]
     pub hot: Nanos,
     /// How often the controller began to throttle, in either state.
     pub throttle_transitions: u64,
     /// How long it throttled, to a second.
+    #[serde(rename = "throttled_ns")]
     pub throttled: Nanos,
 }
 

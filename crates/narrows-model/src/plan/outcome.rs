@@ -6,7 +6,7 @@
 use crate::plan::problem::{Choice, Class, Fill, Problem, link_of, uplink_of};
 use crate::plan::rate::{self, WholeRate};
 use crate::plan::search::{Component, Found, Placement, Prefer, Request};
-use crate::plan::site::{Attachment, Site};
+use crate::plan::site::{Attachment, Shared, Site};
 use crate::plan::wish::Kind;
 use crate::predict::flow::{Flow, Use, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
@@ -15,7 +15,10 @@ use super::search::sums::{Sums, is_serving, lanes_now};
 
 mod parts;
 
-pub use parts::{Balance, DeviceOutcome, Outcome, Rates, SharedOutcome, SlotOutcome};
+pub use parts::{
+    Balance, BoughtCards, DeviceOutcome, FirmwareSetting, Outcome, Rates, SharedOutcome, SlotOutcome,
+    SocketTraffic,
+};
 
 /// One device as a flow.
 struct Seat<'c> {
@@ -59,11 +62,11 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .iter()
         .zip(&lanes)
         .map(|(seated, lanes)| SlotOutcome {
-            slot: seated.slot,
+            slot: site.slots[seated.slot].name.clone(),
             card: seated.choice.card.map(|card| card.name.clone()),
             is_switch: seated.choice.is_switch(),
-            split: seated.choice.mode.as_ref().map(ToString::to_string),
-            lanes: *lanes,
+            bifurcation: seated.choice.mode.as_ref().map(ToString::to_string),
+            lanes: lanes.get(),
             devices: seats
                 .iter()
                 .zip(&devices)
@@ -79,9 +82,9 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         shared,
         settings: settings(site, placement),
         lost: lost(site, placement, &used, &is_set),
-        parts: parts(placement),
-        used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
-        free: free(&problem, &used, &is_set),
+        parts: if site.gaps.is_empty() { parts(request, placement) } else { Vec::new() },
+        slots_used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
+        slots_free: free(&problem, &used, &is_set),
         balance: balance(&problem, found, placement, &lanes),
         slots,
     }
@@ -133,14 +136,17 @@ struct Group {
 impl Group {
     fn outcome(&self, devices: &[DeviceOutcome]) -> SharedOutcome {
         let members = || self.members.iter().filter_map(|at| devices.get(*at));
+        let asked = Rates {
+            read: members().map(|device| device.alone.read).sum(),
+            write: members().map(|device| device.alone.write).sum(),
+        };
         SharedOutcome {
             name: self.name.clone(),
             carries: self.carries,
-            asked: Rates {
-                read: members().map(|device| device.alone.read).sum(),
-                write: members().map(|device| device.alone.write).sum(),
-            },
+            asked,
             devices: self.members.len(),
+            // Rates of the search are whole, those of the flow solver are not: equal within one byte per second.
+            limits: asked.read.get() + 1.0 >= self.carries.read.get(),
         }
     }
 }
@@ -162,11 +168,11 @@ impl Seat<'_> {
         let own = self.own();
         let (speed, lanes) = self.link;
         let wish = &self.class.wish;
-        let generation = speed.pcie_generation().unwrap_or(0);
+        let generation = speed.pcie_generation();
         let mut alone = own;
         let could = wish.demand().rate();
         let mut limited_by = match own.read < could {
-            true => format!("its PCIe {generation}.0 {lanes} link"),
+            true => format!("its PCIe {}.0 {lanes} link", generation.unwrap_or(0)),
             false if wish.demand() < rate::link(wish.speed, wish.lanes) => "itself".to_owned(),
             false => "its own link".to_owned(),
         };
@@ -179,7 +185,8 @@ impl Seat<'_> {
                 write: alone.write.min(group.carries.write),
             };
         }
-        DeviceOutcome { name: wish.name.clone(), kind: wish.kind, speed, lanes, alone, together, limited_by }
+        let (name, lanes) = (wish.name.clone(), lanes.get());
+        DeviceOutcome { name, kind: wish.kind, generation, lanes, alone, together, limited_by }
     }
 }
 
@@ -218,15 +225,16 @@ fn solve(
     max_min(&capacities, &flows).iter().map(|share| BytesPerSec::new(share.rate)).collect()
 }
 
-fn settings(site: &Site, placement: &Placement) -> Vec<(String, String)> {
+fn settings(site: &Site, placement: &Placement) -> Vec<FirmwareSetting> {
     let mut settings = Vec::new();
     for seat in &placement.seated {
         let slot = &site.slots[seat.slot];
         if let Some(setting) = slot.setting.as_ref().filter(|_| seat.choice.setting) {
-            settings.push((setting.menu.clone(), setting.value.clone()));
+            settings.push(FirmwareSetting { menu: setting.menu.clone(), value: setting.value.clone() });
         }
         if let Some(mode) = &seat.choice.mode {
-            settings.push((format!("bifurcation of {}", slot.name), mode.to_string()));
+            let menu = format!("bifurcation of {}", slot.name);
+            settings.push(FirmwareSetting { menu, value: mode.to_string() });
         }
     }
     settings
@@ -259,12 +267,18 @@ fn lost(
     lost
 }
 
-fn parts(placement: &Placement) -> Vec<(usize, String)> {
-    let mut parts: Vec<(usize, String)> = Vec::new();
+#[expect(clippy::cast_precision_loss, reason = "no price comes near 2^53 hundredths")]
+fn parts(request: &Request, placement: &Placement) -> Vec<BoughtCards> {
+    let mut parts: Vec<BoughtCards> = Vec::new();
     for card in placement.seated.iter().filter_map(|seat| seat.choice.card) {
-        match parts.iter_mut().find(|(_, name)| *name == card.name) {
-            Some((count, _)) => *count += 1,
-            None => parts.push((1, card.name.clone())),
+        match parts.iter_mut().find(|part| part.name == card.name) {
+            Some(part) => part.count += 1,
+            None => parts.push(BoughtCards { count: 1, name: card.name.clone(), cost: None }),
+        }
+    }
+    if request.parts.prices.is_some() {
+        for part in &mut parts {
+            part.cost = Some((request.parts.price(&part.name) * part.count as u64) as f64 / 100.0);
         }
     }
     parts
@@ -300,20 +314,18 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
     let sockets = usize::from(problem.site.sockets);
     let one_sided =
         (0..sockets).map(|socket| sums.all_drives_on(socket).served(problem)).min().unwrap_or_default();
+    let (served, one_sided) = (sums.served(problem).rate(), WholeRate::rate(one_sided));
     Some(Balance {
         sockets: sums
             .sockets(sockets)
             .into_iter()
-            .map(|(drives, network)| (drives.rate(), network.rate()))
+            .map(|(drives, network)| SocketTraffic { drives: drives.rate(), network: network.rate() })
             .collect(),
-        served: sums.served(problem).rate(),
+        served,
         crossing: sums.crossing(problem).rate(),
-        one_sided: WholeRate::rate(one_sided),
-        interconnect: problem
-            .site
-            .interconnect
-            .as_ref()
-            .map(|shared| (shared.name.clone(), shared.rate.rate())),
+        one_sided,
+        gain: (served - one_sided).fraction_of(one_sided),
+        interconnect: problem.site.interconnect.as_ref().map(Shared::carrier),
     })
 }
 
@@ -353,15 +365,17 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
         }
         Some(Component::Slots) => {
-            format!("it takes {} instead of {}", count(outcome.used, "slot"), best.used)
+            format!("it takes {} instead of {}", count(outcome.slots_used, "slot"), best.slots_used)
         }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
             format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
         }
         Some(Component::Adapters) => {
-            let cards = |outcome: &Outcome| outcome.parts.iter().map(|(count, _)| count).sum::<usize>();
-            format!("it needs {} instead of {}", count(cards(outcome), "card"), cards(best))
+            let cards = |placement: &Placement| {
+                placement.seated.iter().filter(|seat| seat.choice.card.is_some()).count()
+            };
+            format!("it needs {} instead of {}", count(cards(placement), "card"), cards(best_placement))
         }
         None => "it is as good".to_owned(),
     }
@@ -369,7 +383,7 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
 
 /// What holds a placement back most: a shared uplink that is full, or a link that is narrower than its device.
 fn narrowest(outcome: &Outcome) -> Option<String> {
-    let full = outcome.shared.iter().filter(|shared| shared.is_limit() && shared.devices > 1);
+    let full = outcome.shared.iter().filter(|shared| shared.limits && shared.devices > 1);
     let most = full.max_by(|one, other| {
         let over = |shared: &SharedOutcome| shared.asked.read.fraction_of(shared.carries.read);
         over(one).total_cmp(&over(other))

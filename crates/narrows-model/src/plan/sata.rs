@@ -1,10 +1,13 @@
 //! Drives on the SATA ports of a board: they take no slot, so no search is needed, only a count.
 
+use serde::{Deserialize, Serialize};
+
 use super::outcome::Outcome;
 use super::site::Site;
 
 /// Where drives on SATA ports go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seated {
     /// How many are wanted.
     pub wanted: usize,
@@ -14,6 +17,7 @@ pub struct Seated {
     /// How many of them are free.
     pub free: usize,
     /// Whether all ports of the board are known.
+    #[serde(rename = "all_known")]
     pub whole: bool,
 }
 

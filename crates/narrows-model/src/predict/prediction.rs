@@ -1,5 +1,7 @@
 //! What is predicted.
 
+use serde::{Deserialize, Serialize};
+
 use super::Bound;
 use super::answer::{self, Answer};
 use super::law::{Residuals, Situation};
@@ -62,7 +64,8 @@ impl Prediction {
 }
 
 /// What the rate does when the ceiling of a hop is raised.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensitivity {
     /// The hop.
     pub hop: HopId,

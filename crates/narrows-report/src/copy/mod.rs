@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::copy::{CopyResult, Fault, Side, Tally, Why};
+use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_session::copying::side_name;
 
 pub use text::{document, render};
@@ -55,7 +55,7 @@ pub struct CopyReport {
     /// Data that an earlier run had written of files that were completed now.
     pub earlier_bytes: Bytes,
     /// Where the time of the copying threads went. The parts add up to the time that they were at work.
-    pub time: TimeView,
+    pub time: Spent,
     /// What took the largest part of it; absent when nothing was copied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<LimitView>,
@@ -65,8 +65,8 @@ pub struct CopyReport {
     pub system_ns: Nanos,
     /// What moved the large files: `io_uring` or `psync`.
     pub engine: String,
-    /// How the copy was verified.
-    pub verification: VerificationView,
+    /// How the copy was read back to verify it; `null` where it was not.
+    pub verification: Option<ReadBack>,
     /// The block devices of the source.
     pub source_devices: Vec<DeviceView>,
     /// The block devices of the destination.
@@ -98,26 +98,6 @@ pub struct TallyView {
     pub files_per_second: f64,
 }
 
-/// The time of all threads, in nanoseconds.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TimeView {
-    /// Waiting for reads of the source.
-    pub read_wait_ns: Nanos,
-    /// Waiting for writes and for data to become durable.
-    pub write_wait_ns: Nanos,
-    /// Waiting for the copy to be read back.
-    pub verify_wait_ns: Nanos,
-    /// Waiting for opens, creates, renames, attributes and directories.
-    pub metadata_wait_ns: Nanos,
-    /// On a processor, checksums left out.
-    pub cpu_ns: Nanos,
-    /// Computing checksums.
-    pub checksum_ns: Nanos,
-    /// Ready to go on while processors worked for others.
-    pub queue_ns: Nanos,
-}
-
 /// What limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -126,18 +106,6 @@ pub struct LimitView {
     pub side: Cow<'static, str>,
     /// Its part of the time, 0 to 1.
     pub share: f64,
-}
-
-/// How a copy was verified.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct VerificationView {
-    /// Whether it was.
-    pub verified: bool,
-    /// Files that were read back past the page cache.
-    pub direct_files: u64,
-    /// Files that could not be: the kernel was asked to drop them from its cache before.
-    pub advised_files: u64,
 }
 
 /// A block device during the copy, whoever used it.
@@ -196,7 +164,6 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         bytes: result.bytes(),
         elapsed: result.elapsed,
     };
-    let time = result.spent;
     CopyReport {
         schema: SCHEMA.into(),
         source: source.to_owned(),
@@ -214,24 +181,12 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         hard_links: result.hard_links,
         earlier_files: result.earlier,
         earlier_bytes: result.kept,
-        time: TimeView {
-            read_wait_ns: time.read,
-            write_wait_ns: time.write,
-            verify_wait_ns: time.verify,
-            metadata_wait_ns: time.metadata,
-            cpu_ns: time.cpu,
-            checksum_ns: time.checksum,
-            queue_ns: time.queue,
-        },
+        time: result.spent,
         limit: result.limit().map(|(side, share)| LimitView { side: side_name(side).into(), share }),
         user_ns: result.cpu.0,
         system_ns: result.cpu.1,
         engine: result.engine.clone(),
-        verification: VerificationView {
-            verified: result.read_back.is_some(),
-            direct_files: result.read_back.map_or(0, |back| back.direct),
-            advised_files: result.read_back.map_or(0, |back| back.advised),
-        },
+        verification: result.read_back,
         notes: notes(result, &moved),
         source_devices: moved.source,
         destination_devices: moved.destination,

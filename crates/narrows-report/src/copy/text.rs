@@ -1,12 +1,13 @@
 //! The terminal view of a copy.
 
-use super::{CopyReport, DeviceView, TallyView, TimeView};
+use super::{CopyReport, DeviceView, TallyView};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
 use narrows_base::units::{Bytes, Nanos, human};
+use narrows_load::copy::{ReadBack, Spent};
 
 /// Names that are listed one by one; the rest is counted, and in the JSON.
 const MOST_NAMES: usize = 20;
@@ -94,15 +95,15 @@ fn others(report: &CopyReport) -> String {
     parts.join(" · ")
 }
 
-fn time(time: &TimeView) -> Table {
+fn time(time: &Spent) -> Table {
     let parts = [
-        ("waiting for SRC", time.read_wait_ns),
-        ("waiting for DST", time.write_wait_ns),
-        ("reading DST back", time.verify_wait_ns),
-        ("names, attributes", time.metadata_wait_ns),
-        ("processor", time.cpu_ns),
-        ("checksums", time.checksum_ns),
-        ("in processor queue", time.queue_ns),
+        ("waiting for SRC", time.read),
+        ("waiting for DST", time.write),
+        ("reading DST back", time.verify),
+        ("names, attributes", time.metadata),
+        ("processor", time.cpu),
+        ("checksums", time.checksum),
+        ("in processor queue", time.queue),
     ];
     let total: u64 = parts.iter().map(|(_, span)| span.get()).sum();
     let largest = parts.iter().map(|(_, span)| *span).max().unwrap_or_default();
@@ -135,13 +136,11 @@ fn devices(out: &mut impl Blocks, report: &CopyReport) {
 }
 
 fn how(report: &CopyReport) -> String {
-    let back = report.verification;
-    let verified = match (back.verified, back.advised_files) {
-        (false, _) => "not verified".to_owned(),
-        (true, 0) => format!("verified: {} files read back with O_DIRECT", back.direct_files),
-        (true, advised) => format!(
-            "verified: {} files read back with O_DIRECT, {advised} after asking the kernel to drop them from its cache",
-            back.direct_files
+    let verified = match report.verification {
+        None => "not verified".to_owned(),
+        Some(ReadBack { direct, advised: 0 }) => format!("verified: {direct} files read back with O_DIRECT"),
+        Some(ReadBack { direct, advised }) => format!(
+            "verified: {direct} files read back with O_DIRECT, {advised} after asking the kernel to drop them from its cache"
         ),
     };
     let (user, system) = (human::time(report.user_ns), human::time(report.system_ns));

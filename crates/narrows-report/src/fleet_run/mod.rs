@@ -5,7 +5,6 @@
 
 mod build;
 pub mod csv;
-mod drives;
 #[cfg(test)]
 mod example;
 mod fold;
@@ -18,9 +17,8 @@ pub(crate) use tests::{sample, sample_of_series};
 mod text;
 
 pub use build::{Files, build};
-pub use drives::{DrivesLegView, LegServerView};
 pub use fold::folded;
-pub use leg::{LegClientView, NetworkLegView};
+pub use leg::{LegHost, LegView};
 pub(crate) use series::{in_words, shown, title};
 pub(crate) use text::{describe, total};
 pub use text::{document, render};
@@ -54,10 +52,10 @@ pub struct FleetRunReport {
     pub points: Vec<PointView>,
     /// What the network carried alone.
     #[serde(default)]
-    pub network_leg: NetworkLegView,
+    pub network_leg: LegView,
     /// What the servers' drives gave alone.
     #[serde(default)]
-    pub drives_leg: DrivesLegView,
+    pub drives_leg: LegView,
     /// What runs that differ in one thing only show together: the knee, the plateau, drops and odd points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,

@@ -35,8 +35,8 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     let mut out = Document::new("fleet run", &clients, Some(&report.tool));
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     if report.servers > 0 {
-        super::leg::say(&mut out, &report.network_leg);
-        super::drives::say(&mut out, &report.drives_leg);
+        super::leg::say_network(&mut out, &report.network_leg);
+        super::leg::say_drives(&mut out, &report.drives_leg);
     }
     for point in &report.points {
         self::point(&mut out, point);

@@ -1,16 +1,17 @@
 //! A ranking as bars with intervals, on a scale that begins at zero.
 
+use super::LabReport;
 use super::text::{marks, meanings, value};
-use super::{LabReport, PlaceView, RankingView, Unit};
 use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
 use crate::figure::{Data, Figure};
+use narrows_session::lab::aim::{Place, RankedBy, Ranking, Score};
 
 /// The places of a ranking as a figure; `None` where nothing was measured.
-pub(super) fn ranking(report: &LabReport, ranking: &RankingView, number: usize) -> Option<Figure> {
+pub(super) fn ranking(report: &LabReport, ranking: &Ranking, number: usize) -> Option<Figure> {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
-    let places: Vec<(&PlaceView, f64)> =
-        ranking.places.iter().filter_map(|place| Some((place, place.value?))).collect();
-    if !places.iter().any(|(_, value)| *value > 0.0) {
+    let places: Vec<(&Place, Score)> =
+        ranking.places.iter().filter_map(|place| Some((place, place.score?))).collect();
+    if !places.iter().any(|(_, score)| score.value > 0.0) {
         return None;
     }
     let rows: Vec<Row> = places.iter().map(|(place, found)| row(report, ranking, place, *found)).collect();
@@ -20,16 +21,16 @@ pub(super) fn ranking(report: &LabReport, ranking: &RankingView, number: usize) 
         data.push([
             place.rank.to_string(),
             place.cell.clone(),
-            shown(Some(*found)),
-            shown(place.interval.map(|[low, _]| low)),
-            shown(place.interval.map(|[_, high]| high)),
+            shown(Some(found.value)),
+            shown(Some(found.low)),
+            shown(Some(found.high)),
             shown(place.predicted),
         ]);
     }
     let unit = ranking.unit;
     let is_shown = |mark: char| {
         places.iter().any(|(place, _)| {
-            report.cells.get(place.index).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
+            report.cells.get(place.outcome).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
         })
     };
     let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
@@ -47,20 +48,20 @@ pub(super) fn ranking(report: &LabReport, ranking: &RankingView, number: usize) 
     })
 }
 
-fn row(report: &LabReport, ranking: &RankingView, place: &PlaceView, found: f64) -> Row {
-    let is_best = ranking.best.as_ref() == Some(&place.cell);
-    let marks = report.cells.get(place.index).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
+fn row(report: &LabReport, ranking: &Ranking, place: &Place, found: Score) -> Row {
+    let is_best = ranking.best == Some(place.outcome);
+    let marks = report.cells.get(place.outcome).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
     Row {
         name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
         class: if is_best { "narrowest" } else { "" },
         bars: vec![Bar {
             class: if is_best { "good" } else { "plain" },
-            value: found,
-            interval: place.interval.filter(|[low, high]| high > low),
+            value: found.value,
+            interval: (found.high > found.low).then_some([found.low, found.high]),
             // What was predicted, where it is a rate.
-            ceiling: place.predicted.filter(|_| ranking.unit == Unit::BytesPerSecond),
-            shown: value(ranking.unit, found),
-            data: vec![("value", found.to_string())],
+            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
+            shown: value(ranking.unit, found.value),
+            data: vec![("value", found.value.to_string())],
             ..Bar::default()
         }],
         ..Row::default()

@@ -1,29 +1,8 @@
 //! Copies of real files: the view of one, and the words that text and page share.
 
-use super::{CellView, CopyView, LabReport};
+use super::{LabCell, LabReport};
 use narrows_base::units::human;
 use narrows_session::lab::{Copied, ReadFrom};
-
-/// The view of a copy.
-pub(super) fn view(copied: &Copied) -> CopyView {
-    let mut why = Vec::new();
-    if copied.limit.is_none() {
-        why.push("limit, limit_share: no time was spent");
-    }
-    if copied.cached.is_none() {
-        why.push("cached: the file system of the source does not tell");
-    }
-    if copied.first_fault.is_none() {
-        why.push("first_fault: there is none");
-    }
-    let copied = Copied {
-        source: copied.source.clone(),
-        limit: copied.limit.clone(),
-        first_fault: copied.first_fault.clone(),
-        ..copied.clone()
-    };
-    CopyView { how: how(&copied), copied, reason: (!why.is_empty()).then(|| why.join("; ")) }
-}
 
 /// What was verified and where the source came from.
 fn how(copied: &Copied) -> String {
@@ -54,11 +33,10 @@ fn how(copied: &Copied) -> String {
 }
 
 /// The cells with a copy, the fastest first.
-pub(super) fn by_rate(report: &LabReport) -> Vec<(&CellView, &CopyView)> {
-    let mut found: Vec<(&CellView, &CopyView)> =
-        report.cells.iter().filter_map(|cell| Some((cell, cell.copy.as_ref()?))).collect();
-    let rate = |copy: &CopyView| copy.copied.bytes_per_second.get();
-    found.sort_by(|a, b| rate(b.1).total_cmp(&rate(a.1)));
+pub(super) fn by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
+    let mut found: Vec<(&LabCell, &Copied)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.copied()?))).collect();
+    found.sort_by(|a, b| b.1.bytes_per_second.get().total_cmp(&a.1.bytes_per_second.get()));
     found
 }
 
@@ -88,12 +66,11 @@ pub(super) fn limit(copied: &Copied) -> Option<String> {
 }
 
 /// What was verified and where the source came from: once where that is the same for all, else by cell.
-pub(super) fn details(report: &LabReport) -> Vec<(Option<&str>, &str)> {
-    let all = by_rate(report);
+pub(super) fn details(report: &LabReport) -> Vec<(Option<&str>, String)> {
+    let all: Vec<(&str, String)> =
+        by_rate(report).into_iter().map(|(cell, copied)| (cell.name.as_str(), how(copied))).collect();
     match all.split_first() {
-        Some(((_, first), rest)) if rest.iter().all(|(_, copy)| copy.how == first.how) => {
-            vec![(None, &first.how)]
-        }
-        _ => all.into_iter().map(|(cell, copy)| (Some(cell.name.as_str()), copy.how.as_str())).collect(),
+        Some(((_, first), rest)) if rest.iter().all(|(_, how)| how == first) => vec![(None, first.clone())],
+        _ => all.into_iter().map(|(cell, how)| (Some(cell), how)).collect(),
     }
 }

@@ -1,11 +1,12 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
-use super::{CellView, DeviceView, LabReport, PlaceView, RankingView, TestView, Unit};
-use super::{chart, copy};
+use super::{LabCell, LabDevice, LabReport, chart, copy};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_session::lab::aim::{Place as Placed, RankedBy, Ranking};
+use narrows_session::lab::{CellCopy, Measured};
 
 /// Columns of the numbers: measured, its interval, predicted, error.
 const COLUMNS: [(&str, usize); 4] = [("measured", 11), ("95 %", 9), ("predicted", 11), ("error", 9)];
@@ -46,7 +47,7 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
 }
 
 /// A device with its model and size.
-fn about(device: &DeviceView) -> String {
+fn about(device: &LabDevice) -> String {
     let mut about = vec![device.name.clone()];
     about.extend(device.model.clone());
     about.extend(device.size_bytes.map(human::bytes));
@@ -74,25 +75,26 @@ pub(super) fn accuracy(report: &LabReport) -> String {
 }
 
 /// How far the predicted order is the measured one, in a sentence; nothing where no pair tells.
-pub(super) fn agreement(ranking: &RankingView) -> Option<String> {
-    let equal = match ranking.pairs_predicted_equal {
+pub(super) fn agreement(ranking: &Ranking) -> Option<String> {
+    let found = ranking.agreement;
+    let equal = match found.equal {
         0 => String::new(),
         equal => format!(", {equal} were predicted to be equal"),
     };
-    (ranking.pairs > 0).then(|| {
+    (found.pairs > 0).then(|| {
         format!(
             "Of {} pairs that differ by more than chance, {} were predicted in that order{equal}.",
-            ranking.pairs, ranking.pairs_as_predicted
+            found.pairs, found.agree
         )
     })
 }
 
 /// What a value of a ranking is.
-pub(super) fn value(unit: Unit, value: f64) -> String {
+pub(super) fn value(unit: RankedBy, value: f64) -> String {
     match unit {
-        Unit::BytesPerSecond => human::rate(BytesPerSec::new(value)),
-        Unit::Capacity => human::percent(value),
-        Unit::Endurance => format!("×{}", human::count(value)),
+        RankedBy::BytesPerSecond => human::rate(BytesPerSec::new(value)),
+        RankedBy::Capacity => human::percent(value),
+        RankedBy::Endurance => format!("×{}", human::count(value)),
     }
 }
 
@@ -108,19 +110,19 @@ pub(super) fn error(error: f64) -> String {
 }
 
 /// The marks of a cell: what to know before it is compared.
-pub(super) fn marks(cell: &CellView, trusted: bool) -> String {
-    let all = [(cell.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
+pub(super) fn marks(cell: &LabCell, trusted: bool) -> String {
+    let all = [(cell.outcome.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
     all.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect()
 }
 
 /// What each mark that occurs means.
 pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
-    let distrusted = |cell: &CellView| {
-        cell.tests.iter().filter_map(|test| test.measured.as_ref()).any(|measured| !measured.trusted)
-            || cell.copy.as_ref().is_some_and(|copy| !copy.copied.trusted)
+    let distrusted = |cell: &LabCell| {
+        cell.outcome.measured.iter().any(|measured| !measured.trusted)
+            || cell.outcome.copied().is_some_and(|copied| !copied.trusted)
     };
     let all = [
-        (report.cells.iter().any(|cell| cell.resyncing), 'R', "measured while an array resynced"),
+        (report.cells.iter().any(|cell| cell.outcome.resyncing), 'R', "measured while an array resynced"),
         (
             report.cells.iter().any(|cell| cell.on_loop_files),
             'L',
@@ -164,7 +166,7 @@ impl Numbers {
     }
 }
 
-fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, number: usize) {
+fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number: usize) {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
     out.gap();
     out.part(Place::Charts, "");
@@ -179,7 +181,7 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
     ];
     let mut table = Table::new(title, 0, columns(names));
     for place in &ranking.places {
-        let is_best = ranking.best.as_ref() == Some(&place.cell);
+        let is_best = ranking.best == Some(place.outcome);
         let tone = if is_best { Tone::Strong } else { Tone::Normal };
         let arrow = if is_best { "→" } else { " " };
         let mut row =
@@ -198,16 +200,17 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
     }
 }
 
-fn place_numbers(report: &LabReport, ranking: &RankingView, place: &PlaceView, tone: Tone) -> Numbers {
-    let cell = report.cells.get(place.index);
+fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
+    let cell = report.cells.get(place.outcome);
+    let found = place.score.map(|score| score.value);
     Numbers {
         tone,
-        measured: place.value.map(|found| value(ranking.unit, found)),
-        interval: place.value.zip(place.interval).and_then(|(middle, ends)| half(middle, ends)),
+        measured: found.map(|found| value(ranking.unit, found)),
+        interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
         predicted: place.predicted.map(|said| value(ranking.unit, said)),
         error: place
             .predicted
-            .zip(place.value)
+            .zip(found)
             .filter(|(_, value)| *value > 0.0)
             .map(|(said, value)| said / value - 1.0),
         marks: cell.map(|cell| marks(cell, place.trusted)).unwrap_or_default(),
@@ -217,20 +220,20 @@ fn place_numbers(report: &LabReport, ranking: &RankingView, place: &PlaceView, t
 /// The names of all tests in the order in which they ran.
 pub(super) fn tests(report: &LabReport) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for test in report.cells.iter().flat_map(|cell| &cell.tests) {
-        if !names.contains(&test.test.as_str()) {
-            names.push(&test.test);
+    for test in report.cells.iter().flat_map(LabCell::tests) {
+        if !names.contains(&test) {
+            names.push(test);
         }
     }
     names
 }
 
 /// The cells with a test, the fastest first.
-pub(super) fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<(&'r CellView, &'r TestView)> {
-    let find = |cell: &'r CellView| Some((cell, cell.tests.iter().find(|test| test.test == name)?));
-    let mut found: Vec<(&CellView, &TestView)> = report.cells.iter().filter_map(find).collect();
-    let rate = |test: &TestView| test.measured.as_ref().map_or(-1.0, |rate| rate.bytes_per_second.get());
-    found.sort_by(|a, b| rate(b.1).total_cmp(&rate(a.1)));
+fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<&'r LabCell> {
+    let mut found: Vec<&LabCell> = report.cells.iter().filter(|cell| cell.tests().contains(&name)).collect();
+    let rate =
+        |cell: &LabCell| cell.measured(name).map_or(-1.0, |one| one.measurement.bytes_per_second.get());
+    found.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     found
 }
 
@@ -241,20 +244,22 @@ fn put_tests(out: &mut Document, report: &LabReport) {
         let mut all = columns(vec![Column::name("layout", Width::Fixed(NAME + 4))]);
         all.push(Column::left("bound by prediction", Width::Rest(ROOM)).gap(1).yields(1));
         let mut table = Table::new(name, 2, all);
-        for (cell, test) in by_rate(report, name) {
-            let measured = test.measured.as_ref();
+        for cell in by_rate(report, name) {
+            let measured = cell.measured(name);
+            let run = measured.map(|one| &one.measurement);
+            let said = cell.predicted(name).filter(|said| said.bytes_per_second.is_some());
             let numbers = Numbers {
                 tone: Tone::Normal,
-                measured: measured.map(|rate| human::rate(rate.bytes_per_second)),
-                interval: measured
+                measured: run.map(|rate| human::rate(rate.bytes_per_second)),
+                interval: run
                     .and_then(|rate| half(rate.bytes_per_second.get(), rate.ci95?.map(BytesPerSec::get))),
-                predicted: test.predicted_bytes_per_second.map(human::rate),
-                error: test.error,
-                marks: marks(cell, measured.is_none_or(|rate| rate.trusted)),
+                predicted: said.and_then(|said| said.bytes_per_second).map(human::rate),
+                error: cell.error(name),
+                marks: marks(cell, measured.is_none_or(|one| one.trusted)),
             };
             let mut row = vec![Cell::text(&cell.name)];
             row.extend(numbers.cells());
-            row.extend(test.bound.as_ref().map(|bound| Cell::toned(Tone::Faint, bound)));
+            row.extend(said.map(|said| Cell::toned(Tone::Faint, &said.bound)));
             table.row(row);
         }
         out.add(Block::Table(table));
@@ -264,7 +269,7 @@ fn put_tests(out: &mut Document, report: &LabReport) {
 fn put_copies(out: &mut Document, report: &LabReport) {
     let all = copy::by_rate(report);
     let Some((_, first)) = all.first() else { return };
-    let title = copy::title(&first.copied);
+    let title = copy::title(first);
     out.gap();
     out.part(Place::Data, "");
     out.heading(&title);
@@ -276,8 +281,7 @@ fn put_copies(out: &mut Document, report: &LabReport) {
         Column::left("most time", Width::Fit(0, usize::MAX)).gap(1),
     ];
     let mut table = Table::new(title, 2, columns);
-    for (cell, copy) in &all {
-        let copied = &copy.copied;
+    for (cell, copied) in &all {
         table.row(vec![
             Cell::text(&cell.name),
             Cell::text(human::rate(copied.bytes_per_second)),
@@ -291,12 +295,12 @@ fn put_copies(out: &mut Document, report: &LabReport) {
         let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
         out.lead((Tone::Normal, &lead), Tone::Faint, how);
     }
-    out.say(2, Tone::Faint, copy::meaning(&first.copied));
+    out.say(2, Tone::Faint, copy::meaning(first));
 }
 
 fn put_failed(out: &mut Document, report: &LabReport) {
-    let failed: Vec<(&CellView, &str)> =
-        report.cells.iter().filter_map(|cell| Some((cell, cell.failed.as_deref()?))).collect();
+    let failed: Vec<(&LabCell, &str)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.failed.as_deref()?))).collect();
     if failed.is_empty() {
         return;
     }
@@ -320,7 +324,7 @@ fn put_marks(out: &mut Document, report: &LabReport) {
 }
 
 /// What the lab cost a device.
-pub(super) fn cost(device: &DeviceView) -> String {
+pub(super) fn cost(device: &LabDevice) -> String {
     let share = match device.share_of_rated_life {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
@@ -346,13 +350,21 @@ fn basis(out: &mut Document, report: &LabReport) {
     columns.extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.name))));
     columns.push(Column::number("all at once"));
     let mut table = Table::new("What each device gave before anything was built", 0, columns);
-    for test in &report.basis.tests {
-        let mut row = vec![Cell::text(&test.test)];
-        row.extend((0..report.devices.len()).map(|at| {
-            Cell::text(test.alone.get(at).map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second)))
-        }));
-        let all = test.together.as_ref();
-        row.push(Cell::text(all.map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second))));
+    let basis = &report.basis;
+    let mut tests: Vec<&str> = Vec::new();
+    for test in basis.alone.iter().flatten().map(|measured| measured.test.as_str()) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    for test in tests {
+        let rate = |measured: &[Measured]| {
+            let found = measured.iter().find(|one| one.test == test);
+            found.map_or("–".to_owned(), |one| human::rate(one.measurement.bytes_per_second))
+        };
+        let mut row = vec![Cell::text(test)];
+        row.extend(basis.alone.iter().map(|measured| Cell::text(rate(measured))));
+        row.push(Cell::text(rate(&basis.together)));
         table.row(row);
     }
     let mut said = vec![Block::Table(table)];
@@ -368,16 +380,23 @@ fn basis(out: &mut Document, report: &LabReport) {
     out.add(Block::Details("What predictions stand on".to_owned(), said));
     for cell in &report.cells {
         let mut said = Vec::new();
-        for note in &cell.notes {
+        for note in &cell.outcome.notes {
             said.lead((Tone::Normal, "- "), Tone::Normal, note);
         }
-        for written in &cell.written {
+        if let Some(CellCopy::Not(why)) = &cell.outcome.copy {
+            said.lead((Tone::Normal, "- "), Tone::Normal, why);
+        }
+        for written in &cell.outcome.written {
             let text = format!("{} written to {}", human::bytes(written.bytes), written.device);
             said.lead((Tone::Normal, "- "), Tone::Normal, text);
         }
-        for test in &cell.tests {
-            let why = test.formula.as_deref().or(test.reason.as_deref()).unwrap_or_default();
-            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{}: {why}", test.test));
+        for test in cell.tests() {
+            let why = match cell.predicted(test) {
+                Some(said) if said.bytes_per_second.is_some() => said.formula.clone(),
+                Some(said) => format!("not predicted: {}", said.bound),
+                None => "nothing was predicted".to_owned(),
+            };
+            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{test}: {why}"));
         }
         if !said.is_empty() {
             out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), said));

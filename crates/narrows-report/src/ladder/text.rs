@@ -1,6 +1,6 @@
 //! The terminal view of a ladder: a waterfall, one line for each rung from the media up, and why each loss is one.
 
-use super::{LadderReport, LadderView, LossView, RungView};
+use super::{LadderReport, LadderView, RungView};
 use crate::bench::writes;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
@@ -8,7 +8,7 @@ use crate::figure::chart;
 use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Basis;
-use narrows_verdict::ladder::Leg;
+use narrows_verdict::ladder::{Leg, Loss};
 use narrows_verdict::{Confidence, Severity};
 
 /// Columns between the end of the name and the ends of rate, interval, loss and ceiling.
@@ -56,8 +56,8 @@ fn one(out: &mut Document, ladder: &LadderView) {
     out.gap();
     out.part(Place::Data, "Layers");
     waterfall(out, ladder);
-    let losses: Vec<(&RungView, &LossView)> =
-        ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.loss.as_ref()?))).collect();
+    let losses: Vec<(&RungView, &Loss)> =
+        ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.step.loss.as_ref()?))).collect();
     out.part(Place::Findings, "Why rate is lost");
     for (rung, loss) in losses {
         out.gap();
@@ -77,7 +77,7 @@ fn one(out: &mut Document, ladder: &LadderView) {
 
 /// One line for each rung; the bar is the part of the highest rate.
 fn waterfall(out: &mut Document, ladder: &LadderView) {
-    let rate = |rung: &RungView| rung.measured.as_ref()?.rate().map(|rate| rate.bytes_per_second);
+    let rate = |rung: &RungView| Some(rung.measurement.as_ref()?.bytes_per_second);
     let most = ladder.rungs.iter().filter_map(rate).fold(BytesPerSec::default(), BytesPerSec::max);
     let mut columns =
         vec![Column::left("", Width::Fixed(2)).gap(0), Column::name("layer", Width::Broad(NAME))];
@@ -89,7 +89,7 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
         let is_limit = ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref())
             == Some(&rung.hop)
             && !rung.at_once;
-        let tone = match (is_limit, rung.loss.is_some()) {
+        let tone = match (is_limit, rung.step.loss.is_some()) {
             (true, _) => Tone::Bad,
             (false, true) => Tone::Warn,
             _ => Tone::Normal,
@@ -104,12 +104,13 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
 }
 
 fn cells(rung: &RungView) -> [(String, Tone); 4] {
-    let Some(rate) = rung.measured.as_ref().and_then(super::RungPair::rate) else {
+    let Some(rate) = &rung.measurement else {
         let none = || (String::new(), Tone::Faint);
         return [("–".to_owned(), Tone::Faint), none(), none(), none()];
     };
     let half = half(rate.bytes_per_second, rate.ci95);
-    let lost = match (rung.lost, rung.lost_bytes_per_second) {
+    let below = rung.step.below;
+    let lost = match (rung.step.lost, below.map(|below| below - rate.bytes_per_second)) {
         (Some(part), _) if part.abs() < 0.0005 => human::percent(0.0),
         (Some(part), _) if part < 0.0 => format!("+{}", human::percent(-part)),
         (Some(part), Some(lost)) => format!("−{} (−{lost})", human::percent(part)),
@@ -119,8 +120,8 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
         let mark = if ceiling.basis == Basis::Guess { "~" } else { "" };
         format!("{mark}{}", ceiling.bytes_per_second)
     });
-    let doubt = if rate.trusted { "" } else { "?" };
-    let tone = if rung.loss.is_some() { Tone::Warn } else { Tone::Faint };
+    let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
+    let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
     [
         (format!("{}{doubt}", rate.bytes_per_second), Tone::Strong),
         (half, Tone::Faint),
@@ -129,7 +130,7 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
     ]
 }
 
-fn why(out: &mut impl Blocks, rung: &RungView, loss: &LossView) {
+fn why(out: &mut impl Blocks, rung: &RungView, loss: &Loss) {
     let sure = match loss.confidence {
         Confidence::High => "",
         Confidence::Medium => " (likely)",

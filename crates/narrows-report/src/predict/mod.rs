@@ -10,9 +10,8 @@ pub use text::{document, render};
 
 use super::view::{Tool, tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_model::ceiling::{Basis, Direction, FactRef};
 use narrows_model::path::file::{Engine, Pattern, Published, PublishedValue, Workload};
-use narrows_model::predict::{Bound, BoundKind, Prediction};
+use narrows_model::predict::{Bound, Prediction, Sensitivity};
 
 /// The name and version of the schema, in [`PredictReport::schema`].
 pub const SCHEMA: &str = "narrows/predict/1";
@@ -74,19 +73,19 @@ pub struct PredictionView {
     /// Where they lie in 95 of 100 cases.
     pub interval_95: Option<(BytesPerSec, BytesPerSec)>,
     /// What the rate does not exceed, where it is not known; `null` when it is, or when nothing is known that bounds it.
-    pub at_most: Option<BoundView>,
+    pub at_most: Option<Bound>,
     /// Why the rate is not known.
     pub not_known_because: Option<String>,
     /// What would have to be measured to know it.
     pub measure_instead: Option<String>,
     /// The bound that decides.
-    pub limiting: Option<BoundView>,
+    pub limiting: Option<Bound>,
     /// The next one.
-    pub next: Option<BoundView>,
+    pub next: Option<Bound>,
     /// All bounds, narrowest first: what the workload could move if there were no other bound. They are no prediction.
-    pub bounds: Vec<BoundView>,
+    pub bounds: Vec<Bound>,
     /// What the rate does when a hop's ceiling is raised by a part: by so many parts itself. Empty when the rate is not known.
-    pub sensitivity: Vec<SensitivityView>,
+    pub sensitivity: Vec<Sensitivity>,
     /// What was assumed, and what is not covered.
     pub notes: Vec<String>,
 }
@@ -131,38 +130,6 @@ pub struct Before {
     pub gain_bytes_per_second: Option<f64>,
     /// The rate now over the rate before.
     pub factor: Option<f64>,
-}
-
-/// One bound.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BoundView {
-    /// The hop.
-    pub hop: String,
-    /// Its name.
-    pub name: String,
-    /// `bandwidth`, `iops`, `depth`, `processor` or `cap`.
-    pub kind: String,
-    /// The direction, where it has one alone.
-    pub direction: Option<Direction>,
-    /// What the workload could move if there were no other bound.
-    pub bytes_per_second: BytesPerSec,
-    /// What that rests on.
-    pub basis: Basis,
-    /// How it comes about.
-    pub formula: String,
-    /// From what.
-    pub facts: Vec<FactRef>,
-}
-
-/// What the rate does when a hop's ceiling is raised.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SensitivityView {
-    /// The hop.
-    pub hop: String,
-    /// Parts by which the rate changes for each part by which the ceiling does.
-    pub elasticity: f64,
 }
 
 /// One published result beside what is predicted.
@@ -250,15 +217,13 @@ pub fn prediction(now: &Prediction, before: Option<&Prediction>) -> PredictionVi
         latency_ns: shown.then_some(now.latency),
         interval_80: known.map(|it| around(it.in_80)),
         interval_95: known.map(|it| around(it.in_95)),
-        at_most: now.at_most().map(bound),
+        at_most: now.at_most().cloned(),
         not_known_because: refused.map(|it| it.because.clone()),
         measure_instead: refused.map(|it| it.measure.clone()),
-        limiting: now.narrowest().filter(|_| shown).map(bound),
-        next: now.next().filter(|_| shown).map(bound),
-        bounds: now.bounds.iter().map(bound).collect(),
-        sensitivity: felt
-            .map(|it| SensitivityView { hop: it.hop.to_string(), elasticity: it.elasticity })
-            .collect(),
+        limiting: now.narrowest().filter(|_| shown).cloned(),
+        next: now.next().filter(|_| shown).cloned(),
+        bounds: now.bounds.clone(),
+        sensitivity: felt.cloned().collect(),
         notes: now.notes.clone(),
     }
 }
@@ -301,26 +266,6 @@ fn workload(it: &Workload) -> WorkloadView {
         jobs: it.jobs,
         read_share: it.read_share,
         engine: engine.to_owned(),
-    }
-}
-
-fn bound(it: &Bound) -> BoundView {
-    let kind = match it.kind {
-        BoundKind::Bandwidth => "bandwidth",
-        BoundKind::Iops => "iops",
-        BoundKind::Depth => "depth",
-        BoundKind::Processor => "processor",
-        BoundKind::Cap => "cap",
-    };
-    BoundView {
-        hop: it.hop.to_string(),
-        name: it.name.clone(),
-        kind: kind.to_owned(),
-        direction: it.direction,
-        bytes_per_second: it.rate,
-        basis: it.basis,
-        formula: it.formula.clone(),
-        facts: it.facts.clone(),
     }
 }
 

@@ -1,14 +1,13 @@
 //! What was predicted, for a person.
 
-use super::{
-    Before, BoundView, Outcome, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView,
-};
+use super::{Before, Outcome, PredictReport, PredictionView, PublishedView, SystemView, WorkloadView};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
 use crate::figure::chart;
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
+use narrows_model::predict::{Bound, BoundKind};
 
 /// Bounds that are listed; `--json` has all.
 const MOST_BOUNDS: usize = 6;
@@ -101,7 +100,7 @@ fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: Bytes
         out.say(12, Tone::Faint, &limiting.formula);
     }
     if let Some(next) = &it.next {
-        let text = format!("next    {}, {}", next.name, human::rate(next.bytes_per_second));
+        let text = format!("next    {}, {}", next.name, human::rate(next.rate));
         out.say(4, Tone::Warn, text);
     }
     put_bounds(out, &it.bounds);
@@ -117,7 +116,7 @@ fn put_not_known(out: &mut impl Blocks, lead: &str, it: &PredictionView) {
     let indent = " ".repeat(lead.chars().count());
     let bound = match &it.at_most {
         Some(bound) => {
-            format!("not known; at most {}: {}", human::rate(bound.bytes_per_second), bound.name)
+            format!("not known; at most {}: {}", human::rate(bound.rate), bound.name)
         }
         None => "not known, and nothing is known that bounds it".to_owned(),
     };
@@ -170,15 +169,15 @@ fn put_before(out: &mut impl Blocks, before: &Before) {
 }
 
 /// The bounds, the narrowest first; those that say the same of the same kind of hop once.
-fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
+fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
     let columns =
         vec![Column::right("bound", 12), Column { names: true, ..Column::left("hop", Width::Flex(0)) }];
     let mut table = Table::new("What bounds it", 4, columns).untitled();
     let mut seen: Vec<(String, f64)> = Vec::new();
     for bound in bounds {
         let key = (
-            format!("{}{}", bound.kind, bound.hop.split(':').next().unwrap_or_default()),
-            bound.bytes_per_second.get(),
+            format!("{}{}", bound.kind.word(), bound.hop.split(':').next().unwrap_or_default()),
+            bound.rate.get(),
         );
         if seen.iter().any(|(kind, rate)| *kind == key.0 && (rate - key.1).abs() <= key.1 * 1e-9) {
             continue;
@@ -188,9 +187,10 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[BoundView]) {
             break;
         }
         let tone = if table.rows.is_empty() { Tone::Strong } else { Tone::Normal };
-        let what = if bound.kind == "bandwidth" { String::new() } else { format!("  {}", bound.kind) };
+        let is_plain = bound.kind == BoundKind::Bandwidth;
+        let what = if is_plain { String::new() } else { format!("  {}", bound.kind.word()) };
         table.row(vec![
-            Cell::toned(tone, human::rate(bound.bytes_per_second)),
+            Cell::toned(tone, human::rate(bound.rate)),
             Cell::text(format!("{}{what}", bound.name)),
         ]);
     }

@@ -3,11 +3,13 @@
 use super::{Style, Tone};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
-use crate::import::{AgainstView, ImportReport, MeasurementView, ResultView, StandingView, SweepView};
+use crate::import::{ImportReport, JudgedResult};
 use narrows_base::units::{Nanos, human};
 use narrows_load::measurement::Pattern;
-use narrows_paste::results::Side;
+use narrows_paste::results::{Measured, Side};
 use narrows_verdict::results::Trust;
+use narrows_verdict::results::against::{Against, Standing};
+use narrows_verdict::results::sweep::Sweep;
 
 /// A result of more measurements than this is shown by its first ones; `--json` has all.
 const MOST: usize = 24;
@@ -19,7 +21,7 @@ pub fn render(report: &ImportReport, style: &Style) -> String {
 
 /// The report as a document.
 pub fn document(report: &ImportReport, audience: Audience) -> Document {
-    let files: Vec<&str> = report.results.iter().map(|result| result.file.as_str()).collect();
+    let files: Vec<&str> = report.results.iter().map(|one| one.result.file.as_str()).collect();
     let mut out = Document::new("import", super::some_of(&distinct(&files), 3), Some(&report.tool));
     for (number, result) in report.results.iter().enumerate() {
         if number > 0 {
@@ -44,32 +46,33 @@ fn distinct(names: &[&str]) -> Vec<String> {
     seen
 }
 
-fn put_sweep(out: &mut impl Blocks, sweep: &SweepView) {
+fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
     let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
     let (from, to) = (human::count(first.x), human::count(last.x));
     let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
     out.gap();
     out.say(0, Tone::Strong, title);
-    for sentence in &sweep.summary {
+    for sentence in sweep.sentences() {
         out.say(2, Tone::Normal, sentence);
     }
 }
 
-fn put_against(out: &mut impl Blocks, against: &AgainstView) {
+fn put_against(out: &mut impl Blocks, against: &Against) {
     let tone = match against.standing {
-        StandingView::Above => Tone::Bad,
-        StandingView::At => Tone::Warn,
-        StandingView::Below => Tone::Normal,
+        Standing::Above => Tone::Bad,
+        Standing::At => Tone::Warn,
+        Standing::Below => Tone::Normal,
     };
+    let sentence = against.sentence();
     let text = match against.target.is_empty() {
-        true => against.summary.clone(),
-        false => format!("{}: {}", against.target, against.summary),
+        true => sentence,
+        false => format!("{}: {sentence}", against.target),
     };
     out.say(2, tone, text);
 }
 
-fn put_result(out: &mut impl Blocks, result: &ResultView) {
-    let version = result.tool_version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedResult) {
+    let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
     out.say(0, Tone::Strong, title);
     if let Some(command) = &result.command {
@@ -82,22 +85,21 @@ fn put_result(out: &mut impl Blocks, result: &ResultView) {
         let text = format!("and {more} more measurements; --json has all");
         out.say(2, Tone::Faint, text);
     }
-    let (tone, word) = match (result.trust, &result.measures) {
+    let (tone, word) = match (verdict.trust, &verdict.measures) {
         (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
         (Trust::Other, Some(measures)) => (Tone::Warn, format!("trusted for something else: {measures}")),
         (_, Some(measures)) => (Tone::Good, format!("trusted; it measures {measures}")),
         _ => (Tone::Good, "trusted".to_owned()),
     };
-    let limit =
-        result.limiting_hop.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
+    let limit = verdict.limiting.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
     out.say(2, tone, format!("{word}{limit}"));
     for note in &result.notes {
         out.say(2, Tone::Faint, format!("note: {note}"));
     }
-    for against in result.against.iter().take(MOST) {
+    for against in verdict.against.iter().take(MOST) {
         put_against(out, against);
     }
-    for list in [&result.findings, &result.path_findings] {
+    for list in [&verdict.findings, &verdict.of_path] {
         if !list.is_empty() {
             out.gap();
             findings(out, list);
@@ -105,8 +107,8 @@ fn put_result(out: &mut impl Blocks, result: &ResultView) {
     }
 }
 
-fn put_measurement(out: &mut impl Blocks, measurement: &MeasurementView) {
-    let work = &measurement.workload;
+fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
+    let work = &measurement.work;
     let mut what: Vec<String> = Vec::new();
     what.extend(work.pattern.map(|pattern| match pattern {
         Pattern::Sequential => "sequential".to_owned(),
@@ -134,13 +136,13 @@ fn put_measurement(out: &mut impl Blocks, measurement: &MeasurementView) {
         table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
     }
     let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
-    if let Some(entries) = measurement.entries_per_second {
+    if let Some(entries) = measurement.entries {
         row("files", format!("{} each second", human::count(entries.get())));
     }
     if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
         row("takes", format!("mean {}", time(mean)));
     }
-    if let Some(syncs) = measurement.syncs_per_second {
+    if let Some(syncs) = measurement.syncs {
         row("fsync", format!("{} each second", human::count(syncs.get())));
     }
     if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {

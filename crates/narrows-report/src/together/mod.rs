@@ -4,23 +4,20 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
 
-mod build;
 #[cfg(test)]
 mod tests;
 mod text;
 
-pub use build::{About, report};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{FindingView, MachineView, Tool};
-use narrows_base::units::BytesPerSec;
+use super::view::{MachineView, Tool, machine_view, tool};
 use narrows_load::measurement::Workload;
-use narrows_model::ceiling::Basis;
-use narrows_model::path::HopKind;
-use narrows_verdict::together::{Fate, Outcome, Rate};
-use narrows_verdict::{Code, Evidence};
+use narrows_machine::Machine;
+use narrows_verdict::together::hidden::HiddenVerdict;
+use narrows_verdict::together::{Conclusion, Foretold, GroupVerdict, Rate};
+use narrows_verdict::{Finding, PathVerdict, Subject};
 
 /// The name and version of the schema, in [`TogetherReport::schema`].
 pub const SCHEMA: &str = "narrows/together/1";
@@ -40,17 +37,17 @@ pub struct TogetherReport {
     /// What each target gives alone.
     pub targets: Vec<TargetView>,
     /// Targets that ran at the same time: those that share a hop, the smallest groups first, and all of them at the end.
-    pub groups: Vec<GroupView>,
+    pub groups: Vec<GroupVerdict>,
     /// What changed between the first run and the same at the end; `null` where nothing did, or it was not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<String>,
     /// Groups that share a limit, found from runs of chosen subsets; `null` unless `--find-shared` asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hidden: Option<HiddenView>,
+    pub hidden: Option<HiddenVerdict>,
     /// What became of shared limits that were foretold from facts.
-    pub foretold: Vec<ForetoldView>,
+    pub foretold: Vec<Foretold>,
     /// Findings by what is known after the runs, worst first.
-    pub findings: Vec<FindingView>,
+    pub findings: Vec<Finding>,
     /// Targets that were named and not measured, and why.
     pub left_out: Vec<LeftOut>,
     /// Whether everything that was planned was measured.
@@ -85,131 +82,57 @@ pub struct TargetView {
     pub reason: Option<String>,
 }
 
-/// Targets that ran at the same time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GroupView {
-    /// Which ones.
-    pub targets: Vec<String>,
-    /// What they show.
-    pub outcome: Outcome,
-    /// The sum of what each gives alone.
-    pub alone: Rate,
-    /// The sum of what they give at the same time.
-    pub together: Rate,
-    /// What each of them gives.
-    pub shares: Vec<ShareView>,
-    /// The hops that two or more of them cross, from the media to the host.
-    pub hops: Vec<SharedHopView>,
-    /// The ids of the hops that limit them.
-    pub limiting_hops: Vec<String>,
-    /// The hops at one of which the limit is, where none is at a known ceiling: all who give less cross them, and no other
-    /// run sent more across them. Or it is at something that the topology does not show.
-    #[serde(default)]
-    pub located_hops: Vec<String>,
-    /// The observations behind it.
-    pub evidence: Vec<Evidence>,
-    /// The verdict in words.
-    pub sentence: String,
-}
-
-/// What was found of targets that share a limit, whether the topology shows it or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HiddenView {
-    /// The groups.
-    pub groups: Vec<HiddenGroupView>,
-    /// Targets that give less than alone, and of which nobody was found that they share with.
-    pub unexplained: Vec<String>,
-    /// How many runs were made beyond those alone and together.
-    pub runs: usize,
-    /// Whether the run of all, repeated at the end, gave what it gave at the beginning.
-    pub is_certain: bool,
-    /// The verdict in words.
-    pub sentence: String,
-    /// Why it is not certain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+/// What a report is about, beside what was found.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The load of each target.
+    pub workload: Workload,
+    /// Targets that were not measured, and why.
+    pub left_out: Vec<(String, String)>,
+    /// What changed between the first run and the same at the end.
+    pub drift: Option<String>,
+    /// What was found of hidden groups, where that was asked for.
+    pub hidden: Option<HiddenVerdict>,
+    /// Why it is not complete, if it is not.
     pub reason: Option<String>,
 }
 
-/// Targets that share a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HiddenGroupView {
-    /// Which ones.
-    pub targets: Vec<String>,
-    /// What they carry together.
-    pub limit_bytes_per_second: BytesPerSec,
-    /// What they give each alone, in sum.
-    pub alone_bytes_per_second: BytesPerSec,
-    /// Whether a run of these and no others carried the same.
-    pub is_confirmed: bool,
-    /// The hops that exactly these cross; none where the topology hides what they share.
-    pub hops: Vec<String>,
+/// The whole report. `alone` holds the targets, each with its run alone.
+pub fn report(
+    machine: &Machine,
+    about: About,
+    alone: &[Subject],
+    groups: &[GroupVerdict],
+    conclusion: &Conclusion,
+) -> TogetherReport {
+    let left_out = about.left_out.into_iter();
+    TogetherReport {
+        schema: SCHEMA.to_owned(),
+        tool: tool(),
+        machine: machine_view(machine),
+        workload: about.workload,
+        targets: alone
+            .iter()
+            .zip(&conclusion.paths)
+            .map(|(one, verdict)| target_view(one, verdict))
+            .collect(),
+        groups: groups.to_vec(),
+        drift: about.drift,
+        hidden: about.hidden,
+        foretold: conclusion.foretold.clone(),
+        findings: conclusion.findings.clone(),
+        left_out: left_out.map(|(target, reason)| LeftOut { target, reason }).collect(),
+        complete: about.reason.is_none(),
+        reason: about.reason,
+    }
 }
 
-/// What one target gives alone and beside the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ShareView {
-    /// Which one.
-    pub target: String,
-    /// Alone.
-    pub alone: Rate,
-    /// At the same time as the others.
-    pub together: Rate,
-    /// The second as a part of the first.
-    pub part: Option<f64>,
-    /// Why `part` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A hop that several targets of a group cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SharedHopView {
-    /// Its identity, as in `narrows check`.
-    pub id: String,
-    /// What it is.
-    pub kind: HopKind,
-    /// Its name for a person.
-    pub name: String,
-    /// Which targets cross it.
-    pub targets: Vec<String>,
-    /// What they move through it, each alone, in sum.
-    pub alone_bytes_per_second: BytesPerSec,
-    /// What they move through it at the same time.
-    pub together_bytes_per_second: BytesPerSec,
-    /// The most that it carries.
-    pub ceiling_bytes_per_second: Option<BytesPerSec>,
-    /// What the ceiling rests on.
-    pub basis: Option<Basis>,
-    /// How the ceiling was computed.
-    pub formula: Option<String>,
-    /// What crosses it together as a part of its ceiling.
-    pub part_of_ceiling: Option<f64>,
-    /// Whether that is its ceiling.
-    pub at_ceiling: bool,
-    /// Why the ceiling is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A shared limit that was foretold from facts, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ForetoldView {
-    /// The code of the finding that foretold it.
-    pub code: Code,
-    /// The hop.
-    pub hop: String,
-    /// The device that the hop is.
-    pub subject: String,
-    /// What was foretold.
-    pub summary: String,
-    /// What became of it.
-    pub fate: Fate,
-    /// Why, in words.
-    pub sentence: String,
+fn target_view(subject: &Subject, verdict: &PathVerdict) -> TargetView {
+    let alone = subject.runs.first().map(Rate::of);
+    TargetView {
+        target: subject.path.target.clone(),
+        sentence: verdict.sentence.clone(),
+        reason: alone.is_none().then(|| "it was not measured".to_owned()),
+        alone,
+    }
 }

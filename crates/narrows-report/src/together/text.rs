@@ -1,7 +1,7 @@
 //! The terminal view of several targets: for each group the verdict, what each target gives alone and together, and the
 //! hops that they share.
 
-use super::{ForetoldView, GroupView, TogetherReport};
+use super::TogetherReport;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
 use crate::figure::chart;
@@ -10,7 +10,7 @@ use crate::text::{Style, Tone, machine_line, some_of};
 use narrows_base::units::human;
 use narrows_load::measurement::Pattern;
 use narrows_model::ceiling::Basis;
-use narrows_verdict::together::{Fate, Outcome, Rate};
+use narrows_verdict::together::{Fate, Foretold, GroupVerdict, Outcome, Rate};
 
 /// Columns between the end of a name and the ends of the four cells behind it.
 const COLUMNS: [usize; 4] = [11, 11, 12, 8];
@@ -82,7 +82,7 @@ const fn tone(outcome: Outcome) -> Tone {
     }
 }
 
-fn put_group(out: &mut Document, group: &GroupView) {
+fn put_group(out: &mut Document, group: &GroupVerdict) {
     out.part(Place::Verdict, "");
     out.heading(group.targets.join(" + "));
     out.say(2, tone(group.outcome), &group.sentence);
@@ -91,7 +91,7 @@ fn put_group(out: &mut Document, group: &GroupView) {
     let mut shares =
         table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
     for share in &group.shares {
-        let part = share.part.map(human::percent).unwrap_or_default();
+        let part = share.part().map(human::percent).unwrap_or_default();
         shares.row(cells(
             Tone::Normal,
             &share.target,
@@ -120,17 +120,16 @@ fn put_group(out: &mut Document, group: &GroupView) {
     out.gap();
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
-        let is_limit = group.limiting_hops.contains(&hop.id) || group.located_hops.contains(&hop.id);
+        let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
-        let ceiling = hop.ceiling_bytes_per_second;
         hops.row(cells(
             if is_limit { Tone::Bad } else { Tone::Normal },
             &hop.name,
             [
-                human::rate(hop.alone_bytes_per_second),
-                human::rate(hop.together_bytes_per_second),
-                ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
-                hop.part_of_ceiling.map(human::percent).unwrap_or_default(),
+                human::rate(hop.alone),
+                human::rate(hop.together),
+                hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
+                hop.fraction().map(human::percent).unwrap_or_default(),
             ],
         ));
     }
@@ -155,8 +154,8 @@ fn cells(tone: Tone, name: &str, cells: [String; 4]) -> Vec<Cell> {
 }
 
 /// What became of foretold limits; what was measured is among the findings.
-fn foretold(out: &mut Document, all: &[ForetoldView]) {
-    let told: Vec<&ForetoldView> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
+fn foretold(out: &mut Document, all: &[Foretold]) {
+    let told: Vec<&Foretold> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
     if !told.is_empty() {
         out.gap();
         out.part(Place::Findings, "Foretold");

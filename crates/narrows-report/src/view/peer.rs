@@ -2,11 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::FactRef;
-use narrows_model::ceiling::peer::{Both, Narrowest, of_peer};
+use narrows_model::ceiling::peer::{Both, of_peer};
 use narrows_model::path::peer::{self, Meeting, Peer, Way};
 use narrows_model::path::{Path, Target};
 
@@ -25,14 +24,14 @@ pub struct PeerView {
     /// The port below which they meet: the upstream port of a switch, or that of a card.
     pub at: Option<String>,
     /// How data may go from one to the other.
-    pub way: WayKind,
+    pub way: Way,
     /// Why.
     pub because: String,
     /// The most that goes directly; absent where it does not, or is not known to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub direct: Option<BothView>,
+    pub direct: Option<Both>,
     /// The most that goes through main memory, which each byte crosses twice; what memory carries is not counted.
-    pub through_memory: BothView,
+    pub through_memory: Both,
     /// From what that follows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<FactRef>,
@@ -60,46 +59,6 @@ pub enum MeetingKind {
     Unknown,
 }
 
-/// How data may go from one device to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum WayKind {
-    /// It stays below where both meet.
-    Direct,
-    /// A port sends requests up to the root complex.
-    Redirected,
-    /// Only through a root complex, which need not pass it on.
-    RootComplex,
-    /// That is not known.
-    Unknown,
-}
-
-/// The most that goes each way.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BothView {
-    /// From the device to the GPU.
-    pub to_gpu: Option<NarrowestView>,
-    /// From the GPU to the device.
-    pub from_gpu: Option<NarrowestView>,
-    /// Why one is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// The most that goes one way, and the hop that allows no more.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NarrowestView {
-    /// The most.
-    pub bytes_per_second: BytesPerSec,
-    /// The hop.
-    pub hop: String,
-    /// Its name.
-    pub name: String,
-}
-
 /// The devices of a path and a GPU: those of the path with `to`, or all of the machine where the path leads to a GPU.
 pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<PeerView> {
     let own = match &path.asked {
@@ -124,22 +83,16 @@ fn view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
         Meeting::Nodes(_) => (MeetingKind::Nodes, None),
         Meeting::Unknown(_) => (MeetingKind::Unknown, None),
     };
-    let way = match peer.way {
-        Way::Direct => WayKind::Direct,
-        Way::Redirected => WayKind::Redirected,
-        Way::RootComplex => WayKind::RootComplex,
-        Way::Unknown => WayKind::Unknown,
-    };
     Some(PeerView {
         gpu: peer.gpu.to_string(),
         device: carries.target,
         function: peer.other.to_string(),
         meets,
         at: at.map(|at| at.to_string()),
-        way,
+        way: peer.way,
         because: peer.because(),
-        direct: carries.direct.map(both),
-        through_memory: both(carries.through_memory),
+        direct: carries.direct,
+        through_memory: carries.through_memory,
         evidence: peer
             .evidence
             .iter()
@@ -147,17 +100,4 @@ fn view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
             .collect(),
         reason: at.is_none().then(|| "they meet below no port that is known".to_owned()),
     })
-}
-
-fn both(both: Both) -> BothView {
-    let is_whole = both.to_gpu.is_some() && both.from_gpu.is_some();
-    BothView {
-        to_gpu: both.to_gpu.map(narrowest),
-        from_gpu: both.from_gpu.map(narrowest),
-        reason: (!is_whole).then(|| "no hop on the way has a known ceiling".to_owned()),
-    }
-}
-
-fn narrowest(one: Narrowest) -> NarrowestView {
-    NarrowestView { bytes_per_second: one.rate, hop: one.hop.to_string(), name: one.name }
 }

@@ -1,12 +1,15 @@
 //! What each block layer of a path did in a run: how requests were split and merged, and where they waited.
 
+use serde::{Deserialize, Serialize};
+
 use narrows_base::units::{Bytes, Nanos};
 use narrows_model::path::{Hop, HopKind};
 
 use super::super::case::Case;
 
 /// What a block layer did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
     /// Its kernel name.
     pub block: String,
@@ -17,16 +20,20 @@ pub struct Flow {
     /// Requests that it completed in either direction.
     pub requests: u64,
     /// The mean size of a request.
+    #[serde(rename = "request_bytes")]
     pub request_size: Bytes,
     /// The mean number of requests in flight (Little's law).
     pub in_flight: f64,
     /// The mean number of bytes in flight.
+    #[serde(rename = "in_flight_bytes")]
     pub bytes_in_flight: Bytes,
     /// The mean number of requests that the driver held; `None` where it was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<f64>,
     /// The fraction of time with a request in flight.
     pub busy: f64,
     /// The mean time of a read; `None` without reads.
+    #[serde(rename = "read_latency_ns", skip_serializing_if = "Option::is_none")]
     pub latency: Option<Nanos>,
 }
 

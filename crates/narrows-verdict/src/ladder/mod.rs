@@ -125,7 +125,8 @@ pub enum Cause {
 }
 
 /// What a rung lost, and why.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
     /// Why.
     pub cause: Cause,
@@ -140,19 +141,24 @@ pub struct Loss {
 }
 
 /// The verdict on one rung.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// What the layers below give at once; `None` where nothing lies below, or was not measured.
+    #[serde(rename = "below_bytes_per_second")]
     pub below: Option<BytesPerSec>,
     /// The part of it that is gone, negative where the rung is faster.
     pub lost: Option<f64>,
-    /// What was lost, when it is more than chance.
+    /// Why, where it is more than chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
     /// Whether to believe the measurement; `None` without one.
     pub trusted: Option<bool>,
     /// The narrowest known ceiling of the path to this rung, as a place in its path, and its rate for the application.
+    #[serde(skip)]
     pub ceiling: Option<(usize, BytesPerSec)>,
     /// What each block layer of the rung's path did.
+    #[serde(rename = "layers")]
     pub flows: Vec<Flow>,
 }
 

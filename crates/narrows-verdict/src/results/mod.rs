@@ -39,6 +39,8 @@ mod zero_or_sparse_data;
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 pub use measures::Trust;
 
 use against::{Against, Stated};
@@ -53,24 +55,40 @@ use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Tool};
 
 /// What is thought of one result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultVerdict {
     /// Whether its numbers say what they seem to say.
     pub trusted: bool,
     /// Whether to trust them, and for what they claim or for something else.
     pub trust: Trust,
     /// What they measure, where that is not what they are usually taken for, or no storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub measures: Option<String>,
     /// Why not: the main finding; `None` of those that are trusted.
+    #[serde(rename = "trust_reason", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why not, and what else is to be known, worst first.
     pub findings: Vec<Finding>,
     /// What limited it, where the result itself or its path shows that.
-    pub limiting: Option<(HopKind, String)>,
+    #[serde(rename = "limiting_hop")]
+    pub limiting: Option<ResultLimit>,
     /// Each direction of each measurement against its path, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Against>,
     /// What is to be said of the hops that the result is at the ceiling of.
+    #[serde(rename = "path_findings", default, skip_serializing_if = "Vec::is_empty")]
     pub of_path: Vec<Finding>,
+}
+
+/// What limited a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResultLimit {
+    /// The kind of hop.
+    pub kind: HopKind,
+    /// What it is, in words.
+    pub name: String,
 }
 
 /// What results are judged on.
@@ -143,7 +161,7 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let trusted = !findings.iter().any(breaks_trust);
     let measures = measures::of(case);
     let is_other = measures.is_some() && !measures::is_claimed(case.result.tool);
-    let at = || against::limiting(&against).map(|one| (one.kind, one.name.clone()));
+    let at = || against::limiting(&against).map(|one| ResultLimit { kind: one.kind, name: one.name.clone() });
     ResultVerdict {
         trusted,
         trust: match (trusted, is_other) {
@@ -183,7 +201,7 @@ fn breaks_trust(finding: &Finding) -> bool {
 }
 
 /// The part of the path that a result shows to be its limit.
-fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> {
+fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<ResultLimit> {
     let by_finding =
         findings.iter().filter(|finding| finding.severity != Severity::Info).find_map(|finding| {
             Some(match finding.code {
@@ -203,7 +221,7 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
     let memory = is_one_core && is_memory;
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))
-        .map(|(kind, name)| (kind, name.to_owned()))
+        .map(|(kind, name)| ResultLimit { kind, name: name.to_owned() })
 }
 
 #[cfg(test)]

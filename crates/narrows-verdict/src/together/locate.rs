@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use super::{GroupVerdict, LAW_ERROR, Outcome, Share, SharedHop, words};
 use crate::attribution::REACHED;
-use narrows_model::ceiling::Basis;
 use narrows_model::path::HopId;
 
 /// Locates the limit of each group that has one. `verdicts` are in the order of [`super::groups`]: smaller groups first.
@@ -62,7 +61,7 @@ fn explaining<'v>(
     };
     let mut found: Vec<&GroupVerdict> = Vec::new();
     for loser in losers {
-        let share_of = |one: &GroupVerdict| one.shares.iter().find(|share| share.member == *loser).copied();
+        let share_of = |one: &GroupVerdict| one.shares.iter().find(|share| share.member == *loser).cloned();
         let now: Share = share_of(verdict)?;
         // The largest group that it is in: what it loses there it may lose here without a limit of this one.
         let smaller = before.iter().rev().filter(limited).find(|one| share_of(one).is_some())?;
@@ -82,7 +81,7 @@ fn candidates<'v>(
     losers: &BTreeSet<usize>,
 ) -> impl Iterator<Item = &'v SharedHop> {
     let has_room = |hop: &SharedHop| {
-        let is_known = hop.ceiling.as_ref().is_ok_and(|(_, basis, _)| *basis != Basis::Guess);
+        let is_known = hop.is_known();
         is_known && hop.fraction().is_some_and(|part| part < REACHED)
     };
     verdict

@@ -65,10 +65,14 @@ impl Rate {
 }
 
 /// What one target gives alone and beside the others.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
-    /// Which target.
+    /// Which target, as a place in the list of all.
+    #[serde(skip)]
     pub member: usize,
+    /// Which target.
+    pub target: String,
     /// Alone.
     pub alone: Rate,
     /// At the same time as the others.
@@ -77,7 +81,9 @@ pub struct Share {
 
 impl Share {
     pub(super) fn of(member: &Member<'_>) -> Self {
-        Self { member: member.index, alone: Rate::of(member.before), together: Rate::of(member.after) }
+        let target = member.alone.path.target.clone();
+        let (alone, together) = (Rate::of(member.before), Rate::of(member.after));
+        Self { member: member.index, target, alone, together }
     }
 
     /// What it gives together as a part of what it gives alone; `None` where it gives nothing alone.

@@ -35,7 +35,7 @@ pub(super) fn limited<'a>(
         sentences
             .push(format!("They limit each other: {}. The hop is not known.", compared(&verdict.shares)));
         let shared: Vec<&str> =
-            verdict.hops.iter().filter(|hop| hop.ceiling.is_err()).map(|hop| hop.name.as_str()).collect();
+            verdict.hops.iter().filter(|hop| hop.ceiling.is_none()).map(|hop| hop.name.as_str()).collect();
         if !shared.is_empty() {
             sentences.push(format!("They share hops of unknown ceiling: {}.", shared.join(", ")));
         }
@@ -98,9 +98,9 @@ pub(super) fn lost_already<'a>(
 }
 
 pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
-    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    let ceiling = hop.ceiling.map_or(String::new(), human::rate);
     let shares: Vec<Share> =
-        verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).copied().collect();
+        verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).cloned().collect();
     let carries = human::rate(hop.together);
     format!("{} carries {carries} of {ceiling}: {}.", hop.name, compared(&shares))
 }
@@ -108,7 +108,7 @@ pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
 /// What disproves a ceiling: more crossed the hop.
 pub(super) fn more_than_foretold(hop: &SharedHop) -> String {
     let carries = human::rate(hop.together);
-    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    let ceiling = hop.ceiling.map_or(String::new(), human::rate);
     format!("{} carried {carries}, more than the {ceiling} that were foretold.", hop.name)
 }
 

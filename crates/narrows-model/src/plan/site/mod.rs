@@ -8,6 +8,8 @@ mod system;
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 pub use board::{BoardOptions, of_board};
 pub use machine::of_machine;
 pub use ports::Ports;
@@ -188,6 +190,23 @@ pub struct Shared {
     pub rate: WholeRate,
     /// What it carries towards the devices.
     pub write: WholeRate,
+}
+
+impl Shared {
+    /// What it carries towards the host.
+    pub fn carrier(&self) -> Carrier {
+        Carrier { name: self.name.clone(), bytes_per_second: self.rate.rate() }
+    }
+}
+
+/// Something that carries data.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Carrier {
+    /// What it is.
+    pub name: String,
+    /// What it carries towards the host.
+    pub bytes_per_second: BytesPerSec,
 }
 
 /// All that a plan knows of a machine.

@@ -4,8 +4,9 @@ use super::bars::{Bar, Row, Signs, bars, bars_with};
 use super::picture;
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
-use crate::predict::{BoundView, PredictReport, PredictionView};
+use crate::predict::{PredictReport, PredictionView};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_model::predict::{Bound, BoundKind};
 
 /// So many workloads are drawn.
 const MOST_WORKLOADS: usize = 24;
@@ -37,12 +38,9 @@ fn outlook(it: &PredictionView) -> Option<Bar> {
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
-            lost_from: Some(bound.bytes_per_second.get()),
-            shown: format!("not known; at most {}: {}", human::rate(bound.bytes_per_second), bound.name),
-            data: vec![
-                ("workload", it.workload.name.clone()),
-                ("at-most", format!("{}", bound.bytes_per_second.get())),
-            ],
+            lost_from: Some(bound.rate.get()),
+            shown: format!("not known; at most {}: {}", human::rate(bound.rate), bound.name),
+            data: vec![("workload", it.workload.name.clone()), ("at-most", format!("{}", bound.rate.get()))],
             ..Bar::default()
         }),
         (None, None) => None,
@@ -112,22 +110,19 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
     let mut data = Data::new(&["workload", "bound", "kind", "rate#"]);
     let mut pictures: Vec<Picture> = Vec::new();
     for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
-        let least = it.bounds.first().map_or(0.0, |bound| bound.bytes_per_second.get());
+        let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
             data.push([
                 it.workload.name.clone(),
                 bound.name.clone(),
-                bound.kind.clone(),
-                human::rate(bound.bytes_per_second),
+                bound.kind.word().to_owned(),
+                human::rate(bound.rate),
             ]);
         }
-        let near: Vec<&BoundView> =
-            it.bounds.iter().filter(|bound| bound.bytes_per_second.get() <= least * FAR).collect();
+        let near: Vec<&Bound> = it.bounds.iter().filter(|bound| bound.rate.get() <= least * FAR).collect();
         // Members of an array and nodes of a cluster bound alike: one bar stands for all.
-        let is_alike = |a: &&BoundView, b: &&BoundView| {
-            a.kind == b.kind
-                && a.basis == b.basis
-                && (a.bytes_per_second - b.bytes_per_second).get().abs() < 1.0
+        let is_alike = |a: &&Bound, b: &&Bound| {
+            a.kind == b.kind && a.basis == b.basis && (a.rate - b.rate).get().abs() < 1.0
         };
         let rows: Vec<Row> = near
             .chunk_by(is_alike)
@@ -139,16 +134,17 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
                     0 => bound.name.clone(),
                     more => format!("{} and {more} more", bound.name),
                 },
-                note: if bound.kind == "iops" { "IOPS".to_owned() } else { bound.kind.clone() },
+                note: if bound.kind == BoundKind::Iops {
+                    "IOPS".to_owned()
+                } else {
+                    bound.kind.word().to_owned()
+                },
                 class: if at == 0 { "narrowest" } else { "" },
                 bars: vec![Bar {
                     class: if at == 0 { "good" } else { "plain" },
-                    value: bound.bytes_per_second.get(),
-                    shown: human::rate(bound.bytes_per_second),
-                    data: vec![
-                        ("bound", bound.hop.clone()),
-                        ("rate", format!("{}", bound.bytes_per_second.get())),
-                    ],
+                    value: bound.rate.get(),
+                    shown: human::rate(bound.rate),
+                    data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
                     ..Bar::default()
                 }],
             })

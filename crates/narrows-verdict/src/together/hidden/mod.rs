@@ -15,6 +15,8 @@ mod verdict;
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::SQRT_2;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Rate, SIGNIFICANT};
 use narrows_base::units::BytesPerSec;
 pub use verdict::{FoundGroup, HiddenVerdict, judge, may_search};
@@ -35,13 +37,17 @@ const DEVIATIONS_OF_HALF: f64 = 1.96;
 const DEVIATIONS_OF_MEDIAN: f64 = 0.6745;
 
 /// Drives that share a limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenGroup {
     /// Which drives, in ascending order.
+    #[serde(skip)]
     pub members: Vec<usize>,
     /// What they carry together, all at once.
+    #[serde(rename = "limit_bytes_per_second")]
     pub limit: BytesPerSec,
     /// What they give each alone, in sum.
+    #[serde(rename = "alone_bytes_per_second")]
     pub alone: BytesPerSec,
     /// Whether a run of these drives and no others carried the same. Where not, some of what they share is shared with others.
     pub is_confirmed: bool,

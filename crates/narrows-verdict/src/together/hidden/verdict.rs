@@ -1,14 +1,20 @@
 //! What was found of hidden groups, beside what the topology shows, and in words.
 
+use serde::{Deserialize, Serialize};
+
 use super::super::{GroupVerdict, Outcome};
 use super::{Hidden, HiddenGroup};
 use narrows_base::units::human;
 use narrows_model::path::HopId;
 
 /// A group, and the hops that explain it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundGroup {
+    /// Its targets.
+    pub targets: Vec<String>,
     /// The group.
+    #[serde(flatten)]
     pub group: HiddenGroup,
     /// The hops that its members cross and no other target does; none where the topology hides what they share.
     pub hops: Vec<HopId>,
@@ -17,15 +23,17 @@ pub struct FoundGroup {
 }
 
 /// The verdict on hidden sharing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenVerdict {
     /// The groups that were found.
     pub groups: Vec<FoundGroup>,
     /// Targets that give less than alone, and of which nobody was found that they share with.
-    pub unexplained: Vec<usize>,
+    pub unexplained: Vec<String>,
     /// How many runs were made beyond those alone and together.
     pub runs: usize,
     /// Why nothing is certain, where that is so.
+    #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// All of it in words.
     pub sentence: String,
@@ -63,11 +71,11 @@ pub fn judge<'a>(
         let up_to = human::rate(all.together.bytes_per_second);
         sentences.push(format!("No group that shares a limit was seen up to {up_to}."));
     }
-    if !found.unexplained.is_empty() {
-        let who: Vec<&str> = found.unexplained.iter().map(|at| name(*at)).collect();
+    let unexplained: Vec<String> = found.unexplained.iter().map(|at| name(*at).to_owned()).collect();
+    if !unexplained.is_empty() {
         sentences.push(format!(
             "{} gives less than alone, and nobody was found that it shares a limit with.",
-            who.join(", ")
+            unexplained.join(", ")
         ));
     }
     if let Some(drift) = &found.drifted {
@@ -75,7 +83,7 @@ pub fn judge<'a>(
     }
     HiddenVerdict {
         groups,
-        unexplained: found.unexplained,
+        unexplained,
         runs: found.runs,
         doubt: found.drifted,
         sentence: sentences.join(" "),
@@ -99,5 +107,6 @@ fn explained<'a>(group: HiddenGroup, all: &GroupVerdict, name: &dyn Fn(usize) ->
         human::rate(group.limit),
         human::rate(group.alone)
     );
-    FoundGroup { hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }
+    let targets = who.into_iter().map(str::to_owned).collect();
+    FoundGroup { targets, hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }
 }
