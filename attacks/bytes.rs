@@ -34,11 +34,6 @@ pub(crate) fn attacks() -> Vec<Attack> {
             &["bench", "--preset", "peak", "--size", "64MiB", "--max-time", "4s"],
         ),
         on_device(
-            "bench with trims",
-            &["bench", "--preset", "trim", "--size", "64MiB", "--duration", "200ms"],
-        )
-        .quick(),
-        on_device(
             "sweep with writes",
             &[
                 "sweep",
@@ -52,23 +47,6 @@ pub(crate) fn attacks() -> Vec<Attack> {
                 "64MiB",
                 "--duration",
                 "100ms",
-            ],
-        )
-        .quick(),
-        on_device(
-            "sweep that trims only",
-            &[
-                "sweep",
-                "--block-sizes",
-                "64KiB",
-                "--depths",
-                "4",
-                "--mix",
-                "0:0:100",
-                "--size",
-                "64MiB",
-                "--duration",
-                "200ms",
             ],
         )
         .quick(),
@@ -296,29 +274,12 @@ fn discards(ground: &Ground, judge: &mut Judge) -> Result<()> {
     if holes_beside(&device, 0, 0)? != 0 {
         return skip("set-up: the file has holes");
     }
-    for words in [
-        &["bench", "--preset", "trim", "--size", "32MiB", "--duration", "200ms"][..],
-        &["bench", "--preset", "peak", "--size", "32MiB", "--duration", "100ms"],
-        &[
-            "sweep",
-            "--block-sizes",
-            "64KiB",
-            "--depths",
-            "4",
-            "--mix",
-            "0:0:100",
-            "--size",
-            "32MiB",
-            "--duration",
-            "200ms",
-        ],
-    ] {
-        let target = [words[0], device.node(), "--write", "--i-own", device.identity()];
-        let answer = Run::new(ground, &[&target[..], &words[1..]].concat()).answer()?;
-        judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
-        let holes = holes_beside(&device, MIB, 33 * MIB)?;
-        judge.that(holes == 0, || format!("{} discarded {holes} bytes beside the region", words.join(" ")));
-    }
+    let words = ["bench", device.node(), "--write", "--i-own", device.identity()];
+    let quick = ["--preset", "peak", "--size", "32MiB", "--duration", "100ms"];
+    let answer = Run::new(ground, &[&words[..], &quick].concat()).answer()?;
+    judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
+    let holes = holes_beside(&device, MIB, 33 * MIB)?;
+    judge.that(holes == 0, || format!("{holes} bytes beside the region were discarded"));
     Ok(())
 }
 

@@ -30,7 +30,7 @@ cli_parts=(
 # `load` fills the disk's queue from many rings at once. A submission that waits for the disk keeps the lock of its ring, for seconds
 # where processors are short too, and the kernel then does not tell what the ring has registered: narrows rightly writes to no device.
 # So these are done before those above begin.
-load_modules=(copy_trees:: load_device:: load_pace:: load_run:: load_scratch:: load_trim:: load_write::)
+load_modules=(copy_trees:: load_device:: load_pace:: load_run:: load_scratch:: load_write::)
 
 # run_part LOG WORDS...: runs some tests. The whole output is kept, since only there stands what a test that passed has skipped.
 run_part() {

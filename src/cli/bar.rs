@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::output;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_report::progress::Progress;
-use narrows_session::teller::{Live, Teller};
+use narrows_session::{Live, Teller};
 
 /// A bar on standard error, and notes beside it.
 pub(super) struct Bar(Progress);

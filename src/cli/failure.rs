@@ -4,7 +4,7 @@ use std::fmt;
 
 use narrows_load::LoadError;
 use narrows_report::sanitize::{inert, inert_within};
-use narrows_session::objection::Objection;
+use narrows_session::Objection;
 
 /// No hint is longer than this many characters: it may list all that there is to choose from.
 const LONGEST_HINT: usize = 20_000;

@@ -23,11 +23,11 @@ use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
 use narrows_report::bench::{AllowanceView, Context, TargetKind, TargetView, WritesView};
+use narrows_session::fitting::Discards;
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
-use narrows_session::trims::Discards;
 use narrows_session::writes::{Wanted, Writes};
 use narrows_verdict as verdict;
 
@@ -52,10 +52,10 @@ pub struct SweepArgs {
           value_parser = clap::value_parser!(u32).range(1..=4096), conflicts_with = "threads")]
     pub depths: Vec<u32>,
 
-    /// How many of 100 I/Os read; the others write. READ:WRITE:TRIM, such as 60:30:10 or 0:0:100, also trims:
-    /// holes in a scratch file, discards of a device with --write
-    #[arg(long, value_name = "MIX", value_delimiter = ',', default_value = "100", value_parser = mix)]
-    pub mix: Vec<Mix>,
+    /// How many of 100 I/Os read; the others write
+    #[arg(long, value_name = "READS", value_delimiter = ',', default_value = "100",
+          value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub mix: Vec<u8>,
 
     /// The order of addresses [default: random; with --threads sequential]
     #[arg(long, value_name = "ORDER", value_enum)]
@@ -77,30 +77,6 @@ pub struct SweepArgs {
     /// Go on with the sweep that FILE keeps
     #[arg(long, value_name = "FILE", conflicts_with_all = ["target", "size", "threads", "block_sizes", "depths", "mix", "order", "duration"])]
     pub resume: Option<PathBuf>,
-}
-
-/// How many of 100 I/Os are of which kind; the others read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mix {
-    /// So many write.
-    pub writes: u8,
-    /// So many trim.
-    pub trims: u8,
-}
-
-/// Reads `70` (reads, the others write) or `60:30:10` (reads, writes and trims).
-fn mix(text: &str) -> Result<Mix, String> {
-    let refused =
-        || format!("`{text}` is not a mix such as 70 or 60:30:10 (reads, writes and trims, 100 in all)");
-    let parts: Vec<u8> =
-        text.split(':').map(|part| part.trim().parse()).collect::<Result<_, _>>().map_err(|_| refused())?;
-    match parts.as_slice() {
-        [reads @ 0..=100] => Ok(Mix { writes: 100 - reads, trims: 0 }),
-        [reads, writes, trims] if u32::from(*reads) + u32::from(*writes) + u32::from(*trims) == 100 => {
-            Ok(Mix { writes: *writes, trims: *trims })
-        }
-        _ => Err(refused()),
-    }
 }
 
 /// The order of addresses.
@@ -139,7 +115,6 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     let size = kept.as_ref().map_or(args.common.size.unwrap_or(SIZE), |kept| kept.target.size_bytes);
     let loads = kept.as_ref().map_or_else(|| loads(args), |kept| kept.asked.clone());
     let timing = timing(args, kept.as_ref());
-    check_trims(&scene, &place, &loads)?;
     let writes = allowance(args, kept.as_ref(), (&scene, &place), (size, &loads), &timing)?;
     let size = writes.as_ref().map_or(size, Writes::size);
     let runner = runner::begin(Command::Sweep, &scene, writes)?;
@@ -192,18 +167,6 @@ fn allowance(
     Ok(Some(writes))
 }
 
-/// Whether a device takes the trims of all loads.
-fn check_trims(scene: &Scene, place: &Place, loads: &[LoadSpec]) -> Result<(), Failure> {
-    let discards = Discards::of(scene, place, &loads.iter().collect::<Vec<_>>())?;
-    match loads.iter().find_map(|load| Some((load, discards.obstacle(load)?))) {
-        Some((load, why)) => {
-            let failure = Failure::new(format!("{} cannot be run: {why}", load.mark()));
-            Err(failure.hint("name larger --block-sizes, or a --mix without trims"))
-        }
-        None => Ok(()),
-    }
-}
-
 fn timing(args: &SweepArgs, kept: Option<&SweepReport>) -> Timing {
     let timing = args.common.timing(StopRule::Precision);
     kept.map_or(timing, |kept| Timing {
@@ -224,7 +187,7 @@ fn empty(
     target: &Opened,
 ) -> Result<SweepReport, Failure> {
     let is_read = place.filled().is_none();
-    if is_read && loads.iter().any(LoadSpec::changes) {
+    if is_read && loads.iter().any(LoadSpec::writes) {
         return Err(Failure::new(format!("`{typed}` is only ever read")).hint(
             "name a directory: it is tested in a scratch file; or a blank device with --write --i-own SERIAL",
         ));
@@ -267,10 +230,9 @@ fn loads(args: &SweepArgs) -> Vec<LoadSpec> {
         None => or(&[kib(4), kib(16), kib(64), kib(256), kib(1024)]),
     };
     let mut loads = Vec::new();
-    for mix in &args.mix {
+    for reads in &args.mix {
         for block in &blocks {
-            let load =
-                |depth| LoadSpec::reading(pattern, *block, depth).writing(mix.writes).trimming(mix.trims);
+            let load = |depth| LoadSpec::reading(pattern, *block, depth).writing(100 - reads);
             match args.threads {
                 Some(most) => {
                     let streams = doubling(most).map(|count| load(1).on(Parallel::Streams(count)));
@@ -389,17 +351,8 @@ mod tests {
             ["RND4K Q1T1 read", "RND4K Q32T1 read", "RND1M Q1T1 read", "RND1M Q32T1 read"]
         );
         assert_eq!(loads[4..6], ["RND4K Q1T1 70:30", "RND4K Q32T1 70:30"]);
-        let loads = sweep(&["--block-sizes", "4K", "--depths", "1", "--mix", "0:0:100,60:30:10,0"]);
-        assert_eq!(loads, ["RND4K Q1T1 trim", "RND4K Q1T1 60:30:10", "RND4K Q1T1 write"]);
-    }
-
-    #[test]
-    fn a_mix_is_a_hundred_in_all() {
-        assert_eq!(mix("70"), Ok(Mix { writes: 30, trims: 0 }));
-        assert_eq!(mix("60:30:10"), Ok(Mix { writes: 30, trims: 10 }));
-        for text in ["101", "", "60:30", "60:30:11", "255:255:255", "-1", "a:b:c", "1:2:3:94"] {
-            assert!(mix(text).is_err(), "{text}");
-        }
+        let loads = sweep(&["--block-sizes", "4K", "--depths", "1", "--mix", "0"]);
+        assert_eq!(loads, ["RND4K Q1T1 write"]);
     }
 
     #[test]

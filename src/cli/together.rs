@@ -14,10 +14,10 @@ use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
 use narrows_model::path::{Path, build};
 use narrows_report::together::{About, document, report};
+use narrows_session::Moving;
 use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Several};
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
-use narrows_session::teller::Moving;
 use narrows_session::together::{Chosen, Plan, drives};
 use narrows_verdict::together::groups;
 

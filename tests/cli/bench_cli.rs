@@ -20,8 +20,6 @@ use narrows::report::bench::{self, BenchReport};
 use narrows::report::schema;
 use serde_json::Value;
 
-use super::devices;
-
 const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "50ms", "--warm-up", "1ms"];
 
 fn narrows(arguments: &[&str]) -> Command {
@@ -155,29 +153,6 @@ fn the_job_file_is_one_that_fio_accepts() {
             assert!(parsed.status.success(), "{}: {said}", preset.name);
         }
     }
-}
-
-#[test]
-fn fio_runs_the_same_tests_beside_ours() {
-    if Command::new("fio").arg("--version").output().is_err() {
-        return;
-    }
-    // A guard cannot tell which files fio's busy rings hold.
-    let _others = devices::nobody_else();
-    let dir = directory();
-    let mut arguments = vec!["bench", text(dir.path()), "--preset", "peak", "--engine", "fio", "--json"];
-    arguments.extend(["--size", "64MiB", "--duration", "100ms", "--warm-up", "1ms", "--max-writes", "64GiB"]);
-    let report = report(&run(&arguments));
-    for result in &report.results {
-        let fio = result.fio.as_ref().expect("fio was asked for");
-        assert_eq!(fio.reason, None, "{}", result.name);
-        assert!(fio.version.as_ref().is_some_and(|version| version.starts_with("fio")));
-        assert_eq!(
-            (fio.read.is_some(), fio.write.is_some()),
-            (result.read.is_some(), result.write.is_some())
-        );
-    }
-    assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
 /// Starts a run that keeps its results in `saved`, and waits until it has kept one.

@@ -60,7 +60,7 @@ fn a_directory_is_climbed_and_nothing_is_left_in_it() {
         let top = ladder.rungs.last().expect("has the file system");
         assert!(top.hop.starts_with("filesystem:"), "{}", top.hop);
         let measurement = top.measurement.as_ref().expect("is measured without root");
-        assert_eq!(measurement.workload.writes(), ladder.load.changes());
+        assert_eq!(measurement.workload.writes(), ladder.load.writes());
     }
     assert!(report.legs.iter().any(|leg| leg.bytes_per_second.is_some()));
     // What could not be opened is named, and then the ladder is not complete.

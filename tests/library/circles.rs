@@ -20,7 +20,7 @@ use syn::{Attribute, Item, UseTree};
 use crate::sources;
 
 /// The names of a module from its crate downwards: `["load", "guard", "open"]`.
-type Module = Vec<String>;
+pub(crate) type Module = Vec<String>;
 
 /// The module that a file is: `load/guard/open.rs` and `load/guard/mod.rs` are `load::guard::open` and `load::guard`.
 fn module_of(file: &str) -> Module {
@@ -101,7 +101,7 @@ fn is_for_tests(attribute: &Attribute) -> bool {
 }
 
 /// The modules that a module uses: of each path the longest beginning that is a module.
-fn uses(module: &[String], text: &str, modules: &BTreeSet<Module>) -> BTreeSet<Module> {
+pub(crate) fn uses(module: &[String], text: &str, modules: &BTreeSet<Module>) -> BTreeSet<Module> {
     let file = syn::parse_file(text).expect("a source file is Rust");
     let mut paths = Paths { module, found: Vec::new() };
     paths.visit_file(&file);
@@ -120,8 +120,8 @@ fn is_family(members: &[&Module]) -> bool {
     below(shortest) || below(&shortest[..shortest.len() - 1])
 }
 
-/// The circles of all crates that are no family, each with its members in order.
-fn circles(sources: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
+/// The circles of all crates, each with its members in order; where `are_wrong`, only those that are no family.
+pub(crate) fn circles(sources: &BTreeMap<Module, String>, are_wrong: bool) -> Vec<Vec<String>> {
     let modules: BTreeSet<Module> = sources.keys().cloned().collect();
     let all: Vec<&Module> = modules.iter().collect();
     let number: BTreeMap<&Module, usize> = all.iter().enumerate().map(|(at, module)| (*module, at)).collect();
@@ -134,7 +134,7 @@ fn circles(sources: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for component in tarjan_scc(&graph) {
         let members: Vec<&Module> = component.iter().map(|at| all[*at]).collect();
-        if members.len() > 1 && !is_family(&members) {
+        if members.len() > 1 && !(are_wrong && is_family(&members)) {
             let mut names: Vec<String> = members.iter().map(|member| member.join("::")).collect();
             names.sort();
             found.push(names);
@@ -144,8 +144,8 @@ fn circles(sources: &BTreeMap<Module, String>) -> Vec<Vec<String>> {
     found
 }
 
-#[test]
-fn no_circle_is_new() {
+/// The sources of all crates without those of tests.
+pub(crate) fn modules() -> BTreeMap<Module, String> {
     let is_test =
         |name: &str| name.ends_with("tests.rs") || name.ends_with("testing.rs") || name.contains("/tests/");
     let mut read = BTreeMap::new();
@@ -154,7 +154,12 @@ fn no_circle_is_new() {
             read.insert(module_of(&name), fs::read_to_string(&path).expect("a source file is readable"));
         }
     }
-    let found = circles(&read);
+    read
+}
+
+#[test]
+fn no_circle_is_new() {
+    let found = circles(&modules(), true);
     assert!(
         found.is_empty(),
         "circles among modules:\n{}",
@@ -172,7 +177,7 @@ fn a_circle_is_found_and_a_family_is_none() {
         ("load/a.rs", "use super::b::B; pub struct A(B);"),
         ("load/b.rs", "pub struct B; fn f(_: crate::a::A) {}"),
     ]);
-    assert!(circles(&family).is_empty(), "siblings may use each other");
+    assert!(circles(&family, true).is_empty(), "siblings may use each other");
     let cousins = source(&[
         ("load/lib.rs", ""),
         ("load/a/mod.rs", ""),
@@ -180,7 +185,7 @@ fn a_circle_is_found_and_a_family_is_none() {
         ("load/b/mod.rs", ""),
         ("load/b/deep.rs", "pub struct B; fn f() { crate::a::deep::call(); }"),
     ]);
-    assert_eq!(circles(&cousins), [["load::a::deep", "load::b::deep"]]);
+    assert_eq!(circles(&cousins, true), [["load::a::deep", "load::b::deep"]]);
     let only_in_tests = source(&[
         ("load/lib.rs", ""),
         ("load/a/mod.rs", ""),
@@ -188,5 +193,5 @@ fn a_circle_is_found_and_a_family_is_none() {
         ("load/b/mod.rs", ""),
         ("load/b/deep.rs", "pub(in crate::a) struct B; #[cfg(test)] mod tests { use crate::a::deep::A; }"),
     ]);
-    assert!(circles(&only_in_tests).is_empty(), "tests may look at anything");
+    assert!(circles(&only_in_tests, true).is_empty(), "tests may look at anything");
 }

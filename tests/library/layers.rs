@@ -41,7 +41,7 @@ const TYPES_ONLY: &[(&str, &str)] = &[
 ];
 
 /// What calls the engine, follows a run of it, or opens and fills what it runs on: everywhere but in the engine and the session.
-const ENGINE: [&str; 13] = [
+const ENGINE: [&str; 12] = [
     "run::run(",
     "load::run::run",
     "load::run::{self",
@@ -53,7 +53,6 @@ const ENGINE: [&str; 13] = [
     "Target::open_",
     "Opened::open_",
     "owned::prepare",
-    "load::fill",
     "load::memcopy",
 ];
 
@@ -122,7 +121,7 @@ fn forbidden(name: &str) -> &'static [&'static str] {
 #[test]
 fn every_import_follows_the_table() {
     let files = sources::all();
-    assert!(files.len() > 700, "the walk found only {} files", files.len());
+    assert!(files.len() > 400, "the walk found only {} files", files.len());
     let mut broken = Vec::new();
     for (name, path) in files {
         let is_test = name.ends_with("tests.rs") || name.ends_with("testing.rs") || name.contains("/tests/");

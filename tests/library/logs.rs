@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use narrows::capture::{Text, merge, parts};
-use narrows::ceiling::pcie::rate;
+use narrows::ceiling::pcie;
 use narrows::machine::Machine;
 use narrows::machine::log::LogKind;
 use narrows::path::{HopSpec, LinkHop, build};
@@ -38,7 +38,7 @@ fn claims(machine: &Machine, link: &LinkHop) -> Vec<BytesPerSec> {
     });
     let device = Some(link.device.address);
     let own = events.filter(|(pci, at, _)| *pci == device && (*at == device || *at == port));
-    own.filter_map(|(_, _, by)| rate::raw(by.speed, by.width)).collect()
+    own.filter_map(|(_, _, by)| pcie::raw(by.speed, by.width)).collect()
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod circles;
 mod doors;
 mod findings_doc;
 mod guard_source;
+mod house;
 mod lab_report;
 mod layers;
 mod logs;

@@ -16,12 +16,12 @@ const SENDERS: &[(&str, usize, &str)] = &[
         2,
         "fio's server, a child: std sends nothing to one that was waited for",
     ),
+    ("session/fleet/point.rs", 1, "fio's client, a child: std sends nothing to one that was waited for"),
     (
-        "session/fleet/left.rs",
+        "session/fleet/script.rs",
         2,
         "by pidfd: what works in the run's own directory, held before it was asked where it works",
     ),
-    ("session/fleet/point.rs", 1, "fio's client, a child: std sends nothing to one that was waited for"),
     ("session/fleet/started.rs", 5, "a child that was not waited for, and the group that was made for it"),
 ];
 

@@ -6,7 +6,6 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use narrows::load::fill::refill;
 use narrows::load::guard::Budget;
 use narrows::load::measurement::{Measurement, OpTotals, Pattern, Workload};
 use narrows::load::{Control, EngineChoice, LoadError, RunOptions, ScratchFile, ScratchOptions, Target, run};
@@ -150,41 +149,6 @@ fn what_is_written_belongs_where_it_is_and_cannot_be_compressed() {
             }
         }
     }
-}
-
-#[test]
-fn trims_give_the_blocks_back_and_end_when_all_are_gone() {
-    for engine in ENGINES {
-        let target = scratch(8);
-        let workload = Workload { trim_percent: 100, ..mixed(Pattern::Sequential, 0, 64, 4, 60_000) };
-        let options = RunOptions { engine, ..RunOptions::default() };
-        let measurement = match run(&target, &workload, &options, &Control::default()) {
-            // Not every file system can punch holes.
-            Ok(measurement) if measurement.failure.is_some() => return,
-            measured => measured.expect("the run begins"),
-        };
-        assert_eq!((measurement.errors, &measurement.cut_short), (0, &None));
-        assert_eq!((measurement.discards.count, measurement.discards.bytes), (128, Bytes::from_mib(8)));
-        assert_eq!((measurement.reads.count, measurement.writes.count), (0, 0));
-        assert_eq!(measurement.bytes, Bytes::from_mib(8));
-        let data = fs::read(target.reopen_path()).expect("readable");
-        assert!(data.len() == 8 << 20 && data.iter().all(|byte| *byte == 0), "{engine:?}");
-        refill(&target, 3, &mut |_, _| ControlFlow::Continue(())).expect("room for it again");
-        let data = fs::read(target.reopen_path()).expect("readable");
-        assert!(data.chunks(4096).all(|block| block.iter().any(|byte| *byte != 0)), "{engine:?}");
-    }
-}
-
-#[test]
-fn reads_writes_and_trims_are_counted_apart() {
-    let target = scratch(8);
-    let workload = Workload { trim_percent: 30, ..mixed(Pattern::Random, 30, 4, 4, 300) };
-    let kinds = |run: &Measurement| [run.reads.count, run.writes.count, run.discards.count];
-    let measurement = long_enough(&target, &workload, &RunOptions::default(), |run| !kinds(run).contains(&0));
-    assert!(!kinds(&measurement).contains(&0), "{measurement:?}");
-    let kinds = [&measurement.reads, &measurement.writes, &measurement.discards];
-    assert_eq!(kinds.iter().map(|kind| kind.count).sum::<u64>(), measurement.latency.count);
-    assert_eq!(kinds.iter().map(|kind| kind.bytes.get()).sum::<u64>(), measurement.bytes.get());
 }
 
 #[test]

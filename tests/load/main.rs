@@ -8,7 +8,6 @@ mod load_device;
 mod load_pace;
 mod load_run;
 mod load_scratch;
-mod load_trim;
 mod load_write;
 
 use narrows::load::measurement::{Measurement, Workload};

@@ -34,10 +34,6 @@ pub struct Workload {
     /// How many of 100 I/Os are writes: 0 only reads, 100 only writes. Which ones they are is decided at random.
     #[serde(default, skip_serializing_if = "is_default")]
     pub write_percent: u8,
-    /// How many of 100 I/Os are trims: they give their blocks back, as holes of a scratch file or as discards of a
-    /// device. Writes and trims together are 100 at most. With 100 the run ends when as many blocks were trimmed as there are.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub trim_percent: u8,
     /// An open loop: so many I/Os for each second of all workers together, each due at its own time whether or not
     /// those before it have ended. An I/O that finds no free place in the queue waits, and its latency counts from when
     /// it was due, so that a stall shows in every I/O that it delayed (no coordinated omission).
@@ -83,24 +79,14 @@ impl Workload {
         self.write_percent > 0
     }
 
-    /// Whether some of its I/Os are trims.
-    pub fn trims(&self) -> bool {
-        self.trim_percent > 0
-    }
-
-    /// Whether its I/Os are of more than one kind.
-    pub fn is_mixed(&self) -> bool {
-        [self.reads(), self.writes(), self.trims()].into_iter().filter(|kind| *kind).count() > 1
-    }
-
-    /// Whether it changes what it runs on.
-    pub fn changes(&self) -> bool {
-        self.writes() || self.trims()
-    }
-
     /// Whether some of its I/Os are reads.
     pub fn reads(&self) -> bool {
-        self.write_percent.saturating_add(self.trim_percent) < 100
+        self.write_percent < 100
+    }
+
+    /// Whether it both reads and writes.
+    pub fn is_mixed(&self) -> bool {
+        self.reads() && self.writes()
     }
 }
 

@@ -25,7 +25,7 @@ const MAX_DURATION: Nanos = Nanos::from_millis(7 * 24 * 3600 * 1000);
 /// It cannot be run there, or makes no sense.
 pub(super) fn check(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Blocks, LoadError> {
     check_limits(workload, options)?;
-    if workload.changes() && !matches!(target.kind(), Kind::Scratch | Kind::Owned) {
+    if workload.writes() && !matches!(target.kind(), Kind::Scratch | Kind::Owned) {
         return Err(LoadError::NotOurs(target.path().to_owned()));
     }
     let logical = target.logical_block_size();
@@ -37,7 +37,7 @@ pub(super) fn check(target: &Target, workload: &Workload, options: &RunOptions) 
     }
     let region = target.region();
     let blocks = Blocks::inside(region.start.get(), region.length.get(), unit.get());
-    if workload.changes() && !target.may_change(blocks.first, blocks.end()) {
+    if workload.writes() && !target.may_change(blocks.first, blocks.end()) {
         return Err(LoadError::NotOurs(target.path().to_owned()));
     }
     if workload.writes() && target.marker().is_some() && stamped_block(workload).is_none() {
@@ -69,9 +69,8 @@ fn check_limits(workload: &Workload, options: &RunOptions) -> Result<(), LoadErr
     if options.streams > MAX_STREAMS {
         return wrong(format!("{} streams are above the limit of {MAX_STREAMS}", options.streams));
     }
-    let (writes, trims) = (u32::from(workload.write_percent), u32::from(workload.trim_percent));
-    if writes + trims > 100 {
-        return wrong(format!("{} % of writes and trims are more than all I/Os", writes + trims));
+    if workload.write_percent > 100 {
+        return wrong(format!("{} % of writes are more than all I/Os", workload.write_percent));
     }
     let is_paced = workload.paced_iops.is_some();
     if is_paced && matches!(options.reap, Reap::Batch(_)) {

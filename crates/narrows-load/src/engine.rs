@@ -1,7 +1,7 @@
 //! What the worker needs of an engine: hand over I/Os, and tell which ended.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::memory::Memory;
 
@@ -13,8 +13,6 @@ pub(super) const PATIENCE: Duration = Duration::from_millis(20);
 pub(super) enum Op {
     Read,
     Write,
-    /// The blocks are given back, see [`TrimMethod`](super::trim::TrimMethod).
-    Discard,
 }
 
 /// An I/O to do.
@@ -143,64 +141,9 @@ pub(super) trait Engine {
     }
 }
 
-/// How long the first I/O of a way that may not work is waited for.
-const TRIAL: Duration = Duration::from_secs(1);
-
-/// Waits for one I/O and says whether it succeeded.
-///
-/// # Errors
-/// It failed or did not come back, or the engine failed.
-pub(super) fn first_result(engine: &mut impl Engine) -> io::Result<()> {
-    let (began, mut done) = (Instant::now(), Vec::new());
-    while done.is_empty() {
-        if began.elapsed() > TRIAL {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "a read that was tried did not come back"));
-        }
-        engine.submit_and_reap(1, PATIENCE, &mut done)?;
-    }
-    match done.first() {
-        Some(completion) if completion.result < 0 => Err(io::Error::from_raw_os_error(-completion.result)),
-        _ => Ok(()),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// An engine whose only I/O ends with this result, or never.
-    struct Once(Option<i32>);
-
-    impl Engine for Once {
-        fn prepare(&mut self, _: u32, _: Request) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn submit_and_reap(
-            &mut self,
-            _: u32,
-            patience: Duration,
-            done: &mut Vec<Completion>,
-        ) -> io::Result<()> {
-            match self.0 {
-                Some(result) => done.push(Completion { slot: 0, result }),
-                None => std::thread::sleep(patience),
-            }
-            Ok(())
-        }
-
-        fn enters(&self) -> u64 {
-            0
-        }
-    }
-
-    #[test]
-    fn a_trial_succeeds_fails_or_does_not_come_back() {
-        assert!(first_result(&mut Once(Some(4096))).is_ok());
-        let refused = first_result(&mut Once(Some(-nix::libc::EOPNOTSUPP))).unwrap_err();
-        assert_eq!(refused.raw_os_error(), Some(nix::libc::EOPNOTSUPP));
-        assert_eq!(first_result(&mut Once(None)).unwrap_err().kind(), io::ErrorKind::TimedOut);
-    }
 
     #[test]
     fn only_the_oldest_reads_in_their_order_and_whole_are_as_expected() {

@@ -84,9 +84,6 @@ pub enum LoadError {
     /// The engine that was asked for is not available.
     #[error("io_uring is not available: {0}")]
     NoRing(io::Error),
-    /// The device cannot be trimmed.
-    #[error("`{}` takes no discards", .0.display())]
-    NoDiscard(PathBuf),
     /// There is not enough memory for the buffers.
     #[error("cannot get {} of memory for buffers: {source}", human::bytes(*bytes))]
     Memory {
@@ -102,10 +99,6 @@ pub enum LoadError {
     #[error("interrupted")]
     Interrupted,
 }
-
-/// What to do about a device that takes no discards.
-const NO_DISCARD_HINT: &str = "the drive, its bridge or a layer above it passes none on (`lsblk --discard` says which); \
-                                   leave trims out, or name a directory to punch holes into a scratch file";
 
 impl LoadError {
     /// The error of `action` on `path`, in its most telling form.
@@ -175,7 +168,6 @@ impl LoadError {
                 Some("check sysctl kernel.io_uring_disabled and the seccomp profile, or use the psync engine")
             }
             Self::OverBudget(_) => Some("allow more with --max-writes, or use a smaller --size"),
-            Self::NoDiscard(_) => Some(NO_DISCARD_HINT),
             Self::Memory { .. } => Some("use smaller blocks or a lower queue depth"),
             Self::Workload(_) | Self::Worker(_) | Self::Interrupted => None,
         }

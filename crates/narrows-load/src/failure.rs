@@ -159,7 +159,6 @@ fn describe(result: i32, request: Request) -> String {
     let (what, moved) = match op {
         Op::Read => ("read", "came back"),
         Op::Write => ("write", "were taken"),
-        Op::Discard => ("trim", "were trimmed"),
     };
     if result < 0 {
         let errno = Errno::from_raw(result.saturating_neg());

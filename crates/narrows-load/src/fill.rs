@@ -15,7 +15,7 @@ use super::guard::{Budget, Census};
 use super::marks::Marker;
 use super::random::Random;
 use super::stamp::Stamp;
-use super::target::{Target, drop_direct};
+use super::target::drop_direct;
 use narrows_base::units::Bytes;
 
 /// Bytes in one write: large enough for the full rate of most devices at depth 1.
@@ -153,32 +153,6 @@ fn distinguish(chunk: &mut [u8], start: u64, filling: &Filling) {
     }
 }
 
-/// Writes the region of a target anew, on stable storage when it returns: what was trimmed would be read faster than
-/// the medium reads.
-///
-/// # Errors
-/// It is neither a scratch file nor a permitted device, a write failed, or `progress` broke it off.
-pub fn refill(
-    target: &Target,
-    seed: u64,
-    progress: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
-) -> Result<(), LoadError> {
-    let (region, path) = (target.region(), target.path());
-    let end = region.start.get().saturating_add(region.length.get());
-    if !target.may_change(region.start.get(), end) {
-        return Err(LoadError::NotOurs(path.to_owned()));
-    }
-    let filling =
-        Filling { time: None, seed, marker: target.marker(), budget: None, census: target.census() };
-    let fill = Fill::new("write again to", path, target.file(), false);
-    let filled = fill.write(region.start.get(), region.length.get(), &filling, progress)?;
-    if filled.is_full {
-        let error = io::Error::from_raw_os_error(libc::ENOSPC);
-        return Err(LoadError::io("write again to", path, error));
-    }
-    target.file().sync_data().map_err(|error| LoadError::io("write again to", path, error))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,13 +173,5 @@ mod tests {
         assert!(all[..1 << 20].iter().chain(&all[2 << 20..]).all(|byte| *byte == 0));
         let zeros = all[1 << 20..2 << 20].iter().filter(|byte| **byte == 0).count();
         assert!(zeros < 1 << 14, "{zeros} zeros in a MiB of random bytes");
-    }
-
-    #[test]
-    fn what_is_only_read_is_not_filled() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().write_all_at(&[7; 8192], 0).unwrap();
-        let target = Target::open_file_read(file.path()).unwrap();
-        assert!(matches!(refill(&target, 1, &mut go), Err(LoadError::NotOurs(_))));
     }
 }

@@ -18,7 +18,7 @@ mod deal;
 mod engine;
 pub mod error;
 pub mod failure;
-pub mod fill;
+mod fill;
 pub mod guard;
 pub mod held;
 mod histogram;
@@ -54,7 +54,6 @@ pub mod stats;
 mod streak;
 mod tally;
 pub mod target;
-mod trim;
 mod worker;
 
 pub use control::{Control, Phase};

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub use super::failure::{Cause, RunFailure};
 use super::percentile::{PERCENTILES, Percentile};
 use super::ran::EngineRan;
-pub use super::trim::TrimMethod;
 pub use super::workload::{Mode, Pattern, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
@@ -141,9 +140,6 @@ pub struct GeneratorUse {
     /// The CPUs that worker threads were pinned to; empty when they were free to move.
     #[serde(default)]
     pub pinned_to: Vec<u32>,
-    /// How trims were carried out, where there were any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trims_by: Option<TrimMethod>,
 }
 
 fn is_zero(part: &f64) -> bool {
@@ -184,7 +180,7 @@ pub struct OpTotals {
     pub latency: Latency,
 }
 
-/// The result of one workload. Totals are of reads, writes and trims together.
+/// The result of one workload. Totals are of reads and writes together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measurement {
@@ -215,9 +211,6 @@ pub struct Measurement {
     /// The writes alone.
     #[serde(default)]
     pub writes: OpTotals,
-    /// The trims alone; their bytes are those that were given back.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub discards: OpTotals,
     /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
     /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in
     /// `bytes`), since its rate would look like a drop.
@@ -239,8 +232,4 @@ pub struct Measurement {
     /// The bytes of the region that was visited.
     #[serde(rename = "region_bytes")]
     pub region: Bytes,
-}
-
-fn is_default<T: Default + PartialEq>(value: &T) -> bool {
-    *value == T::default()
 }

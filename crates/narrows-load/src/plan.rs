@@ -13,13 +13,9 @@ use super::run::{EngineChoice, RunOptions};
 use super::source::Source;
 use super::stamp::{SMALLEST, STAMPED};
 use super::target::Target;
-use super::trim::TrimMethod;
 use super::worker::Reap;
 use super::workload::{Mode, Workload};
 use narrows_base::units::{Bytes, Nanos};
-
-/// Why a device is not trimmed through a ring.
-const NO_RING_DISCARD: &str = "the kernel's io_uring cannot discard, which came with Linux 6.12";
 
 /// What each thread does.
 pub(super) struct Plan {
@@ -29,8 +25,6 @@ pub(super) struct Plan {
     pub(super) depth: u32,
     /// Whether io_uring is used; else why not.
     pub(super) ring: Result<(), Option<String>>,
-    /// How trims are carried out, where there are any.
-    pub(super) trims_by: Option<TrimMethod>,
     /// The bytes that are visited.
     pub(super) region: Bytes,
     /// What the latencies mean.
@@ -58,28 +52,12 @@ impl Plan {
     pub(super) fn new(target: &Target, workload: &Workload, options: &RunOptions) -> Result<Self, LoadError> {
         let blocks = check(target, workload, options)?;
         let stamped = stamped_block(workload);
-        let mut ring = ring(workload, options.engine)?;
-        let trims_by = if workload.trims() {
-            let trims_by = TrimMethod::of(target, blocks, ring.is_ok())?;
-            if trims_by == TrimMethod::Blkdiscard && ring.is_ok() {
-                if options.engine == EngineChoice::IoUring {
-                    return Err(LoadError::Workload(format!(
-                        "{NO_RING_DISCARD}, so another engine is needed"
-                    )));
-                }
-                ring = Err(Some(NO_RING_DISCARD.to_owned()));
-            }
-            Some(trims_by)
-        } else {
-            None
-        };
+        let ring = ring(workload, options.engine)?;
         let deal = Deal { workload, options, blocks };
-        let (mut threads, depth) = match &ring {
+        let (threads, depth) = match &ring {
             Ok(()) => (deal.to_workers(), workload.queue_depth),
             Err(_) => (deal.to_threads(), 1),
         };
-        let share = blocks.count.div_ceil(threads.len().max(1) as u64);
-        threads.iter_mut().for_each(|source| source.limit_trims(share));
         let part = u32::try_from(workload.block_size.get()).unwrap_or(u32::MAX);
         // The nonce only has to differ from that of the last run on the same file.
         let nonce = getrandom::u64().unwrap_or(options.seed);
@@ -89,7 +67,6 @@ impl Plan {
             threads,
             depth,
             ring,
-            trims_by,
             region: Bytes::new(blocks.count * blocks.block_size),
             mode,
             paced,

@@ -7,14 +7,12 @@ use std::time::Duration;
 
 use super::engine::{Completion, Engine, Op, Request};
 use super::memory::Memory;
-use super::trim::TrimMethod;
 
 /// One I/O at a time on one file.
 #[derive(Debug)]
 pub(super) struct Psync<'f> {
     file: &'f File,
     memory: Memory,
-    trims_by: TrimMethod,
     prepared: Option<(u32, Request)>,
     enters: u64,
 }
@@ -22,18 +20,13 @@ pub(super) struct Psync<'f> {
 impl<'f> Psync<'f> {
     /// An engine of depth 1. All slots share the first part of the memory.
     pub(super) fn new(file: &'f File, memory: Memory) -> Self {
-        Self { file, memory, trims_by: TrimMethod::PunchHole, prepared: None, enters: 0 }
-    }
-
-    /// The same engine, whose trims are carried out like this.
-    pub(super) fn trimming(self, trims_by: TrimMethod) -> Self {
-        Self { trims_by, ..self }
+        Self { file, memory, prepared: None, enters: 0 }
     }
 }
 
 impl Engine for Psync<'_> {
     fn prepare(&mut self, slot: u32, request: Request) -> io::Result<()> {
-        if request.op != Op::Discard && self.memory.place(0, request).is_none() {
+        if self.memory.place(0, request).is_none() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
         match self.prepared.replace((slot, request)) {
@@ -50,14 +43,8 @@ impl Engine for Psync<'_> {
     ) -> io::Result<()> {
         if let Some((slot, request)) = self.prepared.take() {
             self.enters += 1;
-            let result = match request.op {
-                Op::Discard => as_completion(self.trims_by.carry_out(self.file, request)),
-                _ => {
-                    let bytes = self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?;
-                    carry_out(self.file, bytes, request)
-                }
-            };
-            done.push(Completion { slot, result });
+            let bytes = self.memory.bytes(0, request).ok_or(io::ErrorKind::InvalidInput)?;
+            done.push(Completion { slot, result: carry_out(self.file, bytes, request) });
         } else if want > 0 {
             std::thread::sleep(patience);
         }
@@ -73,19 +60,12 @@ impl Engine for Psync<'_> {
     }
 }
 
-/// Does one I/O and returns what the kernel would put into a completion: the bytes moved, or a negated errno. `bytes` are
-/// those of a read or write.
+/// Does one I/O on `bytes` and returns what the kernel would put into a completion: the bytes moved, or a negated errno.
 pub(super) fn carry_out(file: &File, bytes: &mut [u8], request: Request) -> i32 {
     let moved = match request.op {
         Op::Read => file.read_at(bytes, request.offset),
         Op::Write => file.write_at(bytes, request.offset),
-        Op::Discard => TrimMethod::PunchHole.carry_out(file, request),
     };
-    as_completion(moved)
-}
-
-/// What the kernel would put into a completion.
-fn as_completion(moved: io::Result<usize>) -> i32 {
     match moved {
         Ok(bytes) => i32::try_from(bytes).unwrap_or(i32::MAX),
         Err(error) => -error.raw_os_error().unwrap_or(nix::libc::EIO),

@@ -13,7 +13,6 @@ use super::run::BUCKET;
 use super::stats;
 use super::tally::{OpTally, Tally};
 use super::target::Target;
-use super::trim::TrimMethod;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// What is known at the end of a run.
@@ -31,7 +30,6 @@ pub(super) struct Report<'a> {
     pub(super) nop_ns_per_io: Option<f64>,
     /// Samples of the tally in each of the series.
     pub(super) samples_per_bucket: u64,
-    pub(super) trims_by: Option<TrimMethod>,
 }
 
 /// The measurement of a run.
@@ -59,7 +57,6 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         latency: both.latency,
         reads: totals(&tally.reads),
         writes: totals(&tally.writes),
-        discards: totals(&tally.discards),
         series,
         errors: tally.errors,
         first_error: tally.first_error(),
@@ -135,7 +132,7 @@ fn percentiles_of(tenths: &[Counts], scale: Scale) -> BTreeMap<String, Vec<Nanos
 
 fn checks(report: &Report<'_>) -> SelfChecks {
     let Report { tally, .. } = report;
-    let kinds = [&tally.reads, &tally.writes, &tally.discards];
+    let kinds = [&tally.reads, &tally.writes];
     let latencies: u128 = kinds.iter().map(|kind| kind.latencies.sum()).sum();
     let is_closed = !matches!(report.mode, Mode::Paced { .. });
     SelfChecks {
@@ -163,6 +160,5 @@ fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
         mean_in_flight: ratio(both.sum() as f64, tally.elapsed() as f64),
         threads: report.threads,
         pinned_to: report.pinned_to.clone(),
-        trims_by: report.trims_by,
     }
 }

@@ -9,19 +9,12 @@ use std::time::Duration;
 
 use io_uring::opcode;
 use io_uring::types::{Fd, Fixed};
-use nix::libc;
 
 use super::engine::{Completion, Engine, Expected, Op, Request};
 use super::memory::Memory;
 use super::queue::Queue;
 pub(super) use super::queue::Ring;
 use super::ran::Granted;
-
-/// `BLOCK_URING_CMD_DISCARD`: `_IO(0x12, 0)`, the first byte in `addr`, the number of bytes in `addr3` (Linux 6.12,
-/// `include/uapi/linux/blkdev.h`). An entry has `addr3` where the data of a command begin.
-const DISCARD: u32 = nix::request_code_none!(0x12, 0) as u32;
-/// How a trim asks for a hole (fallocate(2)).
-const PUNCH: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
 /// How I/Os name their file.
 #[derive(Clone, Copy)]
@@ -38,8 +31,6 @@ enum Place {
 pub(super) struct RingEngine<'r, 'f> {
     queue: Queue<'r>,
     place: Place,
-    /// Whether a trim is a discard of a device; else it is a hole in a file.
-    discards: bool,
     _file: Option<&'f File>,
 }
 
@@ -55,11 +46,6 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         };
         engine._file = Some(file);
         engine
-    }
-
-    /// The same engine, whose trims are discards of the device if `discards`.
-    pub(super) fn discarding(self, discards: bool) -> Self {
-        Self { discards, ..self }
     }
 
     /// Reads and writes the file that each I/O names, see [`prepare_on`](Self::prepare_on).
@@ -80,7 +66,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
 
     /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
     pub(super) fn idle(ring: &'r mut Ring, memory: Memory) -> Self {
-        Self { queue: Queue::new(ring, memory), place: Place::Nowhere, discards: false, _file: None }
+        Self { queue: Queue::new(ring, memory), place: Place::Nowhere, _file: None }
     }
 
     /// What the kernel granted.
@@ -93,9 +79,8 @@ impl<'r, 'f> RingEngine<'r, 'f> {
     #[inline(always)]
     fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
         let memory = self.queue.memory();
-        // A trim needs no memory.
-        let from = if request.op == Op::Discard { Some(0) } else { memory.place(slot, request) };
-        let at = memory.buffer().start().as_ptr().wrapping_add(from.ok_or(io::ErrorKind::InvalidInput)?);
+        let from = memory.place(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
+        let at = memory.buffer().start().as_ptr().wrapping_add(from);
         let is_fixed = self.queue.granted.fixed_buffer;
         let Request { op, offset, length } = request;
         macro_rules! queue {
@@ -114,14 +99,6 @@ impl<'r, 'f> RingEngine<'r, 'f> {
                     (Op::Read, false) => queue!(opcode::Read::new($file, at, length).offset(offset)),
                     (Op::Write, true) => queue!(opcode::WriteFixed::new($file, at, length, 0).offset(offset)),
                     (Op::Write, false) => queue!(opcode::Write::new($file, at, length).offset(offset)),
-                    (Op::Discard, _) if self.discards => {
-                        let mut command = [0; 16];
-                        command[..8].copy_from_slice(&u64::from(length).to_ne_bytes());
-                        queue!(opcode::UringCmd16::new($file, DISCARD).addr(Some(offset)).cmd(command))
-                    }
-                    (Op::Discard, _) => {
-                        queue!(opcode::Fallocate::new($file, length.into()).offset(offset).mode(PUNCH))
-                    }
                 }
             };
         }

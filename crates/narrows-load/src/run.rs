@@ -22,7 +22,6 @@ use super::ring::{Ring, RingEngine};
 use super::source::Source;
 use super::tally::{Tally, Window};
 use super::target::Target;
-use super::trim::TrimMethod;
 use super::worker::{Reap, Shared, Worker};
 use narrows_base::units::Nanos;
 
@@ -117,7 +116,6 @@ pub fn run(
         mode: plan.mode,
         nop_ns_per_io,
         samples_per_bucket: (BUCKET.get() / control.sample().get().max(1)).max(1),
-        trims_by: plan.trims_by,
         pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
     }))
 }
@@ -251,13 +249,11 @@ impl Thread<'_> {
                 Ok(ring) => ring,
                 Err(error) => return self.give_up(LoadError::no_ring(error)),
             };
-            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory)
-                .discarding(self.plan.trims_by == Some(TrimMethod::RingDiscard));
+            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
             let kind = Some(EngineRan::IoUring(engine.granted()));
             self.work(&mut engine, Setup { pinned_to, engine: kind })
         } else {
-            let mut engine = Psync::new(self.target.file(), memory)
-                .trimming(self.plan.trims_by.unwrap_or(TrimMethod::PunchHole));
+            let mut engine = Psync::new(self.target.file(), memory);
             self.work(&mut engine, Setup { pinned_to, engine: None })
         }
     }

@@ -5,30 +5,24 @@ use super::offsets::Offsets;
 use super::random::Random;
 use super::workload::Workload;
 
-/// Reads, writes, trims, or so many of each.
+/// Reads, writes, or so many of each.
 #[derive(Debug, Clone)]
 enum Mix {
     Only(Op),
-    /// A random number of 100 decides: below the first bound a write, below the second a trim, else a read.
+    /// A random number of 100 decides: below the bound a write, else a read.
     Drawn {
         writes_below: u64,
-        trims_below: u64,
         random: Random,
     },
 }
 
 impl Mix {
     fn new(workload: &Workload, seed: u64) -> Self {
-        match (workload.write_percent, workload.trim_percent) {
-            (0, 0) => Self::Only(Op::Read),
-            (100.., _) => Self::Only(Op::Write),
-            (_, 100..) => Self::Only(Op::Discard),
+        match workload.write_percent {
+            0 => Self::Only(Op::Read),
+            100.. => Self::Only(Op::Write),
             // Not the sequence of the offsets, so that no offset is always written.
-            (writes, trims) => Self::Drawn {
-                writes_below: writes.into(),
-                trims_below: u64::from(writes) + u64::from(trims),
-                random: Random::seeded(!seed),
-            },
+            writes => Self::Drawn { writes_below: writes.into(), random: Random::seeded(!seed) },
         }
     }
 
@@ -36,16 +30,18 @@ impl Mix {
     fn next(&mut self) -> Op {
         match self {
             Self::Only(op) => *op,
-            Self::Drawn { writes_below, trims_below, random } => match random.below(100) {
-                draw if draw < *writes_below => Op::Write,
-                draw if draw < *trims_below => Op::Discard,
-                _ => Op::Read,
-            },
+            Self::Drawn { writes_below, random } => {
+                if random.below(100) < *writes_below {
+                    Op::Write
+                } else {
+                    Op::Read
+                }
+            }
         }
     }
 }
 
-/// A sequence of I/Os, endless unless all of them trim.
+/// An endless sequence of I/Os.
 #[derive(Debug, Clone)]
 pub(super) struct Source {
     streams: Vec<Offsets>,
@@ -54,9 +50,7 @@ pub(super) struct Source {
     mix: Mix,
     /// Bytes of an I/O.
     unit: u32,
-    /// Blocks that may still be visited, where that is limited: what was trimmed once is not there to be trimmed again.
-    left: Option<u64>,
-    /// What all I/Os do, where they differ in nothing but their offsets and have no end.
+    /// What all I/Os do, where they differ in nothing but their offsets.
     alike: Option<Op>,
 }
 
@@ -65,15 +59,7 @@ impl Source {
     pub(super) fn new(workload: &Workload, streams: Vec<Offsets>, unit: u32, seed: u64) -> Self {
         let mix = Mix::new(workload, seed);
         let alike = if let Mix::Only(op) = mix { Some(op) } else { None };
-        Self { streams, turn: 0, mix, unit, left: None, alike }
-    }
-
-    /// Ends the sequence after so many blocks if all of its I/Os trim.
-    pub(super) fn limit_trims(&mut self, blocks: u64) {
-        if matches!(self.mix, Mix::Only(Op::Discard)) {
-            self.left = Some(blocks);
-            self.alike = None;
-        }
+        Self { streams, turn: 0, mix, unit, alike }
     }
 
     /// The offsets of a load that does nothing but read one stream in blocks of one size, and that size in bytes.
@@ -85,7 +71,7 @@ impl Source {
         }
     }
 
-    /// The next I/O; `None` when there is no stream, or nothing left to trim.
+    /// The next I/O; `None` when there is no stream.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<Request> {
         match (self.alike, self.streams.as_mut_slice()) {
@@ -96,19 +82,10 @@ impl Source {
 
     #[inline(never)]
     fn next_of_many(&mut self) -> Option<Request> {
-        if let Some(left) = &mut self.left {
-            *left = left.checked_sub(1)?;
-        }
         let stream = self.streams.get_mut(self.turn)?;
         let offset = stream.next();
         self.turn = if self.turn + 1 < self.streams.len() { self.turn + 1 } else { 0 };
         Some(Request { op: self.mix.next(), offset, length: self.unit })
-    }
-
-    /// Whether nothing is left to do.
-    #[inline]
-    pub(super) fn is_exhausted(&self) -> bool {
-        self.left == Some(0)
     }
 }
 

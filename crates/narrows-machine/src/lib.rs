@@ -8,8 +8,6 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod activity;
-pub mod adapter;
-pub mod affinity;
 pub mod available;
 pub mod block;
 pub mod captured;
@@ -17,7 +15,6 @@ pub mod cipher;
 pub mod cpu;
 pub mod dmi;
 pub mod health;
-mod hex;
 mod ioctl;
 pub mod irq;
 pub mod kept;
@@ -25,7 +22,6 @@ pub mod listen;
 pub mod log;
 pub mod mount;
 pub mod nic;
-pub mod observed;
 pub mod pci;
 pub mod program;
 pub mod reading;
@@ -41,19 +37,17 @@ pub mod zfs;
 
 use std::collections::BTreeMap;
 
-pub use narrows_base::fact;
-use narrows_base::fact::Fact;
-
-use adapter::Adapter;
 use block::BlockDevice;
+use captured::{Adapter, DeviceLoad};
 use cpu::Cpus;
 use dmi::{Dmi, Slot};
 use health::DriveHealth;
 use irq::IrqLine;
 use log::LogEvent;
 use mount::Mount;
+pub use narrows_base::fact;
+use narrows_base::fact::Fact;
 use nic::Nic;
-use observed::DeviceLoad;
 use pci::{PciAddress, PciDevice};
 use root::Root;
 use usb::UsbDevices;
@@ -91,7 +85,7 @@ pub struct Machine {
     /// machine is asked for the one that is needed.
     pub links: BTreeMap<String, String>,
     /// Where GPUs (`GPU0`) and RDMA devices (`mlx5_0`) are, from a capture; a live machine tells it of each function.
-    pub affinities: BTreeMap<String, affinity::Affinity>,
+    pub affinities: BTreeMap<String, captured::Affinity>,
     /// What a captured log of the kernel tells of the past.
     pub log: Vec<LogEvent>,
     /// Rates of ciphers that a `cryptsetup benchmark` in a capture names, each on one core; empty on a live machine,

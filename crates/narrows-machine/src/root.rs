@@ -3,10 +3,12 @@
 //! A [`Root`] is the live machine, or a [`Tree`] that stands in for one. Readers get the root handed in and never ask
 //! the operating system themselves, so whatever they do on a live machine they do on a snapshot, bit for bit. A live
 //! root can record what it was asked ([`Root::recording`]); the record is a tree from which the same answers come.
+
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
-mod sleep;
 mod stat;
+
+pub use stat::{FileId, FileKind, KernelFs, Stat};
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,10 +17,8 @@ use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use super::fact::{Fact, Source};
-use super::tree::{Miss, Node, Tree};
-
-pub use stat::{FileId, FileKind, KernelFs, Stat};
+use crate::fact::{Fact, Source};
+use crate::tree::{Miss, Node, Tree};
 
 /// No file of `/sys` or `/proc` that narrows reads is larger than this; more is cut off rather than read.
 const MAX_FILE: u64 = 16 << 20;
@@ -89,7 +89,7 @@ impl Root {
 
     /// At most the first `most` bytes of a file, for one of which every byte costs an access to hardware.
     pub fn head(&self, path: &str, most: u64) -> Fact<Vec<u8>> {
-        if self.lets_sleep && sleep::would_wake(path, |status| self.text(status).get()) {
+        if self.lets_sleep && would_wake(path, |status| self.text(status).get()) {
             return Fact::absent(path);
         }
         let read = match &self.backing {
@@ -343,9 +343,27 @@ pub fn parse_number(text: &str) -> Option<u64> {
     text.strip_prefix("0x").map_or_else(|| text.parse().ok(), |hex| u64::from_str_radix(hex, 16).ok())
 }
 
+/// Attributes of a PCI function that the kernel reads from its configuration space each time (kernel `drivers/pci/pci-sysfs.c`:
+/// `config`, `current_link_*`, `max_link_*`; `drivers/pci/vpd.c`).
+const ASKED_OF_HARDWARE: [&str; 6] =
+    ["config", "current_link_speed", "current_link_width", "max_link_speed", "max_link_width", "vpd"];
+
+/// Whether reading `path` would wake a PCI function. `status` reads `power/runtime_status`; a kernel without power management
+/// of devices has no such file, and lets none of them sleep.
+fn would_wake(path: &str, status: impl FnOnce(&str) -> Option<String>) -> bool {
+    let Some((function, attribute)) = path.rsplit_once('/') else { return false };
+    let is_pci = function.starts_with("/sys/bus/pci/devices/") || function.starts_with("/sys/devices/pci");
+    if !is_pci || !ASKED_OF_HARDWARE.contains(&attribute) {
+        return false;
+    }
+    status(&format!("{function}/power/runtime_status")).is_some_and(|status| status != "active")
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Root, *};
+    use crate::Machine;
+    use crate::tree::Tree;
 
     #[test]
     fn numbers_are_read_in_decimal_and_hexadecimal() {
@@ -405,5 +423,46 @@ mod tests {
         assert_eq!(again.text("/sys/class/net/no-such-thing/mtu"), gone);
         assert_eq!(again.resolve(&format!("/sys/class/net/{first}")), resolved);
         assert_eq!(again.probe("answer", || None), probe);
+    }
+
+    const FUNCTION: &str = "/sys/bus/pci/devices/0000:02:00.0";
+
+    fn root(status: Option<&str>) -> Root {
+        let mut tree = Tree::new();
+        for (name, content) in [
+            ("class", "0x010802"),
+            ("config", "\x0b"),
+            ("current_link_speed", "5.0 GT/s"),
+            ("max_link_width", "4"),
+        ] {
+            tree.file(&format!("{FUNCTION}/{name}"), content);
+        }
+        if let Some(status) = status {
+            tree.file(&format!("{FUNCTION}/power/runtime_status"), status);
+        }
+        Root::from_tree(tree)
+    }
+
+    /// What of the hardware's own files can be read.
+    fn told(root: &Root) -> Vec<&'static str> {
+        let names = ["config", "current_link_speed", "max_link_width", "class"].into_iter();
+        names.filter(|name| root.text(&format!("{FUNCTION}/{name}")).value().is_some()).collect()
+    }
+
+    #[test]
+    fn nothing_is_asked_of_hardware_that_sleeps() {
+        for status in ["suspended\n", "suspending", "resuming", "error", "unsupported"] {
+            let root = root(Some(status)).letting_sleep();
+            assert_eq!(told(&root), ["class"], "{status}: what the kernel knows by itself is told");
+            assert!(Machine::read(&root).pci.values().all(|one| one.link.current_speed.value().is_none()));
+        }
+    }
+
+    #[test]
+    fn hardware_that_is_awake_is_asked_and_so_is_all_where_nobody_minds() {
+        let all = ["config", "current_link_speed", "max_link_width", "class"];
+        assert_eq!(told(&root(Some("active\n")).letting_sleep()), all);
+        assert_eq!(told(&root(None).letting_sleep()), all, "no power management");
+        assert_eq!(told(&root(Some("suspended"))), all, "of a root that does not mind");
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
-pub use narrows_session::teller::Live;
+pub use narrows_session::Live;
 
 /// Shows how far a measurement is: phases by name, each with a length in time.
 ///

@@ -5,10 +5,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Engine, Session, Timing, Witness};
-use crate::objection::Objection;
 use crate::place::Place;
-use crate::teller::{Moving, Teller};
 use crate::writes::{Wanted, Writes};
+use crate::{Moving, Objection, Teller};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
@@ -119,7 +118,6 @@ impl Plan {
             is_device: false,
             works: &[],
             timing: &timing,
-            again: 0,
             is_patient: true,
             path: Some((path, root)),
             ceiling: None,

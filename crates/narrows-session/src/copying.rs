@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use crate::Teller;
 use crate::measure::{self, Copied};
-use crate::teller::Teller;
 use narrows_base::units::{Bytes, human};
 use narrows_load::copy::{CopyControl, CopyError, CopyOptions, MOST_MEMORY, Side};
 use narrows_machine::available::available;

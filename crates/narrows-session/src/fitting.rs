@@ -2,32 +2,11 @@
 
 use crate::measure::Timing;
 use crate::place::Place;
-use crate::scene::Scene;
-use crate::trims::Discards;
 use crate::writes::Writes;
 use narrows_base::units::{Bytes, human};
-use narrows_load::LoadError;
 use narrows_load::preset::{Preset, Test, Work};
 
-/// What is known of a place before it is opened.
-#[derive(Debug, Clone)]
-pub struct Fitting {
-    /// Where the tests run.
-    pub place: Place,
-    /// What a device says of its discards.
-    discards: Discards,
-}
-
-impl Fitting {
-    /// For the tests of a preset at a place.
-    ///
-    /// # Errors
-    /// A test trims a device that takes no discards.
-    pub fn of(scene: &Scene, place: Place, preset: &Preset) -> Result<Self, LoadError> {
-        let discards = Discards::of(scene, &place, &preset.loads().collect::<Vec<_>>())?;
-        Ok(Self { place, discards })
-    }
-
+impl Place {
     /// What is to be done of a preset, where some tests are done.
     pub fn works(&self, preset: &Preset, is_done: impl Fn(&Test) -> bool) -> Vec<Work> {
         let tests = preset.tests.iter().filter(|test| self.obstacle(test).is_none() && !is_done(test));
@@ -37,18 +16,13 @@ impl Fitting {
     /// Why a test cannot be run, if it cannot.
     pub fn obstacle(&self, test: &Test) -> Option<String> {
         let is_scan = matches!(test.work, Work::Scan(_));
-        let why = match &self.place {
+        let why = match self {
             Place::Device(_) if test.writes() => "a device is only read, unless --write --i-own SERIAL",
             Place::Owned { .. } if is_scan => {
                 "most of an empty device was never written, so it is read from nowhere"
             }
             Place::File(_) if test.writes() => "the file is only read",
-            _ => {
-                return match &test.work {
-                    Work::Load(load) => self.discards.obstacle(load),
-                    Work::Scan(_) => None,
-                };
-            }
+            _ => return None,
         };
         Some(why.to_owned())
     }
@@ -83,15 +57,11 @@ mod tests {
     use super::*;
     use narrows_load::preset;
 
-    fn of(place: Place) -> Fitting {
-        Fitting { place, discards: Discards::default() }
-    }
-
     /// The tests of a preset that fit, and why the first of the others does not.
-    fn fits(name: &str, fitting: &Fitting) -> (usize, Option<String>) {
+    fn fits(name: &str, place: &Place) -> (usize, Option<String>) {
         let preset = preset::by_name(name).expect("is a preset");
-        let why = preset.tests.iter().find_map(|test| fitting.obstacle(test));
-        (fitting.works(&preset, |_| false).len(), why)
+        let why = preset.tests.iter().find_map(|test| place.obstacle(test));
+        (place.works(&preset, |_| false).len(), why)
     }
 
     #[test]
@@ -99,12 +69,12 @@ mod tests {
         let owned = Place::Owned { name: "sdx".to_owned(), own: "S".to_owned() };
         let all = preset::by_name("peak").expect("is a preset").tests.len();
         for place in [Place::Scratch("/srv".into()), owned] {
-            assert_eq!(fits("peak", &of(place)), (all, None));
+            assert_eq!(fits("peak", &place), (all, None));
         }
-        let (reads, why) = fits("peak", &of(Place::Device("/dev/sdx".into())));
+        let (reads, why) = fits("peak", &Place::Device("/dev/sdx".into()));
         assert!(0 < reads && reads < all);
         assert_eq!(why.as_deref(), Some("a device is only read, unless --write --i-own SERIAL"));
-        let (of_file, why) = fits("peak", &of(Place::File("/srv/file".into())));
+        let (of_file, why) = fits("peak", &Place::File("/srv/file".into()));
         assert_eq!((of_file, why.as_deref()), (reads, Some("the file is only read")));
     }
 
@@ -112,17 +82,17 @@ mod tests {
     fn samples_by_position_are_of_what_was_written() {
         let owned = Place::Owned { name: "sdx".to_owned(), own: "S".to_owned() };
         let device = || Place::Device("/dev/sdx".into());
-        assert!(fits("disks", &of(owned)).1.is_some_and(|why| why.contains("never written")));
+        assert!(fits("disks", &owned).1.is_some_and(|why| why.contains("never written")));
         let preset = preset::by_name("disks").expect("is a preset");
         let is_scan = |test: &&Test| matches!(test.work, Work::Scan(_));
         let scan = preset.tests.iter().find(is_scan).expect("it has one");
-        assert_eq!(of(device()).obstacle(scan), None);
+        assert_eq!(device().obstacle(scan), None);
     }
 
     #[test]
     fn what_is_done_is_not_done_again_and_what_is_too_large_says_so() {
         let preset = preset::by_name("peak").expect("is a preset");
-        let scratch = of(Place::Scratch("/srv".into()));
+        let scratch = Place::Scratch("/srv".into());
         let first = &preset.tests[0];
         let rest = scratch.works(&preset, |test| test.name == first.name);
         assert_eq!(rest.len(), preset.tests.len() - 1);

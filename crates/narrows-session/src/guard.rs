@@ -5,7 +5,6 @@
 //! read who uses it, then it is looked whether it answers, then it is examined and decided. Only a permit opens it for
 //! writing, and then it is looked once more who uses it.
 
-mod behind;
 mod record;
 pub(crate) mod usage;
 
@@ -17,7 +16,6 @@ use std::time::{Duration, Instant};
 
 use crate::scene;
 use crate::trust::DIRECTORY;
-use behind::Backing;
 use narrows_base::units::Bytes;
 use narrows_load::guard::{
     self, Cleaned, Cleared, Device, DeviceKey, EDGE, Examined, Keeper, Medium, Permit, Reason, Refusal,
@@ -27,6 +25,7 @@ use narrows_load::{LoadError, owned};
 use narrows_machine::root::Root;
 use narrows_machine::usage::number;
 use record::RunRecord;
+use usage::Backing;
 pub use usage::watch as watch_usage;
 
 /// How long a process may have a device open that only looks at it.

@@ -162,7 +162,6 @@ impl Place {
             size: region.length,
             offset: region.start,
             scratch: self.scratch().is_some(),
-            device: matches!(self, Self::Device(_) | Self::Owned { .. }),
         }
     }
 
@@ -376,11 +375,11 @@ mod tests {
         let region = place.planned(Bytes::from_mib(9)).unwrap();
         let job = place.job_target(region);
         assert_eq!((job.path.as_str(), job.size), ("/mnt/data/narrows-fio-scratch", Bytes::from_mib(9)));
-        assert!(job.scratch && !job.device);
+        assert!(job.scratch);
         let owned = Place::Owned { name: "sdb".to_owned(), own: "S1".to_owned() };
         let job = owned.job_target(Region { start: Bytes::from_mib(1), length: Bytes::from_mib(4) });
         assert_eq!((job.path.as_str(), job.offset, job.scratch), ("/dev/sdb", Bytes::from_mib(1), false));
-        assert!(job.device && owned.filled().is_some());
+        assert!(owned.filled().is_some());
         let missing = Place::File("/nonexistent/file".into());
         assert!(matches!(missing.planned(Bytes::new(1)), Err(NoPlace::Load(_))));
         assert_eq!(missing.filled(), None);

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
-use narrows_model::ceiling::{Direction, narrow};
+use narrows_model::ceiling::{self, Direction};
 use narrows_model::path::file::{Pattern, System, Workload};
 use narrows_model::path::{HopId, HopKind};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
@@ -143,7 +143,7 @@ fn widened(
     (direction, hop): (Direction, &HopId),
     gain: BytesPerSec,
 ) -> Foreseen {
-    let ranked = narrow::rank(&subject.path, &subject.ceilings, direction);
+    let ranked = ceiling::rank(&subject.path, &subject.ceilings, direction);
     let place = subject.path.hops.iter().position(|it| it.id == *hop);
     let now = ranked.iter().find(|it| Some(it.hop) == place).map(|it| it.rate);
     let (Some(now), Some(kind)) = (now.filter(|now| now.get() > 0.0), kind_of(subject, hop)) else {

@@ -3,13 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
 use crate::cli::output_args::OutputArgs;
 use crate::cli::values::{duration, percent, size};
 use narrows_base::units::Bytes;
 use narrows_load::preset::StopRule;
-use narrows_report::bench::Engine;
 use narrows_session::measure::Timing;
 use narrows_session::scene::Scene;
 use narrows_session::writes::Wanted;
@@ -128,16 +127,12 @@ pub struct BenchArgs {
     pub save: Option<PathBuf>,
 
     /// Go on with the run that FILE keeps: same target, preset and settings
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "samples", "sample_size", "duration", "engine"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "read_only", "samples", "sample_size", "duration"])]
     pub resume: Option<PathBuf>,
 
     /// Write the same tests as a job file of fio, and run nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "engine", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["save", "resume", "json"])]
     pub emit_fio: Option<PathBuf>,
-
-    /// Which engine runs the tests
-    #[arg(long, value_name = "ENGINE", value_enum, default_value_t)]
-    pub engine: EngineName,
 
     /// disks: how many samples to read
     #[arg(long, hide_short_help = true, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=10_000))]
@@ -146,25 +141,6 @@ pub struct BenchArgs {
     /// disks: the size of a sample
     #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = size)]
     pub sample_size: Option<Bytes>,
-}
-
-/// Which engine runs the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum EngineName {
-    /// Our own
-    #[default]
-    Narrows,
-    /// Our own, then the installed fio as a cross-check
-    Fio,
-}
-
-impl From<EngineName> for Engine {
-    fn from(name: EngineName) -> Self {
-        match name {
-            EngineName::Narrows => Self::Narrows,
-            EngineName::Fio => Self::Fio,
-        }
-    }
 }
 
 fn preset_names() -> clap::builder::PossibleValuesParser {
@@ -203,7 +179,6 @@ mod tests {
         assert!(bench(&["/dev/x", "--i-own", "S"]).is_err(), "without --write");
         assert!(bench(&["/dev/x", "--write", "--i-own", "S", "--read-only"]).is_err());
         assert!(bench(&["--resume", "x", "--samples", "5"]).is_err(), "the saved run has its samples");
-        assert!(bench(&["--resume", "x", "--engine", "fio"]).is_err(), "the saved run has its engine");
         assert!(bench(&["--resume", "x"]).is_ok());
     }
 }

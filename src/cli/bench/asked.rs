@@ -7,7 +7,7 @@ use crate::cli::Failure;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{self, Preset, StopRule, Work};
 use narrows_load::scan::ScanPlan;
-use narrows_report::bench::{self, BenchReport, Engine, TargetKind};
+use narrows_report::bench::{self, BenchReport, TargetKind};
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
 
@@ -15,7 +15,6 @@ use narrows_session::place::Place;
 pub(super) struct Terms {
     /// The target as it was typed.
     pub(super) typed: String,
-    pub(super) engine: Engine,
     pub(super) timing: Timing,
     /// How much is filled, where that was asked for.
     pub(super) size: Option<Bytes>,
@@ -31,15 +30,13 @@ impl Terms {
         let common = &args.common;
         let typed = Self {
             typed: typed(args, kept)?,
-            engine: args.engine.into(),
             timing: timing(common, stop, kept),
             size: common.size,
             read_only: common.read_only,
         };
         Ok(match kept {
             None => typed,
-            Some(BenchReport { settings, target, .. }) => Self {
-                engine: settings.engine,
+            Some(BenchReport { target, .. }) => Self {
                 size: Some(target.size_bytes),
                 read_only: typed.read_only || target.kind == TargetKind::File,
                 ..typed
@@ -52,12 +49,8 @@ impl Terms {
 ///
 /// # Errors
 /// It does not.
-pub(super) fn check_place(engine: Engine, place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
+pub(super) fn check_place(place: &Place, kept: Option<&BenchReport>) -> Result<(), Failure> {
     let is_written = matches!(place, Place::Owned { .. });
-    if is_written && engine == Engine::Fio {
-        return Err(Failure::new("fio is not let near a device that is written")
-            .hint("leave out --engine fio; --emit-fio writes the job, to be run by hand"));
-    }
     match kept.map(|kept| kept.target.kind) {
         Some(TargetKind::OwnedDevice) if !is_written => {
             Err(Failure::new("the saved run writes to the device")

@@ -51,9 +51,10 @@ fn asked_of_sweep(kept: &SweepReport) -> Result<(), String> {
 }
 
 fn is_load(load: &LoadSpec) -> bool {
-    let changing = u32::from(load.write_percent) + u32::from(load.trim_percent);
     let counts = [load.queue_depth, load.parallel.count()];
-    load.block_size.get() > 0 && changing <= 100 && counts.iter().all(|count| (1..=MOST).contains(count))
+    load.block_size.get() > 0
+        && load.write_percent <= 100
+        && counts.iter().all(|count| (1..=MOST).contains(count))
 }
 
 fn times(precision: f64, longest: Nanos, fixed: Option<Nanos>, warm_up: Nanos) -> Result<(), String> {
@@ -87,7 +88,7 @@ mod tests {
             LoadSpec { queue_depth: 0, ..load() },
             LoadSpec { queue_depth: u32::MAX, ..load() },
             LoadSpec { parallel: Parallel::Streams(0), ..load() },
-            LoadSpec { write_percent: 200, trim_percent: 200, ..load() },
+            LoadSpec { write_percent: 200, ..load() },
         ];
         assert!(others.iter().all(|load| !is_load(load)));
     }

@@ -7,7 +7,6 @@ pub mod args;
 mod asked;
 mod emit;
 pub(super) mod failed;
-mod fio;
 pub(super) mod kept;
 pub(super) mod place;
 pub(super) mod runner;
@@ -27,20 +26,16 @@ use save::SaveFile;
 use site::Site;
 
 use super::{Failure, NOTHING_FOUND, output, status};
-use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::{
-    self, AllowanceView, BenchReport, Context, Engine, LeftOut, Settings, TargetKind, TargetView, TestResult,
+    self, AllowanceView, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
     WritesView,
 };
 use narrows_report::text::Style;
 use narrows_verdict as verdict;
-
-/// What fio may write beside each test, as often as the test itself: it cannot be told to stop after so many bytes.
-const WITH_FIO: u32 = 2;
 
 /// Runs the tests and shows what came of them.
 ///
@@ -59,12 +54,12 @@ fn run_tests(args: &BenchArgs) -> Result<u8, Failure> {
     let (file, kept) = asked::files(args)?;
     let preset = asked::chosen(args, kept.as_ref())?;
     let terms = Terms::of(args, kept.as_ref(), preset.stop)?;
-    let site = Site::of(args, &terms, &preset, kept.as_ref())?;
+    let site = Site::of(args, &terms, kept.as_ref())?;
     let context = Context::new(&site.scene.subject, preset.peer);
     let writes = allowance(args, (&preset, &terms, &site), &context, kept.as_ref())?;
     if let Some(file) = &args.emit_fio {
         let size = writes.as_ref().map_or(preset.size, Writes::size);
-        let planned = emit::Planned { fitting: &site.fitting, size, timing: &terms.timing, writes };
+        let planned = emit::Planned { place: &site.place, size, timing: &terms.timing, writes };
         return emit::job_file(file, &preset, &planned);
     }
     let runner = runner::begin(Command::Bench, &site.scene, writes)?;
@@ -85,24 +80,19 @@ fn allowance(
     context: &Context,
     kept: Option<&BenchReport>,
 ) -> Result<Option<Writes>, Failure> {
-    let Some(what) = site.fitting.place.filled() else { return Ok(None) };
+    let Some(what) = site.place.filled() else { return Ok(None) };
     let is_done =
         |test: &Test| kept.and_then(|kept| kept.result(&test.name)).is_some_and(TestResult::is_whole);
     let writes = Writes::of(&Wanted {
         kept: kept.and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
-        again: if terms.engine == Engine::Fio { WITH_FIO } else { 0 },
         ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
-        ..site.wanted(args, terms, preset, &site.fitting.works(preset, is_done))
+        ..site.wanted(args, terms, preset, &site.place.works(preset, is_done))
     })?;
     if args.emit_fio.is_none() {
         output::note(&writes.announcement(&what));
     }
     Ok(Some(writes))
 }
-
-/// Why fio does not write to a device.
-const NO_MARKS: &str = "left out: what fio writes bears no mark, so that nothing would tell it from data of others; a \
-                        scratch file in a directory is written by both";
 
 struct Bench<'a> {
     preset: &'a Preset,
@@ -203,14 +193,14 @@ impl Bench<'_> {
     /// Why a test cannot be run on the target, if it cannot.
     fn obstacle(&self, test: &Test) -> Option<String> {
         let (size, writes) = (self.target.region().length, self.runner.writes());
-        self.site.fitting.obstacle_on(test, size, writes, &self.terms.timing)
+        self.site.place.obstacle_on(test, size, writes, &self.terms.timing)
     }
 
     /// The target as the report has it.
     fn view(&self) -> TargetView {
         TargetView {
             name: self.terms.typed.clone(),
-            kind: TargetKind::from(&self.site.fitting.place),
+            kind: TargetKind::from(&self.site.place),
             size_bytes: self.target.region().length,
         }
     }
@@ -218,11 +208,7 @@ impl Bench<'_> {
     fn empty(&self) -> BenchReport {
         let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
         let left_out = self.preset.tests.iter().filter_map(left_out).collect();
-        let settings = Settings {
-            scan: self.preset.scan(),
-            engine: self.terms.engine,
-            ..Settings::of(&self.terms.timing)
-        };
+        let settings = Settings { scan: self.preset.scan(), ..Settings::of(&self.terms.timing) };
         let ceilings = self.context.ceilings.clone();
         bench::report(&self.site.scene.machine, self.view(), self.preset, settings, ceilings, left_out)
     }
@@ -250,52 +236,16 @@ impl Bench<'_> {
                 })
             }
         };
-        let mut result = measured.unwrap_or_else(|error| {
+        measured.unwrap_or_else(|error| {
             let is_failure = !self.runner.is_over_budget() && !matches!(error, LoadError::OverBudget(_));
             let failed = is_failure
                 .then(|| failed::of_error(&error, self.runner.root(), &self.site.scene.subject.path));
             bench::not_begun(test, &error.to_string(), failed, command(self.terms.timing.longest()))
-        });
-        if self.terms.engine == Engine::Fio && !self.runner.is_stopped() && result.is_whole() {
-            result.fio = Some(self.with_fio(test, &result));
-        }
-        result
-    }
-
-    /// The same test through fio, on the very file or device that we have open. A scan's first run is its samples.
-    fn with_fio(&self, test: &Test, ours: &TestResult) -> bench::FioResult {
-        let target = JobTarget {
-            path: self.target.reopen_path().display().to_string(),
-            scratch: false,
-            ..self.job_target()
-        };
-        let time = self.job_time(ours.elapsed_ns.duration().max(Duration::from_secs(1)));
-        // fio cannot be told to stop after so many bytes of a run that is bound by time.
-        let span = (time.run + time.warm_up).as_secs_f64();
-        let rate = ours.write.as_ref().map_or(0.0, |write| write.bytes_per_second.get());
-        let expected = Bytes::new((2.0 * rate * span) as u64);
-        if test.writes() && self.target.is_marked() {
-            return bench::FioResult { reason: Some(NO_MARKS.to_owned()), ..Default::default() };
-        }
-        let budget = self.runner.writes().map(Writes::budget).filter(|_| test.writes());
-        if let Some(Err(over)) = budget.map(|budget| budget.announce(expected)) {
-            return bench::FioResult { reason: Some(format!("left out: {over}")), ..Default::default() };
-        }
-        self.runner.progress.phase(&format!("fio: {}", test.name), time.run + time.warm_up);
-        let Some(arguments) = job::arguments(test, &target, time).into_iter().next() else {
-            return bench::FioResult { reason: Some(job::NO_MIX.to_owned()), ..Default::default() };
-        };
-        let result = fio::run(&self.site.scene.root, &arguments);
-        if let (Some(budget), Some(write)) = (budget, &result.write) {
-            let written = Bytes::new((write.bytes_per_second.get() * span) as u64);
-            // Never more than is left, so nothing is refused.
-            let _ = budget.take(written.min(budget.left()));
-        }
-        result
+        })
     }
 
     fn job_target(&self) -> JobTarget {
-        self.site.fitting.place.job_target(self.target.region())
+        self.site.place.job_target(self.target.region())
     }
 
     const fn job_time(&self, run: Duration) -> JobTime {

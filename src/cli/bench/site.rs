@@ -8,7 +8,6 @@ use crate::cli::{Failure, scene};
 use narrows_load::preset::{Preset, StopRule, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::BenchReport;
-use narrows_session::fitting::Fitting;
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
@@ -17,7 +16,7 @@ use narrows_session::writes::{Wanted, Writes};
 /// What is known of it.
 pub(super) struct Site {
     pub(super) scene: Scene,
-    pub(super) fitting: Fitting,
+    pub(super) place: Place,
 }
 
 impl Site {
@@ -25,18 +24,12 @@ impl Site {
     ///
     /// # Errors
     /// There is none, or it does not suit what else was asked.
-    pub(super) fn of(
-        args: &BenchArgs,
-        terms: &Terms,
-        preset: &Preset,
-        kept: Option<&BenchReport>,
-    ) -> Result<Self, Failure> {
+    pub(super) fn of(args: &BenchArgs, terms: &Terms, kept: Option<&BenchReport>) -> Result<Self, Failure> {
         let scene = scene::read(&terms.typed)?;
         let place = place::of(&scene.subject.path, &args.common, terms.read_only)?;
         place::check_way(&place, &scene, &terms.typed)?;
-        asked::check_place(terms.engine, &place, kept)?;
-        let fitting = Fitting::of(&scene, place, preset)?;
-        Ok(Self { scene, fitting })
+        asked::check_place(&place, kept)?;
+        Ok(Self { scene, place })
     }
 
     /// What these tests want to write.
@@ -47,7 +40,7 @@ impl Site {
         preset: &Preset,
         works: &'a [Work],
     ) -> Wanted<'a> {
-        let is_device = matches!(self.fitting.place, Place::Owned { .. });
+        let is_device = matches!(self.place, Place::Owned { .. });
         Wanted {
             size: (terms.size.unwrap_or(preset.size), terms.size.is_some()),
             works,
@@ -69,6 +62,6 @@ impl Site {
         let is_asked = terms.size.is_some() || preset.stop != StopRule::Precision;
         let filling = if is_asked { Filling::Whole } else { Filling::Quick };
         let size = runner.writes().map_or(preset.size, Writes::size);
-        place::open(&self.fitting.place, size, filling, runner)
+        place::open(&self.place, size, filling, runner)
     }
 }

@@ -15,8 +15,8 @@ use narrows_load::run::EngineChoice;
 use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
 use narrows_report::copy::{self as report, DeviceView, Moved};
+use narrows_session::Objection;
 use narrows_session::measure::Copied;
-use narrows_session::objection::Objection;
 use narrows_session::{copying, scene};
 
 /// Copies, watches, and shows what came of it: 0 when everything was copied, 2 when something was not.

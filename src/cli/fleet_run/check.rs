@@ -10,7 +10,7 @@ use crate::cli::fleet::args::FleetArgs;
 use crate::cli::{FAILED, Failure, fleet, output, signals};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::root::Root;
-use narrows_session::fleet::inventory::inventory;
+use narrows_session::fleet::inventory;
 use narrows_session::fleet::{Ground, HostName, LinkError};
 
 /// The collector for hosts on which narrows cannot run.

@@ -27,7 +27,7 @@ use narrows_machine::root::Root;
 use narrows_machine::{Machine, snapshot};
 use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
-use narrows_session::fleet::left::end_in;
+use narrows_session::fleet::script::end_in;
 use narrows_session::fleet::{as_bytes, as_lines};
 use narrows_session::place::Place;
 use narrows_verdict::fleet::judge::NODE;

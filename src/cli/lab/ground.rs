@@ -11,10 +11,10 @@ use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::root::Root;
+use narrows_session::Objection;
 use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{self, JournalFile, Key, LabId, Workshop, sight};
-use narrows_session::objection::Objection;
 use narrows_session::writes::Life;
 
 /// The kernel name of what was typed.

@@ -11,9 +11,9 @@ use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
+use narrows_session::Objection;
 use narrows_session::lab::journal::{Head, Journal};
 use narrows_session::lab::{self, Call, Cell, FileSystem, JournalFile, Tools, Workshop};
-use narrows_session::objection::Objection;
 use narrows_session::trials::copying::Copying;
 use narrows_session::trials::{Lab, Results, slice};
 

@@ -90,7 +90,7 @@ fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
             let preset =
                 preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
             let reads: Vec<LoadSpec> =
-                preset.loads().filter(|load| !load.changes() && !load.buffered).cloned().collect();
+                preset.loads().filter(|load| !load.writes() && !load.buffered).cloned().collect();
             if reads.is_empty() {
                 return Err(Failure::new(format!(
                     "the preset {name} has no load that reads past the page cache"

@@ -7,8 +7,8 @@ use narrows_base::catalog::{Board, Processor, catalog};
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_model::path::file::{Document, Host, Name, PartKind, System};
-use narrows_model::plan::drives::{Drives, drives};
 use narrows_model::plan::layout::Cipher;
+use narrows_model::plan::layout::{Drives, drives};
 use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
 
 /// What is planned for.

@@ -9,7 +9,7 @@ use narrows_model::plan::outcome::{Outcome, outcome};
 use narrows_model::plan::search::{Found, Parts, Request, best, search};
 use narrows_model::plan::site::Site;
 use narrows_model::plan::wish::{self, Kind, Wish, WishError};
-use narrows_model::plan::{diagnose, sata};
+use narrows_model::plan::{search, site};
 use narrows_report::plan::{Planned, build, document};
 
 /// The most devices that are placed at once.
@@ -37,10 +37,10 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         })
         .collect();
     let impossible = match &found {
-        Some(found) if found.placements.is_empty() => diagnose::impossible(&searched, &request),
+        Some(found) if found.placements.is_empty() => search::impossible(&searched, &request),
         _ => Vec::new(),
     };
-    let sata = sata::seat(site, sata, outcomes.first());
+    let sata = site::seat_on_sata(site, sata, outcomes.first());
     let alternatives = alternatives(&searched, &request, found.as_ref());
     let layouts = layouts(args, &request, &ground, outcomes.first())?;
     let report = build(Planned {
@@ -54,14 +54,15 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         layouts,
     });
     output::report(&report, &args.output, document)?;
-    let of_sata = |why: fn(&sata::Seated) -> Option<String>| sata.as_ref().and_then(why);
-    if let Some(why) = of_sata(sata::Seated::not_known).filter(|_| impossible.is_empty()) {
+    let of_sata = |why: fn(&site::SataSeated) -> Option<String>| sata.as_ref().and_then(why);
+    if let Some(why) = of_sata(site::SataSeated::not_known).filter(|_| impossible.is_empty()) {
         output::failure(&Failure::new(format!(
             "it is not known whether the wishes can all be placed: {why}"
         )));
         return Ok(FAILED);
     }
-    let impossible: Vec<String> = impossible.into_iter().chain(of_sata(sata::Seated::impossible)).collect();
+    let impossible: Vec<String> =
+        impossible.into_iter().chain(of_sata(site::SataSeated::impossible)).collect();
     if impossible.is_empty() {
         return Ok(NOTHING_FOUND);
     }

@@ -137,9 +137,14 @@ impl Census {
         self.written.fetch_add(bytes, Ordering::SeqCst);
     }
 
-    /// So many bytes are going to be discarded.
-    pub(crate) fn discards(&self, bytes: u64) {
+    /// So many bytes are going to be discarded, if what is behind the device is what it was.
+    ///
+    /// # Errors
+    /// It is not, and nothing more may be sent.
+    pub(crate) fn discards(&self, bytes: u64) -> io::Result<()> {
+        self.check_behind()?;
         self.discarded.fetch_add(bytes, Ordering::SeqCst);
+        Ok(())
     }
 
     /// The device took nothing of what was going to be discarded.
@@ -152,18 +157,17 @@ impl Census {
     /// # Errors
     /// It is not, and nothing more may be sent.
     pub(crate) fn sends(&self, request: Request) -> io::Result<()> {
-        if request.op != Op::Read
-            && let Some(Err(said)) = self.keeper.as_ref().map(|keeper| keeper.check_behind())
-        {
-            let _ = self.seen.set(self.saw(None, Some(said.clone())));
-            return Err(io::Error::other(said));
-        }
-        match request.op {
-            Op::Write => self.writes(request.length.into()),
-            Op::Discard => self.discards(request.length.into()),
-            Op::Read => {}
+        if request.op == Op::Write {
+            self.check_behind()?;
+            self.writes(request.length.into());
         }
         Ok(())
+    }
+
+    fn check_behind(&self) -> io::Result<()> {
+        let Some(Err(said)) = self.keeper.as_ref().map(|keeper| keeper.check_behind()) else { return Ok(()) };
+        let _ = self.seen.set(self.saw(None, Some(said.clone())));
+        Err(io::Error::other(said))
     }
 
     /// Whether the device has counted no more than was sent, and nobody wrote to what is behind it.
@@ -265,7 +269,7 @@ mod tests {
         assert_eq!(census.check(), Ok(()), "it is on its way");
         counts(Some((8192, 0)));
         assert_eq!(census.check(), Ok(()));
-        census.discards(4096);
+        census.discards(4096).unwrap();
         counts(Some((8192, 4096)));
         assert_eq!(census.check(), Ok(()));
     }
@@ -294,7 +298,7 @@ mod tests {
     #[test]
     fn discards_that_a_device_did_not_take_hide_no_write() {
         let (census, counts) = device();
-        census.discards(8192);
+        census.discards(8192).unwrap();
         census.takes_no_discards(8192);
         counts(Some((512, 0)));
         assert!(census.check().is_err());

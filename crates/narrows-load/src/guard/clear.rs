@@ -17,10 +17,10 @@ use super::super::buffer::Buffer;
 use super::super::engine::{Op, Request};
 use super::super::error::LoadError;
 use super::super::marks::{DeviceKey, Judge, SECTOR, Sector, is_zero};
-use super::super::trim::TrimMethod;
 use super::super::workload::Region;
 use super::budget::Budget;
 use super::census::{Census, Others};
+use super::discard::discard;
 use super::search::{Found, sort};
 use super::watch::{Step, Watch};
 use narrows_base::units::Bytes;
@@ -180,15 +180,14 @@ impl<'a> Clearing<'a> {
     /// Discards these parts; false when the device takes no discards.
     fn discard(&mut self, parts: &[Range<u64>]) -> bool {
         for part in parts {
-            let length = u32::try_from(part.end - part.start).unwrap_or(0);
-            let request = Request { op: Op::Discard, offset: part.start, length };
-            if self.ground.census.is_some_and(|census| census.sends(request).is_err()) {
+            let length = part.end - part.start;
+            if self.ground.census.is_some_and(|census| census.discards(length).is_err()) {
                 return false;
             }
-            if let Err(error) = TrimMethod::Blkdiscard.carry_out(self.ground.file, request) {
+            if let Err(error) = discard(self.ground.file, part) {
                 // Else as many writes of somebody else would not be seen.
                 if let Some(census) = self.ground.census.filter(|_| is_unsupported(&error)) {
-                    census.takes_no_discards(length.into());
+                    census.takes_no_discards(length);
                 }
                 self.discards = false;
                 return false;

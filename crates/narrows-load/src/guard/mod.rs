@@ -19,6 +19,7 @@ mod census;
 mod clean;
 mod clear;
 mod decide;
+mod discard;
 mod keeper;
 mod looks;
 mod mark;

@@ -10,12 +10,11 @@ use std::os::unix::fs::FileExt;
 use nix::fcntl::{FallocateFlags, fallocate};
 
 use super::super::buffer::Buffer;
-use super::super::engine::{Op, Request};
 use super::super::error::LoadError;
 use super::super::marks::is_zero;
-use super::super::trim::TrimMethod;
 use super::built::changes;
 use super::decide::Refusal;
+use super::discard::discard;
 use super::mark::{self, Mark, UNIT};
 use super::open::{Device, WritableDevice, WriteError, claim};
 use super::reason::Reason;
@@ -215,10 +214,9 @@ fn clear_all(device: &WritableDevice, part: Part, discard: bool) -> io::Result<R
 fn give_back(device: &WritableDevice, (from, to): Part) -> io::Result<()> {
     let mut start = from;
     while start < to {
-        let length = u32::try_from(DISCARD.min(to - start)).map_err(|_| io::ErrorKind::InvalidInput)?;
-        let request = Request { op: Op::Discard, offset: start, length };
-        TrimMethod::Blkdiscard.carry_out(device.file(), request)?;
-        start += u64::from(length);
+        let end = to.min(start + DISCARD);
+        discard(device.file(), &(start..end))?;
+        start = end;
     }
     Ok(())
 }

@@ -23,8 +23,6 @@ pub struct JobTarget {
     pub offset: Bytes,
     /// Whether fio makes the file and removes it after the last test.
     pub scratch: bool,
-    /// Whether it is a block device.
-    pub device: bool,
 }
 
 /// How long fio runs each test.
@@ -35,9 +33,6 @@ pub struct JobTime {
     /// What is run before it and not counted.
     pub warm_up: Duration,
 }
-
-/// Why a test of trims beside other I/Os is missing.
-pub const NO_MIX: &str = "fio has no job that trims beside reads or writes";
 
 /// Options of one section, in order; an option without a value stands alone.
 type Options = Vec<(&'static str, Option<String>)>;
@@ -73,7 +68,7 @@ pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> 
 
 /// The arguments of fio for one test, `--output-format` and the like left out. A scan has two runs. fio removes a scratch
 /// file when it is done, and is forbidden to write to anything else unless the test writes.
-pub fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<String>> {
+fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<String>> {
     sections(test, target, time)
         .into_iter()
         .map(|(name, options)| {
@@ -95,9 +90,6 @@ pub fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<Stri
 /// The command line of one test as a shell takes it.
 pub fn command(test: &Test, target: &JobTarget, time: JobTime) -> String {
     let all = arguments(test, target, time);
-    if all.is_empty() {
-        return format!("# {}: {NO_MIX}", test.name);
-    }
     let lines: Vec<String> = all
         .iter()
         .map(|arguments| {
@@ -136,7 +128,6 @@ fn global(target: &JobTarget) -> Options {
 fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Options)> {
     let name: String = test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     match &test.work {
-        Work::Load(load) if (1..100).contains(&load.trim_percent) => Vec::new(),
         Work::Load(load) => vec![(name, of_load(load, target, time))],
         Work::Scan(plan) => vec![
             (format!("{name}-rate"), samples(plan, target)),
@@ -149,7 +140,6 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let set = |value: String| Some(value);
     let prefix = if load.pattern == Pattern::Random { "rand" } else { "" };
     let direction = match (load.write_percent, prefix) {
-        _ if load.trim_percent > 0 => "trim",
         (0, _) => "read",
         (100.., _) => "write",
         _ => "rw",
@@ -159,12 +149,7 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let block = load.block_size.get().max(1);
     let parts = if slice { u64::from(jobs) } else { 1 };
     let size = target.size.get() / parts / block * block;
-    let engine = match (load.trim_percent > 0, load.buffered) {
-        // fio discards a device by BLKDISCARD, with any of its engines for block devices.
-        (true, _) if !target.device => "falloc",
-        (true, _) | (false, true) => "psync",
-        (false, false) => "io_uring",
-    };
+    let engine = if load.buffered { "psync" } else { "io_uring" };
     let mut options: Options = vec![
         ("ioengine", set(engine.to_owned())),
         ("direct", set(u8::from(!load.buffered).to_string())),
@@ -242,7 +227,6 @@ mod tests {
             size: Bytes::from_mib(1024),
             offset: Bytes::new(0),
             scratch,
-            device: false,
         }
     }
 
@@ -323,17 +307,5 @@ mod tests {
             text.contains("; This overwrites a part of the device") && !text.contains("Nothing here writes")
         );
         assert_eq!(text.matches("\noffset=1048576\n").count(), preset.tests.len(), "{text}");
-    }
-
-    #[test]
-    fn trims_are_holes_or_discards() {
-        let load = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1);
-        let text = command(&Test::of(load.clone().trimming(100)), &target(true), TIME);
-        assert!(text.contains("--ioengine=falloc") && text.contains("--rw=randtrim"), "{text}");
-        let device = JobTarget { device: true, ..target(false) };
-        let text = command(&Test::of(load.clone().trimming(100)), &device, TIME);
-        assert!(text.contains("--ioengine=psync") && text.contains("--rw=randtrim"), "{text}");
-        let mixed = command(&Test::of(load.writing(50).trimming(10)), &target(true), TIME);
-        assert!(mixed.starts_with("# ") && !mixed.contains("fio --"), "{mixed}");
     }
 }

@@ -82,15 +82,8 @@ pub struct LoadSpec {
     pub parallel: Parallel,
     /// I/Os of 100 that write.
     pub write_percent: u8,
-    /// I/Os of 100 that trim.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub trim_percent: u8,
     /// Whether the page cache is used on purpose.
     pub buffered: bool,
-}
-
-fn is_zero(percent: &u8) -> bool {
-    *percent == 0
 }
 
 /// Who keeps the queues of a test.
@@ -140,7 +133,6 @@ impl LoadSpec {
             queue_depth,
             parallel: Parallel::Threads(1),
             write_percent: 0,
-            trim_percent: 0,
             buffered: false,
         }
     }
@@ -157,15 +149,9 @@ impl LoadSpec {
         Self { write_percent: percent, ..self }
     }
 
-    /// The same load of which so many I/Os of 100 trim.
-    #[must_use]
-    pub const fn trimming(self, percent: u8) -> Self {
-        Self { trim_percent: percent, ..self }
-    }
-
-    /// Whether it changes what it runs on.
-    pub const fn changes(&self) -> bool {
-        self.write_percent > 0 || self.trim_percent > 0
+    /// Whether it writes.
+    pub const fn writes(&self) -> bool {
+        self.write_percent > 0
     }
 
     /// The I/Os in flight over all threads and streams.
@@ -179,15 +165,12 @@ impl LoadSpec {
         Self { queue_depth: 1, parallel: Parallel::Threads(1), ..self.clone() }
     }
 
-    /// `read`, `write`, `trim`, `70:30` (reads and writes) or `60:30:10` (reads, writes and trims).
+    /// `read`, `write` or `70:30` (reads and writes).
     pub fn direction(&self) -> String {
-        let reads = 100_u8.saturating_sub(self.write_percent).saturating_sub(self.trim_percent);
-        match (self.write_percent, self.trim_percent) {
-            (0, 0) => "read".to_owned(),
-            (100.., _) => "write".to_owned(),
-            (_, 100..) => "trim".to_owned(),
-            (writes, 0) => format!("{reads}:{writes}"),
-            (writes, trims) => format!("{reads}:{writes}:{trims}"),
+        match self.write_percent {
+            0 => "read".to_owned(),
+            100.. => "write".to_owned(),
+            writes => format!("{}:{writes}", 100 - writes),
         }
     }
 
@@ -220,21 +203,16 @@ impl Test {
         }
     }
 
-    /// Whether it trims.
-    pub const fn trims(&self) -> bool {
-        matches!(&self.work, Work::Load(load) if load.trim_percent > 0)
-    }
-
-    /// Whether it writes or trims.
+    /// Whether it writes.
     pub const fn writes(&self) -> bool {
-        matches!(&self.work, Work::Load(load) if load.changes())
+        matches!(&self.work, Work::Load(load) if load.writes())
     }
 }
 
 type Named = (&'static str, fn() -> Preset);
 
 /// The name of each preset, and what makes it: a command line is read by the names alone.
-const PRESETS: [Named; 10] = [
+const PRESETS: [Named; 9] = [
     ("kdiskmark", desktop::kdiskmark),
     ("kdiskmark-nvme", desktop::kdiskmark_nvme),
     ("peak", desktop::peak),
@@ -244,7 +222,6 @@ const PRESETS: [Named; 10] = [
     ("iozone", server::iozone),
     ("diskspd", server::diskspd),
     ("steady", server::steady),
-    ("trim", server::trim),
 ];
 
 /// Every preset, in the order in which `--list` shows them.

@@ -67,25 +67,3 @@ pub(super) fn steady() -> Preset {
         ],
     }
 }
-
-/// Trims, alone and beside writes.
-pub(super) fn trim() -> Preset {
-    let kib = Bytes::from_kib;
-    Preset {
-        name: "trim",
-        about: "discards of a device that may be written, or holes punched into a scratch file, which are discards where \
-                the file system is mounted with that option; alone and beside writes",
-        source: "fio 3, rw=trim and rw=randtrim; engine falloc for a file (fallocate(2), FALLOC_FL_PUNCH_HOLE)",
-        differs: "a test of trims alone ends when as many blocks were trimmed as there are, and all is written \
-                  again before the next test: what is trimmed already costs nothing to trim, and is read from nowhere",
-        peer: Peer::None,
-        size: Bytes::from_mib(1024),
-        stop: StopRule::Precision,
-        tests: vec![
-            Test::of(LoadSpec::reading(Sequential, kib(1024), 1).trimming(100)),
-            Test::of(LoadSpec::reading(Random, kib(64), 1).trimming(100)),
-            Test::of(LoadSpec::reading(Random, kib(4), 32)),
-            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(50).trimming(50)),
-        ],
-    }
-}

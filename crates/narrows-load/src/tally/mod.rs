@@ -136,8 +136,6 @@ pub(super) struct Tally {
     pub(super) reads: OpTally,
     /// Writes that ended well in the window.
     pub(super) writes: OpTally,
-    /// Trims that ended well in the window.
-    pub(super) discards: OpTally,
     /// Bytes in each bucket of the window.
     series: Vec<u64>,
     /// The bucket of the window that is not over.
@@ -171,7 +169,6 @@ impl Tally {
             window,
             reads: OpTally::new(),
             writes: OpTally::new(),
-            discards: OpTally::new(),
             series: vec![0; window.buckets()],
             bucket: 0,
             last: window.start,
@@ -248,7 +245,6 @@ impl Tally {
         match op {
             Op::Read => &mut self.reads,
             Op::Write => &mut self.writes,
-            Op::Discard => &mut self.discards,
         }
     }
 
@@ -298,7 +294,7 @@ impl Tally {
     #[cold]
     fn enter(&mut self, bucket: u64) {
         self.bucket = bucket;
-        for kind in [&mut self.reads, &mut self.writes, &mut self.discards] {
+        for kind in [&mut self.reads, &mut self.writes] {
             kind.enter(bucket);
         }
     }
@@ -308,11 +304,10 @@ impl Tally {
         self.enter(self.bucket);
     }
 
-    /// Reads, writes and trims together.
+    /// Reads and writes together.
     pub(super) fn all(&self) -> OpTally {
         let mut all = self.reads.clone();
         all.merge(&self.writes);
-        all.merge(&self.discards);
         all
     }
 
@@ -333,7 +328,6 @@ impl Tally {
         other.complete();
         self.reads.merge(&other.reads);
         self.writes.merge(&other.writes);
-        self.discards.merge(&other.discards);
         for (mine, theirs) in self.series.iter_mut().zip(&other.series) {
             *mine += theirs;
         }

@@ -61,8 +61,6 @@ pub(super) struct Shared<'a> {
 /// Why the loop ended.
 enum End {
     Time,
-    /// There was nothing left to do.
-    Exhausted,
     Stopped,
     /// Another worker failed, and says why.
     Aborted,
@@ -154,7 +152,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     /// Why the worker ended before its time, in words; what concerns the others as well ends them too.
     fn why(&mut self, end: End) -> Option<String> {
         match end {
-            End::Time | End::Exhausted | End::Aborted => None,
+            End::Time | End::Aborted => None,
             End::Stopped => Some("interrupted".to_owned()),
             End::OverBudget(over) => {
                 self.shared.abort.store(true, Ordering::Relaxed);
@@ -207,9 +205,6 @@ impl<'a, E: Engine> Worker<'a, E> {
             if let Some(over) = self.over_budget {
                 let end = if over.is_part { End::Allowance } else { End::OverBudget(over) };
                 return (end, before);
-            }
-            if self.slots.in_flight() == 0 && self.source.is_exhausted() {
-                return (End::Exhausted, before);
             }
         }
     }
@@ -373,14 +368,10 @@ impl<'a, E: Engine> Worker<'a, E> {
         broken
     }
 
-    /// An I/O whose result is not its length: a trim that ended well, one that is sent again because the kernel asks for
-    /// that, or a failure.
+    /// An I/O whose result is not its length: one that is sent again because the kernel asks for that, or a failure.
     #[cold]
     fn not_whole(&mut self, completion: Completion, now: u64) -> io::Result<Option<Flight>> {
         let Some(request) = self.slots.request(completion.slot) else { return Ok(None) };
-        if request.op == Op::Discard && completion.result == 0 {
-            return Ok(self.slots.finish(completion.slot));
-        }
         if matches!(-completion.result, libc::EAGAIN | libc::EINTR) {
             return self.engine.prepare(completion.slot, request).map(|()| None);
         }

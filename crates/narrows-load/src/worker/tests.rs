@@ -204,9 +204,9 @@ impl Engine for Broken {
     }
 }
 
-fn sequential(write_percent: u8, trim_percent: u8) -> Source {
+fn sequential(write_percent: u8) -> Source {
     let offsets = Offsets::new(Pattern::Sequential, Blocks::inside(0, 1 << 20, u64::from(BLOCK)), 0);
-    let workload = Workload { write_percent, trim_percent, ..Workload::default() };
+    let workload = Workload { write_percent, ..Workload::default() };
     Source::new(&workload, vec![offsets], BLOCK, 0)
 }
 
@@ -215,7 +215,7 @@ fn an_engine_that_breaks_down_leaves_what_was_counted() {
     let (control, abort) = (Control::default(), AtomicBool::new(false));
     let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
     let mut engine = Broken { prepared: Vec::new(), calls_left: 5 };
-    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 4, ALWAYS).run();
+    let tally = Worker::new(shared, &mut engine, sequential(0), 4, ALWAYS).run();
     assert_eq!((tally.completed, tally.good), (20, 20));
     let failure = tally.failure.expect("says what failed");
     assert_eq!((failure.cause, failure.errno.as_deref()), (Cause::Engine, Some("EBADF")));
@@ -253,23 +253,10 @@ fn a_run_writes_no_more_than_its_budget() {
     let abort = AtomicBool::new(false);
     let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
     let mut engine = Broken { prepared: Vec::new(), calls_left: 1000 };
-    let tally = Worker::new(shared, &mut engine, sequential(100, 0), 4, ALWAYS).run();
+    let tally = Worker::new(shared, &mut engine, sequential(100), 4, ALWAYS).run();
     assert_eq!(tally.good, 10);
     assert_eq!((budget.left(), budget.is_exhausted()), (Bytes::new(100), true));
     assert!(tally.cut_short.is_some_and(|why| why.contains("--max-writes")) && tally.failure.is_none());
-}
-
-#[test]
-fn trims_alone_end_when_everything_was_trimmed_once() {
-    let (control, abort) = (Control::default(), AtomicBool::new(false));
-    let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::AsTheyArrive };
-    let mut source = sequential(0, 100);
-    source.limit_trims(100);
-    let mut engine = Fake::new(&control, &[0; 1000], u64::MAX);
-    let tally = Worker::new(shared, &mut engine, source, 8, ALWAYS).run();
-    assert_eq!((tally.discards.latencies.count(), tally.errors), (100, 0));
-    assert_eq!(tally.discards.bytes, 100 * u64::from(BLOCK));
-    assert_eq!((tally.cut_short, tally.failure), (None, None));
 }
 
 /// An engine that ends reads in the order in which they were sent, every so many of them badly, a few at a time if it is
@@ -344,7 +331,7 @@ fn a_batch_that_ends_in_its_order_is_counted_like_any_other() {
             let clock = Clock::start();
             let shared = Shared { control: &control, abort: &abort, clock, reap: Reap::Batch(size) };
             let mut engine = InOrder { fail_every, late, ..InOrder::new(&control) };
-            let tally = Worker::new(shared, &mut engine, sequential(0, 0), depth, ALWAYS).run();
+            let tally = Worker::new(shared, &mut engine, sequential(0), depth, ALWAYS).run();
             // What was in flight at the end is not counted.
             let counted = tally.good + tally.errors;
             assert!((MANY..=engine.ended).contains(&counted), "{case}: {counted} of {}", engine.ended);
@@ -365,7 +352,7 @@ fn the_slowest_of_a_batch_are_kept_with_their_offsets() {
     // The second of the last batch of the region, which is read from its start to its end.
     let stall_at = Some((1 << 20) - 3 * u64::from(BLOCK));
     let mut engine = InOrder { stall_at, ..InOrder::new(&control) };
-    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 8, ALWAYS).run();
+    let tally = Worker::new(shared, &mut engine, sequential(0), 8, ALWAYS).run();
     let long = clock.ticks_in(Nanos::from(STALL));
     let kept = tally.reads.slowest.kept();
     let mut offsets: Vec<u64> =
@@ -382,7 +369,7 @@ fn a_batch_outside_the_window_is_not_counted() {
     let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::Batch(32) };
     let never = Window { start: u64::MAX - 1, end: u64::MAX, bucket: 1 };
     let mut engine = InOrder::new(&control);
-    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 64, never).run();
+    let tally = Worker::new(shared, &mut engine, sequential(0), 64, never).run();
     assert_eq!((tally.good, tally.completed, tally.flight_ticks), (engine.ended, 0, 0));
 }
 
@@ -391,7 +378,7 @@ fn an_engine_that_breaks_down_in_a_batch_leaves_what_was_counted() {
     let (control, abort) = (Control::default(), AtomicBool::new(false));
     let shared = Shared { control: &control, abort: &abort, clock: Clock::start(), reap: Reap::Batch(4) };
     let mut engine = Broken { prepared: Vec::new(), calls_left: 5 };
-    let tally = Worker::new(shared, &mut engine, sequential(0, 0), 8, ALWAYS).run();
+    let tally = Worker::new(shared, &mut engine, sequential(0), 8, ALWAYS).run();
     assert_eq!((tally.completed, tally.good), (20, 20));
     assert_eq!(tally.failure.map(|failure| failure.cause), Some(Cause::Engine));
 }

@@ -4,15 +4,17 @@
 //! errors of each hop (the USE method) come from here.
 
 mod between;
-mod condition;
-mod events;
 mod movers;
-mod over;
 mod parse;
-mod pressure;
-mod serving;
-mod stacked;
 mod tcp;
+
+pub use crate::nic::stacked_interfaces;
+pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
+pub use movers::{Mover, Movers, Served, owners, served, sockets_on};
+pub use parse::{
+    Pressure, Stalled, parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_pressure, parse_thread,
+};
+pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -20,17 +22,8 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-pub use between::{Activity, DiskActivity, NicActivity, ThreadActivity};
-pub use condition::Condition;
-pub use events::{Event, Happened, events};
-pub use movers::{Mover, Movers};
-pub use parse::{parse_cpus, parse_diskstats, parse_inflight, parse_nics, parse_thread};
-pub use pressure::{Pressure, Stalled, parse_pressure};
-pub use serving::{Served, owners, served, sockets_on};
-pub use stacked::stacked_interfaces;
-pub use tcp::{Flow, TcpState, connections, flows, storage_ports};
-
 use crate::block::md::parse_speed;
+use crate::health::{self, DriveHealth};
 use crate::pci::PciAddress;
 use crate::root::Root;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
@@ -164,7 +157,7 @@ impl Sample {
             threads: threads(root),
             threads_at: None,
             nics: parse_nics(&text("/proc/net/dev")),
-            pressure: pressure::read(root),
+            pressure: parse::read(root),
             links: links(root),
             resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
             tcp: connections(root),
@@ -191,7 +184,7 @@ impl Sample {
         let text = |path: &str| root.text(path).get().unwrap_or_default();
         let disks = parse_diskstats(&text("/proc/diskstats"));
         let (cpus, nics) = (parse_cpus(&text("/proc/stat")), parse_nics(&text("/proc/net/dev")));
-        Self { at: now(), disks, cpus, nics, pressure: pressure::read(root), ..Self::default() }
+        Self { at: now(), disks, cpus, nics, pressure: parse::read(root), ..Self::default() }
     }
 
     /// Reads what moved only: disks and interfaces, two files of the kernel for any number of them.
@@ -316,10 +309,88 @@ fn resync(root: &Root, disk: &str) -> Option<Resync> {
     Some(Resync { action, speed: root.parse(&format!("{dir}/sync_speed"), parse_speed).get() })
 }
 
+// What can be asked while no load runs: the links, and what drives say of themselves. A SATA drive interrupts its queue to
+// answer, so drives are asked before and after a run, not in it.
+
+/// The condition of a path at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Condition {
+    /// The state of links, by the address of the function below each.
+    pub links: BTreeMap<PciAddress, LinkState>,
+    /// Drives that say anything of themselves, by kernel name.
+    pub drives: BTreeMap<String, DriveHealth>,
+}
+
+impl Condition {
+    /// Asks all links of the machine, and these drives.
+    pub fn read<'a>(root: &Root, drives: impl IntoIterator<Item = &'a str>) -> Self {
+        Self { links: links(root), drives: health::read(root, drives) }
+    }
+}
+
+/// Something that happened while a load ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// When it was seen, from the beginning of the measured time: it happened between this look and the one before.
+    pub at: Nanos,
+    /// What.
+    pub what: Happened,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Happened {
+    /// A link runs at another speed or width.
+    Link {
+        /// The function below it.
+        function: PciAddress,
+        /// How it ran.
+        from: LinkState,
+        /// How it runs.
+        to: LinkState,
+    },
+    /// An array began to work on itself.
+    ResyncBegan {
+        /// The array, by kernel name.
+        array: String,
+        /// `resync`, `recover`, `check` or the like.
+        action: String,
+    },
+    /// An array was done with that.
+    ResyncEnded {
+        /// The array, by kernel name.
+        array: String,
+    },
+}
+
+/// What differs from one look to the next, in the order of the looks. A link or array that a look lacks is compared with the look before.
+pub fn events(looks: &[(Nanos, Sample)]) -> Vec<Event> {
+    let pairs = looks.windows(2).filter_map(|pair| Some((pair.first()?, pair.get(1)?)));
+    pairs.flat_map(|((_, before), (at, after))| between(*at, before, after)).collect()
+}
+
+fn between(at: Nanos, before: &Sample, after: &Sample) -> Vec<Event> {
+    let links = after.links.iter().filter_map(|(function, to)| {
+        let from = before.links.get(function).filter(|from| *from != to)?;
+        Some(Happened::Link { function: *function, from: *from, to: *to })
+    });
+    let arrays = after.resyncs.iter().filter_map(|(array, now)| {
+        let was = before.resyncs.get(array)?;
+        match (was.is_running(), now.is_running()) {
+            (true, false) => Some(Happened::ResyncEnded { array: array.clone() }),
+            (false, true) => Some(Happened::ResyncBegan { array: array.clone(), action: now.action.clone() }),
+            _ => None,
+        }
+    });
+    links.chain(arrays).map(|what| Event { at, what }).collect()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{Resync, *};
     use crate::tree::Tree;
+    use narrows_base::units::{GtPerSec, Lanes};
+    use std::collections::BTreeMap;
 
     #[test]
     fn a_sample_of_a_recorded_machine_has_its_threads_links_and_arrays() {
@@ -357,5 +428,38 @@ mod tests {
         let activity = Activity::between(&before, &after);
         assert!(activity.elapsed.get() > 0);
         assert!(activity.cpus.values().all(|busy| (0.0..=1.0).contains(busy)));
+    }
+
+    fn look(millis: u64, width: u8, action: &str) -> (Nanos, Sample) {
+        let state = LinkState { speed: Some(GtPerSec::GEN3), width: Some(Lanes::new(width)) };
+        let resync = Resync { action: action.to_owned(), speed: None };
+        let sample = Sample {
+            links: BTreeMap::from([(PciAddress::default(), state)]),
+            resyncs: BTreeMap::from([("md0".to_owned(), resync)]),
+            ..Sample::default()
+        };
+        (Nanos::from_millis(millis), sample)
+    }
+
+    #[test]
+    fn what_changes_is_told_once_at_the_look_that_saw_it() {
+        let looks =
+            [look(100, 4, "resync"), look(1100, 4, "resync"), look(2100, 1, "idle"), look(3100, 1, "check")];
+        let events = events(&looks);
+        let told: Vec<(u64, bool)> = events
+            .iter()
+            .map(|it| (it.at.get() / 1_000_000, matches!(it.what, Happened::Link { .. })))
+            .collect();
+        assert_eq!(told, [(2100, true), (2100, false), (3100, false)]);
+        assert_eq!(events[1].what, Happened::ResyncEnded { array: "md0".to_owned() });
+        assert!(matches!(&events[2].what, Happened::ResyncBegan { action, .. } if action == "check"));
+    }
+
+    #[test]
+    fn nothing_is_told_of_what_a_look_lacks() {
+        let (at, seen) = look(2000, 4, "resync");
+        assert!(events(&[look(1000, 1, "idle"), (at, Sample::default())]).is_empty());
+        assert!(events(&[(Nanos::new(0), Sample::default()), (at, seen)]).is_empty());
+        assert!(events(&[]).is_empty());
     }
 }

@@ -3,35 +3,22 @@
 //! Sources: `/sys/class/block/*` (kernel `Documentation/ABI/stable/sysfs-block`), and for each kind of device what the
 //! module of its name says.
 
-mod ata;
-mod bcache;
-pub mod device_path;
 pub mod dm;
-pub mod dm_table;
 pub mod md;
 pub mod nvme;
-mod queue;
-mod remote;
-mod sas;
+#[cfg(test)]
+mod tests;
 mod transport;
-mod usb;
+
+pub use dm::{CryptTable, DmDevice, DmKind, DmTarget, dm_targets, parse_table};
+pub use md::{Bcache, MdArray};
+pub use nvme::NvmeFabric;
+pub use transport::{Remote, Sas, Sata, Transport, Usb, makes_volumes};
 
 use std::collections::BTreeMap;
 
-pub use ata::Sata;
-pub use bcache::Bcache;
-pub use dm::{DmDevice, dm_targets};
-pub use dm_table::{CryptTable, DmKind, DmTarget, parse_table};
-pub use md::MdArray;
-pub use nvme::NvmeFabric;
-pub use queue::Queue;
-pub use remote::Remote;
-pub use sas::{Sas, makes_volumes};
-pub use transport::Transport;
-pub use usb::Usb;
-
+use crate::pci::PciAddress;
 use crate::root::Root;
-use device_path::{DevicePath, is_numbered};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Sectors512};
 
@@ -144,7 +131,7 @@ fn read_device(root: &Root, name: &str, names: &[String]) -> BlockDevice {
     let flag = |file: &str| root.parse(&format!("{block}/{file}"), parse_flag).get().unwrap_or_default();
     let mut device = BlockDevice {
         name: name.to_owned(),
-        number: root.parse(&format!("{block}/dev"), dm_table::parse_number_pair),
+        number: root.parse(&format!("{block}/dev"), dm::parse_number_pair),
         size: sectors("size"),
         read_only: flag("ro"),
         holders: root.list(&format!("{block}/holders")),
@@ -162,8 +149,8 @@ fn read_device(root: &Root, name: &str, names: &[String]) -> BlockDevice {
     if is_unused(&device) {
         return device;
     }
-    device.transport = transport::read(root, path);
-    device.queue = queue::read(root, &block);
+    device.transport = transport::read_transport(root, path);
+    device.queue = read_queue(root, &block);
     identify(root, &block, &mut device);
     device
 }
@@ -188,7 +175,7 @@ fn kind(root: &Root, device: &BlockDevice, path: DevicePath<'_>, names: &[String
     }
     // The backing device has a directory `bcache` too; only the cached device is named for it.
     if is_numbered(name, "bcache") && root.exists(&format!("{block}/bcache")) {
-        return BlockKind::Bcache(bcache::read(root, &block));
+        return BlockKind::Bcache(md::read_bcache(root, &block));
     }
     match name {
         _ if is_numbered(name, "loop") => BlockKind::Loop(LoopDevice {
@@ -228,7 +215,7 @@ fn identify(root: &Root, block: &str, device: &mut BlockDevice) {
 fn whole_ata_model(root: &Root, block: &str) -> Fact<String> {
     let disk = block.rsplit('/').next().unwrap_or_default();
     root.probe(&format!("ata-model/{disk}"), || {
-        ata::model_of_vpd(Root::live().bytes(&format!("{block}/device/vpd_pg89")).value()?)
+        transport::model_of_vpd(Root::live().bytes(&format!("{block}/device/vpd_pg89")).value()?)
     })
 }
 
@@ -246,5 +233,119 @@ fn parse_flag(text: &str) -> Option<bool> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// How a request queue is set, `/sys/block/*/queue`.
+#[derive(Debug, Clone, Default)]
+pub struct Queue {
+    /// The scheduler in force, the bracketed one of `…/scheduler`.
+    pub scheduler: Fact<String>,
+    /// `…/nr_requests`.
+    pub requests: Fact<u32>,
+    /// The number of hardware queues, entries of `../mq`.
+    pub hardware_queues: Fact<u32>,
+    /// The longest request, `…/max_sectors_kb`.
+    pub max_request: Fact<Bytes>,
+    /// `…/logical_block_size`.
+    pub logical_block: Fact<Bytes>,
+    /// `…/physical_block_size`.
+    pub physical_block: Fact<Bytes>,
+    /// `…/read_ahead_kb`.
+    pub read_ahead: Fact<Bytes>,
+    /// `…/rotational`.
+    pub rotational: Fact<bool>,
+    /// `write back` or `write through`, `…/write_cache`.
+    pub write_cache: Fact<String>,
+}
+
+/// Reads the queue of a whole device, `block` being its directory.
+fn read_queue(root: &Root, block: &str) -> Queue {
+    let at = |file: &str| format!("{block}/queue/{file}");
+    let count = |file: &str| root.parse(&at(file), |text| text.parse::<u32>().ok());
+    let bytes = |file: &str| root.number(&at(file)).map(Bytes::new);
+    let kib = |file: &str| root.number(&at(file)).map(Bytes::from_kib);
+    Queue {
+        scheduler: root.parse(&at("scheduler"), |text| Some(bracketed(text).to_owned())),
+        requests: count("nr_requests"),
+        hardware_queues: hardware_queues(root, block),
+        max_request: kib("max_sectors_kb"),
+        logical_block: bytes("logical_block_size"),
+        physical_block: bytes("physical_block_size"),
+        read_ahead: kib("read_ahead_kb"),
+        rotational: root.parse(&at("rotational"), parse_flag),
+        write_cache: root.text(&at("write_cache")),
+    }
+}
+
+/// A device that takes bios directly (md, dm, bcache) has no hardware queues.
+fn hardware_queues(root: &Root, block: &str) -> Fact<u32> {
+    let queues = root.try_list(&format!("{block}/mq"));
+    queues.absent_when(Vec::is_empty).map(|names| u32::try_from(names.len()).unwrap_or(u32::MAX))
+}
+
+/// A resolved sysfs path, such as
+/// `/sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda`.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DevicePath<'a>(&'a str);
+
+impl<'a> DevicePath<'a> {
+    /// Wraps a path that [`crate::root::Root::resolve`] returned.
+    pub(crate) const fn new(path: &'a str) -> Self {
+        Self(path)
+    }
+
+    /// The components, from the root on.
+    pub(crate) fn components(self) -> impl DoubleEndedIterator<Item = &'a str> {
+        self.0.split('/').filter(|component| !component.is_empty())
+    }
+
+    /// The innermost PCI function on the path: the one that moves the device's data.
+    pub(crate) fn pci(self) -> Option<PciAddress> {
+        self.components().rev().find_map(pci_address)
+    }
+
+    /// The innermost component that is `prefix` and a number, such as `ata3`.
+    pub(crate) fn numbered(self, prefix: &str) -> Option<&'a str> {
+        self.components().rev().find(|component| is_numbered(component, prefix))
+    }
+
+    /// The innermost component that starts with `prefix`.
+    fn starting(self, prefix: &str) -> Option<&'a str> {
+        self.components().rev().find(|component| component.starts_with(prefix))
+    }
+
+    /// Whether the text stands in the path.
+    pub(crate) fn contains(self, text: &str) -> bool {
+        self.0.contains(text)
+    }
+
+    /// The path up to and with the innermost occurrence of `component`.
+    fn up_to(self, component: &str) -> Option<&'a str> {
+        let at = self.0.rmatch_indices(component).map(|(at, _)| at).find(|at| {
+            let before = at.checked_sub(1).and_then(|before| self.0.as_bytes().get(before));
+            let after = self.0.as_bytes().get(at + component.len());
+            before == Some(&b'/') && matches!(after, None | Some(b'/'))
+        })?;
+        self.0.get(..at + component.len())
+    }
+
+    /// The component above the last one.
+    pub(crate) fn parent_name(self) -> Option<&'a str> {
+        self.components().rev().nth(1)
+    }
+
+    /// The last component.
+    pub(crate) fn name(self) -> Option<&'a str> {
+        self.components().next_back()
+    }
+}
+
+/// Reads a component as a PCI address; sysfs always writes the domain, and with four digits or more.
+fn pci_address(component: &str) -> Option<PciAddress> {
+    let (domain, _) = component.split_once(':')?;
+    (domain.len() >= 4).then(|| component.parse().ok()).flatten()
+}
+
+/// Whether `text` is `prefix` followed by digits only.
+pub fn is_numbered(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}

@@ -1,9 +1,8 @@
 //! NVMe controllers: PCI Express, fabrics, and native multipath (kernel `Documentation/ABI/testing/sysfs-class-nvme`,
 //! `drivers/nvme/host/sysfs.c`, `multipath.c`).
 
-use super::device_path::{DevicePath, is_numbered};
-use super::remote::Remote;
-use super::transport::Transport;
+use super::transport::{Remote, Transport};
+use super::{DevicePath, is_numbered};
 use crate::root::Root;
 use narrows_base::fact::Fact;
 

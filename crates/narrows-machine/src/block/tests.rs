@@ -3,6 +3,7 @@
 use super::*;
 use crate::tree::Tree;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
+use proptest::prelude::*;
 
 /// Puts a disk at its place below `/sys/devices` and links to it.
 fn disk<'a>(tree: &'a mut Tree, path: &str, name: &str, number: &str) -> &'a mut Tree {
@@ -397,4 +398,34 @@ fn this_machine_is_read_and_its_record_answers_the_same() {
     }
     let again = read(&Root::from_tree(live.into_record().expect("was recording")));
     assert_eq!(format!("{devices:?}"), format!("{again:?}"));
+}
+
+const SATA: &str = "/sys/devices/pci0000:00/0000:00:17.0/ata3/host2/target2:0:0/2:0:0:0/block/sda";
+
+#[test]
+fn the_innermost_pci_function_carries_the_device() {
+    let vmd =
+        "/sys/devices/pci0000:00/0000:00:0e.0/pci10000:e0/10000:e0:06.0/10000:e1:00.0/nvme/nvme0/nvme0n1";
+    assert_eq!(DevicePath::new(vmd).pci().map(|pci| pci.to_string()).as_deref(), Some("10000:e1:00.0"));
+    assert_eq!(DevicePath::new(SATA).pci().map(|pci| pci.to_string()).as_deref(), Some("0000:00:17.0"));
+    assert_eq!(DevicePath::new("/sys/devices/virtual/block/md0").pci(), None);
+}
+
+#[test]
+fn components_are_found_by_kind_and_cut_at_whole_names() {
+    let path = DevicePath::new(SATA);
+    assert_eq!(path.numbered("ata"), Some("ata3"));
+    assert_eq!(path.numbered("host"), Some("host2"));
+    assert_eq!(path.numbered("target"), None);
+    assert_eq!(path.up_to("host2"), Some("/sys/devices/pci0000:00/0000:00:17.0/ata3/host2"));
+    assert_eq!(path.up_to("ata"), None);
+    assert_eq!(path.parent_name(), Some("block"));
+}
+
+proptest! {
+    #[test]
+    fn no_path_panics(path in "[/a-z0-9:.]{0,60}", component in "[a-z0-9/:]{0,5}") {
+        let path = DevicePath::new(&path);
+        let _ = (path.pci(), path.numbered(&component), path.up_to(&component), path.parent_name());
+    }
 }

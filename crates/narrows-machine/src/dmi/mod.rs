@@ -2,13 +2,9 @@
 //!
 //! SMBIOS is a claim, not a fact: slot types and widths are often those of a reference board.
 
-mod memory;
 mod slot;
-mod smbios;
 
-pub use memory::{MemoryModule, parse_modules};
-pub use slot::plausible;
-pub use slot::{Slot, is_template, parse_slots};
+pub use slot::{Slot, is_template, parse_slots, plausible};
 
 use crate::root::Root;
 use narrows_base::fact::{Fact, Source};
@@ -52,7 +48,7 @@ pub fn read(root: &Root) -> Dmi {
         board: identity(root, "board_name"),
         bios_version: identity(root, "bios_version"),
         bios_date: identity(root, "bios_date"),
-        smbios: root.bytes(ENTRY_POINT).and_then(|entry| match smbios::parse_version(&entry) {
+        smbios: root.bytes(ENTRY_POINT).and_then(|entry| match parse_version(&entry) {
             Some(version) => Fact::known(version, ENTRY_POINT),
             None => garbled(ENTRY_POINT, format!("{} bytes without an anchor", entry.len())),
         }),
@@ -61,7 +57,7 @@ pub fn read(root: &Root) -> Dmi {
 
 /// Reads the slot records; needs root.
 pub fn read_slots(root: &Root) -> Fact<Vec<Slot>> {
-    root.bytes(TABLE).and_then(|table| match smbios::structures(&table).next() {
+    root.bytes(TABLE).and_then(|table| match structures(&table).next() {
         Some(_) => Fact::known(parse_slots(&table), TABLE),
         None => garbled(TABLE, format!("{} bytes without a structure", table.len())),
     })
@@ -81,7 +77,7 @@ pub fn parse_identity(table: &[u8], name: &str) -> Dmi {
             *fact = Fact::known(text, name);
         }
     };
-    for structure in smbios::structures(table) {
+    for structure in structures(table) {
         match structure.kind {
             0 => {
                 put(&mut dmi.bios_version, structure.text(0x05));
@@ -155,6 +151,121 @@ pub fn is_placeholder(text: &str) -> bool {
     is_filler || PLACEHOLDERS.contains(&text.as_str())
 }
 
+/// The header of a structure: type, length, handle.
+const HEADER: usize = 4;
+/// The type of the structure that ends the table (section 7.45).
+const END: u8 = 127;
+
+/// One structure of the table.
+#[derive(Debug, Clone, Copy)]
+struct Structure<'a> {
+    /// Its type.
+    kind: u8,
+    /// The formatted area with the header, as long as it says it is.
+    formatted: &'a [u8],
+    /// Its strings, each ended by a zero except the last.
+    strings: &'a [u8],
+}
+
+impl Structure<'_> {
+    /// The byte at `at` from the start of the header; `None` past the end, where older versions of SMBIOS stop.
+    fn byte(&self, at: usize) -> Option<u8> {
+        self.formatted.get(at).copied()
+    }
+
+    /// The little-endian word at `at`.
+    fn word(&self, at: usize) -> Option<u16> {
+        self.formatted.get(at..)?.first_chunk().copied().map(u16::from_le_bytes)
+    }
+
+    /// The string whose number stands at `at`, without control characters; empty for number 0 or one that is not there.
+    fn text(&self, at: usize) -> String {
+        let number = self.byte(at).map_or(0, usize::from);
+        let Some(before) = number.checked_sub(1) else { return String::new() };
+        let raw = self.strings.split(|byte| *byte == 0).nth(before).unwrap_or_default();
+        String::from_utf8_lossy(raw).chars().filter(|c| !c.is_control()).collect::<String>().trim().to_owned()
+    }
+}
+
+/// Every structure of a table, up to its end or to the first that cannot be one.
+fn structures(table: &[u8]) -> impl Iterator<Item = Structure<'_>> {
+    let mut rest = table;
+    std::iter::from_fn(move || {
+        let structure;
+        (structure, rest) = split(rest)?;
+        (structure.kind != END).then_some(structure)
+    })
+}
+
+/// Takes the first structure off a table: its length counts the formatted area, two zeros end the strings behind it.
+fn split(table: &[u8]) -> Option<(Structure<'_>, &[u8])> {
+    let (kind, length) = (*table.first()?, usize::from(*table.get(1)?));
+    if length < HEADER {
+        return None;
+    }
+    let (formatted, behind) = table.split_at_checked(length)?;
+    let end = behind.windows(2).position(|pair| pair == [0, 0]);
+    let strings = behind.get(..end.unwrap_or(behind.len()))?;
+    let rest = end.and_then(|end| behind.get(end + 2..)).unwrap_or_default();
+    Some((Structure { kind, formatted, strings }, rest))
+}
+
+/// Major and minor version out of an entry point of 32 bits (`_SM_`) or 64 bits (`_SM3_`), sections 5.2.1 and 5.2.2.
+fn parse_version(entry: &[u8]) -> Option<(u8, u8)> {
+    let at = if entry.starts_with(b"_SM3_") {
+        7
+    } else if entry.starts_with(b"_SM_") {
+        6
+    } else {
+        return None;
+    };
+    Some((*entry.get(at)?, *entry.get(at + 1)?))
+}
+
+/// The structure type of a memory device.
+const MEMORY_DEVICE: u8 = 17;
+/// Types of memory that no data passes through: the flash chip of the firmware and the like (section 7.18.2).
+const NOT_MAIN: [u8; 8] = [0x06, 0x07, 0x08, 0x09, 0x0a, 0x0b, 0x0c, 0x0d];
+/// No module is faster: DDR5 ends at 9200 MT/s (JEDEC JESD79-5C); what is above is garbage.
+const FASTEST: u32 = 20_000;
+
+/// A module of main memory, as the firmware describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MemoryModule {
+    /// Transfers a second, in millions: as configured, else the most that the module can.
+    pub megatransfers: u32,
+    /// Bytes of one transfer, without those for error correction.
+    pub width_bytes: u32,
+}
+
+impl MemoryModule {
+    /// A module of these transfers a second, in millions, and this width in bits; `None` where they make no sense.
+    pub fn new(megatransfers: u32, width_bits: u32) -> Option<Self> {
+        let is_sane = (1..=FASTEST).contains(&megatransfers) && matches!(width_bits, 8..=128);
+        is_sane.then_some(Self { megatransfers, width_bytes: width_bits / 8 })
+    }
+}
+
+/// Reads the modules of an SMBIOS table. Sockets without a module, and modules without a speed, are left out.
+pub fn parse_modules(table: &[u8]) -> Vec<MemoryModule> {
+    structures(table).filter(|structure| structure.kind == MEMORY_DEVICE).filter_map(|s| module(&s)).collect()
+}
+
+fn module(record: &Structure<'_>) -> Option<MemoryModule> {
+    let has_module = record.word(0x0c).is_some_and(|size| size != 0);
+    if !has_module || record.byte(0x12).is_some_and(|kind| NOT_MAIN.contains(&kind)) {
+        return None;
+    }
+    // All ones stand for a number that has its own field further back (sections 7.18.4 and 7.18.6).
+    let number = |short: usize, long: usize| match record.word(short)? {
+        0 => None,
+        u16::MAX => record.word(long).map(u32::from),
+        speed => Some(u32::from(speed)),
+    };
+    let speed = number(0x20, 0x58).or_else(|| number(0x15, 0x54))?;
+    MemoryModule::new(speed, u32::from(record.word(0x0a)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,5 +318,65 @@ mod tests {
         let root = Root::from_tree(tree);
         assert!(matches!(read_slots(&root), Fact::Garbled { .. }));
         assert!(matches!(read(&root).smbios, Fact::Garbled { .. }));
+    }
+
+    #[test]
+    fn both_entry_points_state_the_version() {
+        assert_eq!(parse_version(b"_SM_\x38\x1f\x02\x08\x41\x00"), Some((2, 8)));
+        assert_eq!(parse_version(b"_SM3_\x38\x18\x03\x05\x00\x01"), Some((3, 5)));
+        assert_eq!(parse_version(b"_SM3_\x38\x18"), None);
+        assert_eq!(parse_version(b"_DMI_\x38\x18\x03\x05"), None);
+    }
+
+    #[test]
+    fn structures_are_taken_apart_up_to_the_end() {
+        let table =
+            b"\x01\x05\x00\x00\x02one\0two\0\0\x02\x04\x01\x00\0\0\x7f\x04\x02\x00\0\0\x09\x04\0\0\0\0";
+        let found: Vec<_> = structures(table).collect();
+        assert_eq!(found.iter().map(|structure| structure.kind).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(found[0].text(4), "two");
+        assert_eq!(found[1].text(4), "", "past its end");
+        assert_eq!(found[0].word(2), Some(0));
+        assert_eq!(found[0].word(4), None);
+    }
+
+    #[test]
+    fn a_truncated_table_gives_what_is_whole() {
+        assert_eq!(structures(b"\x01\x05\x00\x00\x01one").count(), 1);
+        assert_eq!(structures(b"\x01\x05\x00\x00").count(), 0);
+        assert_eq!(structures(b"\x01\x00\x00\x00\0\0").count(), 0, "a length that cannot be");
+        assert_eq!(structures(b"").count(), 0);
+    }
+
+    /// A structure as a DDR4 module has it: 64 bits of data of 72, `size` in MiB, 2933 MT/s, run at `configured`.
+    fn record(size: u16, kind: u8, configured: u16) -> Vec<u8> {
+        let mut record = vec![0_u8; 0x28];
+        record[0] = MEMORY_DEVICE;
+        record[1] = 0x28;
+        record[0x08..0x0a].copy_from_slice(&72_u16.to_le_bytes());
+        record[0x0a..0x0c].copy_from_slice(&64_u16.to_le_bytes());
+        record[0x0c..0x0e].copy_from_slice(&size.to_le_bytes());
+        record[0x12] = kind;
+        record[0x15..0x17].copy_from_slice(&2933_u16.to_le_bytes());
+        record[0x20..0x22].copy_from_slice(&configured.to_le_bytes());
+        record.extend([0, 0]);
+        record
+    }
+
+    #[test]
+    fn modules_run_as_they_are_configured() {
+        let table = [
+            record(0x7fff, 0x1a, 2666),
+            record(16384, 0x1a, 0),
+            record(0, 0x1a, 2666),
+            record(16, 0x09, 33),
+            vec![127, 4, 0, 0, 0, 0],
+        ]
+        .concat();
+        let module = |megatransfers| MemoryModule { megatransfers, width_bytes: 8 };
+        assert_eq!(parse_modules(&table), [module(2666), module(2933)]);
+        assert!(parse_modules(&[]).is_empty() && parse_modules(&[17, 4, 0, 0, 0, 0]).is_empty());
+        assert_eq!(MemoryModule::new(0, 64), None);
+        assert_eq!(MemoryModule::new(65_534, 64), None);
     }
 }

@@ -1,6 +1,6 @@
 //! System slots, SMBIOS type 9 (DMTF DSP0134 3.7, section 7.10).
 
-use super::smbios::{Structure, structures};
+use super::{Structure, structures};
 use crate::pci::PciAddress;
 use narrows_base::units::{GtPerSec, Lanes};
 

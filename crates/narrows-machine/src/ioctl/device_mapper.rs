@@ -3,15 +3,15 @@
 //!
 //! The kernel answers with the keys of dm-crypt in the clear. They are taken out here, before the text leaves this
 //! file, and the buffer is wiped.
+
 #![expect(unsafe_code, reason = "an ioctl is the only interface that device-mapper has")]
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
+use super::{Unanswered, reason};
+use crate::block::dm::without_key;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
-
-use super::{Unanswered, reason};
-use crate::block::dm_table::without_key;
 
 // `struct dm_ioctl`: where each field is. All numbers are in native order, the whole is 312 bytes.
 const DATA_SIZE: usize = 12;

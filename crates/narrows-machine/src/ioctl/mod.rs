@@ -1,12 +1,20 @@
 //! What the kernel tells through ioctl(2), or another system call that reads no file, only. All `unsafe` of this folder is here.
 
-pub(super) mod device_mapper;
-pub(super) mod kcmp;
-pub(super) mod loop_device;
-pub(super) mod nvme;
-pub(super) mod zvol;
+#![expect(
+    unsafe_code,
+    reason = "an ioctl, or a system call that no library wraps, is the only interface that tells it"
+)]
 
+pub(super) mod device_mapper;
+pub(super) mod nvme;
+
+use std::os::fd::AsRawFd;
+
+use crate::root::FileId;
 use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::libc;
+use nix::sys::stat::{Mode, fstat, major, minor};
 
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,5 +29,170 @@ fn reason(error: Errno) -> Unanswered {
     match error {
         Errno::EACCES | Errno::EPERM => Unanswered::Denied,
         _ => Unanswered::Absent,
+    }
+}
+
+// Asks a loop device what is behind it: `LOOP_GET_STATUS64` (kernel `include/uapi/linux/loop.h`). The kernel answers with
+// the identity of the file that it holds, whatever became of the path in `loop/backing_file`.
+
+/// `struct loop_info64`, 232 bytes without padding.
+#[repr(C)]
+#[derive(Debug)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    offset: u64,
+    size_limit: u64,
+    /// Numbers, flags, names and a key.
+    rest: [u64; 24],
+}
+
+nix::ioctl_read_bad!(
+    /// `LOOP_GET_STATUS64`.
+    loop_get_status64,
+    0x4c05,
+    LoopInfo
+);
+
+/// What a loop device reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// The file: a regular file, or the node of a device.
+    pub file: FileId,
+    /// The block device, when the file is the node of one.
+    pub device: Option<(u32, u32)>,
+    /// The part of it: its first byte, and how many it may be at most (0: to the end). Not part of what is recorded.
+    pub part: (u64, u64),
+}
+
+/// What is behind the loop device with this kernel name, which must have this number.
+pub(crate) fn behind_loop(name: &str, number: (u32, u32)) -> Result<Behind, Unanswered> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let device = open(format!("/dev/{name}").as_str(), flags, Mode::empty()).map_err(reason)?;
+    let opened = fstat(&device).map_err(reason)?;
+    let is_block = opened.st_mode & libc::S_IFMT == libc::S_IFBLK;
+    if !is_block || (major(opened.st_rdev), minor(opened.st_rdev)) != (number.0.into(), number.1.into()) {
+        return Err(Unanswered::Absent);
+    }
+    let mut status = LoopInfo { device: 0, inode: 0, rdevice: 0, offset: 0, size_limit: 0, rest: [0; 24] };
+    // SAFETY: the kernel writes one `struct loop_info64`, whose size `LoopInfo` has (checked in the tests), and keeps no
+    // pointer to it; `device` is open for the whole call. Of another driver the same number would be refused or be
+    // unknown: the number of the device is that of the loop device which sysfs lists.
+    unsafe { loop_get_status64(device.as_raw_fd(), &raw mut status) }.map_err(reason)?;
+    Ok(decode_loop(&status))
+}
+
+fn decode_loop(status: &LoopInfo) -> Behind {
+    let device = (status.rdevice != 0).then(|| huge(status.rdevice));
+    Behind {
+        file: FileId { device: huge(status.device), inode: status.inode },
+        device,
+        part: (status.offset, status.size_limit),
+    }
+}
+
+/// The kernel's `huge_decode_dev` (`include/linux/kdev_t.h`).
+fn huge(number: u64) -> (u32, u32) {
+    let (major, minor) = ((number >> 8) & 0xfff, (number & 0xff) | ((number >> 12) & 0xf_ff00));
+    (u32::try_from(major).unwrap_or(u32::MAX), u32::try_from(minor).unwrap_or(u32::MAX))
+}
+
+// Asks a ZFS volume which data set it is: `BLKZNAME` (OpenZFS `include/sys/fs/zfs.h`, `_IOR(0x12, 125, char[256])`). It
+// stands in no file of `/sys` or `/proc`.
+
+/// The longest name with its end (`ZFS_MAX_DATASET_NAME_LEN`).
+const LONGEST: usize = 256;
+
+nix::ioctl_read!(
+    /// `BLKZNAME`.
+    blkzname,
+    0x12,
+    125,
+    [u8; LONGEST]
+);
+
+/// The data set of the volume with this kernel name, which must be one of a ZFS volume: `zd0`.
+pub(crate) fn data_set_of_zvol(kernel_name: &str) -> Option<String> {
+    let digits = kernel_name.strip_prefix("zd")?;
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let device = open(format!("/dev/{kernel_name}").as_str(), flags, Mode::empty()).ok()?;
+    let mut name = [0; LONGEST];
+    // SAFETY: the kernel writes at most `LONGEST` bytes, which the request says and `data_set_of_zvol` has; it keeps no pointer, and
+    // `device` is open for the whole call.
+    unsafe { blkzname(device.as_raw_fd(), &raw mut name) }.ok()?;
+    let end = name.iter().position(|byte| *byte == 0)?;
+    String::from_utf8(name.get(..end)?.to_vec()).ok().filter(|name| !name.is_empty())
+}
+
+// Asks whether two tasks share one table of open files: `kcmp(2)` with `KCMP_FILES` (kernel
+// `include/uapi/linux/kcmp.h`).
+
+/// `KCMP_FILES` of `enum kcmp_type`.
+const KCMP_FILES: libc::c_long = 2;
+
+/// Whether both have the same table; `false` when they have not, or when the kernel does not tell.
+pub(crate) fn same_files(one: u32, other: u32) -> bool {
+    if one == other {
+        return one != 0;
+    }
+    let (Ok(one), Ok(other)) = (libc::pid_t::try_from(one), libc::pid_t::try_from(other)) else {
+        return false;
+    };
+    // SAFETY: for this type the kernel takes two process numbers and ignores the last two arguments; it is given no
+    // pointer. Process 0 does not exist and is answered with an error.
+    let order = unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) };
+    order == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_laid_out_as_the_kernel_header_says() {
+        assert_eq!(size_of::<LoopInfo>(), 232);
+        assert_eq!(
+            (std::mem::offset_of!(LoopInfo, rdevice), std::mem::offset_of!(LoopInfo, offset)),
+            (16, 24)
+        );
+        // MKDEV(253, 300), as `device_mapper` encodes it; and a small one.
+        assert_eq!(huge(0x0010_fd2c), (253, 300));
+        assert_eq!(huge(0x0811), (8, 17));
+        let status =
+            LoopInfo { device: 0x0801, inode: 77, rdevice: 0, offset: 512, size_limit: 1024, rest: [0; 24] };
+        let part = (512, 1024);
+        let file = FileId { device: (8, 1), inode: 77 };
+        assert_eq!(decode_loop(&status), Behind { file, device: None, part });
+        assert_eq!(
+            decode_loop(&LoopInfo { rdevice: 0x0820, ..status }),
+            Behind { file, device: Some((8, 32)), part }
+        );
+    }
+
+    #[test]
+    fn what_is_no_loop_device_does_not_answer() {
+        assert_eq!(behind_loop("null", (1, 3)), Err(Unanswered::Absent));
+        assert_eq!(behind_loop("no-such-device", (7, 0)), Err(Unanswered::Absent));
+    }
+
+    #[test]
+    fn threads_share_their_files_until_one_no_longer_does() {
+        let own = std::process::id();
+        assert!(!same_files(own, 0) && !same_files(0, 0));
+        let (shared, alone) = std::thread::spawn(move || {
+            let thread = nix::unistd::gettid().as_raw().unsigned_abs();
+            let shared = same_files(own, thread);
+            nix::sched::unshare(nix::sched::CloneFlags::CLONE_FILES).expect("a table of its own");
+            (shared, same_files(own, thread))
+        })
+        .join()
+        .expect("ends");
+        // A kernel without `kcmp` never says yes.
+        assert!(!alone);
+        assert!(shared || !same_files(own, own));
     }
 }

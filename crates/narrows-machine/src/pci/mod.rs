@@ -3,24 +3,21 @@
 //! Sources: `/sys/bus/pci/devices/*` (kernel `Documentation/ABI/testing/sysfs-bus-pci`), `/sys/bus/pci/slots/*`.
 
 mod acs;
-mod address;
-mod aer;
-mod class;
 mod config;
 mod read;
 mod role;
 mod state;
 
-use std::collections::BTreeMap;
-
 pub use acs::{Acs, parse_acs, read_acs};
-pub use address::PciAddress;
-pub(crate) use aer::read as aer_of;
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
-pub(crate) use read::slot_names;
+pub(crate) use read::{read_aer as aer_of, slot_names};
 pub use role::role;
 pub use state::{End, Ends, Told};
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
 
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
@@ -261,4 +258,240 @@ pub struct Aer {
     /// Whether these are the bits of status registers rather than counts: 1 means that the error came at least once since
     /// the bit was cleared.
     pub is_status: bool,
+}
+
+/// A PCI address. The domain is wider than 16 bits because VMD makes domains from `10000` on.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
+#[serde(into = "String", try_from = "String")]
+pub struct PciAddress {
+    /// The PCI domain (segment).
+    pub domain: u32,
+    /// The bus, 0 to 255.
+    pub bus: u8,
+    /// The device, 0 to 31.
+    pub device: u8,
+    /// The function, 0 to 7.
+    pub function: u8,
+}
+
+impl PciAddress {
+    /// The address of the card or chip: that of function 0 beside this one.
+    #[must_use]
+    pub const fn card(self) -> Self {
+        Self { function: 0, ..self }
+    }
+
+    /// Stands for a function of which a text does not say where it is, the `number`th of its kind. No real function has
+    /// this domain: it would not fit the kernel's `int`.
+    #[must_use]
+    pub const fn unnamed(number: u8) -> Self {
+        Self { domain: u32::MAX, bus: number, device: 0, function: 0 }
+    }
+
+    /// Whether it stands for a function of unknown place.
+    #[must_use]
+    pub const fn is_unnamed(self) -> bool {
+        self.domain == u32::MAX
+    }
+}
+
+/// A text that is no PCI address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a PCI address such as `0000:02:00.0`")]
+pub struct NotAnAddress(String);
+
+impl From<PciAddress> for String {
+    fn from(address: PciAddress) -> Self {
+        address.to_string()
+    }
+}
+
+impl TryFrom<String> for PciAddress {
+    type Error = NotAnAddress;
+
+    fn try_from(text: String) -> Result<Self, NotAnAddress> {
+        text.parse()
+    }
+}
+
+impl FromStr for PciAddress {
+    type Err = NotAnAddress;
+
+    /// Reads `0000:02:00.0`, or `02:00.0` in domain 0.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        parse(text).ok_or_else(|| NotAnAddress(text.chars().take(40).collect()))
+    }
+}
+
+fn parse(text: &str) -> Option<PciAddress> {
+    let (rest, function) = text.rsplit_once('.')?;
+    let mut parts = rest.rsplit(':');
+    let device = hex(parts.next()?, 2)?;
+    let bus = hex(parts.next()?, 2)?;
+    let domain = parts.next().map_or(Some(0), |domain| hex(domain, 8))?;
+    if parts.next().is_some() || device > 31 {
+        return None;
+    }
+    let function = hex(function, 1).filter(|function| *function < 8)?;
+    Some(PciAddress {
+        domain,
+        bus: u8::try_from(bus).ok()?,
+        device: u8::try_from(device).ok()?,
+        function: u8::try_from(function).ok()?,
+    })
+}
+
+fn hex(text: &str, most: usize) -> Option<u32> {
+    let plain = !text.is_empty() && text.len() <= most && text.bytes().all(|b| b.is_ascii_hexdigit());
+    plain.then(|| u32::from_str_radix(text, 16).ok()).flatten()
+}
+
+impl fmt::Display for PciAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_unnamed() {
+            return write!(f, "unnamed-{}", self.bus);
+        }
+        write!(f, "{:04x}:{:02x}:{:02x}.{}", self.domain, self.bus, self.device, self.function)
+    }
+}
+
+impl PciDevice {
+    /// Base class and sub-class.
+    fn kind(&self) -> Option<(u32, u32)> {
+        self.class.value().map(|class| (class >> 16 & 0xff, class >> 8 & 0xff))
+    }
+
+    /// Whether it is a bridge to another PCI bus, as ports of PCI Express are.
+    pub fn is_bridge(&self) -> bool {
+        self.kind() == Some((0x06, 0x04))
+    }
+
+    /// Whether it is an NVMe controller.
+    pub fn is_nvme(&self) -> bool {
+        self.class.value() == Some(&0x01_08_02)
+    }
+
+    /// Whether it is a storage controller of any kind, be it one of Fibre Channel.
+    pub fn is_storage(&self) -> bool {
+        self.kind().is_some_and(|(base, sub)| base == 0x01 || (base, sub) == (0x0c, 0x04))
+    }
+
+    /// Whether it is a network or InfiniBand adapter.
+    pub fn is_network(&self) -> bool {
+        self.kind().is_some_and(|(base, sub)| base == 0x02 || (base, sub) == (0x0c, 0x06))
+    }
+
+    /// Whether it is a graphics adapter, or an accelerator that saves power as one does.
+    pub fn is_display(&self) -> bool {
+        self.kind().is_some_and(|(base, _)| base == 0x03 || base == 0x12)
+    }
+
+    /// A short name of its class: `NVMe controller`. Every class has one, if only `PCI device`.
+    pub fn class_name(&self) -> &'static str {
+        match self.class.value().map(|class| (class >> 16 & 0xff, class >> 8 & 0xff, class & 0xff)) {
+            Some((0x01, 0x08, 0x02)) => "NVMe controller",
+            Some((0x01, sub, _)) => storage_name(sub),
+            Some((0x02, 0x00, _)) => "Ethernet adapter",
+            Some((0x02, 0x07, _) | (0x0c, 0x06, _)) => "InfiniBand adapter",
+            Some((0x0c, 0x04, _)) => "Fibre Channel adapter",
+            Some((0x02, _, _)) => "network adapter",
+            Some((0x03, _, _)) => "graphics adapter",
+            Some((0x04, 0x01 | 0x03, _)) => "audio device",
+            Some((0x04, _, _)) => "multimedia device",
+            Some((0x05, 0x02, _)) => "CXL memory device",
+            Some((0x05, _, _)) => "memory controller",
+            Some((0x06, sub, _)) => bridge_name(sub),
+            Some((0x07, _, _)) => "communication controller",
+            Some((0x08, 0x05, _)) => "SD host controller",
+            Some((0x08, _, _)) => "system peripheral",
+            Some((0x0c, 0x03, _)) => "USB controller",
+            Some((0x0c, 0x05, _)) => "SMBus controller",
+            Some((0x0d, _, _)) => "wireless adapter",
+            Some((0x10, _, _)) => "encryption controller",
+            Some((0x12, _, _)) => "accelerator",
+            _ => "PCI device",
+        }
+    }
+}
+
+const fn storage_name(sub: u32) -> &'static str {
+    match sub {
+        0x00 => "SCSI controller",
+        0x01 => "IDE controller",
+        0x04 => "RAID controller",
+        0x05 => "ATA controller",
+        0x06 => "SATA controller",
+        0x07 => "SAS controller",
+        0x08 => "non-volatile memory controller",
+        _ => "storage controller",
+    }
+}
+
+const fn bridge_name(sub: u32) -> &'static str {
+    match sub {
+        0x00 => "host bridge",
+        0x01 => "ISA bridge",
+        0x04 => "PCI bridge",
+        0x07 => "CardBus bridge",
+        _ => "bridge",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_base::fact::Fact;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_domain_may_be_left_out_and_may_be_one_of_vmd() {
+        assert_eq!("02:00.0".parse::<PciAddress>().expect("valid").to_string(), "0000:02:00.0");
+        assert_eq!("10000:e1:00.0".parse::<PciAddress>().expect("valid").to_string(), "10000:e1:00.0");
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in ["", "02:00", "02:00.8", "02:20.0", "g2:00.0", "0:0:0:0.0", "+2:00.0", "/dev/sda"] {
+            assert!(text.parse::<PciAddress>().is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_address_survives_printing(domain in 0u32..0x20000, bus: u8, device in 0u8..32, function in 0u8..8) {
+            let address = PciAddress { domain, bus, device, function };
+            prop_assert_eq!(address.to_string().parse::<PciAddress>(), Ok(address));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,40}") {
+            let _ = text.parse::<PciAddress>();
+        }
+    }
+
+    fn of(class: u32) -> PciDevice {
+        PciDevice { class: Fact::known(class, "test"), ..PciDevice::default() }
+    }
+
+    #[test]
+    fn classes_are_recognised() {
+        assert!(of(0x01_0802).is_nvme() && of(0x01_0802).is_storage());
+        assert!(of(0x01_0601).is_storage() && !of(0x01_0601).is_nvme());
+        assert!(of(0x0c_0400).is_storage() && !of(0x0c_0330).is_storage());
+        assert!(of(0x06_0400).is_bridge() && of(0x06_0401).is_bridge() && !of(0x06_0000).is_bridge());
+        assert!(of(0x02_0000).is_network() && of(0x0c_0600).is_network() && !of(0x0d_8000).is_network());
+        assert!(of(0x03_0000).is_display() && of(0x03_0200).is_display());
+    }
+
+    #[test]
+    fn every_class_has_a_name() {
+        assert_eq!(of(0x01_0802).class_name(), "NVMe controller");
+        assert_eq!(of(0x01_0107).class_name(), "IDE controller");
+        assert_eq!(of(0x0c_0330).class_name(), "USB controller");
+        assert_eq!(of(0xff_0000).class_name(), "PCI device");
+        assert_eq!(PciDevice::default().class_name(), "PCI device");
+    }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::config::{CONFIG_BYTES, NoExpress, parse_express};
-use super::{Express, LinkEnd, PciAddress, PciDevice, PciId, aer};
+use super::{Aer, Express, LinkEnd, PciAddress, PciDevice, PciId};
 use crate::cpu::parse_list;
 use crate::root::Root;
 use narrows_base::fact::{Fact, Source};
@@ -50,7 +50,7 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
         iommu_group: root.link_name(&file("iommu_group")).parse(|group| group.parse().ok()),
         interrupts: root.list(&file("msi_irqs")).iter().filter_map(|irq| irq.parse().ok()).collect(),
         power_state,
-        aer: aer::read(root, &dir),
+        aer: read_aer(root, &dir),
         slot: slot(slots, address),
         buses: Fact::default(),
         best_link: None,
@@ -178,6 +178,28 @@ fn slot(slots: &Slots, address: PciAddress) -> Fact<String> {
         Some((name, path)) => Fact::known(name.clone(), path.clone()),
         None => Fact::absent(SLOTS),
     }
+}
+
+/// Reads the error counts of the function at `dir`; absent when it does not report errors.
+pub(crate) fn read_aer(root: &Root, dir: &str) -> Fact<Aer> {
+    let counts = |kind: &str| root.parse(&format!("{dir}/aer_dev_{kind}"), parse_counts);
+    counts("correctable").map(|correctable| Aer {
+        correctable,
+        nonfatal: counts("nonfatal").get().unwrap_or_default(),
+        fatal: counts("fatal").get().unwrap_or_default(),
+        is_status: false,
+    })
+}
+
+/// Reads lines such as `RxErr 0`. Totals (`TOTAL_ERR_COR`) are left out; `None` when a line is not a name and a count.
+fn parse_counts(text: &str) -> Option<BTreeMap<String, u64>> {
+    text.lines()
+        .filter(|line| !line.trim().is_empty() && !line.starts_with("TOTAL_"))
+        .map(|line| {
+            let (name, count) = line.trim().rsplit_once(char::is_whitespace)?;
+            Some((name.trim().to_owned(), count.parse().ok()?))
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -332,6 +354,36 @@ mod tests {
         fn no_path_or_slot_panics(path in "[0-9a-fpci:./]{0,60}", address in "[0-9a-f:]{0,14}") {
             let _ = parse_place(&path);
             let _ = parse_slot_address(&address);
+        }
+    }
+
+    #[test]
+    fn counts_are_read_by_name_and_the_total_is_left_out() {
+        let text = "RxErr 3\nBadTLP 0\nBadDLLP 17\nRollover 0\nTimeout 2\nTOTAL_ERR_COR 22\n";
+        let counts = parse_counts(text).expect("valid");
+        assert_eq!(counts.len(), 5);
+        assert_eq!(counts["RxErr"], 3);
+        assert_eq!(counts["BadDLLP"], 17);
+        assert_eq!(counts.values().sum::<u64>(), 22, "what the kernel's own total says");
+        assert_eq!(parse_counts("RxErr many"), None);
+        assert_eq!(parse_counts("RxErr"), None);
+    }
+
+    #[test]
+    fn a_function_without_error_reporting_has_no_counts() {
+        let mut tree = Tree::new();
+        tree.file("/d/aer_dev_correctable", "RxErr 1\nTOTAL_ERR_COR 1\n")
+            .file("/d/aer_dev_fatal", "DLP 4\nTOTAL_ERR_FATAL 4\n");
+        let root = Root::from_tree(tree);
+        let aer = read_aer(&root, "/d").get().expect("known");
+        assert_eq!((aer.correctable["RxErr"], aer.fatal["DLP"], aer.nonfatal.len()), (1, 4, 0));
+        assert_eq!(read_aer(&root, "/e"), Fact::absent("/e/aer_dev_correctable"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}") {
+            let _ = parse_counts(&text);
         }
     }
 }

@@ -3,18 +3,18 @@
 //! A tree has no inodes: there each resolved path is a file of its own, and a path below `/dev` is the device that
 //! `/sys/class/block` tells of. A fixture says more under [`PROBES`]`/stat`: `block 8:32`, `char 21:0`, `file 8:1 77`
 //! (and its length, 0 where there is none), `socket`; and under [`PROBES`]`/again` what [`Root::stands_elsewhere`] is true of.
+
 #![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
-use nix::sys::stat::{major, minor};
-
 use super::{Backing, PROBES, Root};
-use crate::block::dm_table::parse_number_pair;
-use crate::ioctl::kcmp;
+use crate::block::dm::parse_number_pair;
+use crate::ioctl;
 use crate::tree::{Tree, normalise};
+use nix::sys::stat::{major, minor};
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Root {
 
     /// Whether a thread is known to share the open files of its process; `false` when that cannot be told.
     pub fn shares_files(&self, process: u32, thread: u32) -> bool {
-        self.is_live() && kcmp::same_files(process, thread)
+        self.is_live() && ioctl::same_files(process, thread)
     }
 }
 

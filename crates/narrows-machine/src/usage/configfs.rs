@@ -3,11 +3,10 @@
 //! Sources: `drivers/nvme/target/configfs.c`, `drivers/target/target_core_configfs.c` and
 //! `drivers/usb/gadget/function/f_mass_storage.c` of the kernel.
 
-use super::How;
 use super::class::Class;
-use super::findings::{Findings, Lead, lead};
 use super::texts::{self, Backing};
-use super::wanted::{Held, Wanted};
+use super::wanted::{HeldFile, Wanted};
+use super::{Findings, How, Lead, lead};
 use crate::mount;
 use crate::root::Root;
 
@@ -190,7 +189,7 @@ impl Exports<'_> {
 
     /// What a path names besides what is known of the export.
     fn named(&mut self, export: &Export, path: &str) {
-        if let Lead::Member(Held { device, .. }) = lead(self.root, self.wanted, path) {
+        if let Lead::Member(HeldFile { device, .. }) = lead(self.root, self.wanted, path) {
             self.held(export, Some(device));
         }
     }
@@ -200,7 +199,7 @@ impl Exports<'_> {
             return;
         }
         match lead(self.root, self.wanted, path) {
-            Lead::Member(Held { device, .. }) => self.held(export, Some(device)),
+            Lead::Member(HeldFile { device, .. }) => self.held(export, Some(device)),
             Lead::Elsewhere => {}
             Lead::Nowhere if export.is_on => {
                 let why = format!("`{path}`, which {} exports, leads nowhere; end that export", export.name);

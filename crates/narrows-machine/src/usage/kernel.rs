@@ -1,12 +1,10 @@
 //! What the kernel itself uses: swap space, file systems out of sight, zram, crash logs, and files that are locked or
 //! served.
 
-use super::How;
 use super::class::Class;
-use super::findings::{Findings, Lead, lead};
-use super::texts;
-use super::wanted::{Held, Wanted};
-use crate::block::dm_table::parse_number_pair;
+use super::wanted::{HeldFile, Wanted};
+use super::{Findings, How, Lead, lead, texts};
+use crate::block::dm::parse_number_pair;
 use crate::mount;
 use crate::root::{FileId, Root};
 use narrows_base::fact::Fact;
@@ -123,7 +121,7 @@ impl Kernel<'_> {
 
     fn path(&mut self, path: &str, who: &str) {
         match lead(self.root, self.wanted, path) {
-            Lead::Member(Held { device, .. }) => self.findings.note(&device, How::Kernel(who.to_owned())),
+            Lead::Member(HeldFile { device, .. }) => self.findings.note(&device, How::Kernel(who.to_owned())),
             Lead::Elsewhere => {}
             Lead::Nowhere => {
                 self.findings.hide(&[Class::Kernel], format!("`{path}`, which {who} uses, leads nowhere"));
@@ -133,7 +131,7 @@ impl Kernel<'_> {
 
     /// Who locks the file behind a loop device, or has it open over the network.
     fn file_users(&mut self) {
-        let Some((file, Held { device: shown, .. })) = self.wanted.file() else { return };
+        let Some((file, HeldFile { device: shown, .. })) = self.wanted.file() else { return };
         let text = self.root.text("/proc/locks").get().unwrap_or_default();
         for (_, process) in texts::locks(&text).filter(|(other, _)| is_one(file, *other)) {
             self.findings.note(&shown, How::Locked { process });

@@ -4,12 +4,11 @@
 use std::collections::BTreeSet;
 
 use super::class::Class;
-use super::findings::Findings;
 use super::wanted::{FileBehind, Wanted};
-use super::{How, number};
-use crate::block::device_path::is_numbered;
-use crate::block::dm_table::parse_number_pair;
-use crate::ioctl::loop_device::{Behind, behind as ask};
+use super::{Findings, How, number};
+use crate::block::dm::parse_number_pair;
+use crate::block::is_numbered;
+use crate::ioctl::{Behind, behind_loop as ask};
 use crate::mount::{self, Mount};
 use crate::root::{FileId, FileKind, Root};
 
@@ -44,7 +43,7 @@ pub fn backing(root: &Root, name: &str) -> Option<Behind> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told {
     pub(super) behind: Behind,
-    pub(super) is_sure: bool,
+    is_sure: bool,
 }
 
 /// The file behind a loop device, which the kernel told. Where its name leads to it no longer, it is taken to be as long as the

@@ -6,29 +6,29 @@
 
 mod class;
 mod configfs;
-mod finder;
-mod findings;
-mod identity;
 mod kernel;
 mod loops;
 mod processes;
-mod rings;
-mod sight;
 pub mod texts;
 mod traffic;
 mod wanted;
 
-pub use class::{CLASSES, Class, Hidden, Row};
-pub use identity::Identity;
+pub use crate::ioctl::Behind;
+pub use class::{CLASSES, Class, ClassRow, Hidden};
 pub use kernel::{Swap, parse_swaps};
 pub use loops::backing;
 pub use traffic::{Counters, Traffic};
+pub use wanted::Identity;
 
-use super::block::dm_table::parse_number_pair;
-use super::fact::Fact;
-pub use super::ioctl::loop_device::Behind;
-use super::root::Root;
+use std::collections::BTreeSet;
+
+use crate::block::DevicePath;
+use crate::block::dm::parse_number_pair;
+use crate::fact::Fact;
+use crate::root::Root;
 use narrows_base::units::{Bytes, Sectors512};
+use processes::Processes;
+use wanted::{HeldFile, Wanted};
 
 /// What is known of a device and of what uses it.
 #[derive(Debug, Clone, Default)]
@@ -133,7 +133,7 @@ pub fn read(root: &Root, name: &str) -> DeviceUsage {
         identity: Identity::read(root, name),
         ..DeviceUsage::default()
     };
-    let found = finder::search(root, name);
+    let found = search_family(root, name);
     usage.family = found.family;
     usage.uses = found.uses;
     usage.unseen = found.unseen;
@@ -147,7 +147,200 @@ pub fn number(root: &Root, name: &str) -> Fact<(u32, u32)> {
 
 /// The members of a family that are mappings and suspended: whoever reads one waits until it is resumed.
 pub fn suspended(root: &Root, name: &str) -> Vec<String> {
-    finder::suspended_below(root, name)
+    suspended_below(root, name)
+}
+
+/// What the search came to.
+struct FamilySearch {
+    /// The kernel names of the family.
+    family: Vec<String>,
+    /// Who uses any of these, in order.
+    uses: Vec<DeviceUse>,
+    /// Which classes of user could not be seen, and why.
+    unseen: Vec<String>,
+}
+
+/// Looks for everything that uses the device with a kernel name, or a device of its family.
+fn search_family(root: &Root, name: &str) -> FamilySearch {
+    let mut finder = Finder { root, wanted: Wanted::default(), findings: Findings::default() };
+    finder.above(name);
+    finder.below(name);
+    finder.behind(name);
+    finder.paths(name);
+    finder.suspended();
+    let Finder { wanted, mut findings, .. } = finder;
+    class::look_at_sight(root, &mut findings);
+    loops::search(root, name, &wanted, &mut findings);
+    configfs::search(root, &wanted, &mut findings);
+    kernel::search(root, &wanted, &mut findings);
+    Processes::search(root, &wanted, &mut findings);
+    FamilySearch {
+        family: wanted.names().cloned().collect(),
+        uses: findings.uses.into_iter().collect(),
+        unseen: findings.hidden.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Collects the family.
+struct Finder<'a> {
+    root: &'a Root,
+    wanted: Wanted,
+    findings: Findings,
+}
+
+impl Finder<'_> {
+    fn join(&mut self, name: &str) -> bool {
+        self.wanted.join(self.root, name)
+    }
+
+    /// The device, its partitions and everything that is built on them.
+    fn above(&mut self, name: &str) {
+        if !self.join(name) {
+            return;
+        }
+        let block = format!("/sys/class/block/{name}");
+        if self.root.exists(&format!("{block}/bcache")) {
+            self.findings.note(name, How::Bcache);
+        }
+        let entries = self.root.try_list(&block);
+        if entries.value().is_none() {
+            let why = entries.missing().unwrap_or_else(|| format!("`{block}` cannot be listed"));
+            self.findings.hide(&[Class::Stacked], why);
+        }
+        for entry in entries.get().unwrap_or_default() {
+            if self.root.exists(&format!("{block}/{entry}/partition")) {
+                self.findings.note(name, How::Partition(entry.clone()));
+                self.above(&entry);
+            }
+        }
+        for holder in self.root.list(&format!("{block}/holders")) {
+            let mapped = self.root.text(&format!("/sys/class/block/{holder}/dm/name")).get();
+            let shown = mapped.map_or_else(|| holder.clone(), |mapped| format!("{holder} ({mapped})"));
+            self.findings.note(name, How::Holder(shown));
+            self.above(&holder);
+        }
+    }
+
+    /// The disk of a partition and the devices that a device is built on. What else uses those is not our concern.
+    fn below(&mut self, name: &str) {
+        let block = format!("/sys/class/block/{name}");
+        if self.root.exists(&format!("{block}/partition"))
+            && let Some(real) = self.root.resolve(&block).get()
+            && let Some(disk) = DevicePath::new(&real).parent_name()
+        {
+            self.findings.note(name, How::PartitionOf(disk.to_owned()));
+            if self.join(disk) {
+                self.below(disk);
+            }
+        }
+        for slave in self.root.list(&format!("{block}/slaves")) {
+            self.built_on(name, &slave);
+        }
+        let device = loops::behind(self.root, name).and_then(|told| told.behind.device);
+        if let Some(lower) = device.and_then(|number| crate::mount::by_number(self.root, number)) {
+            self.built_on(name, &lower);
+        }
+    }
+
+    fn built_on(&mut self, name: &str, lower: &str) {
+        self.findings.note(name, How::BuiltOn(lower.to_owned()));
+        if self.join(lower) {
+            self.below(lower);
+        }
+    }
+
+    /// The file behind the target, when that is a loop device.
+    fn behind(&mut self, name: &str) {
+        if let Some(told) = loops::behind(self.root, name)
+            && told.behind.device.is_none()
+        {
+            self.wanted.watch_file(loops::file_behind(self.root, name, told.behind.file));
+        }
+    }
+
+    /// Other whole devices with the worldwide name of the target: paths to one drive, or drives that nobody can tell
+    /// from each other.
+    fn paths(&mut self, name: &str) {
+        let wide = |name: &str| {
+            let block = format!("/sys/class/block/{name}");
+            let text = ["wwid", "device/wwid"]
+                .iter()
+                .find_map(|file| self.root.text(&format!("{block}/{file}")).get());
+            text.filter(|text| !text.is_empty())
+        };
+        let Some(own) = wide(name) else { return };
+        let blocks = self.root.list("/sys/class/block");
+        let others = blocks.iter().filter(|other| *other != name && !self.wanted.has(other));
+        let twins: Vec<String> = others.filter(|other| wide(other).as_ref() == Some(&own)).cloned().collect();
+        twins.into_iter().for_each(|twin| self.findings.note(name, How::Path(twin)));
+    }
+
+    /// Mappings that are suspended: whoever reads one waits until it is resumed, and nothing ends that.
+    fn suspended(&mut self) {
+        for name in self.wanted.names() {
+            if is_suspended(self.root, name) {
+                self.findings.note(name, How::Suspended);
+            }
+        }
+    }
+}
+
+/// Whether a device is a mapping that is suspended.
+fn is_suspended(root: &Root, name: &str) -> bool {
+    root.text(&format!("/sys/class/block/{name}/dm/suspended")).value().is_some_and(|text| text == "1")
+}
+
+/// The mappings that are suspended among a device and what it is built on, in the order in which they are reached.
+fn suspended_below(root: &Root, name: &str) -> Vec<String> {
+    let mut finder = Finder { root, wanted: Wanted::default(), findings: Findings::default() };
+    finder.join(name);
+    finder.below(name);
+    finder.wanted.names().filter(|name| is_suspended(root, name)).cloned().collect()
+}
+
+/// What a search comes to.
+#[derive(Debug, Default)]
+struct Findings {
+    /// Who uses members of the family, in order.
+    uses: BTreeSet<DeviceUse>,
+    /// What could not be seen, in order.
+    hidden: BTreeSet<Hidden>,
+}
+
+impl Findings {
+    /// Somebody uses a device.
+    fn note(&mut self, device: &str, how: How) {
+        self.uses.insert(DeviceUse { device: device.to_owned(), how });
+    }
+
+    /// Classes cannot be seen.
+    fn hide(&mut self, classes: &[Class], why: impl Into<String>) {
+        self.hidden.insert(Hidden::new(classes, why));
+    }
+
+    /// Whether a class is known not to be seen.
+    fn hides(&self, class: Class) -> bool {
+        self.hidden.iter().any(|hidden| hidden.classes.contains(&class))
+    }
+}
+
+/// Where a path that the kernel tells of leads to.
+#[derive(Debug, PartialEq, Eq)]
+enum Lead {
+    /// To a member.
+    Member(HeldFile),
+    /// To something else.
+    Elsewhere,
+    /// To nothing that could be looked at: what the kernel holds is not known.
+    Nowhere,
+}
+
+/// Where a path leads to. A relative path was one of a process that is not known.
+fn lead(root: &Root, wanted: &Wanted, path: &str) -> Lead {
+    match root.stat(path).filter(|_| path.starts_with('/')) {
+        None => Lead::Nowhere,
+        Some(stat) => wanted.held_at(root, path, &stat).map_or(Lead::Elsewhere, Lead::Member),
+    }
 }
 
 #[cfg(test)]

@@ -138,6 +138,23 @@ fn of_layer(hop: &Hop) -> (f64, f64) {
     }
 }
 
+// The most that cores copy.
+//
+// What a RAM disk or the page cache gives is copied by a core, and no core of today stores more than `COPY_STORED` bytes in a cycle
+// (uops.info: one store of 512 bits a cycle on Golden Cove and Zen 5, two of 256 bits at best) nor runs faster than `COPY_FASTEST`
+// (ark.intel.com, Core i9-14900KS). Real copies are slower by far, so this bounds and estimates nothing.
+
+/// Bytes that a core stores in a cycle, at most.
+pub const COPY_STORED: f64 = 64.0;
+
+/// The highest clock of a core that is sold, GHz.
+pub const COPY_FASTEST: f64 = 6.2;
+
+/// What so many cores copy at most.
+pub fn most_copied(cores: u32) -> BytesPerSec {
+    BytesPerSec::from_gb(COPY_STORED * COPY_FASTEST * f64::from(cores.max(1)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,5 +230,13 @@ mod tests {
         assert_eq!((counted.read, counted.write), (1.0, 4.5));
         let striped = path(vec![hop("md0", raid(RaidLevel::Raid0, 4), Traffic::ONE)], Traffic::ONE);
         assert_eq!(crossings(&striped, false).write, 1.0);
+    }
+
+    /// 64 bytes × 6.2 GHz.
+    #[test]
+    fn no_core_copies_more_than_it_stores() {
+        assert!((most_copied(1).get() / 396.8e9 - 1.0).abs() < 1e-9);
+        assert_eq!(most_copied(0), most_copied(1));
+        assert!((most_copied(4).get() / most_copied(1).get() - 4.0).abs() < 1e-9);
     }
 }

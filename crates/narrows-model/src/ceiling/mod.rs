@@ -1,46 +1,27 @@
 //! What can each hop carry?
 //!
-//! One file for each law: a pure function of a hop's facts, with its citation, range of validity and formula. Same
+//! A law is a pure function of a hop's facts, with its citation, range of validity and formula; a family of laws has one file. Same
 //! input, same output: nothing here reads a clock, a file or the machine.
 
-pub mod access;
-pub mod bcache;
-pub mod buffered;
-pub mod caps;
-pub mod cipher;
-pub mod controller;
-pub mod copy;
+pub mod cache;
 pub mod crypt;
-pub mod crypt_time;
+pub mod drive_bus;
 pub mod filesystem;
-pub mod given;
-pub mod io_cost;
-pub mod iommu;
 pub mod medium;
 pub mod memory;
-pub mod mirror;
-pub mod narrow;
 pub mod network;
-pub mod parity;
 pub mod pcie;
 pub mod peer;
 pub mod queueing;
 pub mod raid;
-pub mod sas;
-pub mod sata;
-pub mod served;
-pub mod socket;
-pub mod together;
+#[cfg(test)]
+mod tests;
 pub mod uplink;
-pub mod usb;
-pub mod write_cache;
-pub mod zfs;
 
-use serde::{Deserialize, Serialize};
-
-use crate::path::{Hop, HopSpec, VolumeLayout};
-use narrows_base::fact::Source;
+use crate::path::{GivenHop, Hop, HopSpec, Path, VolumeLayout};
+use narrows_base::fact::{Fact, Source};
 use narrows_base::units::BytesPerSec;
+use serde::{Deserialize, Serialize};
 
 /// What a ceiling rests on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -179,14 +160,14 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
     match &hop.spec {
         HopSpec::Application => Ceilings::transparent("the application asks; a run shows what it achieves"),
         HopSpec::Memory(_) => memory::of_memory(),
-        HopSpec::Socket(socket) => socket::of_socket(socket),
+        HopSpec::Socket(socket) => uplink::of_socket(socket),
         HopSpec::Chipset(uplink) => uplink::of_chipset(uplink),
         HopSpec::Switch(switch) => uplink::of_switch(switch),
         HopSpec::Link(link) => pcie::of_link(link),
-        HopSpec::Usb(usb) => usb::of_usb(usb),
-        HopSpec::Sata(sata) => sata::of_sata(sata),
-        HopSpec::Sas(sas) => sas::of_sas(sas),
-        HopSpec::Hba(controller) | HopSpec::Controller(controller) => controller::of_controller(controller),
+        HopSpec::Usb(usb) => drive_bus::of_usb(usb),
+        HopSpec::Sata(sata) => drive_bus::of_sata(sata),
+        HopSpec::Sas(sas) => drive_bus::of_sas(sas),
+        HopSpec::Hba(controller) | HopSpec::Controller(controller) => drive_bus::of_controller(controller),
         HopSpec::Device(device) => medium::of_device(device),
         HopSpec::BlockQueue(_) => {
             Ceilings::transparent("a request queue costs time for each request, not for each byte")
@@ -210,10 +191,58 @@ pub fn of_hop(hop: &Hop) -> Ceilings {
         }),
         HopSpec::Filesystem(filesystem) => filesystem::of_filesystem(filesystem),
         HopSpec::Network(network) => network::of_network(network),
-        HopSpec::Given(hop) => given::of_given(hop),
+        HopSpec::Given(hop) => of_given(hop),
         HopSpec::Remote(_) => Ceilings::unknown("what the server can do is not visible here"),
     }
 }
 
-#[cfg(test)]
-mod tests;
+// What a hop carries that was given: in the description of a system, by whoever wrote it.
+//
+// No law: as good as what was written. The fact names the place.
+
+/// The ceilings of a hop whose rate was given. Without one it passes on what others allow.
+pub fn of_given(hop: &GivenHop) -> Ceilings {
+    Ceilings { read: limit(hop, &hop.read), write: limit(hop, &hop.write) }
+}
+
+fn limit(hop: &GivenHop, rate: &Fact<BytesPerSec>) -> Ceiling {
+    let Some(&value) = rate.value() else { return Ceiling::Transparent(hop.does.clone()) };
+    let source = rate.source();
+    Ceiling::Known(Limit {
+        rate: value,
+        raw: None,
+        basis: Basis::Spec,
+        formula: format!("{value}, given in {source}"),
+        facts: vec![FactRef::new("given rate", value, source)],
+    })
+}
+
+/// A hop's place in the order of narrowness.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Narrow {
+    /// The hop, as a place in [`Path::hops`].
+    pub hop: usize,
+    /// The most that the application can move through it: its ceiling divided by its traffic.
+    pub rate: BytesPerSec,
+}
+
+/// The hops of a path whose ceilings are known, narrowest first; equal ones in path order. `ceilings` stand in the
+/// order of the path's hops.
+pub fn rank(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Vec<Narrow> {
+    let mut ranked: Vec<Narrow> = path
+        .hops
+        .iter()
+        .zip(ceilings)
+        .enumerate()
+        .filter_map(|(index, (hop, ceilings))| {
+            let traffic = match direction {
+                Direction::Read => hop.traffic.read,
+                Direction::Write => hop.traffic.write,
+            };
+            let rate = ceilings.of(direction).rate()?;
+            (traffic > 0.0).then(|| Narrow { hop: index, rate: rate / traffic })
+        })
+        .collect();
+    ranked.sort_by(|a, b| a.rate.get().total_cmp(&b.rate.get()));
+    ranked
+}

@@ -1,15 +1,16 @@
 //! Whole paths of known machines, folded to what limits them.
 
-use super::narrow::{Narrow, rank};
-use super::*;
+use super::{Basis, Limit, Narrow, rank, *};
 use crate::path::{
-    CryptHop, DeviceHop, HopId, LinkHop, LinkPort, Path, RaidHop, RaidLevel, Target, Traffic, UplinkHop,
+    CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, LinkHop, LinkPort, Path, RaidHop, RaidLevel, Target,
+    Traffic, UplinkHop,
 };
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, GtPerSec, Lanes, human};
 use narrows_machine::cipher::CipherRate;
 use narrows_machine::pci::LinkEnd;
+use proptest::prelude::*;
 
 fn hop(name: &str, spec: HopSpec, share: f64) -> Hop {
     Hop {
@@ -135,4 +136,99 @@ fn drives_on_a_switch_card_share_its_uplink() {
     assert_eq!((card(8).limiting.hop, human::rate(card(8).limiting.rate).as_str()), (0, "7.18 GB/s"));
     assert_eq!(human::rate(card(16).limiting.rate), "14.4 GB/s");
     assert_eq!(card(16).next.map(|next| human::rate(next.rate)).as_deref(), Some("14.4 GB/s"));
+}
+
+#[test]
+fn a_given_rate_is_the_ceiling_and_cites_its_place() {
+    let hop = GivenHop {
+        kind: HopKind::Memory,
+        read: Fact::known(BytesPerSec::from_gb(60.0), "x99.path.toml:4"),
+        write: Fact::default(),
+        does: "main memory".to_owned(),
+    };
+    let ceilings = of_given(&hop);
+    let limit = ceilings.read.limit().expect("given");
+    assert_eq!(limit.formula, "60 GB/s, given in x99.path.toml:4");
+    assert_eq!((limit.rate, limit.basis), (BytesPerSec::from_gb(60.0), Basis::Spec));
+    assert_eq!(ceilings.write, Ceiling::Transparent("main memory".to_owned()));
+}
+
+fn ranked_hop(index: usize, traffic: Traffic) -> Hop {
+    Hop {
+        id: HopId::new(HopKind::Application, index),
+        name: index.to_string(),
+        spec: HopSpec::Application,
+        traffic,
+        depth: 0,
+        above: None,
+        against: crate::path::Traffic::NONE,
+        below: Vec::new(),
+        shared_with: Vec::new(),
+    }
+}
+
+fn ceilings(megabytes: Option<f64>) -> Ceilings {
+    megabytes.map_or_else(
+        || Ceilings::unknown("not published"),
+        |megabytes| {
+            Ceilings::same(Limit {
+                rate: BytesPerSec::from_mb(megabytes),
+                raw: None,
+                basis: Basis::Spec,
+                formula: String::new(),
+                facts: Vec::new(),
+            })
+        },
+    )
+}
+
+fn ranked_path(hops: &[(Traffic, Option<f64>)]) -> (Path, Vec<Ceilings>) {
+    let path = Path {
+        target: "/dev/md0".to_owned(),
+        asked: Target::Block("md0".to_owned()),
+        hops: hops.iter().enumerate().map(|(index, (traffic, _))| ranked_hop(index, *traffic)).collect(),
+    };
+    (path, hops.iter().map(|(_, rate)| ceilings(*rate)).collect())
+}
+
+/// A two-way mirror whose members share an uplink: it carries every read once and every write twice.
+#[test]
+fn traffic_turns_the_ceiling_of_a_hop_into_one_of_the_path() {
+    let member = Traffic { read: 0.5, write: 1.0 };
+    let (path, ceilings) = ranked_path(&[
+        (Traffic::ONE, None),
+        (Traffic { read: 1.0, write: 2.0 }, Some(3592.0)),
+        (member, Some(3000.0)),
+        (member, Some(3000.0)),
+    ]);
+    let of = |direction| {
+        let ranked = rank(&path, &ceilings, direction);
+        ranked.iter().map(|narrow| (narrow.hop, narrow.rate.get() / 1e6)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Direction::Read), [(1, 3592.0), (2, 6000.0), (3, 6000.0)]);
+    assert_eq!(of(Direction::Write), [(1, 1796.0), (2, 3000.0), (3, 3000.0)]);
+}
+
+#[test]
+fn a_path_without_known_ceilings_has_no_limit_and_idle_hops_do_not_count() {
+    let (unknown, none) = ranked_path(&[(Traffic::ONE, None)]);
+    assert_eq!(rank(&unknown, &none, Direction::Read), []);
+    let (idle, some) =
+        ranked_path(&[(Traffic { read: 0.0, write: 1.0 }, Some(1.0)), (Traffic::ONE, Some(2.0))]);
+    let ranked = rank(&idle, &some, Direction::Read);
+    assert_eq!(ranked.iter().map(|narrow| narrow.hop).collect::<Vec<_>>(), [1]);
+}
+
+proptest! {
+    #[test]
+    fn every_known_hop_is_ranked_once_and_narrowest_first(
+        hops in prop::collection::vec((0.01f64..4.0, prop::option::of(1.0f64..10_000.0)), 0..12)
+    ) {
+        let hops: Vec<_> =
+            hops.into_iter().map(|(share, rate)| (Traffic { read: share, write: share }, rate)).collect();
+        let (path, ceilings) = ranked_path(&hops);
+        let ranked = rank(&path, &ceilings, Direction::Read);
+        prop_assert_eq!(ranked.len(), hops.iter().filter(|(_, rate)| rate.is_some()).count());
+        prop_assert!(ranked.windows(2).all(|pair| pair[0].rate <= pair[1].rate));
+    }
 }

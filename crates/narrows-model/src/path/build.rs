@@ -1,16 +1,15 @@
 //! From facts to paths.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::builder::Builder;
-use super::graph::APPLICATION;
-use super::lookup::{Published, published};
+use super::graph::{APPLICATION, Graph, Joined, Node, Spread};
 use super::stack::is_disk;
-use super::{HopKind, Path, Target, Traffic, climb, endpoint, share, zfs};
+use super::{Hop, HopId, HopKind, HopSpec, Path, Target, Traffic, climb, endpoint, zfs};
+use narrows_base::catalog::{Board, Catalog, Chipset, Processor, Switch, catalog};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, BlockKind};
 use narrows_machine::mount::Mount;
-use narrows_machine::pci::{PciAddress, PciDevice};
+use narrows_machine::pci::{PciAddress, PciDevice, PciId};
 use narrows_machine::zfs::pool_of;
 
 /// The path to one target, with the other targets that share its hops; `None` when the machine has no such target.
@@ -20,7 +19,7 @@ pub fn path(machine: &Machine, target: &Target) -> Option<Path> {
     let others = targets(machine).into_iter().filter(|other| !is_same(machine, other, target));
     let mut paths = vec![asked];
     paths.extend(others.filter_map(|other| one(machine, published, &other, None)).take(MOST));
-    share::fill(&mut paths);
+    fill_shared(&mut paths);
     paths.into_iter().next()
 }
 
@@ -39,7 +38,7 @@ pub fn all(machine: &Machine) -> Vec<Path> {
     let found = targets(machine);
     let found = found.iter().filter_map(|target| one(machine, published, target, None));
     let mut paths: Vec<Path> = found.take(MOST).collect();
-    share::fill(&mut paths);
+    fill_shared(&mut paths);
     paths
 }
 
@@ -223,4 +222,229 @@ fn is_image(machine: &Machine, device: &BlockDevice) -> bool {
 
 fn is_image_type(fstype: &str) -> bool {
     ["squashfs", "erofs", "iso9660"].contains(&fstype)
+}
+
+/// No more block devices lie one on another: a file system on LVM on LUKS on an array of partitions has seven. What a
+/// hostile capture piles up beyond that is left out.
+const MOST_LAYERS: usize = 64;
+
+/// A path that is being built.
+pub(super) struct Builder<'m> {
+    pub(super) machine: &'m Machine,
+    pub(super) published: Published<'m>,
+    /// The NUMA node of the processors that read.
+    reader: Option<u32>,
+    graph: Graph,
+    /// The NUMA nodes of the functions that data comes from, each as often as it is met.
+    nodes: Vec<u32>,
+    /// Block devices that are still to be put in: below which hop, which, and the fraction that each gets.
+    pending: Vec<(Node, String, Traffic)>,
+}
+
+impl<'m> Builder<'m> {
+    pub(super) fn new(machine: &'m Machine, published: Published<'m>, reader: Option<u32>) -> Self {
+        Self { machine, published, reader, graph: Graph::new(), nodes: Vec::new(), pending: Vec::new() }
+    }
+
+    /// Puts a hop below `above`, which hands `fraction` of its traffic to it. `Some` when what lies below it is still
+    /// to be put in.
+    pub(super) fn add(
+        &mut self,
+        above: Node,
+        id: HopId,
+        name: String,
+        spec: HopSpec,
+        fraction: Traffic,
+    ) -> Option<Node> {
+        match self.graph.join(above, name, id, spec, fraction) {
+            Joined::New(node) => Some(node),
+            Joined::Known(_) | Joined::Cycle => None,
+        }
+    }
+
+    /// Like [`Builder::add`]; to the name of a hop that is there already, `more` is added.
+    pub(super) fn add_or_extend(
+        &mut self,
+        above: Node,
+        id: HopId,
+        (name, more): (String, &str),
+        spec: HopSpec,
+        fraction: Traffic,
+    ) -> Option<Node> {
+        match self.graph.join(above, name, id, spec, fraction) {
+            Joined::New(node) => Some(node),
+            Joined::Known(node) => {
+                self.graph.extend_name(node, more);
+                None
+            }
+            Joined::Cycle => None,
+        }
+    }
+
+    /// Puts a chain of hops below `above`, each carrying all of what the one before does. `Some` with the last of
+    /// them when it is new.
+    pub(super) fn chain(
+        &mut self,
+        above: Node,
+        hops: impl IntoIterator<Item = (HopId, String, HopSpec)>,
+    ) -> Option<Node> {
+        hops.into_iter()
+            .try_fold(above, |above, (id, name, spec)| self.add(above, id, name, spec, Traffic::ONE))
+    }
+
+    /// Puts the way from a PCI function to memory below `above`.
+    pub(super) fn climb(&mut self, above: Node, address: PciAddress) {
+        self.nodes.extend(climb::node(self.machine, address));
+        let steps = climb::steps(self.machine, self.published, address, self.reader);
+        self.chain(above, steps.into_iter().map(|step| (step.id, step.name, step.spec)));
+    }
+
+    /// Says what the fractions of a hop's branches mean.
+    pub(super) fn set_spread(&mut self, node: Node, spread: Spread) {
+        self.graph.set_spread(node, spread);
+    }
+
+    /// Puts a block device below `above`, later.
+    pub(super) fn later(&mut self, above: Node, block: &str, fraction: Traffic) {
+        self.pending.push((above, block.to_owned(), fraction));
+    }
+
+    /// Puts in all block devices that are still to be put in, and those that they are built on.
+    fn finish_blocks(&mut self) {
+        // What was asked for first is put in first, so that members stand in their order.
+        for _ in 0..MOST_LAYERS {
+            for (above, block, fraction) in std::mem::take(&mut self.pending) {
+                self.block(above, &block, fraction);
+            }
+        }
+        self.pending.clear();
+    }
+
+    /// The node that most of the data comes from, the lowest of several; `None` when no function says where it is.
+    pub(super) fn home(&self) -> Option<u32> {
+        let count = |node: u32| self.nodes.iter().filter(|other| **other == node).count();
+        self.nodes.iter().copied().max_by_key(|node| (count(*node), std::cmp::Reverse(*node)))
+    }
+
+    /// The hops, in order.
+    pub(super) fn into_hops(self) -> Vec<Hop> {
+        let memory = self.machine.cpus.memory.clone();
+        self.graph.into_hops(memory)
+    }
+}
+
+/// What is published, as far as a path needs it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Published<'a>(pub(super) &'a Catalog);
+
+/// All that is published.
+pub(super) fn published() -> Published<'static> {
+    Published(catalog())
+}
+
+impl<'a> Published<'a> {
+    /// The chipset that a function belongs to, when it is one that gives its chipset away.
+    pub(super) fn chipset(self, machine: &Machine, address: PciAddress) -> Option<&'a Chipset> {
+        match id(machine, address) {
+            Some(PciId { vendor, device }) => self.0.chipset_by_id(vendor, device),
+            None => self.0.chipset_by_name(name(machine, address)?),
+        }
+    }
+
+    /// The switch that a port belongs to.
+    pub(super) fn switch(self, machine: &Machine, address: PciAddress) -> Option<&'a Switch> {
+        match id(machine, address) {
+            Some(PciId { vendor, device }) => self.0.switch_by_id(vendor, device),
+            None => self.0.switch_by_name(name(machine, address)?),
+        }
+    }
+
+    /// The board of the machine, or the server, which is known by its product name.
+    pub(super) fn board(self, machine: &Machine) -> Option<&'a Board> {
+        let dmi = &machine.dmi;
+        let vendor = dmi.board_vendor.value().or(dmi.system_vendor.value())?;
+        let name = |name: Option<&'_ String>| name.cloned().unwrap_or_default();
+        self.0.board(vendor, &name(dmi.board.value()), &name(dmi.product.value()))
+    }
+
+    /// The platform of the processors.
+    pub(super) fn processor(self, machine: &Machine) -> Option<&'a Processor> {
+        let (family, model, _) = machine.cpus.signature.get()?;
+        self.0.processor(family, model, machine.cpus.model.value().map_or("", String::as_str))
+    }
+}
+
+/// What a text without numbers calls a function.
+fn name(machine: &Machine, address: PciAddress) -> Option<&str> {
+    machine.pci.get(&address)?.name.value().map(String::as_str)
+}
+
+fn id(machine: &Machine, address: PciAddress) -> Option<PciId> {
+    machine.pci.get(&address)?.id.get()
+}
+
+/// Notes at every hop of every path the other targets whose data crosses it too.
+///
+/// A target that is a layer of the path (the disk below a file system), or that the path is a layer of, is no rival:
+/// its data is the path's own. Of targets that are stacked on each other only the lowest is named. The application and
+/// main memory, which everything crosses, are left out.
+fn fill_shared(paths: &mut [Path]) {
+    // Of very many paths each names some of the others: all names at all of them would grow with the square.
+    let most = (1 << 15) / paths.len().max(1);
+    let layers = layers(paths);
+    let mut crossing: BTreeMap<HopId, BTreeSet<usize>> = BTreeMap::new();
+    for (at, path) in paths.iter().enumerate() {
+        for hop in path.hops.iter().filter(|hop| is_shareable(hop)) {
+            crossing.entry(hop.id.clone()).or_default().insert(at);
+        }
+    }
+    let targets: Vec<String> = paths.iter().map(|path| path.target.clone()).collect();
+    for (at, path) in paths.iter_mut().enumerate() {
+        for hop in &mut path.hops {
+            let others = crossing.get(&hop.id).into_iter().flatten().copied();
+            let rivals: BTreeSet<usize> = others.filter(|other| is_rival(&layers, at, *other)).collect();
+            let lowest = rivals.iter().filter(|rival| !stands_on_one_of(&layers, **rival, &rivals));
+            hop.shared_with = lowest.filter_map(|rival| targets.get(*rival).cloned()).take(most).collect();
+        }
+    }
+}
+
+/// For each path, the paths to the same target and those whose target is one of its layers.
+type Layers = Vec<Below>;
+
+#[derive(Debug, Default)]
+struct Below {
+    same: BTreeSet<usize>,
+    lower: BTreeSet<usize>,
+}
+
+fn layers(paths: &[Path]) -> Layers {
+    let mut heads: BTreeMap<&HopId, BTreeSet<usize>> = BTreeMap::new();
+    for (at, path) in paths.iter().enumerate() {
+        // The hop right below the application stands for the target itself.
+        if let Some(head) = path.hops.get(1).filter(|hop| is_shareable(hop)) {
+            heads.entry(&head.id).or_default().insert(at);
+        }
+    }
+    let of = |hops: &[Hop]| hops.iter().filter_map(|hop| heads.get(&hop.id)).flatten().copied().collect();
+    let below = |path: &Path| Below {
+        same: of(path.hops.get(1..2).unwrap_or_default()),
+        lower: of(path.hops.get(2..).unwrap_or_default()),
+    };
+    paths.iter().map(below).collect()
+}
+
+fn is_rival(layers: &Layers, path: usize, other: usize) -> bool {
+    let stands_on =
+        |upper: usize, lower: usize| layers.get(upper).is_some_and(|it| it.lower.contains(&lower));
+    let is_same = layers.get(path).is_some_and(|it| it.same.contains(&other));
+    path != other && !is_same && !stands_on(path, other) && !stands_on(other, path)
+}
+
+fn stands_on_one_of(layers: &Layers, target: usize, others: &BTreeSet<usize>) -> bool {
+    layers.get(target).is_some_and(|below| !below.lower.is_disjoint(others))
+}
+
+fn is_shareable(hop: &Hop) -> bool {
+    !matches!(hop.kind(), HopKind::Application | HopKind::Memory)
 }

@@ -1,10 +1,8 @@
 //! From a PCI function up to main memory: its link, the switches and their links, the root port, the chipset, the
 //! socket.
 
-use super::chipset;
-use super::link;
-use super::lookup::Published;
-use super::{HopId, HopKind, HopSpec, SocketHop, UplinkHop};
+use super::build::Published;
+use super::{HopId, HopKind, HopSpec, SocketHop, UplinkHop, link};
 use narrows_machine::Machine;
 use narrows_machine::pci::{self, PciAddress, PciDevice, PortType};
 
@@ -13,7 +11,7 @@ const MOST_BRIDGES: usize = 256;
 
 /// One hop on the way up.
 #[derive(Debug, Clone)]
-pub(super) struct Step {
+pub(super) struct ClimbStep {
     pub(super) id: HopId,
     pub(super) name: String,
     pub(super) spec: HopSpec,
@@ -41,7 +39,7 @@ pub(super) fn steps(
     published: Published<'_>,
     address: PciAddress,
     reader: Option<u32>,
-) -> Vec<Step> {
+) -> Vec<ClimbStep> {
     let chain = ancestry(machine, address);
     let mut steps = Vec::new();
     let role = |device: &PciDevice| pci::role(&machine.pci, device.address);
@@ -63,7 +61,7 @@ pub(super) fn steps(
         }
     }
     if let Some(root) = chain.last() {
-        steps.extend(chipset::uplink(machine, published, root.address).map(|hop| Step {
+        steps.extend(chipset_uplink(machine, published, root.address).map(|hop| ClimbStep {
             id: HopId::new(HopKind::Chipset, hop.address),
             name: hop.name.clone(),
             spec: HopSpec::Chipset(hop),
@@ -74,7 +72,7 @@ pub(super) fn steps(
 }
 
 /// A switch, named by its upstream port; a chipset that is built as one is shown as the chipset.
-fn switch(machine: &Machine, published: Published<'_>, upstream: PciAddress) -> Step {
+fn switch(machine: &Machine, published: Published<'_>, upstream: PciAddress) -> ClimbStep {
     let chipset = published.chipset(machine, upstream).cloned();
     let name = match &chipset {
         Some(chipset) => format!("{} chipset at {upstream}", chipset.name),
@@ -90,11 +88,11 @@ fn switch(machine: &Machine, published: Published<'_>, upstream: PciAddress) -> 
         name: name.clone(),
         address: upstream,
         chipset,
-        behind: chipset::movers(machine, |chain| chain.iter().any(|device| device.address == upstream)),
+        behind: chipset_movers(machine, |chain| chain.iter().any(|device| device.address == upstream)),
     };
     match is_chipset {
-        true => Step { id: HopId::new(HopKind::Chipset, upstream), name, spec: HopSpec::Chipset(hop) },
-        false => Step { id: HopId::new(HopKind::Switch, upstream), name, spec: HopSpec::Switch(hop) },
+        true => ClimbStep { id: HopId::new(HopKind::Chipset, upstream), name, spec: HopSpec::Chipset(hop) },
+        false => ClimbStep { id: HopId::new(HopKind::Switch, upstream), name, spec: HopSpec::Switch(hop) },
     }
 }
 
@@ -115,7 +113,7 @@ fn socket(
     published: Published<'_>,
     device: Option<u32>,
     reader: Option<u32>,
-) -> Option<Step> {
+) -> Option<ClimbStep> {
     const LOCAL: u32 = 10;
     let (device_node, reader_node) = (device?, reader?);
     if !has_places(machine) {
@@ -135,5 +133,73 @@ fn socket(
     let hop =
         SocketHop { device_node, reader_node, distance, platform: published.processor(machine).cloned() };
     let id = HopId::new(HopKind::Socket, format_args!("{device_node}-{reader_node}"));
-    Some(Step { id, name, spec: HopSpec::Socket(Box::new(hop)) })
+    Some(ClimbStep { id, name, spec: HopSpec::Socket(Box::new(hop)) })
+}
+
+// Is a function behind the chipset?
+//
+// The uplink of an AMD chipset is a PCIe link that sysfs shows, so the chipset is met as a switch on the way up. That
+// of an Intel chipset (DMI) is invisible: which functions of bus 0 belong to it is known from their device numbers.
+
+/// Where every Intel chipset has its LPC or eSPI bridge, whose id says which chipset it is (chipset datasheets, "PCI
+/// Devices and Functions").
+const LPC: PciAddress = PciAddress { domain: 0, bus: 0, device: 0x1f, function: 0 };
+
+/// The first device number on bus 0 that belongs to the chipset. Below it are the processor's own ports: 01.x and
+/// 06.x of desktop processors, 01.x to 03.x of Xeon E5, 07.x for Thunderbolt; the chipset has 11 to 1f (SATA 11 and
+/// 17, USB 14, network 19, ports 1a to 1d; chipset datasheets, and slot records of the boards in `data/boards`).
+const FIRST_OF_CHIPSET: u8 = 0x10;
+
+/// The chipset's uplink, when the function `root` on a root bus hangs on a chipset that is known. A virtual machine has
+/// none: its bridge imitates one (QEMU's `q35` an ICH9, `pc` a PIIX3), and nothing goes through what is not there.
+fn chipset_uplink(machine: &Machine, published: Published<'_>, root: PciAddress) -> Option<UplinkHop> {
+    if machine.cpus.hypervisor.value().is_some() {
+        return None;
+    }
+    let chipset = published.chipset(machine, LPC)?;
+    is_behind(machine, root).then(|| UplinkHop {
+        name: format!("{} chipset, {}", chipset.name, chipset.uplink),
+        address: LPC,
+        chipset: Some(chipset.clone()),
+        behind: chipset_movers(machine, |chain| {
+            chain.last().is_some_and(|root| is_behind(machine, root.address))
+        }),
+    })
+}
+
+/// Whether a port belongs to an Intel chipset by its place, be it one that the catalogue does not know.
+pub(super) fn is_intel(machine: &Machine, port: PciAddress) -> bool {
+    let bridge = machine.pci.get(&LPC);
+    let by_id = bridge.and_then(|bridge| bridge.id.value()).is_some_and(|id| id.vendor == 0x8086);
+    let by_name = bridge.and_then(|bridge| bridge.name.value()).is_some_and(|name| name.starts_with("Intel"));
+    machine.cpus.hypervisor.value().is_none() && (by_id || by_name) && is_behind(machine, port)
+}
+
+/// Intel's Volume Management Device gives root ports a domain of their own and keeps their device numbers. That of a
+/// desktop, on bus 0, takes ports of both processor and chipset.
+fn is_behind(machine: &Machine, root: PciAddress) -> bool {
+    let owner = machine.pci.get(&root).and_then(|root| root.domain_owner);
+    let is_bus_0 = |address: PciAddress| address.domain == 0 && address.bus == 0;
+    is_bus_0(owner.unwrap_or(root)) && root.device >= FIRST_OF_CHIPSET
+}
+
+/// The functions that move data and whose way up, from the function itself to the root bus, is `wanted`.
+fn chipset_movers(machine: &Machine, wanted: impl Fn(&[&PciDevice]) -> bool) -> Vec<PciAddress> {
+    let movers = machine.pci.values().filter(|device| moves_data(device)).map(|device| device.address);
+    movers.filter(|address| wanted(&ancestry(machine, *address))).collect()
+}
+
+/// Whether a function moves enough data to matter: mass storage, network, display, video, SD hosts, FireWire,
+/// USB, wireless, accelerators (PCI Code and ID Assignment Specification, class codes).
+fn moves_data(device: &PciDevice) -> bool {
+    const SERIAL_BUSES: [u32; 3] = [0x0c00, 0x0c03, 0x0c04];
+    const VIDEO: u32 = 0x0400;
+    const SD_HOST: u32 = 0x0805;
+    const CO_PROCESSOR: u32 = 0x0b40;
+    let is_other =
+        |class: u32| SERIAL_BUSES.contains(&class) || [VIDEO, SD_HOST, CO_PROCESSOR].contains(&class);
+    device.is_storage()
+        || device.is_network()
+        || device.is_display()
+        || device.class.value().is_some_and(|class| class >> 16 == 0x0d || is_other(class >> 8))
 }

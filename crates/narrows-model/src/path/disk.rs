@@ -1,6 +1,6 @@
 //! Disks: their queue, the medium, and what carries the data from it to the bus.
 
-use super::builder::Builder;
+use super::build::Builder;
 use super::graph::{Node, Spread};
 use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use narrows_base::catalog;

@@ -123,7 +123,7 @@ impl Graph {
     }
 
     /// Whether nothing has been put below `node` yet.
-    pub(super) fn is_open(&self, node: Node) -> bool {
+    fn is_open(&self, node: Node) -> bool {
         self.entries.get(node).is_some_and(|entry| entry.below.is_empty())
     }
 

@@ -16,8 +16,6 @@
 //! hop where members come together that is the array at which they parted.
 
 pub mod build;
-mod builder;
-mod chipset;
 pub mod choice;
 mod climb;
 mod disk;
@@ -27,13 +25,9 @@ mod graph;
 mod hop;
 pub mod layers;
 mod link;
-mod lookup;
 mod network;
-pub mod occupancy;
-mod part;
 pub mod peer;
-mod share;
-mod slot;
+pub mod slot;
 mod split;
 mod stack;
 mod zfs;
@@ -43,8 +37,7 @@ pub use hop::{
     HopSpec, LinkHop, LinkPort, NetworkHop, QueueHop, RaidHop, RaidLevel, SocketHop, Traffic, UplinkHop,
     VolumeHop, VolumeLayout, ZfsHop, ZfsLayout,
 };
-
-pub use part::{LinkPart, PowerSaving};
+pub use link::{LinkPart, PowerSaving};
 
 /// What a person asks about.
 #[derive(Debug, Clone, PartialEq, Eq)]

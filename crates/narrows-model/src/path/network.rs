@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::builder::Builder;
+use super::build::Builder;
 use super::graph::{Node, Spread};
 use super::{ControllerHop, HopId, HopKind, HopSpec, NetworkHop, Traffic};
 use narrows_base::fact::Fact;

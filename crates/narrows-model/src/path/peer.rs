@@ -11,8 +11,8 @@ use super::climb::{self, ancestry};
 use super::{Hop, HopSpec, Path, Target, build};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
-use narrows_machine::affinity::Connection;
 use narrows_machine::block::BlockDevice;
+use narrows_machine::captured::Connection;
 use narrows_machine::pci::{self, PciAddress, PciDevice, PortType};
 
 /// A GPU and a device that data may be exchanged with.
@@ -188,7 +188,7 @@ fn target_of(machine: &Machine, function: PciAddress) -> Target {
 
 /// The paths of both: that of the other to the memory beside it, and from there to the GPU.
 pub(crate) fn paths(machine: &Machine, peer: &Peer, target: &Target) -> Option<(Path, Path)> {
-    let published = super::lookup::published();
+    let published = super::build::published();
     let theirs = build::one(machine, published, target, None)?;
     let reader_node = climb::node(machine, peer.other);
     let ours = build::one(machine, published, &Target::Pci(peer.gpu), reader_node)?;

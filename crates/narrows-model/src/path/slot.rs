@@ -1,14 +1,17 @@
-//! Which slot of the board does a link lead to?
+//! Which slot of the board does a link lead to, and what sits in which slot?
 
-use super::lookup::Published;
-use narrows_base::catalog::BoardSlot;
+use std::collections::BTreeMap;
+
+use super::build::{Published, published};
+use super::climb::{self, ancestry, node};
+use narrows_base::catalog::{Board, BoardSlot, Chipset, Processor};
 use narrows_machine::Machine;
 use narrows_machine::dmi::{Slot, is_template};
-use narrows_machine::pci::PciAddress;
+use narrows_machine::pci::{PciAddress, PortType, role};
 
 /// What is known of a slot.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct Place {
+pub(super) struct SlotPlace {
     /// Its name.
     pub(super) name: Option<String>,
     /// The board's data.
@@ -20,12 +23,12 @@ pub(super) struct Place {
 /// Its name is the kernel's; the firmware's when the kernel has none, or only the number of a hot-plug slot; and that
 /// of the board's data when neither has one. The board's slot is found by name or, for a card right on a root port of
 /// bus 0, by that port.
-pub(super) fn find(
+pub(super) fn find_slot(
     machine: &Machine,
     published: Published<'_>,
     device: PciAddress,
     port: Option<PciAddress>,
-) -> Place {
+) -> SlotPlace {
     let kernel = machine.pci.get(&device).and_then(|device| device.slot.get());
     let claimed = claimed(machine, device, port).map(|slot| slot.designation.clone());
     let slots = published.board(machine).map(|board| board.slots.as_slice()).unwrap_or_default();
@@ -38,7 +41,7 @@ pub(super) fn find(
         Some(kernel) => Some(kernel),
         None => printed,
     };
-    Place { name, board }
+    SlotPlace { name, board }
 }
 
 /// The slot record of the firmware that points at a card: by that of its port or by its own address, whatever the
@@ -60,4 +63,86 @@ fn behind(slots: &[BoardSlot], port: PciAddress) -> Option<&BoardSlot> {
     let is_on_bus_0 = port.domain == 0 && port.bus == 0;
     let name = format!("{:02x}.{:x}", port.device, port.function);
     slots.iter().find(|slot| is_on_bus_0 && slot.root_ports.contains(&name))
+}
+
+// What sits in which slot?
+//
+// A card is what hangs on a root port. With a switch on it, what counts is all that is behind the switch.
+
+/// What hangs on one root port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seat {
+    /// The root port.
+    pub port: PciAddress,
+    /// The function right behind it; `None` when nothing is.
+    pub card: Option<PciAddress>,
+    /// The functions that are no bridges, one for each device on the card.
+    pub devices: Vec<PciAddress>,
+    /// The name of the slot, where one is known.
+    pub slot: Option<String>,
+    /// Whether it hangs on the chipset.
+    pub on_chipset: bool,
+    /// Its NUMA node.
+    pub node: Option<u32>,
+}
+
+/// Every root port with what hangs on it, in the order of their addresses. AMD chipsets are switches of their own: their
+/// downstream ports count as root ports behind the chipset.
+pub fn seats(machine: &Machine) -> Vec<Seat> {
+    let published = published();
+    let mut seats: BTreeMap<PciAddress, Seat> = BTreeMap::new();
+    for device in machine.pci.values() {
+        let chain = ancestry(machine, device.address);
+        let Some(top) = top_port(machine, &chain) else { continue };
+        let port = chain[top].address;
+        let on_chipset = top + 1 < chain.len() || climb::is_intel(machine, port);
+        let seat = seats.entry(port).or_insert_with(|| Seat {
+            port,
+            card: None,
+            devices: Vec::new(),
+            slot: None,
+            on_chipset,
+            node: node(machine, port),
+        });
+        let Some(card) = top.checked_sub(1).map(|below| chain[below].address) else { continue };
+        if seat.card.is_none() {
+            seat.card = Some(card);
+            seat.slot = find_slot(machine, published, card, Some(port)).name;
+        }
+        let is_new = !seat.devices.iter().any(|known| known.card() == device.address.card());
+        if !device.is_bridge() && is_new {
+            seat.devices.push(device.address);
+        }
+    }
+    seats.into_values().collect()
+}
+
+/// The port in a chain from a function up that a slot of the board hangs on: the root port, or the downstream port of a
+/// chipset that is a switch.
+fn top_port(machine: &Machine, chain: &[&narrows_machine::pci::PciDevice]) -> Option<usize> {
+    let leads_down = |at: usize| {
+        matches!(role(&machine.pci, chain[at].address), Some(PortType::RootPort | PortType::DownstreamPort))
+    };
+    let under_chipset =
+        (1..chain.len()).rev().find(|at| published().chipset(machine, chain[*at].address).is_some());
+    let top = match under_chipset {
+        Some(upstream) => upstream.checked_sub(1)?,
+        None => chain.len().checked_sub(1)?,
+    };
+    leads_down(top).then_some(top)
+}
+
+/// The board of the machine, or the server, where it names itself.
+pub fn board(machine: &Machine) -> Option<&'static Board> {
+    published().board(machine)
+}
+
+/// The chipset of the machine, by the PCI id or name of one of its functions.
+pub fn chipset_of(machine: &Machine) -> Option<&'static Chipset> {
+    machine.pci.keys().find_map(|address| published().chipset(machine, *address))
+}
+
+/// The platform of its processors.
+pub fn processor(machine: &Machine) -> Option<&'static Processor> {
+    published().processor(machine)
 }

@@ -1,6 +1,6 @@
 //! Block devices and the layers that they are stacked in.
 
-use super::builder::Builder;
+use super::build::Builder;
 use super::graph::{Node, Spread};
 use super::split;
 use super::{

@@ -5,7 +5,7 @@
 //! special devices what they were made for; how much that is depends on the workload, and none of it is a part of long
 //! sequential transfers.
 
-use super::builder::Builder;
+use super::build::Builder;
 use super::graph::{Node, Spread};
 use super::{HopId, HopKind, HopSpec, Target, Traffic, ZfsHop, ZfsLayout};
 use narrows_machine::Machine;

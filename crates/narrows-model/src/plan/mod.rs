@@ -8,18 +8,14 @@
 //! Rates are ceilings of [`crate::ceiling`], with the payload sizes that are usual at a link's speed, because there is
 //! nothing to read yet. They carry the error of those laws.
 
-pub mod diagnose;
-pub mod drives;
 pub mod layout;
 pub mod outcome;
 pub mod owning;
 mod problem;
-mod rate;
-pub mod sata;
 pub mod search;
 pub mod site;
 pub mod wish;
 
-pub use rate::WholeRate;
+pub use problem::WholeRate;
 pub use site::{Attachment, Site, Slot};
 pub use wish::{Kind, Wish};

@@ -3,22 +3,14 @@
 //! Rates together are max-min fair ([`crate::predict::flow`]) over the links, the uplinks of cards with a switch and that
 //! of the chipset, with all devices at work in one direction at a time.
 
-use crate::plan::problem::{Choice, Class, Fill, Problem, link_of, uplink_of};
-use crate::plan::rate::{self, WholeRate};
-use crate::plan::search::{Component, Found, Placement, Prefer, Request};
-use crate::plan::site::{Attachment, Shared, Site};
-use crate::plan::wish::Kind;
+use serde::{Deserialize, Serialize};
+
+use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
+use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
+use super::site::{Attachment, Carrier, Shared, Site};
+use super::wish::Kind;
 use crate::predict::flow::{Flow, Use, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
-
-use super::search::sums::{Sums, is_serving, lanes_now};
-
-mod parts;
-
-pub use parts::{
-    Balance, BoughtCards, DeviceOutcome, FirmwareSetting, Outcome, Rates, SharedOutcome, SlotOutcome,
-    SocketTraffic,
-};
 
 /// One device as a flow.
 struct Seat<'c> {
@@ -115,8 +107,8 @@ fn seat<'c>(
                     place.name
                 ),
                 carries: Rates {
-                    read: rate::link(speed, width).rate(),
-                    write: rate::link_write(speed, width),
+                    read: problem::link_rate(speed, width).rate(),
+                    write: problem::link_write(speed, width),
                 },
                 members: (first..seats.len()).collect(),
             });
@@ -156,10 +148,10 @@ impl Seat<'_> {
     fn own(&self) -> Rates {
         let (speed, lanes) = self.link;
         let wish = &self.class.wish;
-        let write = rate::link_write(speed, lanes);
+        let write = problem::link_write(speed, lanes);
         let limit = wish.own_write.or(wish.own);
         Rates {
-            read: rate::link(speed, lanes).min(wish.demand()).rate(),
+            read: problem::link_rate(speed, lanes).min(wish.demand()).rate(),
             write: limit.map_or(write, |limit| limit.min(write)),
         }
     }
@@ -173,7 +165,7 @@ impl Seat<'_> {
         let could = wish.demand().rate();
         let mut limited_by = match own.read < could {
             true => format!("its PCIe {}.0 {lanes} link", generation.unwrap_or(0)),
-            false if wish.demand() < rate::link(wish.speed, wish.lanes) => "itself".to_owned(),
+            false if wish.demand() < problem::link_rate(wish.speed, wish.lanes) => "itself".to_owned(),
             false => "its own link".to_owned(),
         };
         for group in groups.iter().filter(|group| group.members.contains(&at)) {
@@ -407,4 +399,152 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
             format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))
         })
     })
+}
+
+/// Rates in both directions.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rates {
+    /// Towards the host.
+    #[serde(rename = "read_bytes_per_second")]
+    pub read: BytesPerSec,
+    /// Towards the device.
+    #[serde(rename = "write_bytes_per_second")]
+    pub write: BytesPerSec,
+}
+
+/// A device in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct DeviceOutcome {
+    /// What it is called.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The PCIe generation of its link.
+    pub generation: Option<u8>,
+    /// The lanes of its link.
+    pub lanes: u8,
+    /// What it moves when all others are idle.
+    pub alone: Rates,
+    /// What it moves when all others are at work.
+    pub together: Rates,
+    /// Why it does not move more alone: `itself`, or a link.
+    pub limited_by: String,
+}
+
+/// A slot in use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SlotOutcome {
+    /// The name of the slot.
+    pub slot: String,
+    /// The card that carries the drives; `None` for a card, or a drive right in the slot.
+    pub card: Option<String>,
+    /// Whether it has a switch.
+    pub is_switch: bool,
+    /// How the firmware has to split the slot.
+    pub bifurcation: Option<String>,
+    /// The lanes that the slot has then.
+    pub lanes: u8,
+    /// What is in it.
+    pub devices: Vec<DeviceOutcome>,
+}
+
+/// Something that several devices share.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SharedOutcome {
+    /// What it is.
+    pub name: String,
+    /// What it carries.
+    pub carries: Rates,
+    /// What the devices behind it could move alone, added up.
+    pub asked: Rates,
+    /// How many devices that are.
+    pub devices: usize,
+    /// Whether it leaves them no more than it carries when all of them read.
+    pub limits: bool,
+}
+
+/// A firmware setting to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FirmwareSetting {
+    /// Where it is.
+    pub menu: String,
+    /// What to set it to.
+    pub value: String,
+}
+
+/// Cards of one kind that are to be bought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BoughtCards {
+    /// How many.
+    pub count: usize,
+    /// Which.
+    pub name: String,
+    /// What all of them cost, in the user's currency; absent when no prices were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// What the drives and network cards of one socket move.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SocketTraffic {
+    /// What its drives read.
+    #[serde(rename = "drives_bytes_per_second")]
+    pub drives: BytesPerSec,
+    /// What its network cards send.
+    #[serde(rename = "network_bytes_per_second")]
+    pub network: BytesPerSec,
+}
+
+/// How traffic between drives and network cards lies on the sockets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Balance {
+    /// For each socket what its drives deliver and what its network cards send.
+    pub sockets: Vec<SocketTraffic>,
+    /// What is sent in all.
+    #[serde(rename = "served_bytes_per_second")]
+    pub served: BytesPerSec,
+    /// What of it crosses sockets.
+    #[serde(rename = "crossing_bytes_per_second")]
+    pub crossing: BytesPerSec,
+    /// What would be sent with all drives on one socket and the network cards where they are.
+    #[serde(rename = "one_sided_bytes_per_second")]
+    pub one_sided: BytesPerSec,
+    /// What the balance gains over all drives on one socket, as a fraction.
+    pub gain: f64,
+    /// The connection between the sockets.
+    pub interconnect: Option<Carrier>,
+}
+
+/// What a placement means.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outcome {
+    /// The slots in use.
+    pub slots: Vec<SlotOutcome>,
+    /// What all devices move together.
+    pub together: Rates,
+    /// What they would move if each were alone.
+    pub alone: Rates,
+    /// What they share.
+    pub shared: Vec<SharedOutcome>,
+    /// Firmware settings to change.
+    pub settings: Vec<FirmwareSetting>,
+    /// Slots and connectors that are off or narrower for it.
+    pub lost: Vec<String>,
+    /// Cards to buy; none while slots are not known, as those may be better ones.
+    pub parts: Vec<BoughtCards>,
+    /// Slots for cards in use.
+    pub slots_used: usize,
+    /// The slots for cards that are free and still work.
+    pub slots_free: Vec<String>,
+    /// How drives and network cards lie on the sockets; `None` when there is one socket, or not both of them.
+    pub balance: Option<Balance>,
 }

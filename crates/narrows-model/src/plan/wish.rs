@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::plan::rate::{self, WholeRate};
+use super::problem::{self, WholeRate};
 use narrows_base::catalog::{SlotForm, catalog};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
@@ -117,7 +117,7 @@ pub struct Wish {
 impl Wish {
     /// What one device moves towards the host when nothing but itself limits it.
     pub fn demand(&self) -> WholeRate {
-        let link = rate::link(self.speed, self.lanes);
+        let link = problem::link_rate(self.speed, self.lanes);
         self.own.map_or(link, |own| WholeRate::new(own).min(link))
     }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::bound::{Bound, BoundKind};
 use super::law::{self, LEAST_ROWS, LEAST_SOURCES, Law, Residuals, Situation};
+use super::{Bound, BoundKind};
 use crate::ceiling::Basis;
 use narrows_base::units::BytesPerSec;
 

@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Duplex;
-use super::iommu;
 use super::zfs::Zfs;
-use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, cipher, crypt, crypt_time, parity, write_cache};
-use crate::path::file::{Device, DeviceKind, Engine, Host, Name, PartKind, Pattern, System, Workload};
+use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, crypt, medium, pcie, raid};
+use crate::path::file::{Device, DeviceKind, Engine, Host, Iommu, Name, PartKind, Pattern, System, Workload};
 use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Fact;
-use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_machine::cipher::CipherRate;
 
 /// The chunk of arrays when nobody said another: mdadm's default.
@@ -129,7 +128,7 @@ pub(super) fn load(system: &System, path: &Path, workload: &Workload, jobs: u32)
             if let Some(zfs) = &zfs {
                 zfs.load(system, &above, &mut loaded, workload);
             }
-            iommu::translate(system, &mut loaded, workload);
+            translate(system, &mut loaded, workload);
             if hop.kind() == HopKind::Device {
                 settle_writes(system, &mut loaded, workload);
                 leave_resync(&above, &mut loaded);
@@ -199,8 +198,8 @@ fn stripe_writes(system: &System, ceilings: Ceilings, hop: &Hop, workload: &Work
         _ => None,
     });
     let turned = disks.reduce(BytesPerSec::min).filter(|_| workload.block_size.get() < stripe);
-    let threads = parity::stripe_threads(fills, threads).min(limit.rate);
-    let rate = turned.map_or(threads, |disk| threads.min(parity::partial_stripes_of_disks(disk)));
+    let threads = raid::stripe_threads(fills, threads).min(limit.rate);
+    let rate = turned.map_or(threads, |disk| threads.min(raid::partial_stripes_of_disks(disk)));
     let how = if fills { "writes that fill stripes" } else { "writes that do not fill stripes" };
     let formula = format!("{}; {how} get {rate}", limit.formula);
     let write = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
@@ -211,7 +210,7 @@ fn stripe_writes(system: &System, ceilings: Ceilings, hop: &Hop, workload: &Work
 /// sectors cost less for each byte, but nothing makes it faster than the cipher alone.
 fn large_sectors(ceiling: Ceiling, share: f64) -> Ceiling {
     let Ceiling::Known(limit) = ceiling else { return ceiling };
-    let gain = crypt_time::SMALL_SECTORS.min(1.0 / share);
+    let gain = crypt::SMALL_SECTORS.min(1.0 / share);
     let rate = limit.rate * gain;
     Ceiling::Known(Limit {
         rate,
@@ -245,8 +244,8 @@ fn with_cipher(system: &System, hop: &Hop, crypt: &CryptHop) -> CryptHop {
     let (Some(part), Some(core)) = (part, core) else { return crypt.clone() };
     let Some(cycles_per_round) = core.aes_cycles_per_round else { return crypt.clone() };
     let key_bits = part.key_bits.unwrap_or(512);
-    let aes = cipher::AesCore { cycles_per_round, gigahertz: core.gigahertz };
-    let rate = cipher::xts_rate(aes, key_bits, cipher::AF_ALG);
+    let aes = crypt::AesCore { cycles_per_round, gigahertz: core.gigahertz };
+    let rate = crypt::xts_rate(aes, key_bits, crypt::AF_ALG);
     let known = CipherRate {
         cipher: part.cipher.clone().unwrap_or_else(|| "aes-xts-plain64".to_owned()),
         key_bits,
@@ -309,7 +308,7 @@ fn small_write(above: &[&Hop], workload: &Workload) -> (f64, f64) {
         (parity > 0 && !fills).then_some((members, parity))
     };
     let Some((members, parities)) = above.iter().find_map(|hop| small(&hop)) else { return (1.0, 0.0) };
-    let ios = f64::from(parity::small_write_ios(u32::try_from(parities).unwrap_or(1))) / 2.0;
+    let ios = f64::from(raid::small_write_ios(u32::try_from(parities).unwrap_or(1))) / 2.0;
     let factor = ios * members.saturating_sub(parities) as f64 / members.max(1) as f64;
     (factor, factor)
 }
@@ -319,7 +318,7 @@ fn settle_writes(system: &System, loaded: &mut Loaded, workload: &Workload) {
     let Some(cache) = loaded.device(system).and_then(|device| device.cache) else { return };
     let (Some(size), Ceiling::Known(limit)) = (workload.size, &loaded.ceilings.write) else { return };
     let volume = Bytes::new((size.as_f64() * loaded.write * (1.0 - workload.read_share)) as u64);
-    let rate = write_cache::mean_rate(volume, cache.size, limit.rate, cache.steady);
+    let rate = medium::cached_write_rate(volume, cache.size, limit.rate, cache.steady);
     let formula = format!(
         "{}; {volume} through a cache of {}, then {} = {rate}",
         limit.formula, cache.size, cache.steady
@@ -347,4 +346,37 @@ fn leave_resync(above: &[&Hop], loaded: &mut Loaded) {
 /// The rate in one direction.
 pub(super) fn rate(ceilings: &Ceilings, read: bool) -> Option<BytesPerSec> {
     if read { ceilings.read.rate() } else { ceilings.write.rate() }
+}
+
+/// The smallest page of x86 and arm64.
+const PAGE: Bytes = Bytes::from_kib(4);
+
+/// Lowers the ceilings of a link by [`pcie::kept_by_iommu`]. The window of addresses is what is under way.
+fn translate(system: &System, loaded: &mut Loaded, workload: &Workload) {
+    if loaded.hop.kind() != HopKind::Link {
+        return;
+    }
+    let Some(host) = host_of(system, &loaded.part()).filter(|host| host.iommu.is_some_and(Iommu::translates))
+    else {
+        return;
+    };
+    let large_pages = host.iommu_pages.is_some_and(|pages| pages > PAGE);
+    let size = Bytes::new((workload.block_size.as_f64() / loaded.touched.max(1.0)) as u64);
+    let window = Bytes::new((workload.in_flight() * workload.block_size.as_f64()) as u64);
+    for ceiling in [&mut loaded.ceilings.read, &mut loaded.ceilings.write] {
+        let Ceiling::Known(limit) = ceiling else { continue };
+        let kept = pcie::kept_by_iommu(limit.rate, size, window, large_pages);
+        if kept >= 1.0 {
+            continue;
+        }
+        let rate = limit.rate * kept;
+        let formula = format!(
+            "{}; × {kept:.2} that the IOMMU leaves with I/Os of {} in {} = {rate}",
+            limit.formula,
+            human::block_size(size),
+            human::block_size(window)
+        );
+        *ceiling = Ceiling::Known(Limit { rate, formula, ..limit.clone() });
+        loaded.translated = true;
+    }
 }

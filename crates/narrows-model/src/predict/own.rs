@@ -2,15 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::bound::{Bound, BoundKind};
 use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
-use super::time::Stage;
-use super::{cached, medium, time, zfs};
-use crate::ceiling::{
-    Basis, FactRef, buffered, copy as processor_copy, io_cost, queueing, served, together as spread,
-};
-use crate::path::file::{Engine, PartKind, System, Workload};
+use super::time::{self, Stage};
+use super::{Bound, BoundKind, zfs};
+use crate::ceiling::queueing::{self, Cap};
+use crate::ceiling::{Basis, FactRef, cache, filesystem, memory as processor_copy, raid as spread};
+use crate::path::file::{Engine, PartKind, System, Vm, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 
@@ -49,7 +47,7 @@ pub(super) fn bounds(system: &System, hops: &[Loaded], own: &Own<'_>) -> Vec<Bou
     found.extend(depth(system, hops, own));
     found.extend(cores(system, hops, own.workload, own.situation));
     let spread = own.spread.as_ref().map(together);
-    let cache = cached::bound(system, hops, own.workload);
+    let cache = zfs::cached_bound(system, hops, own.workload);
     // The copy out of the page cache follows on what the cache gives, where that is less than the path.
     let given = cache.as_ref().or(spread.as_ref()).map(Narrowest::of);
     let narrowest = given.into_iter().chain(own.narrowest.clone()).min_by(|a, b| a.rate.total_cmp(&b.rate));
@@ -115,7 +113,7 @@ fn near_knee(bound: Bound, system: &System, hops: &[Loaded], own: &Own<'_>) -> B
     let is_random = own.situation.pattern == crate::path::file::Pattern::Random;
     let Some(drive) = own.narrowest.as_ref().filter(is_drive).filter(|_| is_random) else { return bound };
     let device = hops.iter().find(|it| it.hop.id == drive.hop).and_then(|it| it.device(system));
-    let sharpness = device.map_or(queueing::FLASH_KNEE, medium::sharpness);
+    let sharpness = device.map_or(queueing::FLASH_KNEE, time::sharpness);
     let rate = queueing::knee(bound.rate.get(), drive.rate, own.workload.in_flight(), sharpness);
     if rate.is_nan() || rate <= 0.0 {
         return bound;
@@ -195,7 +193,7 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
     let call = time::cost(system, workload);
     let cipher = time::inline_ciphers(system, hops, workload);
     let cost = Nanos::new(call.get().saturating_add(cipher.get()));
-    let iops = io_cost::of_cores(cost, at_work);
+    let iops = queueing::of_cores(cost, at_work);
     let of_cipher = cipher.get() as f64 / (cost.get() as f64).max(1.0);
     let terms = match of_cipher > 0.0 {
         true => vec![
@@ -221,7 +219,7 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
 /// What drives carry together of the sum of what each carries alone.
 fn together(spread: &Narrowest) -> Bound {
     let sum = BytesPerSec::new(spread.rate);
-    let rate = spread::carried(sum);
+    let rate = spread::carried_together(sum);
     Bound {
         kind: BoundKind::Bandwidth,
         hop: spread.hop.clone(),
@@ -229,7 +227,10 @@ fn together(spread: &Narrowest) -> Bound {
         direction: None,
         rate,
         basis: Basis::Guess,
-        formula: format!("{sum} of all drives × {} that drives carry together = {rate}", spread::SHARE),
+        formula: format!(
+            "{sum} of all drives × {} that drives carry together = {rate}",
+            spread::TOGETHER_SHARE
+        ),
         facts: Vec::new(),
         terms: Term::whole(Law::MediumTogether),
     }
@@ -241,7 +242,7 @@ fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
     let networks = hops.iter().filter(|it| writes && it.hop.kind() == HopKind::Network);
     let rated = networks.filter_map(|it| Some((it, rate(&it.ceilings, false)? * (own.factor)(&it.hop.id))));
     let (network, carried) = rated.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
-    let written = served::written(carried);
+    let written = filesystem::written_by_server(carried);
     Some(Bound {
         kind: BoundKind::Bandwidth,
         hop: network.hop.id.clone(),
@@ -249,7 +250,7 @@ fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         direction: None,
         rate: written,
         basis: Basis::Guess,
-        formula: format!("{carried} × {} = {written}", served::WRITE_SHARE),
+        formula: format!("{carried} × {} = {written}", filesystem::SERVED_WRITE_SHARE),
         facts: Vec::new(),
         terms: Term::whole(Law::FileServerWrite),
     })
@@ -266,7 +267,7 @@ fn copied_by_cores(system: &System, hops: &[Loaded], workload: &Workload) -> Opt
     let there = host_of(system, &workload.target).and_then(|host| host.cores).unwrap_or(u32::MAX);
     // Each I/O may be copied by a core of its own.
     let at_work = in_flight(workload).clamp(1, there.max(1));
-    let rate = processor_copy::most(at_work);
+    let rate = processor_copy::most_copied(at_work);
     let noun = if at_work == 1 { "core" } else { "cores" };
     Some(Bound {
         kind: BoundKind::Bandwidth,
@@ -277,8 +278,8 @@ fn copied_by_cores(system: &System, hops: &[Loaded], workload: &Workload) -> Opt
         basis: Basis::Spec,
         formula: format!(
             "{} bytes a cycle × {} GHz, the highest clock, × {at_work} {noun} = {rate}",
-            processor_copy::STORED,
-            processor_copy::FASTEST
+            processor_copy::COPY_STORED,
+            processor_copy::COPY_FASTEST
         ),
         facts: Vec::new(),
         terms: Term::whole(Law::Copy),
@@ -288,15 +289,15 @@ fn copied_by_cores(system: &System, hops: &[Loaded], workload: &Workload) -> Opt
 /// The copy out of the page cache, which does not overlap with the path.
 fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<Narrowest>) -> Option<Bound> {
     let nanoseconds = match workload.engine {
-        Engine::Buffered => buffered::READAHEAD,
-        Engine::Hdparm => buffered::HDPARM,
+        Engine::Buffered => cache::READAHEAD,
+        Engine::Hdparm => cache::HDPARM,
         _ => return None,
     };
     let Narrowest { rate: narrowest, hop, name, terms } = narrowest.filter(|_| workload.read_share >= 1.0)?;
     let path = BytesPerSec::new(narrowest);
-    let rate = buffered::read_rate(path, nanoseconds, workload.jobs);
+    let rate = cache::read_rate(path, nanoseconds, workload.jobs);
     // Both stand one after the other; what takes longer is what narrows.
-    let is_path = path.get() <= buffered::copy_rate(nanoseconds, workload.jobs).get();
+    let is_path = path.get() <= cache::copy_rate(nanoseconds, workload.jobs).get();
     Some(Bound {
         kind: BoundKind::Depth,
         hop: if is_path { hop } else { hops.first()?.hop.id.clone() },
@@ -349,7 +350,7 @@ impl Operations {
 /// The I/Os that a hop completes, where it limits them.
 pub(super) fn operations(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Operations> {
     if let Some(device) = loaded.device(system) {
-        let access = medium::access(device, workload.pattern, workload.block_size, in_flight(workload));
+        let access = time::medium_access(device, workload.pattern, workload.block_size, in_flight(workload));
         (access.read_iops.or(access.write_iops))?;
         let Operations { read, write, basis, source } = Operations {
             read: access.read_iops,
@@ -395,5 +396,53 @@ pub(super) fn piece(loaded: &Loaded, size: Bytes) -> Bytes {
         }
         HopKind::Raid => Bytes::new((size.as_f64() * loaded.grown) as u64),
         _ => size,
+    }
+}
+
+/// One bucket of a cap: what passes with the blocks of a workload, as a bound.
+pub(super) struct Bucket {
+    /// Which of several that the hop has.
+    pub(super) which: u8,
+    /// What of it a byte uses up, in seconds.
+    pub(super) per_byte: f64,
+    /// The bound.
+    pub(super) bound: Bound,
+}
+
+/// The buckets of a hop: one for I/Os and one for bytes, each shared by all who cross the hop.
+pub(super) fn buckets(system: &System, loaded: &Loaded, workload: &Workload) -> Vec<Bucket> {
+    if loaded.hop.kind() != HopKind::Controller {
+        return Vec::new();
+    }
+    let Some(part) = system.part(&loaded.part()) else { return Vec::new() };
+    let PartKind::Vm(vm) = &part.kind else { return Vec::new() };
+    let size = workload.block_size;
+    let caps = [Cap { iops: vm.iops, rate: None }, Cap { iops: None, rate: vm.rate }];
+    let passing = (0u8..).zip(caps).filter(|(_, cap)| cap.passes(size).is_some());
+    let made = passing.map(|(which, cap)| {
+        let rate = queueing::caps_together(cap, vm.count, size, BytesPerSec::new(f64::INFINITY));
+        let bound = cap_bound(loaded, part.given.as_str(), (vm, cap), size, rate);
+        Bucket { which, per_byte: 1.0 / rate.get(), bound }
+    });
+    made.filter(|bucket| bucket.per_byte.is_finite() && bucket.per_byte > 0.0).collect()
+}
+
+fn cap_bound(loaded: &Loaded, given: &str, (vm, cap): (&Vm, Cap), size: Bytes, rate: BytesPerSec) -> Bound {
+    let (value, each) = match (cap.iops, cap.rate) {
+        (Some(iops), _) => (iops.to_string(), format!("{iops} × {}", human::block_size(size))),
+        (None, Some(rate)) => (rate.to_string(), rate.to_string()),
+        (None, None) => Default::default(),
+    };
+    let noun = if vm.count == 1 { "machine" } else { "machines" };
+    Bound {
+        kind: BoundKind::Cap,
+        hop: loaded.hop.id.clone(),
+        name: format!("cap of {}", loaded.hop.name),
+        direction: None,
+        rate,
+        basis: Basis::Spec,
+        formula: format!("{} {noun} × {each} = {rate}", vm.count),
+        facts: vec![FactRef { fact: "cap of each".to_owned(), value, source: given.to_owned() }],
+        terms: Term::whole(Law::Cap),
     }
 }

@@ -2,15 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::answer;
-use super::bound::{Bound, BoundKind};
-use super::cap;
 use super::flow::{self, Duplex, Flow, HopCapacity, Pool, Stop};
 use super::hops::{self, Loaded};
 use super::law::{self, Residuals, Situation, Term};
-use super::notes;
 use super::own::{self, Narrowest, Own};
-use super::prediction::{Prediction, Sensitivity};
+use super::{Bound, BoundKind, Prediction, Sensitivity, answer, notes_of};
 use crate::ceiling::{Basis, Direction, FactRef, Limit};
 use crate::path::file::{BuildError, System, Workload, path};
 use crate::path::{HopId, Path};
@@ -178,7 +174,7 @@ impl Shared {
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
             let rate = BytesPerSec::new(there / used.per_unit);
             let direction = direction_of(loaded, (reads, writes), &capacity, used);
-            let law = law::bandwidth(system, loaded, &run.situation, direction);
+            let law = law::bandwidth_law(system, loaded, &run.situation, direction);
             let bound = hop_bound(loaded, direction, rate, used.per_unit);
             bounds.push((Bound { terms: Term::whole(law), ..bound }, Some(used.capacity)));
             flow.uses.push(used);
@@ -196,7 +192,7 @@ impl Shared {
     ) {
         let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
         let (reads, writes) = loaded.moved(workload.read_share);
-        for bucket in cap::buckets(system, loaded, workload) {
+        for bucket in own::buckets(system, loaded, workload) {
             let key = (loaded.hop.id.clone(), bucket.which);
             // A bucket holds a second of its own time.
             let capacity = *self.buckets.entry(key).or_insert_with(|| self.pool.add(factor));
@@ -246,7 +242,7 @@ impl Shared {
                     value: limit.shown(),
                     source: limit.source.clone(),
                 }],
-                terms: Term::whole(law::operations(system, loaded)),
+                terms: Term::whole(law::operations_law(system, loaded)),
             };
             bounds.push((bound, Some(used.capacity)));
             flow.uses.push(used);
@@ -378,7 +374,7 @@ fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Predic
         latency: Nanos::new(latency as u64),
         answer,
         situation,
-        notes: notes::of(workload, &hops, &bounds, deciding),
+        notes: notes_of(workload, &hops, &bounds, deciding),
         workload: workload.clone(),
         path,
         bounds,

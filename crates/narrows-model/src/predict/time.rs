@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::hops::{Loaded, host_of, rate};
 use super::law::{self, Law, Situation};
-use super::medium;
-use crate::ceiling::{access, crypt_time, io_cost, mirror};
-use crate::path::file::{Crypt, DeviceKind, Engine, PartKind, System, Workload};
+use crate::ceiling::{Basis, crypt, medium, queueing, raid};
+use crate::path::file::{Crypt, Device, DeviceKind, Engine, PartKind, Pattern, System, Workload};
 use crate::path::{HopId, HopKind, HopSpec, RaidLevel};
+use narrows_base::catalog::{self, MediumClass, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// One stage: whose it is, and its seconds for a read and a write.
@@ -59,13 +59,13 @@ fn flush(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage>
     if workload.flush != Some(true) {
         return None;
     }
-    let drive = hops.iter().find(|it| it.device(system).is_some_and(medium::keeps_writes))?;
+    let drive = hops.iter().find(|it| it.device(system).is_some_and(keeps_writes))?;
     Some(Stage {
         hop: drive.hop.id.clone(),
         name: format!("the flush of {}", drive.hop.name),
         law: Law::FlashFlush,
         read: 0.0,
-        write: access::EMPTY_FLUSH.as_secs_f64(),
+        write: medium::EMPTY_FLUSH.as_secs_f64(),
     })
 }
 
@@ -78,14 +78,14 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
     let (mut wait, mut moving, mut reads, mut writes) = ([0.0; 2], [0.0; 2], 0.0, 0.0);
     for drive in &drives {
         let Some(device) = drive.device(system) else { continue };
-        let access = medium::access(device, workload.pattern, workload.block_size, workload.depth);
+        let access = medium_access(device, workload.pattern, workload.block_size, workload.depth);
         let transfer = |is_read: bool| {
             let (_, seconds) = wires.slowest(drive, is_read);
             workload.block_size.as_f64() * seconds
         };
         let copies = copies_above(&known, drive);
         let old = if drive.read_to_write > 0.0 { access.read_time.as_secs_f64() } else { 0.0 };
-        let settled = mirror::slowest_of(access.write_time, copies).as_secs_f64();
+        let settled = raid::slowest_of(access.write_time, copies).as_secs_f64();
         // What a file system's cache answers waits for no drive.
         wait[0] += drive.asked * drive.missed * access.read_time.as_secs_f64();
         wait[1] += drive.write * (old + settled);
@@ -98,7 +98,7 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
     let stage = |hop: &Loaded, name: String, moves: bool, [read, write]: [f64; 2]| Stage {
         hop: hop.hop.id.clone(),
         name,
-        law: law::time(system, hop, situation, moves),
+        law: law::time_law(system, hop, situation, moves),
         read: mean(read, reads),
         write: mean(write, writes),
     };
@@ -180,9 +180,9 @@ fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: boo
     let HopSpec::Crypt(hop) = &loaded.hop.spec else { return None };
     // Workers of a mapping over memory never get to sleep.
     let queues = match (workqueues, memory || workload.in_flight() > 1.0) {
-        (false, _) => crypt_time::Queues::Inline,
-        (true, true) => crypt_time::Queues::Awake,
-        (true, false) => crypt_time::Queues::Asleep,
+        (false, _) => crypt::CryptQueues::Inline,
+        (true, true) => crypt::CryptQueues::Awake,
+        (true, false) => crypt::CryptQueues::Asleep,
     };
     let sector = sector_size.unwrap_or(Bytes::new(512));
     let rate = |is_read: bool| match hop.cipher.value() {
@@ -191,7 +191,7 @@ fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: boo
     };
     let seconds = |is_read: bool| {
         rate(is_read)
-            .map_or(0.0, |rate| crypt_time::added(workload.block_size, rate, sector, queues).as_secs_f64())
+            .map_or(0.0, |rate| crypt::added_time(workload.block_size, rate, sector, queues).as_secs_f64())
     };
     Some(Stage {
         hop: loaded.hop.id.clone(),
@@ -213,7 +213,7 @@ pub(super) fn inline_ciphers(system: &System, hops: &[Loaded], workload: &Worklo
     let stages = hops.iter().filter(|it| it.hop.kind() == HopKind::Crypt).filter(is_inline);
     let there = host_of(system, &workload.target).and_then(|host| host.cores).unwrap_or(1);
     let at_work = workload.in_flight().clamp(1.0, f64::from(there.max(1)));
-    let mapping = crypt_time::MAPPING.as_secs_f64();
+    let mapping = crypt::MAPPING.as_secs_f64();
     let seconds: f64 = stages
         .filter_map(|loaded| encryption(system, loaded, workload, false))
         .map(|stage| Stage { read: mapping + (stage.read - mapping).max(0.0) / at_work, ..stage })
@@ -299,15 +299,15 @@ pub(super) fn cost(system: &System, workload: &Workload) -> Nanos {
     let usual = usual_cost(workload.engine);
     let cpu = host.and_then(|host| host.cpu.as_deref());
     let core = cpu.and_then(|cpu| narrows_base::catalog::catalog().core_by_words(cpu));
-    core.map_or(usual, |core| io_cost::on_core(usual, core.speed))
+    core.map_or(usual, |core| queueing::on_core(usual, core.speed))
 }
 
 /// What one I/O costs the core that the figures are of.
 const fn usual_cost(engine: Engine) -> Nanos {
     match engine {
-        Engine::Uring => io_cost::URING,
-        Engine::Polled => io_cost::POLLED,
-        Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => io_cost::LIBAIO,
+        Engine::Uring => queueing::URING,
+        Engine::Polled => queueing::POLLED,
+        Engine::Libaio | Engine::Sync | Engine::Buffered | Engine::Hdparm => queueing::LIBAIO,
     }
 }
 
@@ -318,5 +318,109 @@ pub(super) fn is_memory(system: &System, hops: &[Loaded]) -> bool {
 
 /// A rate out of seconds for each byte.
 pub(super) fn per_second(bytes: Bytes, seconds: f64) -> BytesPerSec {
-    BytesPerSec::new(bytes.as_f64() / seconds.max(medium::LEAST))
+    BytesPerSec::new(bytes.as_f64() / seconds.max(LEAST))
 }
+
+/// What a drive needs for I/Os of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Access {
+    /// From a read to its answer, without the transfer.
+    read_time: Nanos,
+    /// The same of a write.
+    write_time: Nanos,
+    /// Reads in a second with all queues full; `None` where bytes alone limit.
+    pub(super) read_iops: Option<Iops>,
+    /// Writes in a second.
+    pub(super) write_iops: Option<Iops>,
+    /// What the IOPS rest on.
+    pub(super) basis: Basis,
+    /// Where they are from.
+    pub(super) source: String,
+}
+
+/// The class of a drive: as given, that of its model, or the usual one of its kind.
+fn class_of(device: &Device) -> Option<&'static MediumClass> {
+    let by_model = || {
+        let medium = catalog::medium(device.model.as_deref()?)?;
+        medium.class.as_deref()
+    };
+    let usual = match device.kind {
+        DeviceKind::Nvme => "consumer-tlc",
+        DeviceKind::Sata | DeviceKind::Usb => "sata-ssd",
+        DeviceKind::Sas => "sas-ssd",
+        DeviceKind::Hdd => "hdd",
+        DeviceKind::Ramdisk => "ramdisk",
+    };
+    let wanted = device.class.as_deref().or_else(by_model).unwrap_or(usual);
+    catalog().medium_class(wanted).or_else(|| catalog().medium_class("consumer-tlc"))
+}
+
+/// How sharp the knee of a solid-state drive is, by its class.
+pub(super) fn sharpness(device: &Device) -> f64 {
+    let is_of_servers = class_of(device).is_some_and(|class| class.name.starts_with("enterprise"));
+    if is_of_servers { queueing::SERVER_KNEE } else { queueing::FLASH_KNEE }
+}
+
+/// Whether what is written to a drive is safe when it answers, by its class.
+pub(super) fn keeps_writes(device: &Device) -> bool {
+    !matches!(device.kind, DeviceKind::Hdd | DeviceKind::Ramdisk)
+        && class_of(device).is_some_and(|class| class.power_loss_protection)
+}
+
+/// The time that the head of a disk needs between consecutive blocks.
+const NEXT_BLOCK: Nanos = Nanos::new(100_000);
+
+/// What a drive needs for I/Os of `size` in this order, `depth` of them under way.
+pub(super) fn medium_access(device: &Device, pattern: Pattern, size: Bytes, depth: u32) -> Access {
+    match device.kind {
+        DeviceKind::Hdd => disk(device, pattern, depth),
+        DeviceKind::Ramdisk => Access {
+            read_time: queueing::memory_io(size),
+            write_time: queueing::memory_io(size),
+            read_iops: device.read_iops,
+            write_iops: device.write_iops,
+            basis: Basis::Formula,
+            source: "a call and a copy".to_owned(),
+        },
+        _ => flash(device, pattern),
+    }
+}
+
+fn disk(device: &Device, pattern: Pattern, depth: u32) -> Access {
+    let random = medium::disk_access(medium::SEEK, 7200);
+    let (time, iops) = match pattern {
+        Pattern::Sequential => (NEXT_BLOCK, None),
+        Pattern::Random => (random, Some(medium::disk_iops(random, depth))),
+    };
+    let given = |given: Option<Iops>| given.filter(|_| pattern == Pattern::Random).or(iops);
+    Access {
+        read_time: device.read_latency.unwrap_or(time),
+        write_time: device.write_latency.unwrap_or(time),
+        read_iops: given(device.read_iops),
+        write_iops: given(device.write_iops),
+        basis: Basis::Formula,
+        source: "8.2 ms seek and half a turn at 7200 a minute".to_owned(),
+    }
+}
+
+fn flash(device: &Device, pattern: Pattern) -> Access {
+    let class = class_of(device);
+    let read = device.read_latency.or_else(|| class.map(MediumClass::read_latency)).unwrap_or_default();
+    let write = device.write_latency.or_else(|| class.map(MediumClass::write_latency)).unwrap_or_default();
+    let of_class = |pick: fn(&MediumClass) -> f64| class.map(|class| Iops::new(pick(class)));
+    let both_given = device.read_iops.is_some() && device.write_iops.is_some();
+    Access {
+        read_time: if pattern == Pattern::Sequential { medium::sequential_wait(read) } else { read },
+        write_time: write,
+        read_iops: device.read_iops.or_else(|| of_class(|class| class.read_iops)),
+        write_iops: device.write_iops.or_else(|| of_class(|class| class.write_iops)),
+        basis: if both_given { Basis::Spec } else { Basis::Guess },
+        source: match (both_given, class) {
+            (false, Some(class)) => format!("class {}: {}", class.name, class.source),
+            _ => "as given".to_owned(),
+        },
+    }
+}
+
+/// The least time of an access that counts, so that depth is finite.
+const LEAST: f64 = 1e-9;

@@ -7,7 +7,7 @@
 
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
-use narrows_machine::block::device_path::is_numbered;
+use narrows_machine::block::is_numbered;
 use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray};
 
 /// More layers than a real device has members or holders are a text made to be slow.

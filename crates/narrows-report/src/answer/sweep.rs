@@ -219,7 +219,7 @@ fn what(mix: &LoadSpec) -> String {
         Pattern::Random => "Random",
     };
     match mix.direction().as_str() {
-        one @ ("read" | "write" | "trim") => format!("{order} {one}s"),
+        one @ ("read" | "write") => format!("{order} {one}s"),
         mixed => format!("{order} I/Os ({mixed})"),
     }
 }

@@ -13,7 +13,7 @@ use narrows_load::scan::Scan;
 use narrows_load::stats::{self, Steadiness};
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
-use narrows_model::ceiling::{Direction, narrow};
+use narrows_model::ceiling::{self, Direction};
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
 
 /// What is the same for all tests on one path.
@@ -29,7 +29,7 @@ impl Context {
     /// The context of a path.
     pub fn new(subject: &Subject, peer: Peer) -> Self {
         let of = |direction| {
-            let limit = *narrow::rank(&subject.path, &subject.ceilings, direction).first()?;
+            let limit = *ceiling::rank(&subject.path, &subject.ceilings, direction).first()?;
             let hop = subject.path.hops.get(limit.hop)?;
             limit.rate.get().is_finite().then(|| PathCeiling {
                 hop: hop.id.to_string(),
@@ -82,20 +82,6 @@ impl Context {
         }
     }
 
-    /// The trims of a test: they move no data, so no ceiling applies.
-    fn trims(&self, totals: &OpTotals, ci95: Option<[BytesPerSec; 2]>, mixed: bool) -> SideView {
-        let side = self.side(Direction::Write, totals, ci95, mixed);
-        let why = "of_ceiling: a trim moves no data";
-        let reason = match side.ci95 {
-            Some(_) => why.to_owned(),
-            None => format!(
-                "ci95: {}; {why}",
-                if mixed { "computed for all I/Os together only" } else { "the run was too short" }
-            ),
-        };
-        SideView { of_ceiling: None, reason: Some(reason), ..side }
-    }
-
     fn peer(&self, read: Option<BytesPerSec>, write: Option<BytesPerSec>) -> Option<PeerView> {
         let shows = |rate: Option<BytesPerSec>| rate.and_then(|rate| self.peer.shows(rate));
         Some(PeerView {
@@ -139,7 +125,6 @@ pub fn of_load(
     };
     let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
-    let trim = measurement.workload.trims().then(|| context.trims(&measurement.discards, ci95, mixed));
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
     let trusted = if about.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
     let mut missing = Vec::new();
@@ -164,7 +149,6 @@ pub fn of_load(
         peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
-        trim,
         elapsed_ns: measurement.elapsed_ns,
         ended: about.ended,
         allowance: about.allowance,
@@ -180,7 +164,6 @@ pub fn of_load(
         cut_short: measurement.cut_short.clone(),
         failed: about.failed,
         fio_command: about.fio_command,
-        fio: None,
         reason: (!missing.is_empty()).then(|| missing.join("; ")),
     }
 }
@@ -210,7 +193,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         peer: context.peer(scan.mean_rate(), None),
         read: Some(read),
         write: None,
-        trim: None,
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
         allowance: None,
@@ -226,7 +208,6 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         failed: about.failed,
         scan: Some(scan),
         fio_command: about.fio_command,
-        fio: None,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
     }
 }
@@ -243,7 +224,6 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         load,
         read: None,
         write: None,
-        trim: None,
         elapsed_ns: Nanos::new(0),
         ended: format!("could not begin: {why}"),
         allowance: None,
@@ -260,7 +240,6 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
         failed,
         peer: None,
         fio_command,
-        fio: None,
         reason: Some("nothing was measured".to_owned()),
     }
 }
@@ -317,13 +296,11 @@ pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> 
     let generator = measurement.generator.clone();
     let completed = measurement.bytes.as_f64() / load.block_size.as_f64().max(1.0);
     let run = subject.runs.first();
-    // A trim moves no data.
-    let asked = measurement.bytes.saturating_sub(measurement.discards.bytes);
     let device = run.and_then(|run| device_bytes(subject, &run.activity));
     let checks = Checks {
         in_flight_of_asked: ratio(generator.mean_in_flight, load.total_depth() as f64),
         recorded_of_completed: ratio(measurement.latency.count as f64, completed),
-        device_of_asked: device.and_then(|moved| ratio(moved, asked.as_f64())),
+        device_of_asked: device.and_then(|moved| ratio(moved, measurement.bytes.as_f64())),
         nop_ns_per_io: measurement.checks.nop_ns_per_io,
         condition: run.and_then(|run| ConditionView::of(&subject.path, &run.activity)),
         generator,

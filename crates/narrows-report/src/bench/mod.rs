@@ -159,9 +159,6 @@ pub struct Settings {
     /// How many samples a scan reads, and how large, where the preset has a scan.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scan: Option<ScanPlan>,
-    /// What ran the tests.
-    #[serde(default)]
-    pub engine: Engine,
     /// Why `duration_ns` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -177,22 +174,9 @@ impl Settings {
             duration_ns: timing.fixed.map(Nanos::from),
             warm_up_ns: timing.warm_up.into(),
             scan: None,
-            engine: Engine::Narrows,
             reason: timing.fixed.is_none().then(|| "duration_ns: tests stop by their rule".to_owned()),
         }
     }
-}
-
-/// What runs the tests.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Engine {
-    /// Our own engine.
-    #[default]
-    Narrows,
-    /// Our own, then the installed fio as a cross-check.
-    Fio,
 }
 
 /// The ceilings of the path.
@@ -242,9 +226,6 @@ pub struct TestResult {
     pub read: Option<SideView>,
     /// The writes.
     pub write: Option<SideView>,
-    /// The trims; their rate is that of the bytes given back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trim: Option<SideView>,
     /// The measured time.
     pub elapsed_ns: Nanos,
     /// Why the test ended.
@@ -284,9 +265,6 @@ pub struct TestResult {
     pub peer: Option<PeerView>,
     /// The same test as a command line of fio.
     pub fio_command: String,
-    /// What fio measured, where it was asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub fio: Option<FioResult>,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -295,7 +273,7 @@ pub struct TestResult {
 impl TestResult {
     /// What it moved in a second, in all directions; `None` where nothing was measured.
     pub fn rate(&self) -> Option<BytesPerSec> {
-        let sides = [&self.read, &self.write, &self.trim];
+        let sides = [&self.read, &self.write];
         let rate: BytesPerSec = sides.into_iter().flatten().map(|side| side.bytes_per_second).sum();
         (rate.get() > 0.0 && self.elapsed_ns.get() > 0).then_some(rate)
     }
@@ -413,39 +391,4 @@ pub struct PeerView {
     /// What is odd about its unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quirk: Option<String>,
-}
-
-/// What fio measured in the same test.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FioResult {
-    /// `fio-3.33`.
-    pub version: Option<String>,
-    /// The reads.
-    pub read: Option<FioSide>,
-    /// The writes.
-    pub write: Option<FioSide>,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// The reads or the writes of a run of fio.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FioSide {
-    /// The mean rate: fio's `bw_bytes`.
-    pub bytes_per_second: BytesPerSec,
-    /// I/Os per second.
-    pub iops: Iops,
-    /// The mean of total latency, fio's `lat_ns`.
-    pub mean_ns: Option<Nanos>,
-    /// The 99th percentile of completion latency, fio's `clat_ns`.
-    pub p99_ns: Option<Nanos>,
-    /// The 99.9th percentile of the same.
-    #[serde(default)]
-    pub p999_ns: Option<Nanos>,
-    /// The 99.99th percentile of the same.
-    #[serde(default)]
-    pub p9999_ns: Option<Nanos>,
 }

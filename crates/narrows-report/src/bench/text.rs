@@ -1,8 +1,6 @@
 //! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
 
-use super::{
-    BenchReport, Checks, FioResult, FioSide, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes,
-};
+use super::{BenchReport, Checks, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
@@ -126,7 +124,7 @@ fn ceiling(out: &mut impl Blocks, direction: &str, ceiling: Option<&PathCeiling>
 }
 
 fn put_result(table: &mut Table, result: &TestResult) {
-    let sides = [("read", &result.read), ("write", &result.write), ("trim", &result.trim)];
+    let sides = [("read", &result.read), ("write", &result.write)];
     let mut name = result.name.as_str();
     for (direction, side) in sides {
         // A rate of nothing over no time is no rate.
@@ -218,9 +216,6 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     if let Some(peer) = &result.peer {
         out.say(DETAIL, Tone::Normal, shown_by(peer));
     }
-    if let Some(fio) = &result.fio {
-        beside(out, result, fio);
-    }
 }
 
 /// The self-checks of the generator in one line.
@@ -249,7 +244,6 @@ fn in_words(checks: &Checks) -> String {
     parts.push(format!("{} entries per 100 I/Os", human::count(checks.generator.enters_per_io * 100.0)));
     // What the kernel granted is in the JSON.
     parts.push(checks.generator.engine.name().to_owned());
-    parts.extend(checks.generator.trims_by.map(|method| method.as_str().to_owned()));
     parts.extend(checks.condition.iter().flat_map(ConditionView::in_words));
     parts.join(" · ")
 }
@@ -260,42 +254,6 @@ fn shown_by(peer: &PeerView) -> String {
         .filter_map(|(direction, rate)| rate.as_ref().map(|rate| format!("{rate} {direction}")))
         .collect();
     format!("{} would show {}", peer.tool, rates.join(", "))
-}
-
-/// fio's numbers beside ours.
-fn beside(out: &mut impl Blocks, result: &TestResult, fio: &FioResult) {
-    let name = fio.version.as_deref().unwrap_or("fio");
-    for (direction, ours, theirs) in [("read", &result.read, &fio.read), ("write", &result.write, &fio.write)]
-    {
-        if let (Some(ours), Some(theirs)) = (ours, theirs) {
-            let text = format!("{name} {direction}: {}", compared(ours, theirs));
-            out.say(DETAIL, Tone::Normal, text);
-        }
-    }
-    if let Some(reason) = &fio.reason {
-        out.say(DETAIL, Tone::Warn, format!("{name}: {reason}"));
-    }
-}
-
-fn compared(ours: &SideView, theirs: &FioSide) -> String {
-    let ratio = ours.bytes_per_second.fraction_of(theirs.bytes_per_second);
-    let tails = [
-        ("p99", ours.latency_ns.p99, theirs.p99_ns),
-        ("p99.9", ours.latency_ns.p999, theirs.p999_ns),
-        ("p99.99", ours.latency_ns.p9999, theirs.p9999_ns),
-    ];
-    let tails = tails.into_iter().filter_map(|(name, ours, theirs)| Some((name, ours?, theirs?)));
-    let tails: String = tails
-        .map(|(name, ours, theirs)| {
-            format!(", {name} {} (narrows {})", human::time(theirs), human::time(ours))
-        })
-        .collect();
-    format!(
-        "{}, {} IOPS{tails}; narrows measured {} of its rate",
-        human::rate(theirs.bytes_per_second),
-        human::count(theirs.iops.get()),
-        human::percent(ratio)
-    )
 }
 
 /// Tests that were not run, those with the same reason together.

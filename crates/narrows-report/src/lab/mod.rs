@@ -29,8 +29,7 @@ use super::view::{Tool, tool};
 use narrows_base::units::Bytes;
 use narrows_load::guard::Budget;
 use narrows_session::lab::aim::{Aim, Ranking, counts, rank};
-use narrows_session::lab::order::{Pairs, is_bare, pairs};
-use narrows_session::lab::{Basis, Measured, Outcome, Predicted};
+use narrows_session::lab::{Basis, Measured, Outcome, Pairs, Predicted, is_bare, pairs};
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";

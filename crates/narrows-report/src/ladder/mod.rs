@@ -201,7 +201,7 @@ pub fn report(machine: &Machine, about: About, ladders: Vec<LadderView>) -> Ladd
 pub fn ladder(load: &LoadSpec, rungs: &[Rung], verdict: &LadderVerdict, numa: Vec<NodeRun>) -> LadderView {
     let nothing = Step::default();
     let steps = verdict.steps.iter().chain(std::iter::repeat(&nothing));
-    let writes = load.changes();
+    let writes = load.writes();
     let why = "nothing was measured that shows it";
     LadderView {
         load: load.clone(),

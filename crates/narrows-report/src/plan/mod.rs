@@ -12,9 +12,8 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::owning::Owning;
-use narrows_model::plan::sata::Seated;
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
-use narrows_model::plan::site::{Carrier, Shared, Site, Slot, SlotForm, Splitting};
+use narrows_model::plan::site::{Carrier, SataSeated, Shared, Site, Slot, SlotForm, Splitting};
 use narrows_model::plan::wish::{Kind, Wish};
 
 /// The name and version of the JSON contract.
@@ -45,7 +44,7 @@ pub struct PlanReport {
     pub not_known: Vec<String>,
     /// Where drives on SATA ports go; absent when none are wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sata: Option<Seated>,
+    pub sata: Option<SataSeated>,
     /// What to build on the drives; `null` when no aim was given.
     pub layouts: Option<PlannedLayouts>,
 }
@@ -247,7 +246,7 @@ pub struct Planned<'a> {
     /// Why it is impossible.
     pub impossible: &'a [String],
     /// Where drives on SATA ports go; `None` when none are wanted.
-    pub sata: Option<Seated>,
+    pub sata: Option<SataSeated>,
     /// What to build on the drives; `None` without aims.
     pub layouts: Option<PlannedLayouts>,
 }
@@ -268,13 +267,13 @@ pub fn build(planned: Planned<'_>) -> PlanReport {
             .iter()
             .filter(|_| is_known)
             .cloned()
-            .chain(sata.and_then(Seated::impossible))
+            .chain(sata.and_then(SataSeated::impossible))
             .collect(),
         not_known: impossible
             .iter()
             .filter(|_| !is_known)
             .map(|why| format!("in the slots that are known, {why}"))
-            .chain(sata.and_then(Seated::not_known))
+            .chain(sata.and_then(SataSeated::not_known))
             .collect(),
         placements: placements(&planned),
         sata: planned.sata,

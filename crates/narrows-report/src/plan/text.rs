@@ -7,7 +7,7 @@ use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{DeviceOutcome, Rates, SlotOutcome};
 use narrows_model::plan::owning::CaseRange;
-use narrows_model::plan::sata::Seated;
+use narrows_model::plan::site::SataSeated;
 
 /// Columns of the names of what a placement brings.
 const NAMES: usize = 11;
@@ -55,7 +55,7 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn on_ports(sata: &Seated) -> String {
+fn on_ports(sata: &SataSeated) -> String {
     let ports = if sata.ports.is_empty() { "none that is known".to_owned() } else { sata.ports.join(", ") };
     let all = if sata.whole { "" } else { "; whether there are more is not known" };
     format!("{} drives for {} free of {ports}{all}", sata.wanted, sata.free)

@@ -4,7 +4,7 @@ use super::Tone;
 use crate::document::{Blocks, Document, Place};
 use crate::view::MachineView;
 use narrows_base::units::human;
-use narrows_machine::adapter::{Adapter, AdapterDrive};
+use narrows_machine::captured::{Adapter, AdapterDrive};
 use std::collections::BTreeMap;
 
 /// So many kinds of drives of an adapter are shown.

@@ -2,7 +2,7 @@
 
 use crate::view::HopView;
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_machine::observed::DeviceLoad;
+use narrows_machine::captured::DeviceLoad;
 
 /// `sda was 99.4 % busy (busiest of 3 intervals): 32.9 MB/s read in 86.9 ms each, 13.6 in flight (iostat.txt:8)`; `None` where
 /// nobody saw it.

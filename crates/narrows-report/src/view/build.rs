@@ -11,7 +11,7 @@ use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_machine::captured::Recognised;
 use narrows_model::ceiling::memory::{claim, crossings};
-use narrows_model::ceiling::{Ceiling, Direction, Limit, medium, narrow};
+use narrows_model::ceiling::{self, Ceiling, Direction, Limit, medium};
 use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path};
 use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 
@@ -134,7 +134,7 @@ fn with_least(view: CeilingView, share: Option<f64>) -> CeilingView {
 
 /// The most that the application can move through each hop, by the hop's place in the path.
 fn narrow_rates(subject: &Subject, direction: Direction) -> BTreeMap<usize, BytesPerSec> {
-    narrow::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
+    ceiling::rank(&subject.path, &subject.ceilings, direction).into_iter().map(|n| (n.hop, n.rate)).collect()
 }
 
 fn hop_pair(

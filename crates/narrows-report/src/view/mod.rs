@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::measurement::Measurement;
-use narrows_machine::adapter::Adapter;
-use narrows_machine::observed::DeviceLoad;
+use narrows_machine::captured::Adapter;
+use narrows_machine::captured::DeviceLoad;
 use narrows_model::ceiling::memory::{Claim, Crossings};
 use narrows_model::ceiling::{Basis, Direction, FactRef};
 use narrows_model::path::{HopKind, Traffic};

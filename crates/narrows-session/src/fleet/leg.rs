@@ -4,20 +4,18 @@
 //! iperf3 serves one client at a time and has no token without a key file; fio's net engine has one connection for each job and takes
 //! whoever comes first. What goes over the wire here is the token and then bytes, so that one port serves all clients at once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos};
-use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
-
-use super::clock::Offset;
-use super::host::Look;
+use super::host::{Look, Offset};
 use super::link::{Leg, Link};
-use super::orders::{Answer, CONNECT, Flow, Order};
 use super::script::Token;
 use super::started::now;
 use super::{each, fan_out};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
+use serde::{Deserialize, Serialize};
 
 /// How much longer than one step a port waits for each client.
 const CONNECT_OF_EACH: Duration = Duration::from_millis(200);
@@ -68,12 +66,12 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
     if ways.is_empty() {
         return record;
     }
-    let flow = Flow {
+    let flow = LegLoad {
         is_write: wanted.is_write,
         time_ns: Nanos::from(wanted.time).get(),
         streams: if ways.len() > MANY { 1 } else { STREAMS },
         cap: wanted.cap.map(|cap| (cap.get() / ways.len() as f64) as u64),
-        patience_ns: Nanos::from(CONNECT + CONNECT_OF_EACH * u32::try_from(ways.len()).unwrap_or(u32::MAX))
+        patience_ns: Nanos::from(LEG_STEP + CONNECT_OF_EACH * u32::try_from(ways.len()).unwrap_or(u32::MAX))
             .get(),
     };
     let Ok(token) = Token::long() else { return record };
@@ -83,7 +81,7 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
     let patience = wanted.time + GRACE;
     if wanted.is_write {
         for (server, (_, leg)) in &mut ports {
-            let Ok(Answer::Received(bytes)) = leg.answer(patience) else { continue };
+            let Ok(LegAnswer::Received(bytes)) = leg.answer(patience) else { continue };
             let of = |pair: &Pair| Some((pair.client, *bytes.get(&pair.own)?));
             let here = pairs.iter().filter(|pair| pair.server == *server).filter_map(of);
             record.flows.extend(here.map(|(client, bytes)| flow_of(client, *server, bytes)));
@@ -91,7 +89,7 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
     } else {
         for pair in &mut pairs {
             match pair.leg.answer(patience) {
-                Ok(Answer::Received(bytes)) => {
+                Ok(LegAnswer::Received(bytes)) => {
                     record.flows.push(flow_of(pair.client, pair.server, bytes.values().sum()));
                 }
                 other => record.lost.push(lost(sides.clients, pair.client, &said(other))),
@@ -111,9 +109,9 @@ fn lost(links: &[Option<Link>], place: usize, why: &str) -> LegLost {
     LegLost { host: host.unwrap_or_else(|| "?".to_owned()), reason: why.to_owned() }
 }
 
-fn said(answer: Result<Answer, String>) -> String {
+fn said(answer: Result<LegAnswer, String>) -> String {
     match answer {
-        Ok(Answer::Refused(why)) | Err(why) => why,
+        Ok(LegAnswer::Refused(why)) | Err(why) => why,
         Ok(_) => "it answers something else".to_owned(),
     }
 }
@@ -128,9 +126,9 @@ fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, Ip
     let asked: Vec<_> = with_server.collect();
     let told = each(&asked, fan_out(), |(place, link, server)| {
         let Some(server) = server else { return Err((*place, "its target is on no server".to_owned())) };
-        let mut leg = link.leg(&Order::Way { server: server.clone() }).map_err(|why| (*place, why))?;
-        match leg.answer(CONNECT) {
-            Ok(Answer::Way { server, own }) => Ok((*place, server, own)),
+        let mut leg = link.leg(&LegOrder::Way { server: server.clone() }).map_err(|why| (*place, why))?;
+        match leg.answer(LEG_STEP) {
+            Ok(LegAnswer::Way { server, own }) => Ok((*place, server, own)),
             other => Err((*place, said(other))),
         }
     });
@@ -148,10 +146,10 @@ fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, Ip
 fn listen(
     sides: &Sides<'_>,
     ways: &[(usize, IpAddr, IpAddr)],
-    (token, flow): (&Token, Flow),
+    (token, flow): (&Token, LegLoad),
     record: &mut NetworkLeg,
 ) -> BTreeMap<usize, (SocketAddr, Leg)> {
-    let order = Order::Serve {
+    let order = LegOrder::Serve {
         addresses: ways.iter().map(|(_, server, _)| *server).collect(),
         clients: ways.iter().map(|(.., own)| *own).collect(),
         token: token.as_str().to_owned(),
@@ -160,8 +158,8 @@ fn listen(
     let mut ports = BTreeMap::new();
     for (place, link) in sides.servers.iter().enumerate() {
         let Some(link) = link else { continue };
-        let opened = link.leg(&order).and_then(|mut leg| match leg.answer(CONNECT) {
-            Ok(Answer::Listening(port)) => Ok((port, leg)),
+        let opened = link.leg(&order).and_then(|mut leg| match leg.answer(LEG_STEP) {
+            Ok(LegAnswer::Listening(port)) => Ok((port, leg)),
             other => Err(said(other)),
         });
         match opened {
@@ -180,7 +178,7 @@ fn connect(
     sides: &Sides<'_>,
     ways: &[(usize, IpAddr, IpAddr)],
     ports: &BTreeMap<usize, (SocketAddr, Leg)>,
-    (token, flow): (&Token, Flow),
+    (token, flow): (&Token, LegLoad),
     missing: &mut Vec<LegLost>,
 ) -> Vec<Pair> {
     let open: Vec<(usize, SocketAddr)> = ports.iter().map(|(server, (port, _))| (*server, *port)).collect();
@@ -190,10 +188,10 @@ fn connect(
             .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
         let link = sides.clients.get(*client).and_then(Option::as_ref);
         let link = link.ok_or_else(|| (*client, "it is gone".to_owned()))?;
-        let order = Order::Use { server: port, token: token.as_str().to_owned(), flow };
+        let order = LegOrder::Use { server: port, token: token.as_str().to_owned(), flow };
         let mut leg = link.leg(&order).map_err(|why| (*client, why))?;
-        match leg.answer(CONNECT) {
-            Ok(Answer::Connected) => Ok(Pair { client: *client, server, own: *own, leg }),
+        match leg.answer(LEG_STEP) {
+            Ok(LegAnswer::Connected) => Ok(Pair { client: *client, server, own: *own, leg }),
             other => Err((*client, said(other))),
         }
     });
@@ -212,7 +210,7 @@ fn begin(sides: &Sides<'_>, pairs: &mut [Pair], ports: &mut BTreeMap<usize, (Soc
     let start = now().saturating_add(Nanos::from(LEAD).get());
     let on = |known: &[(Offset, Look)], place: usize| {
         let at_ns = known.get(place).map_or(start, |(clock, _)| clock.on_host(start));
-        Order::Start { at_ns }
+        LegOrder::Start { at_ns }
     };
     for (server, (_, leg)) in ports {
         leg.tell(&on(sides.known_servers, *server));
@@ -220,4 +218,79 @@ fn begin(sides: &Sides<'_>, pairs: &mut [Pair], ports: &mut BTreeMap<usize, (Soc
     for pair in pairs {
         pair.leg.tell(&on(sides.known, pair.client));
     }
+}
+
+/// How long one step may take.
+pub const LEG_STEP: Duration = Duration::from_secs(10);
+
+/// What one side of a leg is told.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LegOrder {
+    /// Say by which address a server is reached, and from which.
+    Way {
+        /// The server, with its port where that is named.
+        server: String,
+    },
+    /// Open a port.
+    Serve {
+        /// Addresses of storage servers, of which one is this host's.
+        addresses: BTreeSet<IpAddr>,
+        /// Who may connect.
+        clients: BTreeSet<IpAddr>,
+        /// What all say first.
+        token: String,
+        /// What is sent.
+        flow: LegLoad,
+    },
+    /// Connect.
+    Use {
+        /// The port of a server.
+        server: SocketAddr,
+        /// What is said first.
+        token: String,
+        /// What is sent.
+        flow: LegLoad,
+    },
+    /// When the leg begins, on the host's clock.
+    Start {
+        /// In nanoseconds since 1970.
+        at_ns: u64,
+    },
+}
+
+/// What flows in a leg.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct LegLoad {
+    /// Whether clients send, as they do when they write.
+    pub is_write: bool,
+    /// For so long.
+    pub time_ns: u64,
+    /// Connections of each client.
+    pub streams: usize,
+    /// The cap of one client, in bytes a second.
+    pub cap: Option<u64>,
+    /// How long a port waits for the beginning, after which it is closed.
+    pub patience_ns: u64,
+}
+
+/// What a side of a leg says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LegAnswer {
+    /// The server's address, and ours towards it.
+    Way {
+        /// Its address.
+        server: IpAddr,
+        /// Ours.
+        own: IpAddr,
+    },
+    /// A port is open.
+    Listening(SocketAddr),
+    /// All connections are there.
+    Connected,
+    /// Bytes that came in within the leg, by the address of the other side.
+    Received(BTreeMap<IpAddr, u64>),
+    /// It cannot be done.
+    Refused(String),
 }

@@ -1,35 +1,31 @@
 //! The connection to a host: one ssh, whose first session is the keeper of the run's directory there; everything else goes through it.
+
 #![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
 
 mod bridge;
-mod launcher;
-mod leg;
-mod ssh;
+mod reach;
+
+pub use bridge::{as_bytes, as_lines};
+pub(super) use reach::collect;
+pub use reach::{HOST, Launcher, LauncherError, Reach};
 
 use std::io::Read;
 use std::path::PathBuf;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
-use self::bridge::Bridge;
-use self::ssh::{CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
-use super::clock::{Offset, RoundTrip, offset};
-use super::host::{Go, Look, Prepared, Word};
+use super::host::{Go, Look, Offset, Prepared, RoundTrip, Word, offset};
 use super::hosts::HostName;
+use super::leg::{LEG_STEP, LegAnswer, LegOrder};
 use super::script::{Lengths, PREFIX, Token};
 use super::started::{LinkError, Started, lines, next, now, put, rest};
-
-pub use self::bridge::{as_bytes, as_lines};
-pub use self::launcher::{HOST, Launcher, LauncherError};
-pub(super) use self::leg::Leg;
-pub use self::ssh::Reach;
-pub(super) use self::ssh::collect;
+use bridge::Bridge;
+use reach::{CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
+use sha2::{Digest, Sha256};
 
 /// Round trips of which the fastest tells the clock.
 const ROUND_TRIPS: usize = 8;
@@ -475,6 +471,53 @@ fn is_ours(remote: &str) -> bool {
 /// A text of the user as the host's shell passes it on without a look at it.
 fn hexadecimal(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// A side of a leg that runs. It ends when this is dropped.
+pub(super) struct Leg {
+    child: Started,
+    input: Option<ChildStdin>,
+    answers: Receiver<(String, u64)>,
+    stop: Arc<AtomicBool>,
+}
+
+impl Link {
+    /// Starts a side of a leg on the host and gives it an order.
+    pub(super) fn leg(&self, order: &LegOrder) -> Result<Leg, String> {
+        let mut command = self.on_host("leg").map_err(|error| error.to_string())?;
+        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = Started::new(&mut command).map_err(|error| error.to_string())?;
+        let (input, answers) = (child.child.stdin.take(), lines(child.child.stdout.take()));
+        let mut leg = Leg { child, input, answers, stop: self.reach.stop.clone() };
+        leg.tell(order);
+        Ok(leg)
+    }
+}
+
+impl Leg {
+    /// Gives an order. A side that is gone does not answer.
+    pub(super) fn tell(&mut self, order: &LegOrder) {
+        if let (Some(input), Ok(line)) = (&self.input, serde_json::to_string(order)) {
+            let _ = put(input, (line + "\n").as_bytes(), Instant::now() + LEG_STEP, &self.stop);
+        }
+    }
+
+    /// The next answer.
+    pub(super) fn answer(&mut self, patience: Duration) -> Result<LegAnswer, String> {
+        let answer = next(&self.answers, Instant::now() + patience, &self.stop);
+        let (line, _) = answer.map_err(|error| match error {
+            RecvTimeoutError::Timeout => "it does not answer".to_owned(),
+            RecvTimeoutError::Disconnected => "it ended without an answer".to_owned(),
+        })?;
+        serde_json::from_str(&line).map_err(|_| "its answer is none".to_owned())
+    }
+}
+
+impl Drop for Leg {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        let _ = self.child.wait_until(Instant::now() + GRACE);
+    }
 }
 
 #[cfg(test)]

@@ -3,20 +3,15 @@
 //! The controller opens one connection to each host (`link`), over which it pushes this program and starts what keeps the run's
 //! directory there (`script`): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
 //! the controller, the connection, the keeper or the time ends. One `fio --client` for each host talks to its server through the
-//! connection (`point`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`clock`), and sleeps
+//! connection (`point`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`host`), and sleeps
 //! until then before its first I/O. Nothing listens on a port, here or there, but for the network's own leg (`leg`), which is asked for.
-//! Where another program than ssh starts commands on hosts, it is told as a launcher (`link/launcher`).
+//! Where another program than ssh starts commands on hosts, it is told as a launcher (`link/reach`).
 
-pub mod clock;
 pub mod host;
 pub mod hosts;
-pub mod inventory;
 pub mod job;
-pub mod left;
-mod leg;
+pub mod leg;
 mod link;
-mod local;
-pub mod orders;
 mod point;
 mod run;
 pub mod script;
@@ -25,15 +20,17 @@ pub mod started;
 pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
 pub use link::{HOST, Launcher, LauncherError, Looked, Pushed, Reach, as_bytes, as_lines};
-pub use local::{Ground, files};
 pub use point::Said;
 pub use run::{Asked, Fleet, Point, Preflight, objections};
+pub use script::{Ground, files};
 pub use started::LinkError;
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
+
+use link::{Link, collect};
 
 /// Does `work` on every item with at most `most` threads; the results are in the order of the items.
 pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -62,6 +59,41 @@ pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R +
 /// How many hosts are talked to at once: ssh spends a processor's time on each handshake.
 pub fn fan_out() -> usize {
     thread::available_parallelism().map_or(1, NonZero::get).saturating_mul(8).min(64)
+}
+
+/// How long a host keeps what was pushed, in seconds, if nobody takes it away.
+const KEPT: u64 = 300;
+
+/// So many hosts at once: each may send the most that any may, which is in memory twice.
+const AT_ONCE: usize = 16;
+
+/// Takes the inventory of all hosts, in a directory of their own each below `ground`. `collector` is the text of the POSIX collector; `keep`
+/// keeps a capture by the name of its file, so that none waits in memory for the others. Why it is the collector's, where it is, or why there is none.
+pub fn inventory(
+    ground: &Ground,
+    reach: &Reach,
+    hosts: &[HostName],
+    (pushed, collector): (&Pushed, &str),
+    keep: impl Fn(&str, &[u8]) -> Result<(), String> + Sync,
+) -> Vec<Result<Option<String>, LinkError>> {
+    let numbered: Vec<(usize, &HostName)> = hosts.iter().enumerate().collect();
+    each(&numbered, fan_out().min(AT_ONCE), |(number, host)| {
+        let directory = ground
+            .directory(&format!("h{number}"))
+            .map_err(|error| LinkError::Refused(format!("cannot make a directory here: {error}")))?;
+        let place = (directory.clone(), &ground.token.of_host(*number));
+        let (ending, bytes, why) = match Link::look_only(reach, host, place, (pushed, KEPT)) {
+            Ok(mut link) => {
+                let record = link.record();
+                link.close();
+                ("tar.zst", record?, None)
+            }
+            Err(LinkError::Refused(why)) => ("txt", collect(reach, host, &directory, collector)?, Some(why)),
+            Err(error) => return Err(error),
+        };
+        keep(&format!("{host}.{ending}"), &bytes).map_err(LinkError::Refused)?;
+        Ok(why)
+    })
 }
 
 #[cfg(test)]

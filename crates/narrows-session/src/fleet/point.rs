@@ -8,16 +8,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::host::Go;
+use super::link::Link;
+use super::script;
+use super::started::now;
 use narrows_base::units::{Nanos, human};
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_verdict::fleet::record::{HostOutcome, State};
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
-
-use super::host::Go;
-use super::link::Link;
-use super::local;
-use super::started::now;
 
 /// How long a client may take beyond its time: fio's own threads look every second, and the logs come back.
 const GRACE: Duration = Duration::from_secs(6);
@@ -62,7 +61,7 @@ pub(super) struct Client {
 impl Client {
     /// Starts one for a host, whose socket is in the directory above.
     pub(super) fn start(client: usize, host: &Path, point: &str, job: &str) -> io::Result<Self> {
-        let directory = local::point_directory(host, point, job)?;
+        let directory = script::point_directory(host, point, job)?;
         let mut fio = program::command(&Root::live(), "fio").ok_or(io::ErrorKind::NotFound)?;
         fio.args(["--client=sock:s", "--eta=never", "--output-format=json+", "--output=fio.json", "job.fio"]);
         fio.current_dir(&directory).process_group(0);

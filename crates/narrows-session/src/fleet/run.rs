@@ -6,22 +6,20 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
+use super::host::{FoundKind, HostTarget, Look, MOST_UNCERTAIN_NS, Offset, Prepared};
+use super::hosts::HostName;
+use super::job::{Job, JobLoad, JobTarget, NbdUri};
+use super::leg;
+use super::link::{Link, Looked, Pushed, Reach};
+use super::point::{self, Client, Said};
+use super::script::Ground;
+use super::started::LinkError;
+use super::{each, fan_out};
 use narrows_base::units::{Bytes, Nanos};
 use narrows_machine::root::Root;
 use narrows_verdict::fleet::record::{
     Host, HostOutcome, Left, Load, NetworkLeg, PointRecord, Run, SCHEMA, State, TargetRecord,
 };
-
-use super::clock::{MOST_UNCERTAIN_NS, Offset};
-use super::host::{Found, FoundKind, Look, Prepared};
-use super::hosts::HostName;
-use super::job::{Job, JobLoad, JobTarget, NbdUri};
-use super::leg;
-use super::link::{Link, Looked, Pushed, Reach};
-use super::local::Ground;
-use super::point::{self, Client, Said};
-use super::started::LinkError;
-use super::{each, fan_out};
 
 /// How long clients may take until their jobs wait for the start, and how much more for each host: a client takes so much of a
 /// processor here. Who is not there by then begins late.
@@ -367,7 +365,7 @@ fn records(
     hosts.iter().zip(known).enumerate().map(record).collect()
 }
 
-fn target_record(found: &Found, prepared: Option<&Prepared>) -> TargetRecord {
+fn target_record(found: &HostTarget, prepared: Option<&Prepared>) -> TargetRecord {
     TargetRecord {
         found: found.name.clone(),
         size: prepared.map_or_else(|| found.size.unwrap_or_default(), |prepared| prepared.size),
@@ -434,7 +432,7 @@ pub fn objections(asked: &Asked, told: &[Preflight]) -> Vec<(String, String)> {
 }
 
 /// What speaks against a target.
-fn against(asked: &Asked, target: &Found) -> Option<String> {
+fn against(asked: &Asked, target: &HostTarget) -> Option<String> {
     let writes = asked.loads.iter().any(|load| load.read_percent < 100);
     let largest = asked.loads.iter().map(|load| load.block_size).max().unwrap_or_default();
     match target.kind {

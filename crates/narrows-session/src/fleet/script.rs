@@ -2,7 +2,24 @@
 //! own. Whatever is killed, one of two shells is left to clean, and a host's second one knows the deadline.
 //!
 //! What belongs to a run is told by its working directory, the run's directory or one below it, and by nothing else: a number in a file may
-//! be that of another process by the time somebody kills it. So no shell kills; narrows does (`left`), which holds a process first.
+//! be that of another process by the time somebody kills it. So no shell kills; narrows does ([`end_in`]), which holds a process first.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use std::{fs, io, thread};
+
+use narrows_load::held::{Aim, Held, Readers};
+use narrows_machine::program;
+use narrows_machine::root::Root;
+use nix::unistd::getpgid;
+use rustix::fs::readlink;
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
 
 /// The name of a run's directory is this and the token.
 pub const PREFIX: &str = "narrows-fleet-";
@@ -134,6 +151,118 @@ pub struct Lengths {
     pub seconds: u64,
     /// Whether a load is to run: then the host is locked and has a server of fio.
     pub has_load: bool,
+}
+
+/// A directory for this user alone. It is gone soon after the controller, however that ends, and with it every process that works there.
+pub struct Ground {
+    path: PathBuf,
+    watchdog: Child,
+    /// With it begin the names of what belongs to it.
+    pub(super) token: Token,
+}
+
+impl Ground {
+    /// Makes one.
+    ///
+    /// # Errors
+    /// It cannot be made, or there is no shell.
+    pub fn make(root: &Root) -> io::Result<Self> {
+        let token = Token::random().map_err(io::Error::other)?;
+        let shell = program::find(root, "sh").ok_or(io::ErrorKind::NotFound)?;
+        // The name of a socket has 107 bytes at most, so that a long TMPDIR is of no use.
+        let base = Path::new("/tmp");
+        let name = format!("{PREFIX}{token}");
+        let held = Held::open(base, Aim::Write).map_err(io::Error::other)?;
+        held.maker().make_directory(name.as_bytes())?;
+        let path = base.join(name);
+        let mut command = program::cleared(shell);
+        let itself = format!("/proc/{}/exe", std::process::id());
+        command.args(["-c", &here(), "sh"]).arg(&path).arg(itself).current_dir("/").process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let watchdog = program::spawn(&mut command)?;
+        Ok(Self { path, watchdog, token })
+    }
+
+    /// A directory of its own in it, short enough for a socket.
+    ///
+    /// # Errors
+    /// What `mkdirat(2)` answers.
+    pub fn directory(&self, name: &str) -> io::Result<PathBuf> {
+        let held = Held::open(&self.path, Aim::Write).map_err(io::Error::other)?;
+        held.maker().make_directory(name.as_bytes())?;
+        Ok(self.path.join(name))
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        // The end of its standard input is what the watchdog waits for.
+        drop(self.watchdog.stdin.take());
+        let _ = self.watchdog.wait();
+    }
+}
+
+/// A directory of one run of one host: the job file, and the way to the socket.
+pub(super) fn point_directory(host: &Path, name: &str, job: &str) -> io::Result<PathBuf> {
+    let held = Held::open(host, Aim::Write).map_err(io::Error::other)?;
+    held.maker().make_directory(name.as_bytes())?;
+    let path = host.join(name);
+    let held = Held::open(&path, Aim::Write).map_err(io::Error::other)?;
+    held.write_new("job.fio".as_ref(), job.as_bytes(), Readers::Us)?;
+    // fio puts the name of the server behind the names of its logs: it must have no slash.
+    symlink("../s", path.join("s"))?;
+    Ok(path)
+}
+
+/// What fio wrote in a directory: every regular file, by its name, with its length.
+///
+/// # Errors
+/// It cannot be listed.
+#[expect(clippy::disallowed_methods, reason = "files that our own fio wrote in our own directory")]
+pub fn files(directory: &Path) -> io::Result<Vec<(String, u64)>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let (name, meta) = entry.and_then(|entry| Ok((entry.file_name(), entry.metadata()?)))?;
+        if meta.is_file() {
+            found.push((name.to_string_lossy().into_owned(), meta.len()));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// How long it may take to be gone once it was told to.
+const LAST: Duration = Duration::from_millis(500);
+
+/// Ends what works in a directory or below it, but for this process, after it had time to end by itself. The directory is this user's alone and has a name that nobody
+/// guesses: what works there belongs to the run. Before Linux 5.3 no process can be held, and all of it ends by itself.
+pub fn end_in(directory: &Path, grace: Duration) {
+    let (root, begin) = (Root::live(), Instant::now());
+    while begin.elapsed() < grace + LAST {
+        let names = root.list("/proc").into_iter().filter_map(|name| name.parse().ok());
+        let held: Vec<OwnedFd> = names.filter_map(|number| held(number, directory)).collect();
+        if held.is_empty() {
+            return;
+        }
+        for process in held.iter().filter(|_| begin.elapsed() > grace) {
+            let _ = pidfd_send_signal(process, Signal::KILL);
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// A process that works there, or whose group is led by one that does. It is held before it is asked where it works: the answer is that of
+/// no other one, and the number of a group is nobody else's as long as somebody is in it.
+fn held(number: i32, directory: &Path) -> Option<OwnedFd> {
+    let process = Pid::from_raw(number).filter(|process| *process != getpid())?;
+    let held = pidfd_open(process, PidfdFlags::empty()).ok()?;
+    let works_there = |number: i32| {
+        let place = readlink(format!("/proc/{number}/cwd"), Vec::new());
+        place.is_ok_and(|place| Path::new(OsStr::from_bytes(place.as_bytes())).starts_with(directory))
+    };
+    // That of a kernel thread is 0, which `rustix` cannot say.
+    let group = || getpgid(Some(nix::unistd::Pid::from_raw(number))).ok().map(nix::unistd::Pid::as_raw);
+    (works_there(number) || group().is_some_and(works_there)).then_some(held)
 }
 
 #[cfg(test)]

@@ -8,17 +8,11 @@
 
 pub mod aim;
 mod build;
-mod call;
-mod clear;
-mod command;
 pub mod journal;
 mod journal_file;
-mod key;
 mod layout;
 mod names;
-pub mod order;
 mod outcome;
-mod place;
 mod predict;
 mod recipe;
 pub mod scratch;
@@ -29,20 +23,17 @@ mod step;
 mod tool;
 mod undo;
 
-mod watch;
-
 pub use crate::trust::{DIRECTORY, Untrusted};
 pub use build::{BuildError, Workshop};
-pub use call::{Call, Input};
 pub use journal_file::{JournalError, JournalFile, journals};
-pub use key::Key;
 pub use layout::{Cell, Encryption, FileSystem, Layout};
 pub use names::{LabId, MOUNTS, Names};
 pub use outcome::{
-    Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Predicted, ReadFrom, Written,
+    APART, Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Pairs, Predicted,
+    ReadFrom, Written, is_bare, pairs,
 };
 pub use predict::predict;
 pub use recipe::{Means, notes, recipe, top, with_discards};
-pub use step::{Level, On, Step};
-pub use tool::{ToolError, Tools};
+pub use step::{Call, Input, Level, On, Step};
+pub use tool::{Key, ToolError, Tools};
 pub use undo::{UndoError, Undone, undo};

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use super::journal::{Head, NamedDevice};
 use super::names::{Names, node, partition};
-use super::place::Place;
 use super::slice::{Counters, Known, Moment};
+use super::slices::SlicePlace;
 use super::step::On;
 use crate::guard::usage;
 use narrows_base::units::Bytes;
@@ -117,7 +117,7 @@ fn world_wide_name(root: &Root, name: &str) -> Option<String> {
 }
 
 /// The slice of a disk and the disk as they are now; `None` when there is none.
-pub fn moment(root: &Root, place: &Place) -> Option<Moment> {
+pub fn moment(root: &Root, place: &SlicePlace) -> Option<Moment> {
     // In this order: see `slice::since`.
     let disk = known(root, &place.disk)?;
     let rest = match &place.rest {
@@ -150,7 +150,7 @@ fn wait_until_counted(root: &Root, mapping: &str) {
 
 /// The names of a lab with the slices that are there now.
 pub fn on_slices(root: &Root, names: Names) -> Names {
-    let place = |(index, disk): (usize, &String)| Place::find(root, disk, &names, index).slice;
+    let place = |(index, disk): (usize, &String)| SlicePlace::find(root, disk, &names, index).slice;
     let devices = names.disks.iter().enumerate().map(place).collect();
     Names { devices, ..names }
 }

@@ -131,7 +131,7 @@ fn a_mapping_is_read_with_its_disk() {
         tree.file(&format!("/sys/class/block/{name}/stat"), &format!("1 2 3 4 5 6 {written} 8 0 10 11\n"));
     }
     tree.file("/sys/class/block/zram0/queue/iostats", "1\n");
-    let place = Place::mapping("zram0", "dm-0".to_owned());
+    let place = SlicePlace::mapping("zram0", "dm-0".to_owned());
     let now = moment(&Root::from_tree(tree.clone()), &place).unwrap();
     assert_eq!((now.disk.counters.written, now.slice.counters.written, now.rest), (900, 80, None));
     assert!(now.counts);
@@ -155,13 +155,13 @@ fn a_slice_and_its_disk_are_read_at_one_moment() {
     tree.file("/sys/class/block/sdb/diskseq", "12\n").file("/sys/class/block/sdb/queue/iostats", "1\n");
     tree.file("/sys/class/block/sdb1/start", "2048").file("/sys/class/block/sdb1/size", "4096");
     let root = Root::from_tree(tree.clone());
-    let now = moment(&root, &Place::partitions("sdb")).unwrap();
+    let now = moment(&root, &SlicePlace::partitions("sdb")).unwrap();
     assert_eq!((now.sequence, now.counts, now.disk.node, now.slice.number), (Some(12), true, 70, (8, 17)));
     assert_eq!((now.disk.counters.written, now.slice.counters.discarded), (900, 5));
     assert_eq!(partition_extent(&root, "sdb", PARTITION), Some((1 << 20, 2 << 20)));
-    assert_eq!(moment(&root, &Place::partitions("sdc")), None);
+    assert_eq!(moment(&root, &SlicePlace::partitions("sdc")), None);
     tree.file("/sys/class/block/sdb/queue/iostats", "0\n");
-    assert!(!moment(&Root::from_tree(tree), &Place::partitions("sdb")).unwrap().counts);
+    assert!(!moment(&Root::from_tree(tree), &SlicePlace::partitions("sdb")).unwrap().counts);
 }
 
 #[test]

@@ -1,22 +1,27 @@
-//! The slices of a lab, held from the look at the devices to the end.
+//! The slices of a lab, held from the look at the devices to the end: where they are, and who else writes to their devices.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::journal::Head;
-use super::place::Place;
+use super::names::{Names, node, partition};
 use super::sight;
-use super::slice::{Doubt, Moment, SliceRecord, since};
-use super::watch::{Watch, Watched};
+use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, doubt, since};
 use narrows_load::LoadError;
-use narrows_load::guard::{Keeper, Slice, WritableDevice, is_shut, reopen_slice};
+use narrows_load::guard::{
+    DeviceKey, Flusher, Keeper, PlannedRest, Slice, SlicePlan, WritableDevice, is_shut, reopen_slice,
+};
+use narrows_machine::block::{DmKind, dm_targets};
 use narrows_machine::root::Root;
 
 /// One slice that is held.
 #[derive(Debug)]
 pub(super) struct Held {
     /// Where it is.
-    pub(super) place: Place,
+    pub(super) place: SlicePlace,
     /// What the journal has of it.
     pub(super) record: SliceRecord,
     /// The handles.
@@ -38,7 +43,7 @@ pub(super) struct Slices {
 impl Held {
     /// A slice that was made a moment ago, and is nothing but zeros.
     pub(super) fn new(
-        place: Place,
+        place: SlicePlace,
         record: SliceRecord,
         slice: Slice,
         keeper: Option<Arc<dyn Keeper>>,
@@ -48,7 +53,7 @@ impl Held {
     }
 
     /// A slice that an earlier lab left.
-    pub(super) fn again(place: Place, record: SliceRecord, slice: Slice) -> Self {
+    pub(super) fn again(place: SlicePlace, record: SliceRecord, slice: Slice) -> Self {
         Self { place, record, slice, claim: None, keeper: None, idle: None }
     }
 
@@ -172,7 +177,7 @@ impl Slices {
         let ours = head.names(Vec::new());
         let hold = |record: &SliceRecord| {
             let disk = names.get(record.index)?.clone()?;
-            let place = Place::find(root, &disk, &ours, record.index);
+            let place = SlicePlace::find(root, &disk, &ours, record.index);
             let is_it = sight::moment(root, &place).is_some_and(|now| record.made.is_of(&now));
             let plan = place.plan(record.extent, head.devices.get(record.index)?.bytes, ours.key());
             let is_ours = is_same_boot && is_it;
@@ -190,5 +195,224 @@ impl Slices {
             Some(Held::again(place, *record, slice))
         };
         Self { held: records.iter().filter_map(hold).collect() }
+    }
+}
+
+// Where the slice of a disk is: a partition of it or, where the kernel makes none (zram and other disks that take none), a
+// linear mapping of its part. Looked up in `/sys`, never remembered.
+
+/// The kernel names of a disk and of what stands for its parts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlicePlace {
+    /// The disk.
+    pub disk: String,
+    /// The slice.
+    pub slice: String,
+    /// The partition of the rest. A mapping leaves none: it has the whole disk claimed.
+    pub rest: Option<String>,
+}
+
+impl SlicePlace {
+    /// A slice that is a partition, with another of the rest.
+    pub fn partitions(disk: &str) -> Self {
+        let rest = Some(partition(disk, REST));
+        Self { disk: disk.to_owned(), slice: partition(disk, PARTITION), rest }
+    }
+
+    /// A slice that is the mapping with this kernel name.
+    pub fn mapping(disk: &str, block: String) -> Self {
+        Self { disk: disk.to_owned(), slice: block, rest: None }
+    }
+
+    /// Where the slice with this index of a lab is on a disk now, or else would be.
+    pub fn find(root: &Root, disk: &str, names: &Names, index: usize) -> Self {
+        match sight::slice_mapping(root, names, index) {
+            Some(block) => Self::mapping(disk, block),
+            None => Self::partitions(disk),
+        }
+    }
+
+    /// Which part of the disk it is; `None` where it is not there, or is anything else.
+    pub fn extent(&self, root: &Root) -> Option<(u64, u64)> {
+        if self.rest.is_some() {
+            return sight::partition_extent(root, &self.disk, PARTITION);
+        }
+        let disk = narrows_machine::usage::number(root, &self.disk).get()?;
+        match &dm_targets(root, &self.slice).get()?[..] {
+            [target] => match target.kind {
+                DmKind::Linear { device, offset } if device == disk && target.start.get() == 0 => {
+                    Some((offset.get(), target.length.get()))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The nodes of a disk of `device` bytes on which `extent` is the slice.
+    pub(super) fn plan(&self, extent: Extent, device: u64, key: DeviceKey) -> SlicePlan {
+        let path = |name: &str| PathBuf::from(node(name));
+        let behind = extent.rest(device);
+        let rest = |name: &String| PlannedRest {
+            node: path(name),
+            number: REST,
+            extent: (behind.start, behind.bytes),
+        };
+        SlicePlan {
+            disk: path(&self.disk),
+            slice: path(&self.slice),
+            number: PARTITION,
+            extent: (extent.start, extent.bytes),
+            rest: self.rest.as_ref().map(rest),
+            key,
+        }
+    }
+}
+
+/// How often the counters are compared.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What is watched: a disk and the slice on it.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// Where they are.
+    pub(super) place: SlicePlace,
+    /// The slice, as it was made.
+    pub(super) record: SliceRecord,
+    /// What makes that writes are counted soon.
+    flusher: Flusher,
+    /// Who watches what is behind the disk.
+    pub(super) keeper: Option<Arc<dyn Keeper>>,
+}
+
+/// What was seen behind a disk: that it changed, or that others wrote to it.
+pub(super) fn check_behind(keeper: Option<&Arc<dyn Keeper>>) -> Result<(), Doubt> {
+    let Some(keeper) = keeper else { return Ok(()) };
+    keeper.check_behind().and_then(|()| keeper.check_writers()).map_err(Doubt::Behind)
+}
+
+/// Watches until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    alarm: Arc<Mutex<Option<String>>>,
+    end: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    /// Begins to watch. `stop` is raised when somebody else wrote.
+    pub(super) fn start(watched: Vec<Watched>, stop: Arc<AtomicBool>) -> Self {
+        let (alarm, end) = (Arc::new(Mutex::new(None)), Arc::new(AtomicBool::new(false)));
+        let (told, until) = (alarm.clone(), end.clone());
+        let look = move || {
+            let root = Root::live();
+            while !until.load(Ordering::Relaxed) {
+                if let Some(what) = watched.iter().find_map(|one| trouble(&root, one)) {
+                    *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(what);
+                    stop.store(true, Ordering::Relaxed);
+                    return;
+                }
+                thread::sleep(TICK);
+            }
+        };
+        // Without a thread nobody watches; then what happened is seen when the slice is cleared, and nothing is.
+        let thread = thread::Builder::new().name("watch".to_owned()).spawn(look).ok();
+        Self { alarm, end, thread }
+    }
+
+    /// What was seen, as a sentence.
+    pub fn alarm(&self) -> Option<String> {
+        self.alarm.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.end.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// How often a mapping is asked: with I/Os in flight it may count a little later than the disk below. What others wrote stays.
+const ASKED: usize = 4;
+
+fn trouble(root: &Root, watched: &Watched) -> Option<String> {
+    watched.flusher.flush();
+    if let Err(why) = check_behind(watched.keeper.as_ref()) {
+        return Some(sentence(&watched.place.disk, &why));
+    }
+    let ask = || {
+        let now = sight::moment(root, &watched.place);
+        // The disk is asked first: what ends in between has been counted for the slice alone. It is judged once nothing is in
+        // flight, when the slice is cleared.
+        let judged = doubt(&watched.record, now.as_ref(), true, false);
+        judged.err().filter(|why| !matches!(why, Doubt::Hidden(_)))
+    };
+    let times = if watched.place.rest.is_some() { 1 } else { ASKED };
+    let mut why = None;
+    for _ in 0..times {
+        why = Some(ask()?);
+    }
+    why.map(|why| sentence(&watched.place.disk, &why))
+}
+
+/// What is wrong with a device, as a sentence.
+pub(super) fn sentence(disk: &str, why: &Doubt) -> String {
+    format!("{disk}: {why}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lab::names::tests::names;
+    use narrows_machine::tree::Tree;
+
+    /// `zram0` with a mapping of 8 MiB of it, as the device mapper tells of it.
+    fn mapped(name: &str, uuid: &str, table: &str) -> Root {
+        let mut tree = Tree::new();
+        tree.file("/sys/block/dm-4/dm/name", name).file("/sys/block/dm-4/dm/uuid", uuid);
+        tree.file("/sys/class/block/dm-4/dev", "252:4").file("/sys/class/block/zram0/dev", "251:0");
+        tree.file("/narrows/probe/dm-table/252:4", table);
+        Root::from_tree(tree)
+    }
+
+    fn ours(table: &str) -> Root {
+        mapped(&names().slice_mapping(1), &names().slice_uuid(1), table)
+    }
+
+    #[test]
+    fn a_mapping_of_the_lab_is_its_slice() {
+        let root = ours("0 16384 linear 251:0 2048\n");
+        let place = SlicePlace::find(&root, "zram0", &names(), 1);
+        assert_eq!(place, SlicePlace::mapping("zram0", "dm-4".to_owned()));
+        assert_eq!(place.extent(&root), Some((1 << 20, 8 << 20)));
+        assert_eq!(
+            SlicePlace::find(&root, "sdb", &names(), 0),
+            SlicePlace::partitions("sdb"),
+            "of another device"
+        );
+    }
+
+    #[test]
+    fn a_mapping_of_another_part_or_disk_is_not_the_slice() {
+        for table in [
+            "0 16384 linear 251:1 2048\n",
+            "0 16384 zero\n",
+            "0 8192 linear 251:0 2048\n8192 8192 linear 251:0 20480\n",
+        ] {
+            let root = ours(table);
+            assert_eq!(SlicePlace::find(&root, "zram0", &names(), 1).extent(&root), None, "{table}");
+        }
+    }
+
+    #[test]
+    fn a_mapping_that_only_has_the_name_is_somebody_elses() {
+        let table = "0 16384 linear 251:0 2048\n";
+        let root = mapped(&names().slice_mapping(1), "LVM-abc", table);
+        assert_eq!(SlicePlace::find(&root, "zram0", &names(), 1), SlicePlace::partitions("zram0"));
+        let other = mapped(&names().slice_mapping(1), &names().slice_uuid(0), table);
+        assert_eq!(SlicePlace::find(&other, "zram0", &names(), 1), SlicePlace::partitions("zram0"));
     }
 }

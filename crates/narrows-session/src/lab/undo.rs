@@ -10,23 +10,19 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::call::Call;
-use super::command::{
-    destroy_pool, detach, forget_partitions, list_pool, remove_mapping, remove_pool_nodes, stop_array,
-};
 use super::journal::{Head, Journal};
 use super::journal_file::JournalError;
-use super::key::Key;
 use super::names::{Names, node};
-use super::place::Place;
 use super::scratch::{self, ScratchError};
 use super::sight::{self, Today, Top};
 use super::slice::{Counters, Doubt, Extent, SliceRecord};
-use super::slices::Slices;
-use super::step::Step;
-use super::tool::{ToolError, Tools};
-use super::watch::sentence;
-use crate::objection::Objection;
+use super::slices::{SlicePlace, Slices, sentence};
+use super::step::{
+    Call, Step, destroy_pool, detach, forget_partitions, list_pool, remove_mapping, remove_pool_nodes,
+    stop_array,
+};
+use super::tool::{Key, ToolError, Tools};
+use crate::Objection;
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::guard::{self, Mark, WriteError};
@@ -358,7 +354,7 @@ impl<'a> Undoer<'a> {
         let names = self.scope.head.names(Vec::new());
         let begin = Instant::now();
         loop {
-            let place = Place::find(self.root, &disk, &names, index);
+            let place = SlicePlace::find(self.root, &disk, &names, index);
             if !self.is_slice(index, &place, extent) {
                 return Ok(());
             }
@@ -378,7 +374,7 @@ impl<'a> Undoer<'a> {
     }
 
     /// Whether what is where a slice was to be is that slice.
-    fn is_slice(&self, index: usize, place: &Place, extent: Extent) -> bool {
+    fn is_slice(&self, index: usize, place: &SlicePlace, extent: Extent) -> bool {
         let at = (extent.start, extent.bytes);
         if !self.is_same_boot || place.extent(self.root) != Some(at) {
             return false;

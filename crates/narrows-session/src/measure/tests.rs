@@ -1,18 +1,18 @@
 //! Sessions on a machine and with an engine that are made up: what is asked of the machine when, and what comes of a run.
 
-mod copying;
-mod rounds;
-mod several;
+#![expect(clippy::disallowed_methods, reason = "tests make files")]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
+use super::several::{alone_and_together, collect};
 use super::*;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
 use narrows_load::control::{Control, Phase};
+use narrows_load::copy::{CopyControl, CopyError, CopyOptions};
 use narrows_load::error::LoadError;
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, StopRule};
@@ -21,6 +21,8 @@ use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Sample
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::tree::Tree;
+use narrows_model::path::{Path, Target as Aim};
+use narrows_verdict::Subject;
 
 const MB: u64 = 1_000_000;
 const TIME: Duration = Duration::from_millis(700);
@@ -414,4 +416,167 @@ fn a_recorded_machine_bears_witness_of_its_links_and_arrays() {
     assert_eq!(seen.activity.links.values().collect::<Vec<_>>(), [&link]);
     assert_eq!(seen.activity.before.links, seen.activity.after.links);
     assert_eq!(seen.activity.resyncs["md0"].action, "resync");
+}
+
+#[test]
+fn a_copy_takes_what_is_counted_before_and_after_it_and_nothing_else() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let (source, destination) = (dir.path().join("from"), dir.path().join("to"));
+    fs::write(&source, [7; 100_000]).expect("there is room");
+    let machine = Machine(Told::default());
+    let (options, control) = (CopyOptions::default(), CopyControl::with_stop(Arc::default()));
+    let mut looks = 0;
+    let look = &mut |_| looks += 1;
+    let copied = copy(&machine, (&source, &destination), &options, &control, look).expect("it copies");
+    assert!(copied.result.is_whole());
+    assert_eq!(fs::read(&destination).expect("it is there"), [7; 100_000]);
+    let asked: Vec<Evidence> = machine.0.story().asked.iter().map(|(evidence, _)| *evidence).collect();
+    assert_eq!(asked, [Evidence::Counters, Evidence::Counters]);
+    let listed: Vec<Evidence> =
+        Evidence::ALL.into_iter().filter(|evidence| evidence.is_taken_by(Command::Copy)).collect();
+    assert_eq!(listed, [Evidence::Counters]);
+}
+
+#[test]
+fn a_copy_of_nothing_says_why() {
+    let dir = tempfile::tempdir().expect("there is room");
+    let machine = Machine(Told::default());
+    let ends = (&*dir.path().join("none"), &*dir.path().join("to"));
+    let control = CopyControl::with_stop(Arc::default());
+    let refused = copy(&machine, ends, &CopyOptions::default(), &control, &mut |_| {});
+    assert!(matches!(refused, Err(CopyError::Io { .. })));
+}
+
+#[test]
+fn each_runs_alone_and_then_the_groups_run_at_once_with_what_they_share() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let running = Arc::new(AtomicUsize::new(0));
+    let targets =
+        [Target::Shares(12 * MB, running.clone()), Target::Shares(12 * MB, running), Target::Moves(MB)];
+    let groups = [vec![0, 1], vec![0, 1, 2]];
+    let told = Mutex::new(Vec::new());
+    let ahead =
+        |members: &[usize]| told.lock().unwrap_or_else(PoisonError::into_inner).push(members.to_vec());
+    let asked = asked(&session, exactly(TIME));
+    let rounds = alone_and_together(&session, &asked, (&targets, &groups), &(), &ahead).expect("they run");
+    let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
+    assert_eq!(told, [vec![0], vec![1], vec![2], vec![0, 1], vec![0, 1, 2]]);
+    let rate = |seen: &Seen, at: usize| seen.measurements[at].bytes_per_second.get();
+    assert_eq!((rounds.alone.len(), rounds.together.len()), (3, 2));
+    assert!(rounds.cut_short.is_none());
+    // Half each; a test machine that sleeps longer than asked moves both rates.
+    assert!(rate(&rounds.together[0], 0) < 0.75 * rate(&rounds.alone[0], 0));
+    assert_eq!(rounds.together[1].measurements.len(), 3);
+}
+
+#[test]
+fn a_run_that_is_stopped_ends_the_rest_and_is_not_kept() {
+    let (machine, stop) = (Machine(Told::default()), Arc::new(AtomicBool::new(false)));
+    let session = session(Command::Check, &machine, &stop);
+    let targets = [Target::Moves(MB), Target::Moves(MB)];
+    let ahead = |members: &[usize]| {
+        if members.len() == 2 {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let asked = asked(&session, exactly(Duration::from_millis(100)));
+    let rounds =
+        alone_and_together(&session, &asked, (&targets, &[vec![0, 1]]), &(), &ahead).expect("they run");
+    assert_eq!((rounds.alone.len(), rounds.together.len()), (2, 0));
+    assert_eq!(rounds.cut_short.as_deref(), Some("stopped"));
+}
+
+#[test]
+fn a_target_that_fails_ends_the_rest_and_takes_nothing_away_from_what_was_measured() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let asked = asked(&session, exactly(Duration::from_millis(100)));
+    let groups = [vec![0, 1]];
+    let rounds = |targets: &[Target]| alone_and_together(&session, &asked, (targets, &groups), &(), &|_| ());
+    let kept = rounds(&[Target::Moves(MB), Target::Refuses]).expect("the first one runs");
+    assert_eq!((kept.alone.len(), kept.together.len()), (1, 0));
+    assert!(kept.cut_short.is_some());
+    assert!(rounds(&[Target::Refuses, Target::Moves(MB)]).is_err());
+}
+
+#[test]
+fn targets_that_run_at_once_are_tied_to_processors_of_their_own() {
+    use crate::measure::beside;
+    let tied = |cpus: &[u32], workers, place| {
+        let options = RunOptions { cpus: cpus.to_vec(), workers, ..RunOptions::default() };
+        beside(&options, place).cpus
+    };
+    assert_eq!(tied(&[4, 5, 6], 1, 0), [4, 5, 6]);
+    assert_eq!(tied(&[4, 5, 6], 1, 2), [6, 4, 5]);
+    assert_eq!(tied(&[4, 5, 6, 7], 2, 1), [6, 7, 4, 5], "each target has two workers");
+    assert_eq!(tied(&[4, 5], 1, 5), [5, 4], "more targets than processors: in turn");
+    assert_eq!(tied(&[], 1, 3), [0; 0]);
+}
+
+fn subjects(names: &[&str]) -> Vec<Subject> {
+    let path = |name: &&str| {
+        let target = (*name).to_owned();
+        Path { asked: Aim::Block(target.clone()), target, hops: Vec::new() }
+    };
+    names.iter().map(|name| Subject::of(path(name))).collect()
+}
+
+#[test]
+fn each_run_speaks_for_its_target_or_its_group() {
+    let (machine, stop) = (Machine(Told::default()), Arc::default());
+    let session = session(Command::Check, &machine, &stop);
+    let targets = [Target::Moves(MB), Target::Moves(2 * MB)];
+    let plan = [vec![0, 1]];
+    let asked = asked(&session, exactly(Duration::from_millis(200)));
+    let rounds = alone_and_together(&session, &asked, (&targets, &plan), &(), &|_| ()).expect("they run");
+    let (subjects, ran) = collect(&session, subjects(&["sda", "sdb"]), &plan, rounds);
+    assert!(subjects.iter().all(|subject| subject.runs.len() == 1));
+    let [a, b] = [0, 1].map(|at: usize| subjects[at].runs[0].measurement.bytes_per_second);
+    assert!(a < b, "{a:?} {b:?}");
+    assert_eq!((ran.len(), ran[0].members.as_slice(), ran[0].runs.len()), (1, [0, 1].as_slice(), 2));
+}
+
+#[test]
+fn a_first_run_that_cannot_be_repeated_says_why() {
+    let (machine, stop) = (Machine(Told::default()), Arc::new(AtomicBool::new(false)));
+    let session = session(Command::Check, &machine, &stop);
+    let asked = asked(&session, exactly(Duration::from_millis(100)));
+    let told = Mutex::new(Vec::new());
+    let ahead =
+        |members: &[usize]| told.lock().unwrap_or_else(PoisonError::into_inner).push(members.to_vec());
+    let repeated = |target: Target, subjects: &[Subject]| {
+        let targets = [target];
+        let several =
+            Several { session: &session, asked: &asked, targets: &targets, follower: &(), ahead: &ahead };
+        several.drift(subjects, &mut [])
+    };
+    let why = repeated(Target::Refuses, &subjects(&["sda"])).expect("it failed");
+    assert!(why.starts_with("the first run could not be repeated: ") && why.contains("it will not"), "{why}");
+    stop.store(true, Ordering::Relaxed);
+    let why = repeated(Target::Moves(MB), &subjects(&["sda"])).expect("it was stopped");
+    assert_eq!(why, "the first run could not be repeated: stopped");
+    assert_eq!(repeated(Target::Refuses, &[]), None, "there was no first run");
+    assert_eq!(told.into_inner().unwrap_or_else(PoisonError::into_inner), [vec![0], vec![0]]);
+}
+
+#[test]
+fn a_plan_that_is_through_is_judged_and_one_that_is_not_says_why() {
+    let of = |targets: &[Target]| {
+        let (machine, stop) = (Machine(Told::default()), Arc::default());
+        let session = session(Command::Check, &machine, &stop);
+        let asked = asked(&session, exactly(Duration::from_millis(100)));
+        let told = Mutex::new(0);
+        let ahead = |_: &[usize]| *told.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        let several = Several { session: &session, asked: &asked, targets, follower: &(), ahead: &ahead };
+        let facts = narrows_machine::Machine::default();
+        let together = several.measure(&facts, subjects(&["sda", "sdb"]), &[vec![0, 1]], false);
+        (together.expect("the first one runs"), told.into_inner().unwrap_or_else(PoisonError::into_inner))
+    };
+    let (whole, runs) = of(&[Target::Moves(MB), Target::Moves(MB)]);
+    assert_eq!((whole.verdicts.len(), whole.conclusion.paths.len(), whole.cut_short), (1, 2, None));
+    assert_eq!((runs, whole.hidden.is_none()), (4, true), "each, both, and the first once more");
+    let (cut, runs) = of(&[Target::Moves(MB), Target::Refuses]);
+    assert!(cut.cut_short.is_some_and(|why| why.contains("it will not")));
+    assert_eq!((runs, cut.verdicts.len(), cut.drift, cut.subjects[0].runs.len()), (2, 0, None, 1));
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use super::evidence::Witness;
-use super::follow::{Follower, Look};
 use super::timing::Timing;
+use super::{Follower, Look};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::control::{Control, Phase};
 use narrows_load::stats::{self, Decision, Outlook};

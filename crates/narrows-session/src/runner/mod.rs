@@ -1,39 +1,35 @@
 //! Runs the tests of a bench or sweep on one target: opens it, runs one load after another, watches the machine meanwhile, and
 //! stops each when its rate is known well enough or what it may write is used up.
 
-mod failed;
-mod ground;
 mod open;
 mod outcome;
-mod rung;
-mod shown;
-mod trial;
 
-use std::cell::{Cell, RefCell};
+pub use open::Filling;
+pub use outcome::{Allowed, Outcome};
+
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, is_steady, rounds};
+use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, at_once, is_steady, rounds};
 use crate::scene::Scene;
-use crate::teller::Teller;
-use crate::writes::{Allowance, Writes};
-pub use failed::{of_error, with_what_is_gone};
-use narrows_base::units::{Bytes, human};
-use narrows_load::error::LoadError;
+use crate::writes::{Allowance, ESTIMATED_AFTER, Writes};
+use crate::{Moving, Teller};
+use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_load::LoadError;
 use narrows_load::guard::{Sentry, WritableDevice};
-use narrows_load::measurement::Measurement;
+use narrows_load::measurement::{Cause, Measurement, RunFailure};
 use narrows_load::preset::{LoadSpec, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Outlook;
 use narrows_load::target::Target as Opened;
 use narrows_machine::root::Root;
+use narrows_model::ceiling::Direction;
+use narrows_model::path::Path;
 use narrows_verdict::Run;
-pub use open::Filling;
-pub use outcome::{Allowed, Outcome};
-use outcome::{known, late, leave_out_warm_up, used_up};
-use shown::{Samples, Shown};
+use outcome::{Samples, Shown, known, late, leave_out_warm_up, used_up};
 
 /// The part of a rate within which an interval is wanted that a test without one is taken to need, as a factor of bytes.
 const WITHOUT_INTERVAL: f64 = 4.0;
@@ -49,8 +45,6 @@ pub struct Runner<'a, T: Teller> {
     pub session: Session<'a>,
     /// What may be written; `None` when nothing is.
     writes: Option<Writes>,
-    /// Whether parts of the target were trimmed since it was last filled.
-    is_trimmed: Cell<bool>,
     /// Watches the device that is written.
     sentry: RefCell<Option<Sentry>>,
 }
@@ -66,8 +60,7 @@ impl<'a, T: Teller> Runner<'a, T> {
     ) -> Self {
         progress.phase("watching the idle machine", IDLE);
         let session = scene.session(command, stop, IDLE);
-        let (is_trimmed, sentry) = (Cell::new(false), RefCell::new(None));
-        Self { root: &scene.root, progress, session, writes, is_trimmed, sentry }
+        Self { root: &scene.root, progress, session, writes, sentry: RefCell::new(None) }
     }
 
     /// Where facts are read.
@@ -154,13 +147,6 @@ impl<'a, T: Teller> Runner<'a, T> {
         target: &Opened,
         timing: &Timing,
     ) -> Result<Outcome, LoadError> {
-        self.fill_holes(target)?;
-        self.is_trimmed.set(load.trim_percent > 0);
-        // A warm-up would trim what is to be measured.
-        let timing = &match load.trim_percent {
-            100.. => Timing { warm_up: Duration::ZERO, ..*timing },
-            _ => *timing,
-        };
         let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
         let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
@@ -196,23 +182,6 @@ impl<'a, T: Teller> Runner<'a, T> {
         }
         outcome.rounds = rounds;
         Ok(outcome)
-    }
-
-    /// Writes the target again when something was trimmed.
-    fn fill_holes(&self, target: &Opened) -> Result<(), LoadError> {
-        if !self.is_trimmed.get() {
-            return Ok(());
-        }
-        if let Some(writes) = &self.writes {
-            let taken = writes.budget().take(target.region().length);
-            taken.map_err(|over| LoadError::Workload(over.to_string()))?;
-        }
-        let begin = Instant::now();
-        self.session.refill(target, &mut |written, _| {
-            let rate = human::rate(written.per(begin.elapsed()));
-            self.progress.remark(&format!("writing trimmed parts again, {rate}"));
-            self.go_on()
-        })
     }
 
     /// Reads samples over the whole target.
@@ -324,6 +293,113 @@ fn announced(timing: Timing, allowance: Option<&Allowance>) -> Timing {
     Timing { warm_up, ..timing }
 }
 
+/// How long each test that writes is tried, and all of them together, before the run is estimated.
+const TRIAL: Duration = Duration::from_millis(50);
+const TRIALS: Duration = Duration::from_secs(2);
+
+impl<T: Teller> Runner<'_, T> {
+    /// Estimates the whole run and says what it takes: `there` of the `size` that are filled were written at `rate`. The
+    /// loads are tried on what is there, where that can be.
+    pub fn estimate(&self, target: Option<&Opened>, rate: BytesPerSec, (there, size): (Bytes, Bytes)) {
+        let Some(writes) = self.writes.as_ref().filter(|writes| !writes.is_estimated()) else { return };
+        let tried = target.map_or_else(Vec::new, |target| self.try_out(target, writes));
+        let text = writes.estimate(rate, (there, size), &tried);
+        self.progress.note(&text);
+    }
+
+    /// The bytes that each load writes in a second, as far as a moment of it tells.
+    fn try_out(&self, target: &Opened, writes: &Writes) -> Vec<(LoadSpec, f64)> {
+        let trials = writes.trials();
+        let time = TRIAL.min(TRIALS / u32::try_from(trials.len()).unwrap_or(u32::MAX).max(1));
+        let timing = Timing { precision: 0.5, ..Timing::exactly(time, Duration::ZERO) };
+        self.progress.phase("trying what writes", TRIALS);
+        let mut tried = Vec::new();
+        for (load, budget) in trials {
+            let in_flight = load.total_depth().saturating_mul(load.block_size.get());
+            let is_fitting =
+                in_flight <= budget.left().get() / 2 && in_flight <= target.region().length.get();
+            if self.is_stopped() || !is_fitting {
+                continue;
+            }
+            let (workload, options) = self.session.terms(&load, &timing);
+            let asked = Asked { workload, options, timing, budget: Some(budget), is_short: true };
+            if let Ok(run) = self.session.try_out(&asked, target) {
+                let rate = run.writes.bytes_per_second.get();
+                tried.extend((rate > 0.0).then_some((load, rate)));
+            }
+            writes.meter(self.root, None);
+        }
+        tried
+    }
+}
+
+impl<T: Teller> Runner<'_, T> {
+    /// Runs `load` on all `targets` at once for `time` after a `warm_up`, on the processors of the session or on `cpus`.
+    ///
+    /// # Errors
+    /// The load could not begin.
+    pub fn rung(
+        &self,
+        label: &str,
+        targets: &[&Opened],
+        load: &LoadSpec,
+        (time, warm_up): (Duration, Duration),
+        cpus: Option<&[u32]>,
+    ) -> Result<Run, LoadError> {
+        self.progress.phase(label, warm_up + time);
+        let timing = Timing::exactly(time, warm_up);
+        let (workload, mut options) = self.session.terms(load, &timing);
+        if let Some(cpus) = cpus {
+            options.cpus = cpus.to_vec();
+        }
+        let workers = options.workers;
+        let allowance = self.writes().map(|writes| writes.allow(Some(load)));
+        let budget = allowance.filter(|_| load.write_percent > 0).map(|allowance| allowance.budget);
+        let asked = Asked { workload, options, timing, budget, is_short: false };
+        let bar = Moving { teller: &self.progress, before: warm_up };
+        let seen = self.session.run(&asked, targets, &bar)?;
+        let mut measurements = seen.measurements;
+        for one in &mut measurements {
+            // The verdict compares what all workers asked for with what waits in each layer.
+            one.workload.queue_depth = one.workload.queue_depth.saturating_mul(workers);
+        }
+        let direction = if load.writes() { Direction::Write } else { Direction::Read };
+        Ok(self.session.judged(direction, at_once(measurements), seen.activity))
+    }
+
+    /// Shows how far a scratch file of `size` is, breaks it off when a signal came, and says once what all is going to take.
+    pub fn follow_to(&self, begin: Instant, written: Bytes, size: Bytes) -> ControlFlow<()> {
+        let goes_on = self.follow(begin, written);
+        if written >= size.min(ESTIMATED_AFTER) {
+            self.estimate(None, written.per(begin.elapsed()), (written, size));
+        }
+        goes_on
+    }
+}
+
+/// The failure with its cause. A device that has gone away fails I/Os with all kinds of errors, so this looks whether
+/// every device of the path is still there.
+pub fn with_what_is_gone(failure: &RunFailure, root: &Root, path: &Path) -> RunFailure {
+    let is_gone = |name: &&str| !root.exists(&format!("/sys/class/block/{name}"));
+    let gone = path.hops.iter().filter_map(|hop| hop.block_name()).find(is_gone);
+    // Without sysfs nothing can be said of what is there.
+    let gone = gone.filter(|_| root.exists("/sys/class/block"));
+    match gone {
+        Some(name) if failure.cause != Cause::Gone => {
+            let detail = format!("{}; {name} is no longer there", failure.detail);
+            RunFailure { cause: Cause::Gone, detail, ..failure.clone() }
+        }
+        _ => failure.clone(),
+    }
+}
+
+/// A run that could not be begun, and what its error advises where that is not that a device is gone.
+pub fn of_error<'e>(error: &'e LoadError, root: &Root, path: &Path) -> (RunFailure, Option<&'e str>) {
+    let failed = with_what_is_gone(&RunFailure::of_error(error), root, path);
+    let hint = error.hint().filter(|_| failed.cause != Cause::Gone);
+    (failed, hint)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -346,7 +422,6 @@ mod tests {
             is_device: false,
             works: &works,
             timing: &TIMING,
-            again: 0,
             is_patient,
             path: None,
             ceiling: None,

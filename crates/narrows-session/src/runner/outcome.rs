@@ -1,11 +1,13 @@
 //! What one test came to.
 
-use crate::measure::{Session, Timing};
-use crate::writes::whole_gib;
+use crate::measure::{Follower, Look, Session, Timing};
+use crate::writes::{Allowance, Writes, whole_gib};
+use crate::{Live, Teller};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 use narrows_load::measurement::{Measurement, OpTotals};
-use narrows_load::stats::{self, Outlook};
+use narrows_load::stats::{self, Decision, Outlook};
 use narrows_machine::activity::Activity;
+use narrows_machine::root::Root;
 use narrows_model::ceiling::Direction;
 use narrows_verdict::Run;
 
@@ -114,7 +116,7 @@ pub(super) fn leave_out_warm_up(measurement: &mut Measurement, outlook: &Outlook
     let factor = outlook.rate.fraction_of(measurement.bytes_per_second);
     measurement.bytes_per_second = outlook.rate;
     measurement.iops = Iops::new(measurement.iops.get() * factor);
-    for totals in [&mut measurement.reads, &mut measurement.writes, &mut measurement.discards] {
+    for totals in [&mut measurement.reads, &mut measurement.writes] {
         totals.bytes_per_second = totals.bytes_per_second * factor;
         totals.iops = Iops::new(totals.iops.get() * factor);
     }
@@ -131,6 +133,65 @@ fn of_side(measurement: &Measurement, totals: &OpTotals) -> Measurement {
         ci95: None,
         series: measurement.series.iter().map(|rate| *rate * share).collect(),
         ..measurement.clone()
+    }
+}
+
+/// Shows the rate with its interval and the time left.
+pub(super) struct Shown<'a, T> {
+    pub(super) root: &'a Root,
+    pub(super) progress: &'a T,
+    pub(super) timing: &'a Timing,
+    /// What counts the writes, of a run that writes.
+    pub(super) metered: Option<(&'a Writes, &'a Allowance)>,
+}
+
+impl<T> Shown<'_, T> {
+    fn meter(&self) {
+        if let Some((writes, allowance)) = self.metered {
+            writes.meter(self.root, Some(&allowance.budget));
+        }
+    }
+}
+
+impl<T: Teller> Follower for Shown<'_, T> {
+    fn begin(&self) {
+        if let Some((writes, _)) = self.metered {
+            writes.begin_metering(self.root);
+        }
+    }
+
+    fn look(&self, look: &Look) {
+        self.meter();
+        let longest = self.timing.longest().saturating_sub(look.elapsed);
+        let (left, at_most) = match look.outlook.map(|outlook| outlook.decision) {
+            Some(Decision::Continue { left: Some(expected) }) => (expected.duration().min(longest), false),
+            Some(_) => (longest, true),
+            None => (longest, false),
+        };
+        let half = look.outlook.as_ref().and_then(Outlook::relative);
+        let (elapsed, rate) = (look.elapsed, look.done.per(look.elapsed));
+        self.progress.live(&Live { elapsed, rate, half, left, at_most });
+    }
+
+    fn end(&self) {
+        self.meter();
+        if let Some((writes, _)) = self.metered {
+            writes.end_metering(self.root);
+        }
+    }
+}
+
+/// Shows how much of a scan was read.
+pub(super) struct Samples<'a, T> {
+    pub(super) progress: &'a T,
+    /// What it reads in all.
+    pub(super) all: Bytes,
+}
+
+impl<T: Teller> Follower for Samples<'_, T> {
+    fn look(&self, look: &Look) {
+        let text = format!("{} of {}", human::bytes(look.done), human::bytes(self.all));
+        self.progress.say(look.elapsed, &text);
     }
 }
 

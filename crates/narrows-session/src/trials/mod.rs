@@ -1,7 +1,6 @@
 //! The tests of a lab on each of its targets: a device, what was built on devices, or a file system on it. All targets share
 //! what may be written.
 
-mod basis;
 mod cells;
 pub mod copying;
 mod timed;
@@ -13,14 +12,12 @@ use std::time::{Duration, Instant};
 
 use crate::lab::Measured;
 use crate::measure::{Asked, Command, Timing, at_once};
-use crate::objection::Objection;
 use crate::place::{self, Place};
 use crate::runner::Runner;
 use crate::scene::Scene;
-use crate::teller::Teller;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes};
-pub use basis::{encryptions, over_nothing};
-pub use cells::{Lab, Results};
+use crate::{Objection, Teller};
+pub use cells::{Lab, Results, encryptions, over_nothing};
 use narrows_base::units::Bytes;
 use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
@@ -69,7 +66,7 @@ impl<T: Teller> Trials<T> {
         let tests = wish.tests();
         if tests.is_empty() {
             return Err(Objection::new("none of these tests can be run on a block device")
-                .with_hint("`narrows bench --list` shows the presets; scans and trims are left out here"));
+                .with_hint("`narrows bench --list` shows the presets; scans are left out here"));
         }
         let size = wish.filled(life);
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };

@@ -60,7 +60,7 @@ impl Wish {
             warm_up: self.warm_up,
         };
         let one = |test: &Test| match &test.work {
-            Work::Load(load) if load.trim_percent == 0 && !load.buffered => Some(Timed {
+            Work::Load(load) if !load.buffered => Some(Timed {
                 name: format!("{}/{}", preset.name, test.name),
                 load: load.clone(),
                 timing,

@@ -4,11 +4,13 @@
 //! written is divided. Before anything was tried they are guessed from block size and depth. What a test leaves falls to
 //! those behind it; a test that needs more than it is thought to may have half of what all others can spare.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::limit;
+use super::{State, Writes, limit, whole_gib};
 use crate::measure::{MOST_ROUNDS, Timing};
-use narrows_base::units::Bytes;
+use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
 
 /// How long a test at a steady rate runs until it is known to 2 %: the least is 2 s, and a rate that varies as that of most
@@ -18,8 +20,6 @@ const KNOWN_AFTER: f64 = 2.7;
 const AROUND: f64 = 0.1;
 /// Rounds until five agree: five at the least, more on most drives.
 const ROUNDS: f64 = 8.0;
-/// A trim takes little, and a test of trims ends with the blocks.
-const TRIMS: f64 = 0.5;
 /// How often what is in flight must be written at the least.
 const IN_FLIGHT: f64 = 4.0;
 /// Blocks and depths from which on a drive is taken to write as fast as it can.
@@ -74,24 +74,22 @@ pub(super) struct Ahead {
 }
 
 impl Ahead {
-    /// These tests. `again` is how often another program runs each beside us.
-    pub(super) fn of(works: &[Work], timing: &Timing, again: u32) -> Self {
-        let times = 1.0 + f64::from(again);
+    /// These tests.
+    pub(super) fn of(works: &[Work], timing: &Timing) -> Self {
         let item = |work: &Work| {
             let load = limit::load_of(work).cloned();
             let (seconds, longest) = span(load.as_ref(), timing);
             let rate = load.as_ref().map_or(0.0, guess);
-            Item { load, seconds: seconds * times, longest: longest * times, rate, doubt: GUESSED }
+            Item { load, seconds, longest, rate, doubt: GUESSED }
         };
         Self { items: works.iter().map(item).collect(), is_known: false }
     }
 
-    /// The loads that write and are tried first: those that trim would leave holes, and what goes through the page cache
-    /// says nothing.
+    /// The loads that write and are tried first: what goes through the page cache says nothing.
     pub(super) fn tried(&self) -> Vec<LoadSpec> {
         let mut loads: Vec<LoadSpec> = Vec::new();
         for load in self.items.iter().filter_map(|item| item.load.as_ref()) {
-            let is_tried = load.write_percent > 0 && load.trim_percent == 0 && !load.buffered;
+            let is_tried = load.writes() && !load.buffered;
             if is_tried && !loads.contains(load) {
                 loads.push(load.clone());
             }
@@ -101,7 +99,7 @@ impl Ahead {
 
     /// Puts the rates of this drive in the place of guesses: those that were tried, and for others what `full`, the rate of
     /// filling, lets expect.
-    pub(super) fn learn(&mut self, full: f64, tried: &[(LoadSpec, f64)]) {
+    fn learn(&mut self, full: f64, tried: &[(LoadSpec, f64)]) {
         for item in &mut self.items {
             let Some(load) = &item.load else { continue };
             let seen = tried.iter().find(|(other, _)| other == load).map(|(_, rate)| *rate);
@@ -127,11 +125,6 @@ impl Ahead {
     pub(super) fn most(&self, load: &LoadSpec) -> Option<Bytes> {
         let item = self.items.iter().find(|item| item.load.as_ref() == Some(load));
         item.filter(|_| self.is_known).map(|item| Bytes::new((item.longest * item.rate) as u64))
-    }
-
-    /// How often all is written again from here on, after trims.
-    pub(super) fn refills(&self) -> u64 {
-        limit::refills(self.items.iter().map(|item| item.load.as_ref()))
     }
 
     /// Takes the next test with this load (`None` for a scan) from the list, and says what it may have, where `bytes` are
@@ -192,9 +185,6 @@ impl Ahead {
 fn span(load: Option<&LoadSpec>, timing: &Timing) -> (f64, f64) {
     let warm_up = timing.warm_up.as_secs_f64();
     let longest = timing.longest().as_secs_f64();
-    if load.is_some_and(|load| load.trim_percent == 100) {
-        return (longest.min(TRIMS), longest);
-    }
     let seconds = match (timing.fixed, timing.stop) {
         (_, StopRule::SteadyRounds(_)) => {
             return (longest * ROUNDS + warm_up, longest * f64::from(MOST_ROUNDS) + warm_up);
@@ -212,6 +202,165 @@ fn guess(load: &LoadSpec) -> f64 {
     f64::from(load.write_percent) / 100.0 * (in_flight / FULL_RATE_AT).sqrt().min(1.0)
 }
 
+/// A run writes no more than this of what it was estimated to.
+pub(super) const HELD_WITHIN: f64 = 1.5;
+/// Its tests are over in this part of the time that it was estimated to take: what comes with them varies, too.
+const HELD_WITHIN_TIME: f64 = 1.4;
+/// A test that is over sooner than this is sampled finer: there would be too few samples of 100 ms.
+const SHORT: Duration = Duration::from_millis(2400);
+
+/// What one test may write, and how long it may take.
+#[derive(Debug, Clone)]
+pub struct Allowance {
+    /// What its writes are taken from.
+    pub budget: Arc<Budget>,
+    /// How long it may take, where that was announced.
+    pub time: Option<Duration>,
+    /// How long it can run with these bytes, at the rate that it is thought to have, and at the highest that it may have.
+    lasts: [Duration; 2],
+    /// Whether it is what was estimated that it may not exceed; more may be written.
+    pub is_held: bool,
+}
+
+impl Allowance {
+    /// Whether it is over so soon that it is sampled finer.
+    pub fn is_short(&self) -> bool {
+        self.lasts.first().is_some_and(|lasts| *lasts < SHORT)
+    }
+
+    /// The part of a warm-up that does not use up what is meant for the test.
+    pub fn warm_up(&self, asked: Duration) -> Duration {
+        self.lasts.last().map_or(asked, |lasts| asked.min(*lasts / 10))
+    }
+
+    /// What is needed for a load to be measured at all: twice what it has in flight.
+    ///
+    /// # Errors
+    /// There is less.
+    pub fn suffices(&self, load: &LoadSpec) -> Result<(), OverBudget> {
+        let in_flight = load.total_depth().saturating_mul(load.block_size.get());
+        self.budget.announce(Bytes::new(in_flight.saturating_mul(2)))
+    }
+}
+
+impl Writes {
+    /// Why a load that runs in rounds cannot, if it cannot: it needs far more than other tests, so it is not begun with
+    /// less.
+    pub fn obstacle(&self, load: &LoadSpec, timing: &Timing) -> Option<String> {
+        if !matches!(timing.stop, StopRule::SteadyRounds(_)) || load.write_percent == 0 {
+            return None;
+        }
+        let state = self.state();
+        let most = state.ahead.most(load)?;
+        let all: Option<u64> =
+            state.ahead.tried().iter().map(|load| Some(state.ahead.most(load)?.get())).sum();
+        let needed = Bytes::new(all?.saturating_add(self.size.get()));
+        (needed > self.limit.data).then(|| {
+            format!(
+                "its rounds need at most {}, more than may be written; --max-writes {} allows them all",
+                human::bytes(most),
+                whole_gib(needed)
+            )
+        })
+    }
+
+    /// What the next test with this load may have (`None`: a scan).
+    pub fn allow(&self, load: Option<&LoadSpec>) -> Allowance {
+        let mut state = self.state();
+        let others = state.to_fill;
+        let allowed = self.budget.left().saturating_sub(others).saturating_sub(state.debt);
+        let held = state.estimate.filter(|_| self.holds_bytes);
+        let spent = self.spent(&state);
+        let most = held.map_or(allowed, |estimate| {
+            let most = Bytes::new((estimate.bytes.as_f64() * HELD_WITHIN) as u64);
+            most.saturating_sub(spent).saturating_sub(others)
+        });
+        let time = state.estimate.filter(|_| !self.is_patient);
+        let time =
+            time.map(|estimate| estimate.time.mul_f64(HELD_WITHIN_TIME).saturating_sub(self.begun.elapsed()));
+        let share = state.ahead.take(load, allowed.min(most), time.unwrap_or(Duration::MAX / 4));
+        Allowance {
+            budget: Arc::new(Budget::part_of(&self.budget, share.bytes)),
+            time: time.map(|_| share.time),
+            lasts: share.lasts,
+            is_held: most < allowed,
+        }
+    }
+}
+
+/// After so much the rest of a run is estimated.
+pub const ESTIMATED_AFTER: Bytes = Bytes::from_mib(256);
+/// Of that, what is left for trying the tests.
+const FOR_TRIALS: Bytes = Bytes::from_mib(64);
+
+/// What the run was thought to take.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Estimate {
+    pub(super) after: Bytes,
+    pub(super) bytes: Bytes,
+    pub(super) time: Duration,
+}
+
+impl Writes {
+    /// What the rest of the filling must leave when the tests are tried.
+    pub fn filled_before_trials(&self) -> Bytes {
+        ESTIMATED_AFTER.saturating_sub(FOR_TRIALS).min(self.size)
+    }
+
+    /// The loads that are tried before the rest is estimated, and what each may write.
+    pub fn trials(&self) -> Vec<(LoadSpec, Arc<Budget>)> {
+        let loads = self.state().ahead.tried();
+        let count = loads.len().max(1) as u64;
+        let left = self.budget.left();
+        // Never a tenth of what the tests may write.
+        let each = Bytes::new(FOR_TRIALS.get().min(left.get() / 10) / count);
+        let budget = |_: &LoadSpec| Arc::new(Budget::part_of(&self.budget, each));
+        loads.iter().map(budget).zip(&loads).map(|(budget, load)| (load.clone(), budget)).collect()
+    }
+
+    /// Estimates the whole run, in words: it was filled at `rate`, the filling will come to `size`, and these loads were
+    /// tried and wrote so many bytes a second.
+    pub fn estimate(
+        &self,
+        rate: BytesPerSec,
+        (there, size): (Bytes, Bytes),
+        tried: &[(LoadSpec, f64)],
+    ) -> String {
+        let mut state = self.state();
+        state.ahead.learn(rate.get(), tried);
+        let rest = size.saturating_sub(there);
+        // What a device is filled with, and zeroing it, was set aside before.
+        let (unspent, zeroed) = if self.cleared { (Bytes::new(0), size) } else { (rest, Bytes::new(0)) };
+        let (spent, left) = (self.spent(&state), self.budget.left().saturating_sub(unspent));
+        let bytes = spent + unspent + state.ahead.bytes(left);
+        let filling = rest + zeroed;
+        let filling = if rate.get() > 0.0 { filling.as_f64() / rate.get() } else { 0.0 };
+        let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
+        let after = if self.cleared { there } else { spent };
+        self.tell(&mut state, Estimate { after, bytes, time })
+    }
+
+    /// The same for a run that fills several things: `there` of the first were written at `rate`.
+    pub fn estimate_first(&self, rate: BytesPerSec, there: Bytes) -> String {
+        let mut state = self.state();
+        state.ahead.learn(rate.get(), &[]);
+        let rest = state.to_fill.saturating_sub(there);
+        let (spent, left) = (self.spent(&state) + there, self.budget.left().saturating_sub(state.to_fill));
+        let filling = if rate.get() > 0.0 { rest.as_f64() / rate.get() } else { 0.0 };
+        let bytes = spent + rest + state.ahead.bytes(left);
+        let time = self.begun.elapsed() + Duration::from_secs_f64(filling) + state.ahead.time(left);
+        self.tell(&mut state, Estimate { after: spent, bytes, time })
+    }
+
+    fn tell(&self, state: &mut State, estimate: Estimate) -> String {
+        state.estimate = Some(estimate);
+        let held = if self.is_patient { "at least" } else { "about" };
+        let Estimate { after, bytes, time } = estimate;
+        let (after, bytes, time) = (human::bytes(after), human::bytes(bytes), human::time(time.into()));
+        format!("after {after}: about {bytes} and {held} {time} in all")
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +375,7 @@ mod tests {
 
     fn ahead(loads: &[LoadSpec]) -> Ahead {
         let works: Vec<Work> = loads.iter().cloned().map(Work::Load).collect();
-        Ahead::of(&works, &TIMING, 0)
+        Ahead::of(&works, &TIMING)
     }
 
     const FOR_EVER: Duration = Duration::from_secs(1000);
@@ -272,24 +421,22 @@ mod tests {
     }
 
     #[test]
-    fn rounds_may_need_25_times_their_time_and_trims_hardly_any() {
+    fn rounds_may_need_25_times_their_time() {
         let timing = Timing { stop: StopRule::SteadyRounds(10), warm_up: Duration::ZERO, ..TIMING };
         let write = load(4, 32, 100);
-        let mut tests = Ahead::of(&[Work::Load(write.clone())], &timing, 0);
+        let mut tests = Ahead::of(&[Work::Load(write.clone())], &timing);
         tests.learn(1e8, &[(write.clone(), 1e8)]);
         assert_eq!(tests.most(&write), Some(Bytes::new(25_000_000_000)));
-        let trim = LoadSpec::reading(Pattern::Random, Bytes::from_kib(64), 1).trimming(100);
-        let tests = ahead(&[trim.clone(), trim, load(4, 1, 0)]);
-        assert_eq!((tests.refills(), tests.bytes(Bytes::new(u64::MAX))), (2, Bytes::new(0)));
-        assert!((tests.time(Bytes::new(0)).as_secs_f64() - (0.5 + 0.5 + 2.9 + 0.3)).abs() < 1e-9);
+        let tests = ahead(&[load(4, 1, 0)]);
+        assert_eq!(tests.bytes(Bytes::new(u64::MAX)), Bytes::new(0));
+        assert!((tests.time(Bytes::new(0)).as_secs_f64() - (2.9 + 0.1)).abs() < 1e-9);
     }
 
     #[test]
-    fn what_is_tried_writes_and_leaves_no_holes() {
-        let trims = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1).writing(50).trimming(50);
+    fn what_is_tried_writes_past_the_page_cache() {
         let buffered = LoadSpec { buffered: true, ..load(4, 1, 100) };
         let write = load(4, 1, 100);
-        let tests = ahead(&[load(4, 1, 0), write.clone(), trims, buffered, write.clone()]);
+        let tests = ahead(&[load(4, 1, 0), write.clone(), buffered, write.clone()]);
         assert_eq!(tests.tried(), [write]);
     }
 }

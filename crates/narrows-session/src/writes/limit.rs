@@ -1,10 +1,11 @@
 //! The most that a run may write, and how large a scratch file that allows.
 
-use super::endurance::Life;
-use crate::objection::Objection;
+use crate::Objection;
+use narrows_base::catalog::{Medium, MediumClass, catalog};
 use narrows_base::units::{Bytes, human};
 use narrows_load::preset::{LoadSpec, Work};
-use narrows_model::path::{HopSpec, Path};
+use narrows_model::ceiling::medium::is_virtual;
+use narrows_model::path::{DeviceHop, HopSpec, Path};
 
 /// The most that a run writes to a drive unless it is told otherwise.
 const MOST: Bytes = Bytes::from_mib(8 << 10);
@@ -64,27 +65,6 @@ pub(super) fn added(path: Option<&Path>) -> u64 {
     if twice.flatten().any(|option| option == "data=journal") { 1 } else { RECORDS }
 }
 
-/// How often the filled part is written beside the tests.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Times {
-    /// Whether it is zeroed afterwards.
-    pub(super) cleared: bool,
-    /// How often it is written again after trims.
-    pub(super) refills: u64,
-}
-
-impl Times {
-    /// For tests in this order.
-    pub(super) fn of(works: &[Work], cleared: bool) -> Self {
-        Self { cleared, refills: refills(works.iter().map(load_of)) }
-    }
-
-    /// In all, the filling included.
-    pub(super) fn all(self) -> u64 {
-        1 + u64::from(self.cleared) + self.refills
-    }
-}
-
 /// The load of a test; `None` for a scan.
 pub(super) fn load_of(work: &Work) -> Option<&LoadSpec> {
     match work {
@@ -93,13 +73,8 @@ pub(super) fn load_of(work: &Work) -> Option<&LoadSpec> {
     }
 }
 
-/// How often all is written again: before each load that comes after one that trims.
-pub(super) fn refills<'a>(loads: impl Iterator<Item = Option<&'a LoadSpec>>) -> u64 {
-    let trims: Vec<bool> = loads.flatten().map(|load| load.trim_percent > 0).collect();
-    trims.split_last().map_or(0, |(_, before)| before.iter().filter(|trims| **trims).count() as u64)
-}
-
-/// How much is filled, of `wanted`, where `left` may be written and `writes` says whether tests write, too.
+/// How much is filled, of `wanted`, where `left` may be written, all is filled or zeroed `times` times,
+/// and `writes` says whether tests write, too.
 ///
 /// # Errors
 /// There is too little for what was asked, or for anything that tells something of a drive.
@@ -107,15 +82,14 @@ pub(super) fn size(
     limit: Limit,
     left: Bytes,
     (wanted, is_asked): (Bytes, bool),
-    times: Times,
+    times: u64,
     writes: bool,
 ) -> Result<Bytes, Objection> {
-    let all = times.all();
-    let at_most = Bytes::new(left.get() / all);
+    let at_most = Bytes::new(left.get() / times);
     if is_asked || wanted <= at_most.min(LEAST) {
         return if wanted <= at_most { Ok(wanted) } else { Err(too_little(limit, left, wanted, times)) };
     }
-    let size = if writes { part(left, wanted, all) } else { in_whole_mib(at_most) };
+    let size = if writes { part(left, wanted, times) } else { in_whole_mib(at_most) };
     let size = size.max(LEAST).min(wanted);
     if size <= at_most { Ok(size) } else { Err(too_little(limit, left, size, times)) }
 }
@@ -129,14 +103,11 @@ fn in_whole_mib(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get() >> 20 << 20)
 }
 
-fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Objection {
-    let needed = Bytes::new(size.get().saturating_mul(times.all()));
-    let what = match (times.refills, times.cleared) {
-        (0, false) => String::new(),
-        (0, true) => format!(" ({} filled and zeroed again)", human::bytes(size)),
-        (_, _) => {
-            format!(" ({} are filled, and written again {} times)", human::bytes(size), times.all() - 1)
-        }
+fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Objection {
+    let needed = Bytes::new(size.get().saturating_mul(times));
+    let what = match times {
+        1 => String::new(),
+        _ => format!(" ({} filled and zeroed again)", human::bytes(size)),
     };
     let (needed_text, left, data) = (human::bytes(needed), human::bytes(left), human::bytes(limit.data));
     let why = match limit.is_asked {
@@ -151,9 +122,80 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: Times) -> Objection
     )
 }
 
+/// What a drive may be written in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// In all.
+    pub rated: Bytes,
+    /// The class of which that is usual, where the maker's figure for the model is not known.
+    pub class: Option<&'static str>,
+}
+
+impl Life {
+    /// That of the drive of a path that may be written least; `None` where no drive is seen, or only virtual ones.
+    pub fn of_path(path: &Path) -> Option<Self> {
+        let by_usb = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Usb(_)));
+        let by_sas = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Sas(_)));
+        let drives = path.hops.iter().filter_map(|hop| match &hop.spec {
+            HopSpec::Device(drive) => Some(drive),
+            _ => None,
+        });
+        drives.filter_map(|drive| Self::of_drive(drive, by_usb, by_sas)).min_by_key(|life| life.rated)
+    }
+
+    fn of_drive(drive: &DeviceHop, by_usb: bool, by_sas: bool) -> Option<Self> {
+        if is_virtual(drive) || drive.synthetic.is_some() {
+            return None;
+        }
+        let size = drive.size.value().copied().filter(|size| size.get() > 0)?;
+        let medium = drive.model.value().and_then(|model| catalog().medium(model));
+        if let Some(writes) = medium.and_then(|medium| medium.rated_drive_writes) {
+            return Some(Self { rated: times(size, writes), class: None });
+        }
+        let class = class_of(drive, medium, by_usb, by_sas)?;
+        Some(Self { rated: times(size, class.rated_drive_writes?), class: Some(&class.name) })
+    }
+}
+
+/// What may be written to a drive of this model and size in its life, where its maker says so.
+pub fn rated(model: &str, size: Bytes) -> Option<Bytes> {
+    catalog().medium(model)?.rated_drive_writes.map(|writes| times(size, writes))
+}
+
+fn times(size: Bytes, writes: f64) -> Bytes {
+    Bytes::new((writes * size.as_f64()) as u64)
+}
+
+/// The class that the catalogue gives the model, or else the one with the least endurance that the drive may be of.
+fn class_of(
+    drive: &DeviceHop,
+    medium: Option<&Medium>,
+    by_usb: bool,
+    by_sas: bool,
+) -> Option<&'static MediumClass> {
+    let known = medium.and_then(|medium| medium.class.as_deref());
+    let usual = || {
+        if drive.block.starts_with("mmcblk") {
+            "flash-card"
+        } else if drive.is_hard_disk || (drive.rotational.value() == Some(&true) && !by_usb) {
+            "hdd"
+        } else if by_usb {
+            "flash-card"
+        } else if drive.block.starts_with("nvme") {
+            "consumer-qlc"
+        } else if by_sas {
+            "sas-ssd"
+        } else {
+            "sata-qlc"
+        }
+    };
+    catalog().medium_class(known.unwrap_or_else(usual))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_base::fact::Fact;
     use narrows_load::measurement::Pattern;
 
     fn life(terabytes: u64) -> Option<Life> {
@@ -190,32 +232,71 @@ mod tests {
     #[test]
     fn what_is_filled_leaves_three_quarters_for_the_tests_unless_it_was_asked_for() {
         let limit = Limit::of(None, None, None);
-        let once = Times { cleared: false, refills: 0 };
         let of = |wanted, left, times, writes| size(limit, left, (wanted, false), times, writes);
-        assert_eq!(of(mib(1024), mib(8192), once, true).unwrap(), mib(1024));
-        assert_eq!(of(mib(4096), mib(8192), once, true).unwrap(), mib(2048));
-        assert_eq!(of(mib(4096), mib(8192), once, false).unwrap(), mib(4096));
-        assert_eq!(of(mib(4096), mib(8192), Times { cleared: true, refills: 2 }, true).unwrap(), mib(512));
+        assert_eq!(of(mib(1024), mib(8192), 1, true).unwrap(), mib(1024));
+        assert_eq!(of(mib(4096), mib(8192), 1, true).unwrap(), mib(2048));
+        assert_eq!(of(mib(4096), mib(8192), 1, false).unwrap(), mib(4096));
+        assert_eq!(of(mib(4096), mib(8192), 2, true).unwrap(), mib(1024));
         // A card of 8 GB of which 80 MB are allowed: the smallest file that tells something, and little beside it.
-        assert_eq!(of(mib(1024), mib(76), once, true).unwrap(), mib(64));
-        let refused = of(mib(1024), mib(40), once, true).unwrap_err().to_string();
+        assert_eq!(of(mib(1024), mib(76), 1, true).unwrap(), mib(64));
+        let refused = of(mib(1024), mib(40), 1, true).unwrap_err().to_string();
         assert!(
             refused.contains("67.1 MB are to be written") && refused.contains("--max-writes"),
             "{refused}"
         );
-        let asked = |wanted| size(limit, mib(100), (wanted, true), once, true);
+        let asked = |wanted| size(limit, mib(100), (wanted, true), 1, true);
         assert_eq!(asked(mib(100)).unwrap(), mib(100));
         assert!(asked(mib(101)).is_err());
     }
 
+    fn drive(block: &str, model: &str, gigabytes: u64) -> DeviceHop {
+        DeviceHop {
+            block: block.to_owned(),
+            model: Fact::known(model.to_owned(), "model"),
+            size: Fact::known(Bytes::new(gigabytes * 1_000_000_000), "size"),
+            rotational: Fact::known(false, "queue/rotational"),
+            is_hard_disk: false,
+            synthetic: None,
+            flash: None,
+        }
+    }
+
+    fn life_of(drive: &DeviceHop, by_usb: bool) -> Option<(u64, Option<&'static str>)> {
+        let life = Life::of_drive(drive, by_usb, false)?;
+        Some((life.rated.get() / 1_000_000_000_000, life.class))
+    }
+
     #[test]
-    fn all_is_written_again_before_each_load_after_one_that_trims() {
-        let read = LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1);
-        let trim = read.clone().trimming(100);
-        let of = |loads: &[&LoadSpec]| refills(loads.iter().map(|load| Some(*load)));
-        assert_eq!((of(&[]), of(&[&read, &read]), of(&[&read, &trim])), (0, 0, 0));
-        assert_eq!((of(&[&trim, &trim, &read]), of(&[&trim, &read, &read])), (2, 1));
-        let works = [Work::Load(trim.clone()), Work::Load(read.clone())];
-        assert_eq!(Times::of(&works, true).all(), 3);
+    fn the_rated_life_grows_with_the_capacity() {
+        let tb = |count: u64| Bytes::new(count * 1_000_000_000_000);
+        // Samsung's table: 600 TB for 1 TB, 1200 TB for 2 TB.
+        assert_eq!(rated("Samsung SSD 970 EVO Plus 1TB", tb(1)), Some(tb(600)));
+        assert_eq!(rated("Samsung SSD 970 EVO Plus 2TB", tb(2)), Some(tb(1200)));
+        assert_eq!(rated("QEMU NVMe Ctrl", tb(1)), None);
+        assert_eq!(
+            life_of(&drive("nvme0n1", "Samsung SSD 970 EVO Plus 1TB", 1000), false),
+            Some((600, None))
+        );
+    }
+
+    #[test]
+    fn a_model_without_a_published_figure_has_that_of_its_class_and_an_unknown_one_the_least_of_its_kind() {
+        let of = |block, model| life_of(&drive(block, model, 1000), false);
+        assert_eq!(of("nvme0n1", "Samsung SSD 960 EVO 1TB"), Some((600, Some("consumer-tlc"))));
+        assert_eq!(of("nvme0n1", "No Such Drive"), Some((200, Some("consumer-qlc"))));
+        assert_eq!(of("sda", "No Such Drive"), Some((360, Some("sata-qlc"))));
+        assert_eq!(of("mmcblk0", "SD64G"), Some((100, Some("flash-card"))));
+        assert_eq!(life_of(&drive("sda", "Cruzer", 1000), true), Some((100, Some("flash-card"))));
+        let disk = DeviceHop { is_hard_disk: true, ..drive("sda", "No Such Disk", 1000) };
+        assert_eq!(life_of(&disk, false), Some((45, Some("hdd"))));
+    }
+
+    #[test]
+    fn nothing_is_known_of_what_is_no_drive() {
+        assert_eq!(life_of(&drive("nvme0n1", "QEMU NVMe Ctrl", 1000), false), None);
+        let virtio = DeviceHop { synthetic: Some("virtio".to_owned()), ..drive("vda", "", 1000) };
+        assert_eq!(life_of(&virtio, false), None);
+        let unsized_drive = DeviceHop { size: Fact::known(Bytes::new(0), "size"), ..drive("sda", "x", 1) };
+        assert_eq!(life_of(&unsized_drive, false), None);
     }
 }

@@ -1,32 +1,25 @@
 //! What a run may write: said before it begins, divided among its tests, limited while it runs.
 
-mod account;
 mod ahead;
-mod allowance;
-mod endurance;
-mod estimate;
 mod limit;
-mod meter;
-mod said;
+#[cfg(test)]
+mod tests;
+
+pub use ahead::{Allowance, ESTIMATED_AFTER};
+pub use limit::{Life, rated};
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-pub use account::{Account, Before, Estimated};
-use ahead::Ahead;
-pub use allowance::Allowance;
-pub use endurance::{Life, rated};
-pub use estimate::ESTIMATED_AFTER;
-use estimate::Estimate;
-use limit::{Limit, Times};
-use meter::Meter;
-
+use crate::Objection;
 use crate::measure::{MOST_ROUNDS, Timing};
-use crate::objection::Objection;
 use crate::scene::Scene;
-use narrows_base::units::{Bytes, BytesPerSec};
+use ahead::{Ahead, Estimate};
+use limit::Limit;
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
+use narrows_machine::activity::Sample;
 use narrows_machine::root::Root;
 use narrows_model::path::Path;
 
@@ -47,8 +40,6 @@ pub struct Wanted<'a> {
     pub works: &'a [Work],
     /// How long they run.
     pub timing: &'a Timing,
-    /// How often another program runs each test, too.
-    pub again: u32,
     /// Whether tests may take as long as they need, whatever was estimated; so they may where their time is fixed.
     pub is_patient: bool,
     /// Where all ends.
@@ -67,7 +58,6 @@ impl<'a> Wanted<'a> {
             is_device,
             works: &[],
             timing,
-            again: 0,
             is_patient: false,
             path: Some((&scene.subject.path, &scene.root)),
             ceiling: None,
@@ -124,15 +114,15 @@ impl Writes {
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
         let limit = Limit::of(wanted.asked.or(kept_limit), life, adds);
         let before = kept.map_or(Bytes::new(0), |kept| kept.written);
-        let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::changes);
-        let times = Times::of(wanted.works, wanted.is_device);
+        let changes = wanted.works.iter().filter_map(limit::load_of).any(LoadSpec::writes);
+        let times = 1 + u64::from(wanted.is_device);
         let size = limit::size(limit, limit.data.saturating_sub(before), wanted.size, times, changes)?;
         let budget = Budget::new(limit.data);
         // An earlier part may have been allowed more than is asked for now.
         let taken = budget.take(before.min(limit.data));
         taken.map_err(|over| Objection::new(over.to_string()))?;
-        let ahead = Ahead::of(wanted.works, wanted.timing, wanted.again);
-        let longest = |rate| size + in_tests(wanted.works, size, rate, wanted.timing);
+        let ahead = Ahead::of(wanted.works, wanted.timing);
+        let longest = |rate| size + in_tests(wanted.works, rate, wanted.timing);
         let expected = if changes { wanted.ceiling.map(longest) } else { Some(size) };
         let meter = match wanted.path {
             Some((path, root)) if !wanted.is_device => Meter::of(path, root),
@@ -174,7 +164,6 @@ impl Writes {
             is_device: false,
             works: &works,
             timing,
-            again: 0,
             is_patient: true,
             path: None,
             ceiling,
@@ -298,11 +287,6 @@ impl Writes {
         self.budget.spent().saturating_sub(self.before).saturating_sub(state.beside)
     }
 
-    /// What is left for the tests when all is written again so often.
-    fn left(&self, refills: u64) -> Bytes {
-        self.budget.left().saturating_sub(Bytes::new(self.size.get().saturating_mul(refills)))
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -320,16 +304,179 @@ pub fn whole_gib(bytes: Bytes) -> String {
 }
 
 /// What tests write at most at a rate.
-fn in_tests(works: &[Work], fill: Bytes, rate: BytesPerSec, timing: &Timing) -> Bytes {
+fn in_tests(works: &[Work], rate: BytesPerSec, timing: &Timing) -> Bytes {
     let rounds = if matches!(timing.stop, StopRule::SteadyRounds(_)) { MOST_ROUNDS } else { 1 };
     let span: Duration = (timing.longest() * rounds).saturating_add(timing.warm_up);
-    let of = |load: &LoadSpec| {
-        let written = rate.get() * span.as_secs_f64() * f64::from(load.write_percent) / 100.0;
-        // What was trimmed is written again afterwards.
-        written + if load.trim_percent > 0 { fill.as_f64() } else { 0.0 }
-    };
+    let of = |load: &LoadSpec| rate.get() * span.as_secs_f64() * f64::from(load.write_percent) / 100.0;
     Bytes::new(works.iter().filter_map(limit::load_of).map(of).sum::<f64>() as u64)
 }
 
-#[cfg(test)]
-mod tests;
+/// What may be and was written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Account {
+    /// The most that may be written in all, whether the run is resumed or not: the filling of the target and the tests.
+    pub limit: Bytes,
+    /// Whether `--max-writes` said so.
+    pub limit_is_asked: bool,
+    /// The most by the counters of each device: `limit`, and what a file system adds.
+    pub device_limit: Bytes,
+    /// What was written so far: the filling of the target and the tests.
+    pub written: Bytes,
+    /// What the device below the file system has counted since this run began, whoever wrote it; `None` where none counts.
+    pub device_written: Option<Bytes>,
+    /// What would be written if every test took its longest at the ceiling of the path; `None` where that is not known.
+    pub expected: Option<Bytes>,
+    /// What may be written to the drive in its life; `None` where that is not known.
+    pub life: Option<Life>,
+    /// `device_limit` as a part of that life, 1 for all of it.
+    pub limit_of_life: Option<f64>,
+    /// Whether a write was refused since it would have been more than `limit`.
+    pub limit_reached: bool,
+    /// What the whole run was thought to take; `None` before it was estimated.
+    pub estimate: Option<Estimated>,
+}
+
+/// What a run was thought to take, and what it took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimated {
+    /// So much had been written when the estimate was made.
+    pub after: Bytes,
+    /// What the run was thought to write in all.
+    pub bytes: Bytes,
+    /// How long it was thought to take in all, from the announcement on.
+    pub time: Duration,
+    /// What it has written.
+    pub actual_bytes: Bytes,
+    /// How long it took.
+    pub actual_time: Duration,
+    /// Whether tests end so that neither is exceeded by more than half.
+    pub is_held: bool,
+}
+
+/// What a saved run says of its writes, which count for the run that goes on with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Before {
+    /// The most that it might write.
+    pub limit: Bytes,
+    /// Whether somebody asked for that; `None` where it was not kept.
+    pub limit_is_asked: Option<bool>,
+    /// What it wrote.
+    pub written: Bytes,
+}
+
+impl Writes {
+    /// Says what filling a scratch file in `directory` writes, where nothing else is written.
+    pub fn filling(&self, directory: &str) -> String {
+        let records = self.limit.device.saturating_sub(self.limit.data);
+        format!(
+            "writes at most {}: {} to fill a scratch file in {directory}, the rest for the file system's own records",
+            human::bytes(Bytes::new(self.size.get() + records.get())),
+            human::bytes(self.size)
+        )
+    }
+
+    /// Says what will be written to `place`, before anything is.
+    pub fn announcement(&self, place: &str) -> String {
+        let Limit { data, device, is_asked } = self.limit;
+        let mut text = format!("writes at most {}", human::bytes(device));
+        text.push_str(&match self.share_of_life() {
+            // Two decimals would make nothing of it.
+            Some((share, about)) if share < 1e-4 => {
+                format!(", less than {about}0.01 % of the drive's rated life")
+            }
+            Some((share, about)) => format!(", {about}{} of the drive's rated life", human::percent(share)),
+            None => String::new(),
+        });
+        if let Some(class) = self.life.and_then(|life| life.class) {
+            text.push_str(&format!(" (that of its class, {class}: its maker's figure is not known)"));
+        }
+        text.push_str(&format!(": {} to fill {place}, the rest for the tests", human::bytes(self.size)));
+        if device > data {
+            text.push_str(&format!(
+                ", {} of it for the file system's own records",
+                human::bytes(device.saturating_sub(data))
+            ));
+        }
+        if self.cleared {
+            text.push_str(", and as much to zero it again");
+        }
+        let data = human::bytes(data);
+        text.push_str(&match is_asked {
+            true => format!("; of data never more than {data} (--max-writes)"),
+            false => "; --max-writes allows more".to_owned(),
+        });
+        text
+    }
+}
+
+/// What others write is known from a time in which we wrote nothing, if it is as long as this.
+const QUIET: Duration = Duration::from_millis(500);
+
+/// The counter of the block device that a file system lies on: the outermost of a path, where none but the users of that file
+/// system write.
+#[derive(Debug, Clone, Default)]
+struct Meter {
+    /// The device, and what it had counted when the run began.
+    device: Option<(String, u64)>,
+    /// What it had counted when we began to write, what had been sent then, and when that was; `None` while we do not.
+    since: Option<(u64, Bytes, Instant)>,
+    /// What it had counted when we last ended to write, and when that was.
+    quiet: Option<(u64, Instant)>,
+    /// Bytes that others write in a second.
+    others: f64,
+    /// What was counted beside what was sent since we began to write.
+    beside: Bytes,
+}
+
+impl Meter {
+    /// The counter of the outermost block device of `path`, from now on.
+    fn of(path: &Path, root: &Root) -> Self {
+        let now = Sample::of_disks(root).disks;
+        let mut names = path.hops.iter().filter_map(|hop| hop.block_name());
+        let device = names.find_map(|name| Some((name.to_owned(), now.get(name)?.written_bytes.get())));
+        Self { device, ..Self::default() }
+    }
+
+    /// What the device has counted since the run began; `None` where none counts.
+    fn written(&self, root: &Root) -> Option<Bytes> {
+        let (_, first) = self.device.as_ref()?;
+        Some(Bytes::new(self.counted(root)?.saturating_sub(*first)))
+    }
+
+    /// We begin to write, when `sent` were sent before.
+    fn begin(&mut self, root: &Root, sent: Bytes) {
+        if let Some(counted) = self.counted(root) {
+            if let Some((before, when)) = self.quiet.filter(|(_, when)| when.elapsed() >= QUIET) {
+                self.others = counted.saturating_sub(before) as f64 / when.elapsed().as_secs_f64();
+            }
+            self.since = Some((counted, sent, Instant::now()));
+            self.beside = Bytes::new(0);
+        }
+    }
+
+    /// What more was counted than was sent, by us or by others, since the last look.
+    fn look(&mut self, root: &Root, sent: Bytes) -> Bytes {
+        let Some((before, sent_before, begun)) = self.since else { return Bytes::new(0) };
+        let written = self.counted(root).unwrap_or(before).saturating_sub(before);
+        let by_others = (self.others * begun.elapsed().as_secs_f64()) as u64;
+        self.more(Bytes::new(written), sent.saturating_sub(sent_before) + Bytes::new(by_others))
+    }
+
+    /// We write no more for now.
+    fn end(&mut self, root: &Root) {
+        self.since = None;
+        self.quiet = self.counted(root).map(|counted| (counted, Instant::now()));
+    }
+
+    fn more(&mut self, written: Bytes, expected: Bytes) -> Bytes {
+        let beside = written.saturating_sub(expected);
+        let more = beside.saturating_sub(self.beside);
+        self.beside = self.beside.max(beside);
+        more
+    }
+
+    fn counted(&self, root: &Root) -> Option<u64> {
+        let (name, _) = self.device.as_ref()?;
+        Some(Sample::of_disks(root).disks.get(name)?.written_bytes.get())
+    }
+}

@@ -1,4 +1,4 @@
-use super::allowance::HELD_WITHIN;
+use super::ahead::HELD_WITHIN;
 use super::*;
 use crate::measure::UNTIL_KNOWN;
 use narrows_load::measurement::Pattern;
@@ -28,10 +28,9 @@ fn kept(writes: &Writes) -> Option<Before> {
 #[test]
 fn what_tests_write_at_most_follows_from_the_ceiling_and_the_time() {
     let (read, half) = (load(), load().writing(50));
-    let trim = load().trimming(100);
-    // 100 MB/s for 10 s, half of it writes; what was trimmed is filled once more.
-    let writes = plan(None, None, &[&read, &half, &trim]).unwrap();
-    assert_eq!(writes.expected, Some(Bytes::new(500_000_000 + (200 << 20))));
+    // 100 MB/s for 10 s, half of it writes.
+    let writes = plan(None, None, &[&read, &half]).unwrap();
+    assert_eq!(writes.expected, Some(Bytes::new(500_000_000 + (100 << 20))));
     let text = writes.announcement("a scratch file in /srv");
     assert!(text.starts_with("writes at most 8.59 GB: 105 MB to fill a scratch file in /srv"), "{text}");
     assert!(text.ends_with("for the file system's own records; --max-writes allows more"), "{text}");
@@ -85,7 +84,6 @@ fn estimated(loads: &[LoadSpec], limit: Option<u64>, is_patient: bool) -> Writes
         is_device: false,
         works: &works,
         timing: &timing,
-        again: 0,
         is_patient,
         path: None,
         ceiling: None,
@@ -187,4 +185,24 @@ fn a_run_of_many_parts_is_bounded_by_the_life_of_its_drives_and_held_to_its_esti
     assert!(patient.allow(Some(&write)).budget.left() > most, "what was not estimated may be written, too");
     writes.take_beside(Bytes::from_mib(10));
     assert_eq!(account(&writes).written, Bytes::from_mib(300), "what others write is not ours");
+}
+
+#[test]
+fn what_was_counted_beside_what_was_sent_is_told_once() {
+    let mut meter = Meter::default();
+    let mib = Bytes::from_mib;
+    assert_eq!(meter.more(mib(10), mib(12)), mib(0), "some is still on its way");
+    assert_eq!(meter.more(mib(25), mib(22)), mib(3));
+    assert_eq!(meter.more(mib(35), mib(32)), mib(0));
+    assert_eq!(meter.more(mib(36), mib(36)), mib(0));
+    assert_eq!(meter.more(mib(41), mib(36)), mib(2));
+}
+
+#[test]
+fn without_a_device_nothing_is_counted() {
+    let mut meter = Meter::default();
+    let root = Root::live();
+    meter.begin(&root, Bytes::new(5));
+    assert_eq!((meter.look(&root, Bytes::new(7)), meter.written(&root)), (Bytes::new(0), None));
+    meter.end(&root);
 }

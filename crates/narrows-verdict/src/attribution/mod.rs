@@ -31,7 +31,7 @@ mod tests;
 pub use hardware::REACHED;
 
 use narrows_base::units::BytesPerSec;
-use narrows_model::ceiling::narrow::Narrow;
+use narrows_model::ceiling::Narrow;
 
 use super::case::Case;
 use super::finding::{Confidence, Evidence, Severity};

@@ -1,7 +1,7 @@
 //! The narrowest hop by arithmetic: the smallest ceiling divided by its traffic.
 
 use narrows_base::units::BytesPerSec;
-use narrows_model::ceiling::narrow::{self, Narrow};
+use narrows_model::ceiling::{self, Narrow};
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
@@ -14,7 +14,7 @@ const SAME_RATE: f64 = 0.01;
 
 /// The hops with known ceilings, narrowest first, without the application (it is what all this is for).
 pub(crate) fn rank(case: &Case<'_>) -> Vec<Narrow> {
-    let mut ranked = narrow::rank(case.path(), &case.subject.ceilings, case.direction);
+    let mut ranked = ceiling::rank(case.path(), &case.subject.ceilings, case.direction);
     ranked.retain(|narrow| {
         let kind = case.path().hops.get(narrow.hop).map(Hop::kind);
         !matches!(kind, None | Some(HopKind::Application | HopKind::Generator))

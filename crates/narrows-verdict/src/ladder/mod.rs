@@ -32,8 +32,8 @@ use super::trust::Audit;
 use super::{Code, Finding, Severity, Subject, attribution::Cause as Found};
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
+use narrows_model::ceiling;
 use narrows_model::ceiling::Direction;
-use narrows_model::ceiling::narrow;
 use narrows_model::path::{Hop, HopId, HopKind};
 
 /// A rung that falls this much short of the layers below it has lost something: measurements of one thing differ by a few
@@ -229,7 +229,7 @@ fn findings(machine: &Machine, rung: &Rung) -> Vec<Finding> {
 /// The narrowest known ceiling of the path to a rung. The hop that members hang on is no part of them.
 fn ceiling(rung: &Rung) -> Option<(usize, BytesPerSec)> {
     let subject = &rung.subject;
-    let ranked = narrow::rank(&subject.path, &subject.ceilings, rung.direction());
+    let ranked = ceiling::rank(&subject.path, &subject.ceilings, rung.direction());
     let counts = |index: usize| {
         subject.path.hops.get(index).is_some_and(|hop: &Hop| !(rung.at_once && hop.id == rung.hop))
     };

@@ -4,7 +4,7 @@
 //! A hard disk fills no link of today, so that its link says nothing of its rate.
 
 use narrows_base::units::BitsPerSec;
-use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume, Lack};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Lack};
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use super::Context;

@@ -6,7 +6,7 @@
 
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_model::ceiling::pcie::rate;
+use narrows_model::ceiling::pcie;
 use narrows_model::path::{Hop, HopSpec, Target, UplinkHop};
 
 use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -100,7 +100,7 @@ fn its_link(judged: &Judged<'_>, uplink: &UplinkHop) -> Option<usize> {
 /// What the uplink carries before packets: as published for a hidden one, as read for one that sysfs shows.
 fn raw(machine: &Machine, uplink: &UplinkHop) -> Option<BytesPerSec> {
     let published = uplink.chipset.as_ref().and_then(|chipset| {
-        rate::raw(GtPerSec::from_pcie_generation(chipset.generation)?, Lanes::new(chipset.lanes))
+        pcie::raw(GtPerSec::from_pcie_generation(chipset.generation)?, Lanes::new(chipset.lanes))
     });
     let seen = raw_of(machine, uplink.address);
     seen.or(published)

@@ -5,7 +5,7 @@
 
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::Sata;
-use narrows_model::ceiling::sata;
+use narrows_model::ceiling::drive_bus;
 use narrows_model::path::{Hop, HopSpec};
 
 use super::super::attribution::{Attribution, Cause};
@@ -61,7 +61,7 @@ fn evidence(sata: &Sata) -> Vec<Evidence> {
 fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Finding {
     let speed = sata.speed.value().map(ToString::to_string).unwrap_or_default();
     let faster = if sata.port_speed.value().is_some() { &sata.port_speed } else { &sata.drive_speed };
-    let better = sata::of_sata(&Sata { speed: faster.clone(), ..sata.clone() });
+    let better = drive_bus::of_sata(&Sata { speed: faster.clone(), ..sata.clone() });
     let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
     let can = faster.value().map(ToString::to_string).unwrap_or_default();
     let port = if sata.port.is_empty() { &hop.name } else { &sata.port };

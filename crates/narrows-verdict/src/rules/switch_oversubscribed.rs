@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_machine::pci::{End, PciAddress, PciDevice};
-use narrows_model::ceiling::pcie::rate;
+use narrows_model::ceiling::pcie;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{Hop, HopId, HopSpec, UplinkHop};
 
@@ -159,7 +159,7 @@ pub(super) fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerS
     let ends = machine.link_of(device);
     let both_tell = ends.device.max_speed().is_some() && ends.port.and_then(End::max_speed).is_some();
     let speed = ends.speed().filter(|_| !both_tell).or_else(|| ends.max_speed())?;
-    rate::raw(speed.value, ends.width()?.value)
+    pcie::raw(speed.value, ends.width()?.value)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::Usb;
-use narrows_model::ceiling::usb;
+use narrows_model::ceiling::drive_bus;
 use narrows_model::path::{Hop, HopSpec};
 
 use super::super::attribution::Attribution;
@@ -78,7 +78,7 @@ fn below_both(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb, both: Bit
     let summary =
         format!("USB device {} runs at {speed}, although device and port can both do {both}.", usb.device);
     let fast = Usb { speed: Fact::known(both, usb.most_speed.source().as_str()), ..usb.clone() };
-    let better = usb::of_usb(&fast);
+    let better = drive_bus::of_usb(&fast);
     let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
     Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
         .with_confidence(Confidence::Medium)
@@ -107,7 +107,7 @@ fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Findin
         format!("USB device {} runs at {speed} {which}: cable or port lack the fast pairs.", usb.device);
     // What every USB 3 device can do; whether this one can do more is not known.
     let fast = Usb { speed: Fact::known(BitsPerSec::from_mbit(SUPER_SPEED), "USB 3.0"), ..usb.clone() };
-    let better = usb::of_usb(&fast);
+    let better = drive_bus::of_usb(&fast);
     let gain = better.read.limit().and_then(|better| gain::of_better(judged, index, better));
     Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
         .with_confidence(Confidence::Medium)

@@ -7,16 +7,16 @@ use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_machine::usage::Identity;
 use narrows_model::path::{Target, build};
-use narrows_session::fleet::host::{Found, FoundKind};
+use narrows_session::fleet::host::{FoundKind, HostTarget};
 use narrows_session::fleet::job::NbdUri;
 use narrows_session::scene;
 
 use crate::cli::target;
 
 /// What a target is here.
-pub(super) fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found, String> {
+pub(super) fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, String> {
     if let Some(uri) = NbdUri::parse(typed) {
-        return Ok(Found {
+        return Ok(HostTarget {
             kind: FoundKind::Nbd,
             name: uri.as_str().to_owned(),
             size: None,
@@ -44,13 +44,13 @@ pub(super) fn find(root: &Root, machine: &Machine, typed: &str) -> Result<Found,
             let serial = Identity::of(root, name).text().map(|(text, _)| text);
             let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
             let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
-            Ok(Found { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
+            Ok(HostTarget { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
         }
         Target::Mount { path, .. } => {
             let is_directory = Path::new(path).is_dir();
             let free = is_directory.then(|| free_bytes(path)).flatten();
             let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
-            Ok(Found { kind, name: path.clone(), size: None, free, server, drives, serial: None })
+            Ok(HostTarget { kind, name: path.clone(), size: None, free, server, drives, serial: None })
         }
         _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
     }

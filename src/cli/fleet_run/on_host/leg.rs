@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows_session::fleet::orders::{Answer, CONNECT, Flow, Order};
+use narrows_session::fleet::leg::{LEG_STEP, LegAnswer, LegLoad, LegOrder};
 
 use super::{now, sleep_until};
 use crate::cli::{Failure, NOTHING_FOUND, output};
@@ -24,25 +24,25 @@ const WELCOME: u8 = b'+';
 /// Does what the first line of standard input orders.
 pub(super) fn leg() -> Result<u8, Failure> {
     let orders = orders();
-    let answer = match orders.recv_timeout(CONNECT) {
-        Ok(Order::Way { server }) => way(&server),
-        Ok(Order::Serve { addresses, clients, token, flow }) => {
+    let answer = match orders.recv_timeout(LEG_STEP) {
+        Ok(LegOrder::Way { server }) => way(&server),
+        Ok(LegOrder::Serve { addresses, clients, token, flow }) => {
             serve(&orders, &addresses, &clients, (&token, flow))
         }
-        Ok(Order::Use { server, token, flow }) => connect(&orders, server, (&token, flow)),
-        Ok(Order::Start { .. }) | Err(_) => Err("there is no order".to_owned()),
+        Ok(LegOrder::Use { server, token, flow }) => connect(&orders, server, (&token, flow)),
+        Ok(LegOrder::Start { .. }) | Err(_) => Err("there is no order".to_owned()),
     };
-    say(&answer.unwrap_or_else(Answer::Refused))?;
+    say(&answer.unwrap_or_else(LegAnswer::Refused))?;
     Ok(NOTHING_FOUND)
 }
 
-fn say(answer: &Answer) -> Result<(), Failure> {
+fn say(answer: &LegAnswer) -> Result<(), Failure> {
     let line = serde_json::to_string(answer).map_err(|error| Failure::new(error.to_string()))?;
     output::data(&(line + "\n"))
 }
 
 /// The orders of standard input. The channel closes with it, which is when the controller or the connection ends.
-fn orders() -> Receiver<Order> {
+fn orders() -> Receiver<LegOrder> {
     let (tell, orders) = channel();
     thread::spawn(move || {
         let mut input = io::stdin().lock();
@@ -59,7 +59,7 @@ fn orders() -> Receiver<Order> {
 }
 
 /// By which address a server is reached, and from which: a socket that is connected and sends nothing tells.
-fn way(server: &str) -> Result<Answer, String> {
+fn way(server: &str) -> Result<LegAnswer, String> {
     let failed = |error: io::Error| format!("cannot tell the way to {server}: {error}");
     let mut found = server.to_socket_addrs().or_else(|_| {
         let name = server.trim_start_matches('[').trim_end_matches(']');
@@ -71,28 +71,28 @@ fn way(server: &str) -> Result<Answer, String> {
     let socket = UdpSocket::bind(any).map_err(failed)?;
     socket.connect((address.ip(), 9)).map_err(failed)?;
     let own = socket.local_addr().map_err(failed)?.ip();
-    Ok(Answer::Way { server: address.ip(), own })
+    Ok(LegAnswer::Way { server: address.ip(), own })
 }
 
 /// Opens the port, takes the listed clients until the leg begins, and closes it then; it is closed at the deadline in any case.
 fn serve(
-    orders: &Receiver<Order>,
+    orders: &Receiver<LegOrder>,
     addresses: &BTreeSet<IpAddr>,
     clients: &BTreeSet<IpAddr>,
-    (token, flow): (&str, Flow),
-) -> Result<Answer, String> {
+    (token, flow): (&str, LegLoad),
+) -> Result<LegAnswer, String> {
     let opened = addresses.iter().find_map(|address| TcpListener::bind((*address, 0)).ok());
     let listener = opened.ok_or("none of the storage addresses is this host's")?;
     let port = listener.local_addr().map_err(|error| error.to_string())?;
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    say(&Answer::Listening(port)).map_err(|failure| failure.message().to_owned())?;
+    say(&LegAnswer::Listening(port)).map_err(|failure| failure.message().to_owned())?;
     let deadline = Instant::now() + Duration::from_nanos(flow.patience_ns);
     let (tell, taken) = channel();
     let most = clients.len().saturating_mul(flow.streams.max(1)).saturating_mul(2);
     let mut asked = 0;
     let start = loop {
         match orders.recv_timeout(Duration::from_millis(5)) {
-            Ok(Order::Start { at_ns }) => break at_ns,
+            Ok(LegOrder::Start { at_ns }) => break at_ns,
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err("the leg was ended".to_owned()),
             Err(RecvTimeoutError::Timeout) if Instant::now() > deadline => {
                 return Err("the leg did not begin in time".to_owned());
@@ -117,7 +117,7 @@ fn serve(
     drop(tell);
     // Those who are still being asked for their token come too late.
     let streams: Vec<(IpAddr, TcpStream)> = taken.try_iter().collect();
-    Ok(Answer::Received(moved(orders, streams, !flow.is_write, (flow, start))))
+    Ok(LegAnswer::Received(moved(orders, streams, !flow.is_write, (flow, start))))
 }
 
 /// Whether somebody says the token; then they are told that they are welcome.
@@ -137,10 +137,10 @@ fn welcomed(mut stream: TcpStream, token: &str) -> Option<TcpStream> {
 
 /// Connects, says the token, and moves bytes when it is told to.
 fn connect(
-    orders: &Receiver<Order>,
+    orders: &Receiver<LegOrder>,
     server: SocketAddr,
-    (token, flow): (&str, Flow),
-) -> Result<Answer, String> {
+    (token, flow): (&str, LegLoad),
+) -> Result<LegAnswer, String> {
     let failed = |error: io::Error| format!("cannot connect to {server}: {error}");
     let mut streams = Vec::new();
     for _ in 0..flow.streams.max(1) {
@@ -151,10 +151,10 @@ fn connect(
         stream.read_exact(&mut word).map_err(failed)?;
         streams.push((server.ip(), stream));
     }
-    say(&Answer::Connected).map_err(|failure| failure.message().to_owned())?;
+    say(&LegAnswer::Connected).map_err(|failure| failure.message().to_owned())?;
     match orders.recv_timeout(Duration::from_nanos(flow.patience_ns)) {
-        Ok(Order::Start { at_ns }) => {
-            Ok(Answer::Received(moved(orders, streams, flow.is_write, (flow, at_ns))))
+        Ok(LegOrder::Start { at_ns }) => {
+            Ok(LegAnswer::Received(moved(orders, streams, flow.is_write, (flow, at_ns))))
         }
         _ => Err("the leg did not begin".to_owned()),
     }
@@ -162,10 +162,10 @@ fn connect(
 
 /// Sends or receives on all connections from the start until the time is over; what came in by the other side's address.
 fn moved(
-    orders: &Receiver<Order>,
+    orders: &Receiver<LegOrder>,
     streams: Vec<(IpAddr, TcpStream)>,
     sends: bool,
-    (flow, start): (Flow, u64),
+    (flow, start): (LegLoad, u64),
 ) -> BTreeMap<IpAddr, u64> {
     let end = start.saturating_add(flow.time_ns);
     let (tell, done) = channel();
@@ -261,7 +261,7 @@ mod tests {
     fn the_way_to_an_address_is_told_without_a_packet() {
         for server in ["127.0.0.1:2049", "127.0.0.1", "[::1]:9"] {
             match way(server) {
-                Ok(Answer::Way { server, own }) => assert_eq!(server, own),
+                Ok(LegAnswer::Way { server, own }) => assert_eq!(server, own),
                 // A machine without IPv6.
                 other => assert!(server.starts_with('['), "{server}: {other:?}"),
             }

@@ -1,6 +1,6 @@
 //! What is taken out of a file, by which file it is.
 
-use super::{Redactor, binary, smbios};
+use super::{Redactor, binary};
 use crate::root::PROBES;
 
 /// Names of attributes whose whole content is a secret (kernel `Documentation/ABI`, `sysfs-block`, `sysfs-class-*`,
@@ -65,9 +65,9 @@ impl Redactor {
     fn binary(&mut self, path: &str, name: &str, content: &[u8]) -> Option<Vec<u8>> {
         let mut bytes = content.to_vec();
         match name {
-            "DMI" => smbios::blank(&mut bytes, |secret| drop(self.vault.hide(secret))),
+            "DMI" => binary::blank_smbios(&mut bytes, |secret| drop(self.vault.hide(secret))),
             "raw" if path.contains("/dmi/") => {
-                smbios::blank(&mut bytes, |secret| drop(self.vault.hide(secret)))
+                binary::blank_smbios(&mut bytes, |secret| drop(self.vault.hide(secret)))
             }
             "config" if path.contains("/pci") => binary::blank_config(&mut bytes),
             "vpd" if path.contains("/pci") => bytes.fill(0),

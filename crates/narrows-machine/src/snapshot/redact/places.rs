@@ -1,6 +1,8 @@
-//! Paths that people choose: mount points, backing files, exported directories.
+//! Paths that people choose: mount points, backing files, exported directories; and mount tables.
 
 use std::collections::BTreeMap;
+
+use super::Redactor;
 
 /// Mount points that tell nothing about their owner.
 const WELL_KNOWN: &[&str] = &[
@@ -127,6 +129,105 @@ fn replace_path(text: &str, path: &str, token: &str) -> String {
     out + rest
 }
 
+/// Options whose value is a person or a secret (mount.cifs(8), mount.davfs(8), mount.ecryptfs(8)).
+const PRIVATE_OPTIONS: [&str; 10] =
+    ["username", "user", "domain", "dom", "workgroup", "password", "pass", "credentials", "cred", "fsname"];
+
+/// The kinds of file system in a `mountinfo`.
+pub(super) fn filesystems(table: &str) -> impl Iterator<Item = String> {
+    let kinds = table.lines().filter_map(|line| line.split_once(" - ")?.1.split(' ').next());
+    kinds.map(str::to_ascii_lowercase)
+}
+
+impl Redactor {
+    /// `/proc/self/mountinfo` (kernel `Documentation/filesystems/proc.rst`, section 3.5).
+    pub(super) fn mountinfo(&mut self, table: &str) -> String {
+        // Shorter mount points first, so that what is mounted below another stays below it.
+        let mut points: Vec<String> =
+            table.lines().filter_map(|line| line.split(' ').nth(4)).map(unescape).collect();
+        points.sort_by_key(String::len);
+        points.iter().for_each(|point| drop(self.places.mount(point)));
+        let lines = table.lines().map(|line| self.mountinfo_line(line));
+        lines.fold(String::new(), |out, line| out + &line + "\n")
+    }
+
+    fn mountinfo_line(&mut self, line: &str) -> String {
+        let Some((mount, system)) = line.split_once(" - ") else { return String::new() };
+        let mut mount: Vec<String> = mount.split(' ').map(str::to_owned).collect();
+        for at in [3, 4] {
+            if let Some(field) = mount.get_mut(at) {
+                *field = self.places.mount(&unescape(field));
+            }
+        }
+        let mut system: Vec<String> = system.split(' ').map(str::to_owned).collect();
+        if let Some(source) = system.get_mut(1) {
+            *source = self.mount_source(source);
+        }
+        if let Some(options) = system.get_mut(2) {
+            *options = self.mount_options(options);
+        }
+        self.text(&format!("{} - {}", mount.join(" "), system.join(" ")))
+    }
+
+    /// `/proc/mounts`, `/etc/fstab` (fstab(5)).
+    pub(super) fn mount_table(&mut self, table: &str) -> String {
+        let mut out = String::new();
+        for line in table.lines().filter(|line| !line.trim_start().starts_with('#')) {
+            let mut fields: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+            if let [source, point, _, rest @ ..] = fields.as_mut_slice() {
+                *source = self.mount_source(source);
+                *point = self.places.mount(&unescape(point));
+                if let Some(options) = rest.first_mut() {
+                    *options = self.mount_options(options);
+                }
+            }
+            out.push_str(&self.text(&fields.join(" ")));
+            out.push('\n');
+        }
+        out
+    }
+
+    /// What is mounted, if it is a path that a person chose; of all else the words are looked at.
+    fn mount_source(&mut self, source: &str) -> String {
+        let plain = unescape(source);
+        if plain.starts_with('/') && !plain.starts_with("//") {
+            self.places.mount(&plain)
+        } else {
+            source.to_owned()
+        }
+    }
+
+    fn mount_options(&mut self, options: &str) -> String {
+        let replaced = options.split(',').map(|option| match option.split_once('=') {
+            Some((key, _)) if PRIVATE_OPTIONS.contains(&key) => format!("{key}=redacted"),
+            Some((key, value)) if value.starts_with('/') => {
+                let parts = value.split(':').map(|part| self.places.mount(&unescape(part)));
+                format!("{key}={}", parts.collect::<Vec<_>>().join(":"))
+            }
+            _ => option.to_owned(),
+        });
+        replaced.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// Undoes the octal escapes of mount tables: `\040` is a space.
+fn unescape(text: &str) -> String {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        let escaped = after.get(..3).filter(|_| *byte == b'\\').and_then(octal);
+        out.push(escaped.unwrap_or(*byte));
+        rest = if escaped.is_some() { after.get(3..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+fn octal(digits: &[u8]) -> Option<u8> {
+    let is_octal = digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
+    let text = std::str::from_utf8(digits).ok().filter(|_| is_octal)?;
+    u8::from_str_radix(text, 8).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -159,5 +260,37 @@ mod tests {
             places.replace_in("statfs /pool/x, /pool2, /a/pool"),
             "statfs /redacted-1/x, /pool2, /a/pool"
         );
+    }
+
+    #[test]
+    fn a_mount_table_keeps_its_shape_and_loses_its_names() {
+        let table = "\
+22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/mapper/luks-0f8fad5b-d9cb-469f-a165-70867728950e rw
+40 22 0:41 /@alice /mnt/alice\\040photos rw shared:2 - btrfs /dev/sdb1 rw,subvol=/@alice
+41 22 0:42 / /mnt/nas rw - nfs4 nas.qzx.com:/volume1/alice rw,vers=4.2,clientaddr=10.0.0.7,addr=10.0.0.9
+42 22 0:43 / /media rw - cifs //10.0.0.9/Alice rw,username=alice,uid=0
+43 22 0:44 / /tank rw - zfs tank/alice rw
+";
+        let after = Redactor::default().mountinfo(table);
+        let lines: Vec<&str> = after.lines().collect();
+        assert_eq!(lines.len(), 5);
+        assert_eq!(
+            lines[0],
+            "22 1 254:0 / / rw,relatime shared:1 - ext4 /dev/mapper/luks-00000000-0000-0000-0000-000000000001 rw"
+        );
+        assert!(lines[2].contains("nfs4 nas.name"), "{}", lines[2]);
+        assert!(lines[2].contains("clientaddr=192.0.2.1,addr=192.0.2.2"), "{}", lines[2]);
+        assert!(lines[3].contains("//192.0.2.2/name") && lines[3].contains("username=redacted,uid=0"));
+        assert!(lines[4].contains(" zfs name"), "{}", lines[4]);
+        for secret in ["alice", "Alice", "photos", "qzx", "tank", "10.0.0"] {
+            assert!(!after.contains(secret), "{secret}: {after}");
+        }
+    }
+
+    #[test]
+    fn octal_escapes_are_undone() {
+        assert_eq!(unescape("/mnt/a\\040b\\134"), "/mnt/a b\\");
+        assert_eq!(unescape("a\\04"), "a\\04");
+        assert_eq!(unescape("\\999\\"), "\\999\\");
     }
 }

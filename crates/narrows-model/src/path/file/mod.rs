@@ -4,8 +4,6 @@
 //! It is read from a file, or made in code, and becomes the same [`Path`](super::Path) as a live machine does.
 
 pub mod build;
-mod change;
-mod error;
 mod model;
 mod read;
 #[cfg(test)]
@@ -13,10 +11,230 @@ pub(crate) mod testing;
 mod write;
 
 pub use build::{BuildError, path};
-pub use error::{At, FileError, Problem};
 pub use model::{
     Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Engine, Filesystem,
     Host, Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue,
     Raid, RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, VolumeKind, Workload, WriteCache,
 };
 pub use read::{Document, MOST_BYTES, parse};
+
+use std::fmt;
+
+use read::{Table, Value};
+
+/// Where something stands.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct At {
+    /// The file, or the option by which it was given (`--set slot3.width=4`).
+    pub origin: String,
+    /// Line and column from 1; `None` for an option.
+    pub line: Option<(usize, usize)>,
+}
+
+impl At {
+    /// The place without its column, as facts cite it.
+    pub fn cited(&self) -> String {
+        match self.line {
+            Some((line, _)) => format!("{}:{line}", self.origin),
+            None => self.origin.clone(),
+        }
+    }
+}
+
+impl fmt::Display for At {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some((line, column)) => write!(f, "{}:{line}:{column}", self.origin),
+            None => f.write_str(&self.origin),
+        }
+    }
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where.
+    pub at: At,
+    /// What.
+    pub message: String,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.at, self.message)
+    }
+}
+
+/// Everything that is wrong with a description, in the order of the file. Never empty.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+pub struct FileError {
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+impl FileError {
+    /// One problem.
+    pub fn one(at: At, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { problems: vec![Problem { at, message: message.into(), hint }] }
+    }
+}
+
+/// The one of `known` that `typed` was probably meant to be.
+fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    let most = (typed.chars().count() / 3).max(1);
+    known
+        .into_iter()
+        .map(|name| (distance(typed, name), name))
+        .filter(|(distance, _)| *distance <= most)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, name)| name)
+}
+
+/// Edits from one text to another, two neighbours that changed places counting as one (Damerau's distance, restricted).
+/// Long texts are no typing errors: the first 40 characters count.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(40).collect(), b.chars().take(40).collect());
+    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
+    for (i, x) in a.iter().enumerate() {
+        let mut row = vec![i + 1];
+        for (j, y) in b.iter().enumerate() {
+            let above = &rows[i];
+            let mut best = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
+            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
+                best = best.min(rows[i - 1][j - 1] + 1);
+            }
+            row.push(best);
+        }
+        rows.push(row);
+    }
+    rows.last().and_then(|row| row.last()).copied().unwrap_or(0)
+}
+
+/// The layers that can be put on something.
+const LAYERS: &[&str] = &["raid0", "raid1", "raid10", "raid5", "raid6", "linear", "luks", "ext4", "xfs"];
+
+impl Document {
+    /// A name that nothing has yet: `base`, or else `base-2`, `base-3`…
+    fn free_name(&self, base: &str) -> String {
+        let taken = |name: &str| self.parts.iter().any(|table| table.name == name);
+        let numbered = (2_u32..).map(|number| format!("{base}-{number}"));
+        std::iter::once(base.to_owned()).chain(numbered).find(|name| !taken(name)).unwrap_or_default()
+    }
+
+    fn push(&mut self, kind: &str, name: &str, at: &At, keys: Vec<(&str, Value)>) -> Name {
+        let mut table =
+            Table { kind: kind.to_owned(), name: name.to_owned(), at: at.clone(), keys: Vec::new() };
+        for (key, value) in keys {
+            table.put(key, value, at);
+        }
+        self.parts.push(table);
+        Name::new(name)
+    }
+
+    /// Adds a drive as `nvme:sn770@slot2` says, and tells its name.
+    ///
+    /// # Errors
+    /// The text has not this form. Whether model and place are known is told when the document becomes a system.
+    pub fn add_device(&mut self, text: &str) -> Result<Name, FileError> {
+        let at = At { origin: format!("--add {text}"), line: None };
+        let parts = text.split_once(':').and_then(|(kind, rest)| Some((kind, rest.rsplit_once('@')?)));
+        let Some((kind, (model, place))) = parts else {
+            let hint = "write KIND:MODEL@PLACE, such as nvme:sn770@slot2".to_owned();
+            return Err(FileError::one(at, "this is no drive at a place", Some(hint)));
+        };
+        let plain: String = model.chars().filter(char::is_ascii_alphanumeric).collect();
+        let base = if plain.is_empty() { "added".to_owned() } else { format!("added-{plain}") };
+        let name = self.free_name(&base);
+        let value = |text: &str| Value::Text(text.trim().to_owned());
+        Ok(self.push(
+            "device",
+            &name,
+            &at,
+            vec![("kind", value(kind)), ("model", value(model)), ("in", value(place))],
+        ))
+    }
+
+    /// Puts a layer on `members`, and tells its name.
+    ///
+    /// # Errors
+    /// There is no such layer, or it lies on one part only.
+    pub fn add_layer(&mut self, layer: &str, members: &[Name]) -> Result<Name, FileError> {
+        let at = At { origin: format!("--layer {layer}"), line: None };
+        let texts =
+            Value::List(members.iter().map(|name| (Value::Text(name.to_string()), at.clone())).collect());
+        let name = self.free_name(layer);
+        match (layer, members) {
+            ("raid0" | "raid1" | "raid10" | "raid5" | "raid6" | "linear", _) => {
+                let keys = vec![("level", Value::Text(layer.to_owned())), ("members", texts)];
+                Ok(self.push("raid", &name, &at, keys))
+            }
+            ("luks", [one]) => Ok(self.push("crypt", &name, &at, vec![("on", Value::Text(one.to_string()))])),
+            ("ext4" | "xfs", [one]) => {
+                let keys =
+                    vec![("kind", Value::Text(layer.to_owned())), ("on", Value::Text(one.to_string()))];
+                Ok(self.push("filesystem", &name, &at, keys))
+            }
+            (known, _) if LAYERS.contains(&known) => {
+                let hint = "put them together first: --layer raid0".to_owned();
+                Err(FileError::one(
+                    at,
+                    format!("{layer} lies on one part, not on {}", members.len()),
+                    Some(hint),
+                ))
+            }
+            _ => {
+                let hint = format!("the layers are: {}", LAYERS.join(", "));
+                Err(FileError::one(at, format!("there is no layer `{layer}`"), Some(hint)))
+            }
+        }
+    }
+
+    /// Adds members to an array.
+    ///
+    /// # Errors
+    /// There is no such array, or it is one of several copies.
+    pub fn add_members(&mut self, array: &Name, members: &[Name]) -> Result<(), FileError> {
+        let at = At { origin: "--add".to_owned(), line: None };
+        let Some(table) = self.parts.iter_mut().find(|table| table.name == array.as_str()) else {
+            return Err(FileError::one(at, format!("`{array}` has no table of its own"), None));
+        };
+        let Some(key) = table.keys.iter_mut().find(|key| key.name == "members") else {
+            return Err(FileError::one(at, format!("`{array}` has no members"), None));
+        };
+        let added = members.iter().map(|name| (Value::Text(name.to_string()), at.clone()));
+        match &mut key.value {
+            Value::List(list) => list.extend(added),
+            other => {
+                let first = (other.clone(), at.clone());
+                key.value = Value::List(std::iter::once(first).chain(added).collect());
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets every workload that used `from` use `to`.
+    pub fn retarget(&mut self, from: &Name, to: &Name) {
+        for table in self.parts.iter_mut().filter(|table| table.kind == "workload") {
+            for key in table.keys.iter_mut().filter(|key| key.name == "target") {
+                if key.value == Value::Text(from.to_string()) {
+                    key.value = Value::Text(to.to_string());
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_typing_error_finds_what_was_meant_and_another_word_nothing() {
+        assert_eq!(nearest("widht", ["width", "connector"]), Some("width"));
+        assert_eq!(nearest("chipst", ["chipset", "host"]), Some("chipset"));
+        assert_eq!(nearest("colour", ["width", "connector"]), None);
+    }
+}

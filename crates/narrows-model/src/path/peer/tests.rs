@@ -113,7 +113,7 @@ fn a_port_without_the_capability_redirects_nothing() {
 
 #[test]
 fn a_topology_tells_where_no_bridges_are_known() {
-    use narrows_machine::affinity::Affinity;
+    use narrows_machine::captured::Affinity;
     let mut machine = machine();
     machine.captured = Some(Default::default());
     machine.pci.values_mut().for_each(|device| device.parent = None);

@@ -7,12 +7,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::problem::{Class, Problem, value};
-use crate::plan::rate::WholeRate;
+use super::{Component, Prefer, Score, amount, cost};
+use crate::plan::problem::{Class, Problem, WholeRate, value};
 use crate::plan::wish::Kind;
 use narrows_base::units::Lanes;
-
-use super::score::{Component, Prefer, Score, amount, cost};
 
 /// The most states of a table; each costs some hundred bytes and a pass over the ways to fill a slot.
 const STATES: usize = 12_000;

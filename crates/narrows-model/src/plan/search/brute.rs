@@ -1,14 +1,12 @@
 //! Every placement of a small problem, scored by arithmetic of its own, to hold the search to.
 
-use crate::ceiling::pcie::rate::{device_to_host, raw};
+use super::{Component, Request, Score, assignments};
+use crate::ceiling::pcie::{device_to_host, raw};
 use crate::plan::problem::{Choice, Problem};
 use crate::plan::site::{Attachment, Site, Slot};
 use crate::plan::wish::{Kind, Wish};
 use narrows_base::catalog::{Card, CardKind};
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
-
-use super::score::{Component, Score};
-use super::{Request, assignments};
 
 /// A slot's choice and how many of each class are in it.
 type Way = Option<(usize, Vec<u8>)>;

@@ -11,22 +11,20 @@
 //! [`narrows_base::catalog`] has them, has a better [`Score`] in the order that was preferred.
 
 mod bound;
-mod score;
-pub(super) mod sums;
-mod walk;
-
 #[cfg(test)]
 mod brute;
 #[cfg(test)]
 mod tests;
+mod walk;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-pub use score::{Component, Prefer, Score};
-
-use super::problem::{Choice, Class, Problem};
-use super::site::Site;
-use super::wish::Wish;
+use super::problem::{Choice, Class, Fill, Problem, WholeRate};
+use super::site::{Attachment, Site, Slot};
+use super::wish::{Kind, Wish};
+use narrows_base::catalog::SlotForm;
+use narrows_base::units::{Lanes, human};
 
 /// Which cards may be bought.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,4 +168,386 @@ fn assignments(problem: &Problem<'_>) -> Vec<Vec<Option<u8>>> {
             .collect();
     }
     ways
+}
+
+/// The constraints that make the wishes impossible, the most particular first; never empty.
+pub fn impossible(site: &Site, request: &Request) -> Vec<String> {
+    let lonely: Vec<String> =
+        request.wishes.iter().filter_map(|wish| fits_nowhere(site, request, wish)).collect();
+    if !lonely.is_empty() {
+        return lonely;
+    }
+    let mut why = Vec::new();
+    let works = |changed: &Request| !best(site, changed).placements.is_empty();
+    if let Some(most) = request.max_slots {
+        let freed = Request { max_slots: None, prefer: Prefer::Slots, ..request.clone() };
+        if works(&freed) {
+            let needed =
+                (most..=u8::MAX).find(|slots| works(&Request { max_slots: Some(*slots), ..freed.clone() }));
+            let needed = needed.map_or_else(String::new, |needed| format!(": they need {needed}"));
+            why.push(format!("at most {most} slots may be used{needed}"));
+        }
+    }
+    let each = |change: &dyn Fn(&mut Wish)| {
+        let mut changed = request.clone();
+        changed.wishes.iter_mut().for_each(change);
+        changed
+    };
+    if request.wishes.iter().any(|wish| wish.target.is_some()) && works(&each(&|wish| wish.target = None)) {
+        why.push(
+            "not all targets can be met at the same time: what the devices share carries less".to_owned(),
+        );
+    }
+    if request.wishes.iter().any(|wish| wish.group.is_some()) && works(&each(&|wish| wish.group = None)) {
+        why.push("no socket has slots for all devices that must share one".to_owned());
+    }
+    if request.parts != Parts::default() && works(&Request { parts: Parts::default(), ..request.clone() }) {
+        why.push(
+            "without cards with a PCIe switch or split slots there are too few places for drives".to_owned(),
+        );
+    }
+    if why.is_empty() {
+        why.push(too_many(site, request));
+    }
+    why
+}
+
+/// Why one device of a wish fits into no slot, even with all others left out.
+fn fits_nowhere(site: &Site, request: &Request, wish: &Wish) -> Option<String> {
+    let alone = |wish: Wish| {
+        let request = Request { wishes: vec![wish], max_slots: None, ..request.clone() };
+        best(site, &request).placements.is_empty()
+    };
+    let one = Wish { count: 1, group: None, ..wish.clone() };
+    if !alone(one.clone()) {
+        return None;
+    }
+    let slots: Vec<&Slot> = site.slots.iter().filter(|slot| slot.dead.is_none()).collect();
+    if slots.is_empty() {
+        return Some(format!("{} has no slot that is free and works", site.name));
+    }
+    let longest = slots.iter().filter(|slot| slot.form == SlotForm::Card).map(|slot| slot.connector).max();
+    Some(match (&wish.target, longest) {
+        (Some(target), _) if !alone(Wish { target: None, ..one.clone() }) => {
+            format!("no slot gives {} its {}", wish.name, human::rate(*target))
+        }
+        _ if wish.length.is_some() && !alone(Wish { length: None, ..one }) => format!(
+            "no socket that is free and no card that is known holds an M.2 drive of {} mm",
+            wish.length.unwrap_or_default()
+        ),
+        (_, Some(longest)) if !wish.kind.is_drive() && longest < wish.connector => {
+            format!(
+                "{} needs a slot of length {}, and the longest that is free is {longest}",
+                wish.name, wish.connector
+            )
+        }
+        (_, None) if !wish.kind.is_drive() => {
+            format!("{} needs a slot for a card, and none is free", wish.name)
+        }
+        _ => format!("{} fits into no slot that is free", wish.name),
+    })
+}
+
+/// How many of the wishes fit, and which do not.
+fn too_many(site: &Site, request: &Request) -> String {
+    let mut fewer = request.clone();
+    fewer.wishes.iter_mut().for_each(|wish| (wish.target, wish.group) = (None, None));
+    let all: usize = request.wishes.iter().map(|wish| usize::from(wish.count)).sum();
+    let mut left_out = 0;
+    while best(site, &fewer).placements.is_empty() {
+        let Some(last) = fewer.wishes.last_mut() else { break };
+        last.count = last.count.saturating_sub(1);
+        left_out += 1;
+        if last.count == 0 {
+            fewer.wishes.pop();
+        }
+    }
+    let names: Vec<String> = fewer.wishes.iter().map(ToString::to_string).collect();
+    let slots = site.slots.iter().filter(|slot| slot.dead.is_none()).count();
+    format!(
+        "{slots} slots are free, and of {all} devices {} fit ({})",
+        all - left_out,
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    )
+}
+
+/// What counts most.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Prefer {
+    /// What all devices move together; then few parts.
+    #[default]
+    Rate,
+    /// Few slots, as long as no device alone is slower for it; then the rate.
+    Slots,
+    /// Few parts to buy; then the rate.
+    Parts,
+    /// Cards that cost little, by what the user pays for them; then the rate.
+    Price,
+}
+
+/// One thing that counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Component {
+    /// What all devices move together towards the host, in bytes per second.
+    Together,
+    /// What drives can send out through network cards, less what crossing sockets costs, in bytes per second.
+    Served,
+    /// The sum of what each device moves when the others are idle, in bytes per second.
+    Alone,
+    /// What graphics cards can move, each alone: it is no traffic of storage.
+    Graphics,
+    /// Cards with a switch, negative.
+    Switches,
+    /// Slots for cards that are used, negative.
+    Slots,
+    /// Firmware settings that change and connectors that are lost, negative.
+    Changes,
+    /// Cards of wires, negative.
+    Adapters,
+    /// What the cards cost, negative, in hundredths of the user's currency.
+    Price,
+}
+
+/// How many things count.
+const COMPONENTS: usize = 9;
+
+impl Prefer {
+    /// What counts, the most important first.
+    pub const fn order(self) -> [Component; COMPONENTS] {
+        use Component::{Adapters, Alone, Changes, Graphics, Price, Served, Slots, Switches, Together};
+        match self {
+            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters, Price],
+            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters, Price],
+            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes, Price],
+            Self::Price => [Price, Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
+        }
+    }
+
+    /// The place of a component.
+    pub(super) fn place(self, component: Component) -> usize {
+        self.order().iter().position(|known| *known == component).unwrap_or(0)
+    }
+}
+
+/// How good a placement is: what counts in the order of [`Prefer::order`], each the greater the better.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Score(pub(super) [i64; COMPONENTS]);
+
+impl Score {
+    /// The score of these amounts.
+    pub(super) fn of(prefer: Prefer, amount: impl Fn(Component) -> i64) -> Self {
+        Self(prefer.order().map(amount))
+    }
+
+    /// One thing that counts.
+    pub fn get(&self, prefer: Prefer, component: Component) -> i64 {
+        self.0.get(prefer.place(component)).copied().unwrap_or_default()
+    }
+
+    /// The sum, place by place.
+    pub(super) fn plus(&self, other: &Self) -> Self {
+        let mut sum = *self;
+        for (mine, theirs) in sum.0.iter_mut().zip(other.0) {
+            *mine = mine.saturating_add(theirs);
+        }
+        sum
+    }
+
+    /// With another amount in one place.
+    pub(super) fn with(mut self, place: usize, amount: i64) -> Self {
+        if let Some(slot) = self.0.get_mut(place) {
+            *slot = amount;
+        }
+        self
+    }
+
+    /// The first place in which two scores differ.
+    pub fn first_difference(&self, other: &Self, prefer: Prefer) -> Option<Component> {
+        let differs = |component: &Component| self.get(prefer, *component) != other.get(prefer, *component);
+        prefer.order().into_iter().find(differs)
+    }
+}
+
+impl fmt::Display for Prefer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Rate => "rate",
+            Self::Slots => "slots",
+            Self::Parts => "parts",
+            Self::Price => "price",
+        })
+    }
+}
+
+/// A rate as an amount.
+pub(super) fn amount(rate: WholeRate) -> i64 {
+    i64::try_from(rate.get()).unwrap_or(i64::MAX)
+}
+
+/// A count of something that should be few.
+pub(super) fn cost(count: u64) -> i64 {
+    i64::try_from(count).unwrap_or(i64::MAX).saturating_neg()
+}
+
+/// No machine has more sockets.
+const SOCKETS: usize = 8;
+
+/// What of traffic between drives and network cards is left when it crosses sockets, in hundredths: misses cost 10 % or
+/// more (Dell BeeGFS guide, page 13). A guess for any other machine.
+const REMOTE_PERCENT: u64 = 90;
+
+/// What filled slots come to.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Sums {
+    /// All that simply adds up; the chipset's rate and what is served are not in it.
+    score: Score,
+    /// What the slots behind the chipset move, as if its uplink had no limit.
+    chipset: WholeRate,
+    /// What they must move.
+    chipset_target: WholeRate,
+    /// For each socket what is read from drives.
+    drives: [WholeRate; SOCKETS],
+    /// For each socket what network cards can send.
+    network: [WholeRate; SOCKETS],
+}
+
+impl Sums {
+    /// With one more slot; `None` when it does not work with so many lanes.
+    pub(super) fn add(
+        mut self,
+        problem: &Problem<'_>,
+        prefer: Prefer,
+        slot: usize,
+        fill: &Fill,
+        lanes: Lanes,
+    ) -> Option<Self> {
+        let value = problem.value(slot, fill, lanes)?;
+        let choice = problem.choices.get(slot)?.get(fill.choice)?;
+        let place = &problem.site.slots[slot];
+        let on_chipset = place.attachment == Attachment::Chipset && problem.site.chipset.is_some();
+        let score = Score::of(prefer, |component| match component {
+            Component::Together if on_chipset => 0,
+            Component::Together => amount(value.rate),
+            Component::Served => 0,
+            Component::Alone => amount(value.alone),
+            Component::Graphics => amount(value.graphics),
+            Component::Switches => cost(u64::from(choice.is_switch())),
+            Component::Slots => cost(u64::from(!place.form.takes_drives())),
+            Component::Changes => cost(problem.changes(slot, choice)),
+            Component::Adapters => cost(u64::from(choice.is_adapter())),
+            Component::Price => cost(choice.price),
+        });
+        self.score = self.score.plus(&score);
+        if on_chipset {
+            self.chipset = self.chipset + value.rate;
+            self.chipset_target = self.chipset_target + value.target;
+        }
+        let socket = usize::from(place.attachment.socket()).min(SOCKETS - 1);
+        self.drives[socket] = self.drives[socket] + value.drives;
+        self.network[socket] = self.network[socket] + value.network;
+        Some(self)
+    }
+
+    /// The whole score.
+    fn total(&self, problem: &Problem<'_>, prefer: Prefer, serving: bool) -> Score {
+        let uplink =
+            problem.site.chipset.as_ref().map_or(self.chipset, |uplink| uplink.rate.min(self.chipset));
+        let together = self.score.get(prefer, Component::Together).saturating_add(amount(uplink));
+        let score = self.score.with(prefer.place(Component::Together), together);
+        if serving {
+            score.with(prefer.place(Component::Served), amount(self.served(problem)))
+        } else {
+            score
+        }
+    }
+
+    /// What drives can send out through network cards: those of their own socket first, then over the connection
+    /// between the sockets.
+    pub(super) fn served(&self, problem: &Problem<'_>) -> WholeRate {
+        let local = self.local();
+        let all = |rates: &[WholeRate]| rates.iter().copied().sum::<WholeRate>();
+        let rest = (all(&self.drives) - local).min(all(&self.network) - local);
+        let crossing = problem.site.interconnect.as_ref().map_or(rest, |shared| rest.min(shared.rate));
+        local + crossing.percent(REMOTE_PERCENT)
+    }
+
+    /// What of it crosses sockets.
+    pub(super) fn crossing(&self, problem: &Problem<'_>) -> WholeRate {
+        self.served(problem) - self.local()
+    }
+
+    /// For each socket what is read from drives and what network cards can send.
+    pub(super) fn sockets(&self, count: usize) -> Vec<(WholeRate, WholeRate)> {
+        self.drives.iter().copied().zip(self.network.iter().copied()).take(count).collect()
+    }
+
+    /// The same with all drives on one socket.
+    #[must_use]
+    pub(super) fn all_drives_on(mut self, socket: usize) -> Self {
+        let all = self.drives.iter().copied().sum();
+        self.drives = [WholeRate::ZERO; SOCKETS];
+        if let Some(place) = self.drives.get_mut(socket) {
+            *place = all;
+        }
+        self
+    }
+
+    /// With the open sockets taken for one, on which these drives and network cards are added.
+    #[must_use]
+    fn at_most(mut self, open: &dyn Fn(usize) -> bool, drives: WholeRate, network: WholeRate) -> Self {
+        let Some(home) = (0..SOCKETS).find(|socket| open(*socket)) else { return self };
+        for socket in (home + 1..SOCKETS).filter(|socket| open(*socket)) {
+            self.drives[home] = self.drives[home] + self.drives[socket];
+            self.network[home] = self.network[home] + self.network[socket];
+            (self.drives[socket], self.network[socket]) = (WholeRate::ZERO, WholeRate::ZERO);
+        }
+        self.drives[home] = self.drives[home] + drives;
+        self.network[home] = self.network[home] + network;
+        self
+    }
+
+    fn local(&self) -> WholeRate {
+        self.drives.iter().zip(&self.network).map(|(drives, network)| *drives.min(network)).sum()
+    }
+
+    /// Whether the uplink of the chipset carries what must be moved.
+    fn fits_chipset(&self, problem: &Problem<'_>) -> bool {
+        problem.site.chipset.as_ref().is_none_or(|uplink| self.chipset_target <= uplink.rate)
+    }
+}
+
+/// Whether drives are read out through network cards, of which there may be some on each of several sockets.
+pub(super) fn is_serving(problem: &Problem<'_>) -> bool {
+    let any = |test: &dyn Fn(Kind) -> bool| problem.classes.iter().any(|class| test(class.wish.kind));
+    problem.site.sockets > 1 && any(&|kind| kind.is_drive()) && any(&|kind| kind.is_network())
+}
+
+/// The lanes that a slot has under a choice when these slots are used, some with their setting changed.
+pub(super) fn lanes_now(
+    problem: &Problem<'_>,
+    slot: usize,
+    choice: usize,
+    used: &dyn Fn(usize) -> bool,
+    is_set: &dyn Fn(usize) -> bool,
+) -> Lanes {
+    let Some(choice) = problem.choices[slot].get(choice) else { return Lanes::new(0) };
+    problem.lanes(slot, choice).min(left_by_others(problem, slot, used, is_set))
+}
+
+/// The lanes that other slots leave to one when these are used, some with their setting changed.
+fn left_by_others(
+    problem: &Problem<'_>,
+    slot: usize,
+    used: &dyn Fn(usize) -> bool,
+    is_set: &dyn Fn(usize) -> bool,
+) -> Lanes {
+    let place = &problem.site.slots[slot];
+    let taken = place.narrowed.iter().filter(|rule| rule.by.iter().any(|by| used(*by)));
+    let left = taken.map(|rule| rule.lanes).fold(place.lanes, Lanes::min);
+    let is_off = problem.site.slots.iter().enumerate().any(|(at, other)| {
+        is_set(at) && other.setting.as_ref().is_some_and(|setting| setting.slots_off.contains(&slot))
+    });
+    if is_off { Lanes::new(0) } else { left }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::plan::rate::WholeRate;
+use crate::plan::problem::WholeRate;
 use crate::plan::site::{
     Attachment, BoardOptions, Narrowed, Setting, Shared, Slot, SplitMode, Splitting, of_board,
 };

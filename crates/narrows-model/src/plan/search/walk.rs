@@ -3,15 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use crate::plan::problem::{Fill, Problem};
-use crate::plan::rate::WholeRate;
+use super::bound::{Bound, Row, Use, multisets};
+use super::{Component, Placement, Prefer, Proof, Score, Seated, Sums, amount, is_serving, left_by_others};
+use crate::plan::problem::{Fill, Problem, WholeRate};
 use crate::plan::site::Attachment;
 use crate::plan::wish::Kind;
-
-use super::bound::{Bound, Row, Use, multisets};
-use super::score::{Component, Prefer, Score, amount};
-use super::sums::{Sums, is_serving, left_by_others};
-use super::{Placement, Proof, Seated};
 
 /// Slots in the order of the search: those whose use decides what others have come first, then those behind the chipset,
 /// then the others.

@@ -1,12 +1,11 @@
 //! A site of which only the board is known.
 
 use super::Ports;
-use crate::ceiling::pcie::rate;
-use crate::plan::rate::WholeRate;
+use super::{Attachment, Narrowed, Setting, Shared, Site, Slot, SplitMode, Splitting};
+use crate::ceiling::pcie;
+use crate::plan::problem::WholeRate;
 use narrows_base::catalog::{Aspect, Board, BoardSlot, Chipset, Gap, Interconnect, Processor, catalog};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes};
-
-use super::{Attachment, Narrowed, Setting, Shared, Site, Slot, SplitMode, Splitting};
 
 /// What else is known of a machine with a board.
 #[derive(Debug, Clone, Default)]
@@ -162,16 +161,16 @@ fn splitting(slot: &BoardSlot, lanes: Lanes, assume: bool) -> Splitting {
 /// The uplink of a chipset, by the law of [`crate::ceiling::uplink`].
 pub(super) fn uplink(chipset: &Chipset) -> Shared {
     let speed = GtPerSec::from_pcie_generation(chipset.generation).unwrap_or(GtPerSec::GEN1);
-    let raw = rate::raw(speed, Lanes::new(chipset.lanes)).unwrap_or_default();
+    let raw = pcie::raw(speed, Lanes::new(chipset.lanes)).unwrap_or_default();
     let payload = Bytes::new(u64::from(chipset.max_payload));
     Shared {
         name: format!("{} of the {}", chipset.uplink, chipset.name),
-        rate: WholeRate::new(rate::device_to_host(raw, payload)),
-        write: WholeRate::new(rate::host_to_device(raw, payload)),
+        rate: WholeRate::new(pcie::device_to_host(raw, payload)),
+        write: WholeRate::new(pcie::host_to_device(raw, payload)),
     }
 }
 
-/// The connection between sockets, by the law of [`crate::ceiling::socket`].
+/// The connection between sockets, by the law of [`crate::ceiling::uplink`].
 pub(super) fn interconnect(connection: &Interconnect) -> Shared {
     let links = BytesPerSec::from_gb(connection.gigabytes_per_second) * f64::from(connection.links);
     let rate = WholeRate::new(links * connection.efficiency);

@@ -1,19 +1,15 @@
 //! The site that a machine is, live or captured: the slots of its board, and what sits in them.
 
-use super::Ports;
-use crate::path::occupancy::{self, Seat};
+use super::board::{interconnect, of_board, uplink};
+use super::{Attachment, BoardOptions, Occupant, Ports, Site, Slot, SlotForm, Splitting};
+use crate::path::slot::{self, Seat};
 use crate::plan::wish::Kind;
-use narrows_base::catalog::{Board, SlotForm};
+use narrows_base::catalog::Board;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
 use narrows_machine::dmi::{Slot as Claim, is_template};
 use narrows_machine::pci::{End, PciDevice};
-
-use super::board::{interconnect, of_board, uplink};
-use super::{Attachment, BoardOptions, Occupant, Site, Slot, Splitting};
-
-mod taken;
 
 /// What is not known of a machine whose board is not.
 const UNKNOWN_BOARD: &str = "its board, and so its empty slots, its M.2 sockets and what they share (look at its manual; \
@@ -45,18 +41,18 @@ impl NoSlots {
 /// # Errors
 /// `NoSlots` when none of these tells of a slot.
 pub fn of_machine(machine: &Machine, assume_splitting: bool) -> Result<Site, NoSlots> {
-    let seats = occupancy::seats(machine);
+    let seats = slot::seats(machine);
     let options = BoardOptions {
-        processor: occupancy::processor(machine),
+        processor: slot::processor(machine),
         processor_model: machine.cpus.model.value().cloned(),
         sockets: machine.cpus.sockets.get().and_then(|sockets| u8::try_from(sockets).ok()),
         assume_splitting,
     };
-    let mut site = match occupancy::board(machine) {
+    let mut site = match slot::board(machine) {
         Some(board) => known(machine, board, &seats, &options),
         None => unknown(machine, &seats, &options)?,
     };
-    taken::by_claim(machine, &mut site);
+    taken_by_claim(machine, &mut site);
     let is_sata =
         |block: &&narrows_machine::block::BlockDevice| matches!(block.transport, Transport::Sata(_));
     site.sata.used = machine.block.values().filter(is_sata).count();
@@ -81,8 +77,8 @@ fn known(machine: &Machine, board: &Board, seats: &[Seat], options: &BoardOption
             slot.occupant = occupant(machine, seat);
         }
     }
-    taken::mark(machine, board, seats, &mut site);
-    match occupancy::chipset_of(machine) {
+    mark_taken(machine, board, seats, &mut site);
+    match slot::chipset_of(machine) {
         Some(found) if board.chipset.as_ref().is_some_and(|said| *said != found.name) => site.notes.push(format!(
             "Its firmware says {}, but its chipset is the {} and not the {} of that board: check the name.",
             board.name,
@@ -121,7 +117,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
     if slots.is_empty() {
         return Err(no_slots(machine));
     }
-    let chipset = occupancy::chipset_of(machine);
+    let chipset = slot::chipset_of(machine);
     if chipset.is_none() && slots.iter().any(|slot| slot.attachment == Attachment::Chipset) {
         notes.push("The uplink of its chipset is not known.".to_owned());
     }
@@ -144,7 +140,7 @@ fn unknown(machine: &Machine, seats: &[Seat], options: &BoardOptions<'_>) -> Res
 
 fn no_slots(machine: &Machine) -> NoSlots {
     const MOST: usize = 8;
-    let candidates = occupancy::chipset_of(machine)
+    let candidates = slot::chipset_of(machine)
         .map(|chipset| {
             narrows_base::catalog::catalog().boards_on(chipset).map(Board::id).take(MOST).collect()
         })
@@ -276,4 +272,67 @@ fn device_name(machine: &Machine, device: &PciDevice) -> String {
     let model = machine.block.values().find(is_its).and_then(|block| block.model.value().cloned());
     let model = model.filter(|model| !model.trim().is_empty());
     model.or_else(|| device.name.value().cloned()).unwrap_or_else(|| device.class_name().to_owned())
+}
+
+/// Lanes from which on something that is no drive is a card for sure: chips on boards have fewer.
+const SURELY_A_CARD: u8 = 8;
+
+/// Lanes from which on it may be a card.
+const MAYBE_A_CARD: u8 = 4;
+
+/// Takes the slots that may hold a device of which nothing names the slot for used, and says so as a gap.
+fn mark_taken(machine: &Machine, board: &Board, seats: &[Seat], site: &mut Site) {
+    for seat in seats {
+        let is_placed = seat.slot.as_deref().is_some_and(|name| named(board, name).is_some());
+        let Some(held) = occupant(machine, seat).filter(|_| !is_placed) else { continue };
+        let width = held.trained.or(held.lanes).map_or(0, Lanes::get);
+        // Functions of a chipset have ports of their own, as wide as its uplink.
+        let least = if seat.on_chipset { SURELY_A_CARD } else { MAYBE_A_CARD };
+        if !(held.kind.is_drive() || width >= least) {
+            continue;
+        }
+        let on = match seat.on_chipset {
+            true => Attachment::Chipset,
+            false => Attachment::Cpu(seat.node.map_or(0, socket_of(machine))),
+        };
+        let is_on_bus_0 = seat.port.domain == 0 && seat.port.bus == 0;
+        let mut any = false;
+        for (slot, known) in site.slots.iter_mut().zip(&board.slots) {
+            // A slot with a root port of its own would have been found by it.
+            let is_elsewhere = is_on_bus_0 && !known.root_ports.is_empty();
+            if is_elsewhere || slot.attachment != on || !may_hold(slot, &held, width) {
+                continue;
+            }
+            any = true;
+            if held.kind.is_drive() || width >= SURELY_A_CARD {
+                slot.dead = Some(format!("may hold {}: which slot it sits in is not known", held.name));
+            }
+        }
+        if any {
+            site.gaps.push(format!(
+                "in which slot {} sits, at {} (look into the machine, or at `dmidecode -t slot`)",
+                held.name, seat.port
+            ));
+        }
+    }
+}
+
+/// Whether a device may be in a slot by what is known of both.
+fn may_hold(slot: &Slot, held: &Occupant, width: u8) -> bool {
+    let fits = if held.kind.is_drive() { true } else { slot.form == SlotForm::Card };
+    fits && slot.occupant.is_none() && slot.dead.is_none() && slot.lanes.get() >= width
+}
+
+/// Slots that the firmware says are in use, with nothing that was found in them.
+fn taken_by_claim(machine: &Machine, site: &mut Site) {
+    let claims = machine.slots.value().map(Vec::as_slice).unwrap_or_default();
+    if is_template(claims) {
+        return;
+    }
+    for claim in claims.iter().filter(|claim| claim.in_use == Some(true)) {
+        let slot = site.slots.iter_mut().find(|slot| slot.name == claim.designation);
+        if let Some(slot) = slot.filter(|slot| slot.occupant.is_none() && slot.dead.is_none()) {
+            slot.dead = Some("in use, as the firmware says, by something that was not found".to_owned());
+        }
+    }
 }

@@ -1,23 +1,22 @@
 //! Where can devices go? Slots with their lanes, what they hang on, and what they share.
 
 mod board;
-mod gaps;
 mod machine;
-mod ports;
 mod system;
+
+pub use board::{BoardOptions, of_board};
+pub use machine::of_machine;
+pub use narrows_base::catalog::SlotForm;
+pub use system::{NoSite, host_of, of_system};
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-pub use board::{BoardOptions, of_board};
-pub use machine::of_machine;
-pub use ports::Ports;
-pub use system::{NoSite, host_of, of_system};
-
-use crate::plan::rate::WholeRate;
-use crate::plan::wish::{self, Kind, Wish};
-pub use narrows_base::catalog::SlotForm;
+use super::outcome::Outcome;
+use super::problem::WholeRate;
+use super::wish::{self, Kind, Wish};
+use crate::path::file::{self, Name, Part, PartKind};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a slot hangs on.
@@ -278,5 +277,209 @@ impl Site {
             self.gaps
                 .push(format!("how long a drive {names} holds (look at the manual, table of M.2 sockets)"));
         }
+    }
+}
+
+/// The SATA ports of a site.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Ports {
+    /// Their names, as far as they are known.
+    pub names: Vec<String>,
+    /// Whether these are all.
+    pub whole: bool,
+    /// Drives that are on some of them now; which of them is not known.
+    pub used: usize,
+}
+
+/// What a slot is split into.
+fn split_note(part: &Part, slot: &file::Slot, pieces: &[(&Part, &file::Slot)]) -> String {
+    let widths: Vec<u8> = pieces.iter().filter_map(|(_, piece)| piece.link.width.map(Lanes::get)).collect();
+    let mode: String = widths.iter().map(|width| format!("x{width}")).collect();
+    let names: Vec<String> = pieces.iter().map(|(piece, _)| piece.name.to_string()).collect();
+    let all: u32 = widths.iter().map(|width| u32::from(*width)).sum();
+    let left = slot.link.width.map_or(0, |width| u32::from(width.get()).saturating_sub(all));
+    let left = if left > 0 { format!("; {left} of its lanes lead nowhere") } else { String::new() };
+    format!("{} is split {mode} into {}{left}.", part.name, listed(&names))
+}
+
+/// `a`, `a and b`, `a, b and c`, and of many the first and the last.
+fn listed(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first, .., last] if names.len() > 4 => format!("{first} to {last} ({})", names.len()),
+        [rest @ .., last] => format!("{} and {last}", rest.join(", ")),
+    }
+}
+
+/// The names with their verb.
+fn are(names: &[String]) -> String {
+    format!("{} {}", listed(names), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// What the file leaves open, by the names of slots.
+#[derive(Debug, Default)]
+struct Gaps {
+    unwired: Vec<String>,
+    taken_for_m2: Vec<String>,
+    no_connector: Vec<String>,
+    may_split: Vec<String>,
+    not_on_board: Vec<String>,
+    crowded: Vec<String>,
+    differs: Vec<String>,
+}
+
+impl Gaps {
+    /// Notes a slot that hangs on something else by the board's data than by the file.
+    fn differs(&mut self, known: &Slot, said: Attachment) {
+        if known.attachment != said {
+            let (name, of_board) = (&known.name, known.attachment);
+            self.differs.push(format!(
+                "{name} hangs on {of_board} by its board, which is believed, and on {said} by the file."
+            ));
+        }
+    }
+
+    /// Notes a slot that is said to hold more than fits into it.
+    fn crowded(&mut self, slot: &Name, inside: &[&Part], occupant: Option<&Occupant>) {
+        let counted = occupant.map_or(0, |it| usize::from(it.count));
+        let is_switch = |part: &&&Part| matches!(part.kind, PartKind::Switch(_));
+        if inside.iter().any(|part| is_switch(&part)) || inside.len() <= counted {
+            return;
+        }
+        let names: Vec<String> = inside.iter().map(|part| part.name.to_string()).collect();
+        let first = occupant.map_or("nothing", |it| it.name.as_str());
+        self.crowded.push(format!(
+            "{slot} holds {} by the file, and takes one card: it is counted as used by {first}.",
+            listed(&names)
+        ));
+    }
+
+    /// What to say of them.
+    fn notes(self, has_board: bool, assume_splitting: bool, host: &Name) -> Vec<String> {
+        let mut notes = self.crowded;
+        notes.extend(self.differs);
+        let mut say = |names: &[String], text: &dyn Fn(String) -> String| {
+            if !names.is_empty() {
+                notes.push(text(are(names)));
+            }
+        };
+        say(&self.unwired, &|are| format!("{are} left out: give generation and width."));
+        say(&self.taken_for_m2, &|are| {
+            format!("{are} taken for M.2: say form = \"m2\", \"u2\" or \"card\".")
+        });
+        say(&self.no_connector, &|are| {
+            format!("{are} taken to be as long as wired: give connector where a longer card fits.")
+        });
+        say(&self.not_on_board, &|are| {
+            format!("{are} not on the board that the file names, and taken as described.")
+        });
+        if !assume_splitting {
+            say(&self.may_split, &|are| {
+                format!(
+                    "{are} taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it \
+                     cannot, or say --assume-bifurcation."
+                )
+            });
+        }
+        if !has_board {
+            notes.push(format!(
+                "Lanes that slots take from each other, and firmware settings, are known of boards only: give board = \
+                 \"ID\" in [host.{host}] if `narrows plan --board list` has it."
+            ));
+        }
+        notes
+    }
+}
+
+/// Where drives on SATA ports go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SataSeated {
+    /// How many are wanted.
+    pub wanted: usize,
+    /// The ports that there are for them, without those that a placement turns off. Where drives are on some of them already, so
+    /// many fewer are free.
+    pub ports: Vec<String>,
+    /// How many of them are free.
+    pub free: usize,
+    /// Whether all ports of the board are known.
+    #[serde(rename = "all_known")]
+    pub whole: bool,
+}
+
+impl SataSeated {
+    /// Whether all have a port.
+    pub const fn fits(&self) -> bool {
+        self.wanted <= self.free
+    }
+
+    /// Why they do not all have one; `None` when they have, or when it is not known.
+    pub fn impossible(&self) -> Option<String> {
+        (self.whole && !self.fits()).then(|| {
+            format!(
+                "{} SATA drives are wanted, and {} SATA ports are free: the others need an adapter (hba)",
+                self.wanted, self.free
+            )
+        })
+    }
+
+    /// What is not known, when it is not known whether all have a port.
+    pub fn not_known(&self) -> Option<String> {
+        (!self.whole && !self.fits()).then(|| {
+            format!(
+                "{} SATA drives are wanted, and of its SATA ports {} are known to be free (look at the manual's page on SATA \
+                 connectors)",
+                self.wanted, self.free
+            )
+        })
+    }
+}
+
+/// Where so many drives go beside what a placement turns off; `None` when none are wanted.
+pub fn seat_on_sata(site: &Site, wanted: usize, beside: Option<&Outcome>) -> Option<SataSeated> {
+    let is_lost = |name: &String| {
+        let lost = beside.map(|outcome| outcome.lost.as_slice()).unwrap_or_default();
+        lost.iter().any(|lost| lost.strip_suffix(" (off)").unwrap_or(lost) == name)
+    };
+    let ports: Vec<String> = site.sata.names.iter().filter(|name| !is_lost(name)).cloned().collect();
+    let free = ports.len().saturating_sub(site.sata.used);
+    (wanted > 0).then_some(SataSeated { wanted, ports, free, whole: site.sata.whole })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BoardOptions, of_board, *};
+    use narrows_base::catalog::catalog;
+
+    fn site(id: &str) -> Site {
+        of_board(catalog().board_named(id).expect("a known board"), &BoardOptions::default())
+    }
+
+    #[test]
+    fn a_board_with_eight_ports_holds_eight_drives() {
+        let mut board = site("supermicro-x11ssm-f");
+        assert_eq!(seat_on_sata(&board, 0, None), None);
+        assert!(seat_on_sata(&board, 8, None).is_some_and(|it| it.fits() && it.impossible().is_none()));
+        let too_many = seat_on_sata(&board, 9, None).expect("some are wanted");
+        assert!(
+            too_many.impossible().is_some_and(|why| why.contains("8 SATA ports are free")),
+            "{too_many:?}"
+        );
+        board.sata.used = 3;
+        assert!(seat_on_sata(&board, 6, None).is_some_and(|it| it.free == 5 && !it.fits()));
+    }
+
+    #[test]
+    fn of_ports_that_nobody_listed_nothing_is_said_to_be_impossible() {
+        let unknown = seat_on_sata(&site("dell-poweredge-r640"), 4, None).expect("some are wanted");
+        assert!(unknown.impossible().is_none() && unknown.not_known().is_some(), "{unknown:?}");
+    }
+
+    #[test]
+    fn a_port_that_a_placement_turns_off_holds_none() {
+        let board = site("supermicro-x11ssm-f");
+        let beside = Outcome { lost: vec!["SATA5 (off)".to_owned()], ..Outcome::default() };
+        assert_eq!(seat_on_sata(&board, 1, Some(&beside)).map(|it| it.ports.len()), Some(7));
     }
 }

@@ -1,19 +1,25 @@
 //! The site that a described system is: the slots that its file names, or those of the board that it names, and what is in
 //! them.
 
-mod occupant;
+#[cfg(test)]
+mod tests;
 
-use self::occupant::is_nvme;
-use super::Ports;
 use super::board::{interconnect, may_be_split, of_board, uplink};
-use super::gaps::{Gaps, are, split_note};
-use super::{Attachment, BoardOptions, Shared, Site, Slot, SlotForm, SplitMode, Splitting};
-use crate::path::file::{self as file, DeviceKind, Host, Name, Part, PartKind, System};
-use crate::plan::rate::WholeRate;
+use super::{
+    Attachment, BoardOptions, Gaps, Occupant, Ports, Shared, Site, Slot, SlotForm, SplitMode, Splitting, are,
+    split_note,
+};
+use crate::ceiling;
+use crate::path::HopKind;
+use crate::path::file::{
+    self as file, DeviceKind, Host, LinkGiven, Name, Part, PartKind, System, Technology, path,
+};
+use crate::plan::problem::WholeRate;
+use crate::plan::wish::Kind;
 use narrows_base::catalog::catalog;
-use narrows_base::units::{GtPerSec, Lanes};
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
-/// What data gets of the raw rate between sockets (see [`crate::ceiling::socket`]).
+/// What data gets of the raw rate between sockets (see [`crate::ceiling::uplink`]).
 const SOCKET_SHARE: f64 = 0.8;
 
 /// The most lanes of a place for a drive: M.2, U.2 (PCI Express M.2 and SFF-8639 specifications).
@@ -73,7 +79,7 @@ pub fn host_of<'s>(system: &'s System, named: Option<&str>) -> Result<&'s Name, 
 /// # Errors
 /// [`NoSite`] when there are none.
 pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result<Site, NoSite> {
-    let reader = Reader { system, host };
+    let reader = SiteReader { system, host };
     let (Some(part), Some(about)) = (system.part(host), reader.about()) else { return Err(NoSite::NoHost) };
     let board = about.board.as_deref().and_then(|board| catalog().board_named(board));
     let mut site = match board {
@@ -104,12 +110,12 @@ pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result
 }
 
 /// Reads one host of a system.
-struct Reader<'s> {
+struct SiteReader<'s> {
     system: &'s System,
     host: &'s Name,
 }
 
-impl<'s> Reader<'s> {
+impl<'s> SiteReader<'s> {
     fn about(&self) -> Option<&'s Host> {
         match &self.system.part(self.host)?.kind {
             PartKind::Host(host) => Some(host),
@@ -366,5 +372,123 @@ fn on_board<'a>(site: &'a mut Site, of_board: usize, name: &Name) -> Option<&'a 
     site.slots.iter_mut().take(of_board).find(|slot| squeezed(&slot.name) == wanted)
 }
 
-#[cfg(test)]
-mod tests;
+impl<'s> SiteReader<'s> {
+    /// What sits in a slot: of several parts the drives, or else the first, and those like it.
+    fn occupant(&self, inside: &[&'s Part], wired: Option<Lanes>) -> Option<Occupant> {
+        let switch = inside.iter().find_map(|part| match &part.kind {
+            PartKind::Switch(switch) => Some((part, switch)),
+            _ => None,
+        });
+        let devices: Vec<&Part> = match switch {
+            Some((part, _)) => self.behind(&part.name),
+            None => inside.to_vec(),
+        };
+        let first = devices.iter().find(|part| is_nvme(part)).or(devices.first())?;
+        let own_kind = occupant_kind(first);
+        let alike = devices.iter().filter(|part| occupant_kind(part) == own_kind).count();
+        let (end, card) = match switch {
+            Some((_, switch)) => (end_of(first, switch.port), switch.uplink.width),
+            None => (end_of(first, LinkGiven::default()), None),
+        };
+        let (own, own_write) = self.own(first, own_kind);
+        Some(Occupant {
+            name: title(first),
+            kind: own_kind,
+            count: if own_kind.is_drive() { u8::try_from(alike).unwrap_or(u8::MAX) } else { 1 },
+            lanes: end.width,
+            speed: end.generation.and_then(GtPerSec::from_pcie_generation),
+            trained: card
+                .or(if alike > 1 && own_kind.is_drive() { None } else { end.width })
+                .into_iter()
+                .chain(wired)
+                .min(),
+            behind_switch: switch.is_some(),
+            own,
+            own_write,
+        })
+    }
+
+    /// Everything behind a switch, also behind switches below it.
+    fn behind(&self, switch: &Name) -> Vec<&'s Part> {
+        let mut found = Vec::new();
+        let mut pending = vec![switch];
+        let mut seen = 0;
+        while let Some(place) = pending.pop().filter(|_| seen <= self.system.parts.len()) {
+            seen += 1;
+            for part in self.inside(place) {
+                match &part.kind {
+                    PartKind::Switch(_) => pending.push(&part.name),
+                    _ => found.push(part),
+                }
+            }
+        }
+        found
+    }
+
+    /// What a device delivers and takes by itself: the ceilings of its own hop.
+    fn own(&self, part: &Part, kind: Kind) -> (Option<BytesPerSec>, Option<BytesPerSec>) {
+        let (target, hop) = match kind {
+            Kind::Nvme => (Some(&part.name), HopKind::Device),
+            Kind::Nic | Kind::Hca => (Some(&part.name), HopKind::Network),
+            // An adapter is met on the way to a drive that it has.
+            Kind::Hba => (self.inside(&part.name).first().map(|drive| &drive.name), HopKind::Hba),
+            _ => return (None, None),
+        };
+        let Some(path) = target.and_then(|target| path(self.system, target, 1).ok()) else {
+            return (None, None);
+        };
+        let found = path.of_kind(hop).next().map(ceiling::of_hop);
+        found.map_or((None, None), |both| (both.read.rate(), both.write.rate()))
+    }
+}
+
+/// Whether a part is a drive with a link of its own.
+fn is_nvme(part: &Part) -> bool {
+    occupant_kind(part) == Kind::Nvme
+}
+
+fn occupant_kind(part: &Part) -> Kind {
+    match &part.kind {
+        PartKind::Device(device) => match device.kind {
+            DeviceKind::Nvme => Kind::Nvme,
+            DeviceKind::Usb => Kind::Usb,
+            // Such a drive in a slot is on an adapter that nobody described.
+            DeviceKind::Sata | DeviceKind::Sas | DeviceKind::Hdd => Kind::Hba,
+            DeviceKind::Ramdisk => Kind::Card,
+        },
+        PartKind::Network(network) => match network.technology {
+            Technology::Infiniband => Kind::Hca,
+            Technology::Ethernet => Kind::Nic,
+        },
+        PartKind::Adapter(_) => Kind::Hba,
+        _ => Kind::Card,
+    }
+}
+
+/// A device's end of its link, as narrow as the port that it is on.
+fn end_of(part: &Part, port: LinkGiven) -> LinkGiven {
+    let own = match &part.kind {
+        PartKind::Device(device) => device.end(),
+        PartKind::Adapter(adapter) => adapter.link,
+        PartKind::Network(network) => network.link,
+        _ => LinkGiven::default(),
+    };
+    LinkGiven {
+        generation: own.generation.into_iter().chain(port.generation).min(),
+        width: own.width.into_iter().chain(port.width).min(),
+        ..own
+    }
+}
+
+fn title(part: &Part) -> String {
+    let model = match &part.kind {
+        PartKind::Device(device) => device.model.as_deref(),
+        PartKind::Adapter(adapter) => adapter.model.as_deref(),
+        _ => None,
+    };
+    match (model, &part.kind) {
+        (Some(model), _) => model.to_owned(),
+        (None, PartKind::Network(network)) => format!("{} ({})", part.name, network.rate),
+        (None, _) => part.name.to_string(),
+    }
+}

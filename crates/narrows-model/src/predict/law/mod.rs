@@ -3,22 +3,23 @@
 //! The ranges stand as data in `laws.toml`, the residuals in `residuals.csv`, which `make accuracy` writes from published
 //! measurements. Outside of its range, or with too few measurements, a law gives a bound and no estimate.
 
-mod assign;
-mod range;
 mod residuals;
-mod sample;
 mod situation;
+#[cfg(test)]
+mod tests;
+
+pub(super) use residuals::{LEAST_ROWS, LEAST_SOURCES};
+pub use residuals::{Residual, Residuals};
+pub use situation::Situation;
 
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::hops::Loaded;
+use crate::ceiling::Direction;
+use crate::path::HopKind;
+use crate::path::file::{DeviceKind, PartKind, Pattern, System};
 use serde::Deserialize;
-
-pub(super) use assign::{bandwidth, operations, time};
-pub use range::Range;
-pub(super) use residuals::{LEAST_ROWS, LEAST_SOURCES};
-pub use residuals::{Residual, Residuals};
-pub use situation::Situation;
 
 /// A law that bounds a rate. Its range of validity is in `laws.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
@@ -120,7 +121,7 @@ pub struct Validity {
     pub bounds: bool,
     /// The workloads and systems that it was compared with.
     #[serde(default)]
-    pub range: Range,
+    pub range: LawRange,
     /// What would have to be measured to know.
     pub measure: String,
 }
@@ -130,7 +131,7 @@ pub struct Validity {
 #[serde(deny_unknown_fields)]
 pub struct Gap {
     /// Which ones.
-    pub when: Range,
+    pub when: LawRange,
     /// Why nothing is known.
     pub because: String,
     /// What would have to be measured to know.
@@ -140,20 +141,20 @@ pub struct Gap {
 /// `laws.toml`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct LawTable {
     #[serde(rename = "law")]
     laws: Vec<Validity>,
     #[serde(rename = "unknown")]
     gaps: Vec<Gap>,
 }
 
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+fn table() -> &'static LawTable {
+    static TABLE: OnceLock<LawTable> = OnceLock::new();
     // A test reads it, so the empty table is never seen.
-    TABLE.get_or_init(|| read().unwrap_or(Table { laws: Vec::new(), gaps: Vec::new() }))
+    TABLE.get_or_init(|| read().unwrap_or(LawTable { laws: Vec::new(), gaps: Vec::new() }))
 }
 
-fn read() -> Result<Table, toml::de::Error> {
+fn read() -> Result<LawTable, toml::de::Error> {
     toml::from_str(include_str!("laws.toml"))
 }
 
@@ -188,5 +189,159 @@ pub(super) fn is_whole(terms: &[Term], law: Law) -> bool {
     !terms.is_empty() && terms.iter().all(|term| term.law == law)
 }
 
-#[cfg(test)]
-mod tests;
+/// The law of the bytes that a hop carries in a direction; `None` is both.
+pub(super) fn bandwidth_law(
+    system: &System,
+    loaded: &Loaded,
+    situation: &Situation,
+    direction: Option<Direction>,
+) -> Law {
+    match loaded.hop.kind() {
+        HopKind::Link if is_card(system, loaded) => Law::CardSlot,
+        HopKind::Link | HopKind::Switch => Law::Pcie,
+        HopKind::Chipset => Law::Uplink,
+        HopKind::Sata => Law::Sata,
+        HopKind::Sas => Law::Sas,
+        HopKind::Usb => Law::Usb,
+        HopKind::Hba | HopKind::Controller => Law::Adapter,
+        HopKind::Device => medium_law(system, loaded, situation, direction),
+        HopKind::Memory => Law::Memory,
+        HopKind::Socket => Law::Socket,
+        HopKind::Raid => Law::StripeThread,
+        HopKind::Crypt => Law::CryptRate,
+        HopKind::Network => network_law(situation),
+        _ => Law::Given,
+    }
+}
+
+fn network_law(situation: &Situation) -> Law {
+    match (situation.has("nvme-fabric"), situation.has("file-server")) {
+        (true, _) => Law::NvmeFabric,
+        (_, true) => Law::FileServer,
+        _ => Law::Network,
+    }
+}
+
+fn is_card(system: &System, loaded: &Loaded) -> bool {
+    system.part(&loaded.part()).is_some_and(|part| matches!(part.kind, PartKind::Network(_)))
+}
+
+/// Whether an array spreads the bytes over this drive and others.
+fn is_spread(loaded: &Loaded, situation: &Situation, direction: Direction) -> bool {
+    let crossing = match direction {
+        Direction::Read => loaded.asked,
+        Direction::Write => loaded.write,
+    };
+    let is_array = ["stripe", "mirror", "parity", "zfs"].iter().any(|word| situation.has(word));
+    situation.has("many-drives") && is_array && !situation.has("cache") && crossing < 1.0
+}
+
+fn medium_law(system: &System, loaded: &Loaded, situation: &Situation, direction: Option<Direction>) -> Law {
+    match (loaded.device(system).map(|device| device.kind), direction) {
+        (_, Some(direction)) if is_spread(loaded, situation, direction) => Law::MediumTogether,
+        (Some(DeviceKind::Hdd), _) => Law::DiskRate,
+        (_, Some(Direction::Read)) => Law::MediumRead,
+        (_, Some(Direction::Write)) => Law::MediumWrite,
+        (_, None) => Law::MediumMix,
+    }
+}
+
+/// The law of the I/Os that a hop completes.
+pub(super) fn operations_law(system: &System, loaded: &Loaded) -> Law {
+    match (loaded.hop.kind(), loaded.device(system).map(|device| device.kind)) {
+        (_, Some(DeviceKind::Hdd)) => Law::DiskIops,
+        (HopKind::Device, _) => Law::FlashIops,
+        (HopKind::Raid, _) => Law::RaidzIops,
+        (HopKind::LogicalVolume, _) => Law::ClusterIops,
+        _ => Law::AdapterIops,
+    }
+}
+
+/// The law of the time that a request spends in a hop; `moves` when it is that of its bytes.
+pub(super) fn time_law(system: &System, loaded: &Loaded, situation: &Situation, moves: bool) -> Law {
+    let device = loaded.device(system).map(|device| device.kind);
+    match (loaded.hop.kind(), device) {
+        (HopKind::Device, Some(_)) if moves => medium_law(system, loaded, situation, Some(Direction::Read)),
+        (_, Some(DeviceKind::Hdd)) => Law::DiskAccess,
+        (_, Some(DeviceKind::Ramdisk)) => Law::MemoryIo,
+        (_, Some(_)) if situation.pattern == crate::path::file::Pattern::Sequential => {
+            Law::FlashSequentialWait
+        }
+        (_, Some(_)) => Law::FlashWait,
+        (HopKind::Crypt, _) => Law::CryptTime,
+        (HopKind::Switch, _) => Law::SwitchTime,
+        (HopKind::Application, _) => Law::Core,
+        (HopKind::Network | HopKind::Remote | HopKind::LogicalVolume, _) if !moves => Law::NetworkTime,
+        (HopKind::Controller, _) => Law::NetworkTime,
+        _ => bandwidth_law(system, loaded, situation, Some(Direction::Read)),
+    }
+}
+
+/// What a workload and its system must be; a key that is absent asks nothing.
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LawRange {
+    /// `sequential` or `random`.
+    pub pattern: Option<AccessOrder>,
+    /// The directions of its I/Os, one of these: `read`, `write`, `mix`.
+    pub directions: Vec<Mix>,
+    /// Bytes of an I/O, at least.
+    pub block_from: Option<u64>,
+    /// Bytes of an I/O, at most.
+    pub block_to: Option<u64>,
+    /// I/Os under way in all jobs, at least.
+    pub in_flight_from: Option<u64>,
+    /// I/Os under way in all jobs, at most.
+    pub in_flight_to: Option<u64>,
+    /// Gbit/s of a port of the slowest network on the way, at least.
+    pub gigabits_from: Option<f64>,
+    /// Traits of which each is there (see [`Situation`]).
+    pub all: Vec<String>,
+    /// Traits of which one is there.
+    pub any: Vec<String>,
+    /// Traits of which none is there.
+    pub none: Vec<String>,
+}
+
+/// The order of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AccessOrder {
+    /// One after the other.
+    Sequential,
+    /// At random.
+    Random,
+}
+
+/// The directions of I/Os.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mix {
+    /// Reads alone.
+    Read,
+    /// Writes alone.
+    Write,
+    /// Both.
+    #[serde(rename = "mix")]
+    Both,
+}
+
+impl LawRange {
+    /// Whether a situation is in it.
+    pub fn has(&self, it: &Situation) -> bool {
+        let traits = |wanted: &str| it.has(wanted);
+        self.pattern.is_none_or(|order| {
+            order == if it.pattern == Pattern::Random { AccessOrder::Random } else { AccessOrder::Sequential }
+        }) && (self.directions.is_empty() || self.directions.contains(&it.mix()))
+            && between(it.block_size, self.block_from, self.block_to)
+            && between(it.in_flight, self.in_flight_from, self.in_flight_to)
+            && self.gigabits_from.is_none_or(|least| it.gigabits.is_some_and(|rate| rate >= least))
+            && self.all.iter().all(|wanted| traits(wanted))
+            && (self.any.is_empty() || self.any.iter().any(|wanted| traits(wanted)))
+            && !self.none.iter().any(|wanted| traits(wanted))
+    }
+}
+
+fn between(value: u64, from: Option<u64>, to: Option<u64>) -> bool {
+    from.is_none_or(|from| value >= from) && to.is_none_or(|to| value <= to)
+}

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::range::Mix;
+use super::Mix;
 use crate::ceiling::Ceiling;
 use crate::path::file::{
     Crypt, Device, DeviceKind, Engine, Filesystem, Name, Network, Part, PartKind, Pattern, Raid, RaidKind,
@@ -10,7 +10,7 @@ use crate::path::file::{
 };
 use crate::path::{HopKind, RaidLevel};
 use crate::predict::hops::{Loaded, host_of};
-use crate::predict::medium;
+use crate::predict::time;
 use narrows_base::catalog::catalog;
 
 /// A workload on its system, reduced to what decides which laws hold.
@@ -150,7 +150,7 @@ impl Situation {
         self.put(is_flash, "flash");
         self.put(device.kind == DeviceKind::Hdd, "disk");
         self.put(device.kind == DeviceKind::Ramdisk, "ramdisk");
-        let is_protected = medium::keeps_writes(device);
+        let is_protected = time::keeps_writes(device);
         let is_measured = matches!(device.kind, DeviceKind::Nvme | DeviceKind::Sata);
         self.put(is_protected && !is_measured, "protected-elsewhere");
         self.put(is_flash && !is_protected, "unprotected");

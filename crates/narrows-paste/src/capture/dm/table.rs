@@ -6,7 +6,7 @@ use crate::capture::Text;
 use crate::capture::device::{device, key_of, key_of_number, learn, mapping, stack};
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::dm_table::parse_number_pair;
+use narrows_machine::block::dm::parse_number_pair;
 use narrows_machine::block::{DmTarget, parse_table};
 
 /// The targets whose tables begin with devices, or hold them where a number pair tells them apart.

@@ -9,7 +9,7 @@
 use crate::capture::Text;
 use crate::capture::device::{device, key_of, key_of_number, learn, mapping, stack};
 use narrows_machine::Machine;
-use narrows_machine::block::dm_table::parse_number_pair;
+use narrows_machine::block::dm::parse_number_pair;
 
 /// The deepest tree that is followed.
 const DEEPEST: usize = 32;

@@ -5,7 +5,7 @@ use super::object::Object;
 use crate::capture::device::{device, is_kernel_name};
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::dm_table::parse_number_pair;
+use narrows_machine::block::dm::parse_number_pair;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::pci::{PciAddress, PciDevice};
 

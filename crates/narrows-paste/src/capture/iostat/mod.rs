@@ -15,7 +15,7 @@ use super::device::{is_kernel_name, key_of};
 use super::json::documents;
 use super::{Part, Rank, Text};
 use narrows_base::fact::Fact;
-use narrows_machine::observed::DeviceLoad;
+use narrows_machine::captured::DeviceLoad;
 
 /// More devices than one machine has.
 const MOST: usize = 4096;

@@ -7,7 +7,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_machine::Machine;
 use narrows_machine::block::MdArray;
-use narrows_machine::block::device_path::is_numbered;
+use narrows_machine::block::is_numbered;
 use narrows_machine::block::md::parse_speed;
 
 /// Reads every array; whether there was one.

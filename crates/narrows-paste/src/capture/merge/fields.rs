@@ -6,12 +6,11 @@ use super::fill::{Fill, Than, fill_by_field, unite};
 use super::link;
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
-use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume};
-use narrows_machine::affinity::{Affinity, Connection};
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
 };
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Affinity, Connection};
 use narrows_machine::cpu::{Cpus, NumaNode};
 use narrows_machine::dmi::{Dmi, Slot};
 use narrows_machine::health::DriveHealth;

@@ -2,7 +2,7 @@ use super::read;
 use crate::capture::Text;
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::affinity::Connection;
+use narrows_machine::captured::Connection;
 use proptest::prelude::*;
 
 fn machine(text: &str) -> Machine {

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::capture::Text;
 use crate::capture::device::learn;
 use narrows_base::fact::Source;
-use narrows_machine::affinity::{Affinity, Connection};
+use narrows_machine::captured::{Affinity, Connection};
 use narrows_machine::cpu::parse_list;
 
 /// No matrix has more rows.

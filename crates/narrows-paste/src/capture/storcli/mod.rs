@@ -16,8 +16,8 @@ use super::{Part, Rank, Text, size};
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
-use narrows_machine::adapter::{Adapter, AdapterDrive, AdapterVolume};
 use narrows_machine::block::{BlockDevice, Sas, Transport};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume};
 use narrows_machine::pci::PciAddress;
 use table::Table;
 

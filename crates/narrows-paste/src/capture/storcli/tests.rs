@@ -2,7 +2,7 @@
 
 use super::*;
 use narrows_base::units::Bytes;
-use narrows_machine::adapter::Lack;
+use narrows_machine::captured::Lack;
 use proptest::prelude::*;
 
 /// `storcli64 /c0/e252/s0 show all` of a 9361 (storcli 007.0606).

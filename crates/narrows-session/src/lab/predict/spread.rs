@@ -13,26 +13,25 @@
 //!
 //! md's mirrors give a request to the member with the fewest under way, the first of several (kernel `drivers/md/raid1.c` and
 //! `raid10.c`, `read_balance`, Linux 6.1): one request at a time is always for the first. RAID-1 keeps a sequence on its
-//! member ([`mirror::passes`]).
+//! member ([`raid::mirror_passes`]).
 //!
 //! Drives at work: a window of requests in sequence lies over k + (d − 1)·b/c chunks, requests at random are urns
 //! ([`queueing::at_work`]). No arrangement exceeds what all drives gave together, and none ends more requests than its depth
 //! over the time of one ([`queueing::little`]).
 
-use super::drive::{Drive, find};
-use super::{Carried, Narrow};
+use super::{Carried, Drive, Narrow, find};
 use crate::lab::{Basis, Layout, Measured};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
-use narrows_model::ceiling::{mirror, parity, queueing, zfs};
+use narrows_model::ceiling::{queueing, raid};
 
 /// What md takes unless told otherwise (mdadm(8), `--chunk`).
-pub(super) const MD_CHUNK: Bytes = Bytes::from_kib(512);
+const MD_CHUNK: Bytes = Bytes::from_kib(512);
 /// What LVM takes unless told otherwise (lvmcreate(8), `--stripesize`; lvm.conf(5), `stripesize`).
-pub(super) const LVM_STRIPE: Bytes = Bytes::from_kib(64);
+const LVM_STRIPE: Bytes = Bytes::from_kib(64);
 /// What ZFS takes unless told otherwise (zfsprops(7), `recordsize`).
-pub(super) const ZFS_RECORD: Bytes = Bytes::from_kib(128);
+const ZFS_RECORD: Bytes = Bytes::from_kib(128);
 /// Members that do less of the time than this have too few requests.
 const BUSY: f64 = 0.95;
 /// Processors that work for this part of the time have none left.
@@ -118,7 +117,7 @@ impl<'b> Drives<'b> {
         if self.work_ahead() {
             return 0.0;
         }
-        let of = |drive: &Drive| drive.seconds(size, mirror::slowest_of(drive.wait, copies));
+        let of = |drive: &Drive| drive.seconds(size, raid::slowest_of(drive.wait, copies));
         self.each.iter().map(of).fold(0.0, f64::max)
     }
 
@@ -246,8 +245,8 @@ impl<'b> Drives<'b> {
         let narrow = if work < members {
             let blocks = self.blocks();
             let rates: Vec<BytesPerSec> = self.each.iter().map(|drive| drive.rate).collect();
-            let one = mirror::passes(&rates, blocks, self.depth());
-            let rate = mirror::read(one, members, streams, false).min(self.sum());
+            let one = raid::mirror_passes(&rates, blocks, self.depth());
+            let rate = raid::mirror_read(one, members, streams, false).min(self.sum());
             let length = if blocks.is_finite() { format!("{blocks}") } else { "many".to_owned() };
             let text = format!(
                 "a sequence is read from one drive after the other, in passes of {length} blocks with {} under way: {one} × \
@@ -305,7 +304,7 @@ impl<'b> Drives<'b> {
         let count = self.count();
         if !self.is_random() && self.turn() {
             let members = self.members();
-            let rate = parity::full_stripes(self.slowest(), members, 1);
+            let rate = raid::full_stripes(self.slowest(), members, 1);
             let formula = format!(
                 "heads pass over the parity: {} of {count} × {} = {rate}",
                 count - 1.0,
@@ -326,10 +325,10 @@ impl<'b> Drives<'b> {
         if !fills && !gathers {
             return self.small_writes(members);
         }
-        let rate = parity::full_stripes(self.slowest(), members, 1);
+        let rate = raid::full_stripes(self.slowest(), members, 1);
         let formula = format!("{data} of {members} drives carry data × {} = {rate}", self.slowest());
         let mut narrow = Narrow::new(rate, "the drives", formula);
-        let thread = parity::stripe_threads(fills, 1);
+        let thread = raid::stripe_threads(fills, 1);
         narrow.take(thread, "the one thread of the array", format!("one thread handles stripes at {thread}"));
         let part = self.size() / self.pieces(data, MD_CHUNK);
         self.close(narrow, self.count() / data, self.seconds(part, members))
@@ -345,12 +344,12 @@ impl<'b> Drives<'b> {
         let read = read.unwrap_or(written);
         // As many reads as writes: the mean of their times.
         let mixed = 2.0 / (1.0 / read.get() + 1.0 / written.get());
-        let all = parity::small_writes(Iops::new(mixed / self.size()), members, 1);
+        let all = raid::small_writes(Iops::new(mixed / self.size()), members, 1);
         let work = queueing::at_work(f64::from(members), 2.0, self.depth()) / f64::from(members.max(1));
         let rate = BytesPerSec::new(all.get() * self.size() * work);
         let formula = format!(
             "a small write is {} I/Os on {members} drives that read {read} and write {written} = {rate}",
-            parity::small_write_ios(1)
+            raid::small_write_ios(1)
         );
         let seconds_read =
             reads.unwrap_or_default().into_iter().map(|drive| drive.seconds(self.size(), drive.wait));
@@ -361,7 +360,7 @@ impl<'b> Drives<'b> {
     fn zfs_mirror(&self, writes: bool) -> Carried {
         let slowest = self.slowest();
         let members = self.members();
-        let (read, write) = zfs::mirror(slowest, slowest, members);
+        let (read, write) = raid::zfs_mirror(slowest, slowest, members);
         if writes {
             let formula = format!("every drive writes all of it, the slowest {write}");
             return self.close(Narrow::new(write, "the slowest drive", formula), self.count(), 0.0);

@@ -337,7 +337,6 @@ fn what_cannot_be_said_says_why() {
     none(cell(Layout::ZfsMirror, Encryption::Plain), &small, "records");
     none(Cell { file_system: FileSystem::Btrfs, ..cell(Layout::Single, Encryption::Plain) }, &small, "btrfs");
     none(cell(Layout::Single, Encryption::Plain), &load(Pattern::Random, 8, 1, 0), "not measured");
-    none(cell(Layout::Single, Encryption::Plain), &seq.clone().trimming(50), "trims");
 }
 
 #[test]

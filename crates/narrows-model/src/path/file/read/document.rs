@@ -2,10 +2,9 @@
 
 use std::ops::Range;
 
+use crate::path::file::{At, FileError, Problem, nearest};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
-
-use crate::path::file::error::{At, FileError, Problem, nearest};
 
 /// The first line of every file: `format = "narrows/path/1"`.
 pub(in crate::path::file) const FORMAT: &str = "narrows/path/1";

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Quantity;
 use super::document::{Key, Table, Value};
-use super::quantity::{self, Quantity};
-use crate::path::file::Name;
-use crate::path::file::error::{At, Problem, nearest};
+use crate::path::file::read;
+use crate::path::file::{At, Name, Problem, nearest};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
 
 /// A name that a table gives to another part.
@@ -99,7 +99,7 @@ impl<'t> Keys<'t> {
     ) -> Option<T> {
         let found = self.ask(key)?;
         let result = match &found.value {
-            Value::Text(text) => match quantity::parse(text) {
+            Value::Text(text) => match read::parse_quantity(text) {
                 Ok(quantity) => {
                     pick(quantity).ok_or_else(|| format!("`{text}` has the unit of something else"))
                 }
@@ -150,9 +150,7 @@ impl<'t> Keys<'t> {
 
     /// A size with its unit, or as on the command line: `4k` is 4 KiB there, as in the tools that measure.
     pub(super) fn size(&mut self, key: &'static str) -> Option<Bytes> {
-        if let Some(size) =
-            self.ask(key).and_then(|found| found.value.as_text()).and_then(quantity::short_size)
-        {
+        if let Some(size) = self.ask(key).and_then(|found| found.value.as_text()).and_then(read::short_size) {
             return Some(size);
         }
         self.quantity(key, "512 KiB", |it| match it {

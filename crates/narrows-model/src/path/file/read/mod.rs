@@ -6,20 +6,20 @@
 mod copies;
 mod document;
 mod keys;
-mod members;
 mod parts;
-mod quantity;
+#[cfg(test)]
+mod tests;
 mod work;
-
-use std::collections::{BTreeMap, BTreeSet};
 
 pub use document::{Document, MOST_BYTES};
 pub(super) use document::{Table, Value};
 
-use self::document::FORMAT;
-use self::keys::{Found, Keys, Reference};
-use super::error::{At, FileError, Problem, nearest};
-use super::{Name, Part, System, build};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{At, FileError, Name, Part, Problem, System, build, nearest};
+use document::FORMAT;
+use keys::{Found, Keys, Reference};
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos};
 
 impl Document {
     /// The system that this describes.
@@ -188,7 +188,7 @@ impl Document {
     fn check_members(&self, system: &System) -> Result<(), FileError> {
         let mut problems = Vec::new();
         for part in &system.parts {
-            let Some((message, hint)) = members::wrong(&part.kind) else { continue };
+            let Some((message, hint)) = parts::wrong(&part.kind) else { continue };
             let table = self.table(part.name.as_str()).or_else(|| self.copied(part.name.as_str()));
             let at = table.map_or_else(At::default, |table| table.at.clone());
             problems.push(Problem { at, message: format!("`{}`: {message}", part.name), hint: Some(hint) });
@@ -228,5 +228,109 @@ pub fn parse(file: &str, text: &str) -> Result<System, FileError> {
     Document::parse(file, text)?.system()
 }
 
-#[cfg(test)]
-mod tests;
+/// What a text says, of which the unit decides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Quantity {
+    /// Bytes in a second.
+    Rate(BytesPerSec),
+    /// Bits in a second.
+    BitRate(BitsPerSec),
+    /// Bytes.
+    Size(Bytes),
+    /// I/Os in a second.
+    Iops(Iops),
+    /// A time.
+    Time(Nanos),
+}
+
+/// The most that a quantity may be, in bytes, bytes per second, or nanoseconds: far above anything that exists.
+const MOST_DIGITS: f64 = 1e18;
+
+const UNITS: &[(&str, f64, QuantityKind)] = &[
+    ("B/s", 1.0, QuantityKind::Rate),
+    ("kB/s", 1e3, QuantityKind::Rate),
+    ("MB/s", 1e6, QuantityKind::Rate),
+    ("GB/s", 1e9, QuantityKind::Rate),
+    ("TB/s", 1e12, QuantityKind::Rate),
+    ("KiB/s", 1024.0, QuantityKind::Rate),
+    ("MiB/s", 1_048_576.0, QuantityKind::Rate),
+    ("GiB/s", 1_073_741_824.0, QuantityKind::Rate),
+    ("TiB/s", 1_099_511_627_776.0, QuantityKind::Rate),
+    ("kbit/s", 1e3, QuantityKind::BitRate),
+    ("Mbit/s", 1e6, QuantityKind::BitRate),
+    ("Gbit/s", 1e9, QuantityKind::BitRate),
+    ("Mb/s", 1e6, QuantityKind::BitRate),
+    ("Gb/s", 1e9, QuantityKind::BitRate),
+    ("B", 1.0, QuantityKind::Size),
+    ("kB", 1e3, QuantityKind::Size),
+    ("MB", 1e6, QuantityKind::Size),
+    ("GB", 1e9, QuantityKind::Size),
+    ("TB", 1e12, QuantityKind::Size),
+    ("PB", 1e15, QuantityKind::Size),
+    ("KiB", 1024.0, QuantityKind::Size),
+    ("MiB", 1_048_576.0, QuantityKind::Size),
+    ("GiB", 1_073_741_824.0, QuantityKind::Size),
+    ("TiB", 1_099_511_627_776.0, QuantityKind::Size),
+    ("IOPS", 1.0, QuantityKind::Iops),
+    ("kIOPS", 1e3, QuantityKind::Iops),
+    ("k IOPS", 1e3, QuantityKind::Iops),
+    ("MIOPS", 1e6, QuantityKind::Iops),
+    ("M IOPS", 1e6, QuantityKind::Iops),
+    ("ns", 1.0, QuantityKind::Time),
+    ("us", 1e3, QuantityKind::Time),
+    ("µs", 1e3, QuantityKind::Time),
+    ("μs", 1e3, QuantityKind::Time),
+    ("ms", 1e6, QuantityKind::Time),
+    ("s", 1e9, QuantityKind::Time),
+];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum QuantityKind {
+    Rate,
+    BitRate,
+    Size,
+    Iops,
+    Time,
+}
+
+/// Reads `3.5 GB/s`, `512 KiB`, `80 us`, `640k IOPS`, `10 Gbit/s`.
+fn parse_quantity(text: &str) -> Result<Quantity, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let number: f64 =
+        number.replace('_', "").parse().map_err(|_| format!("`{text}` begins with no number"))?;
+    let unit = unit.trim();
+    if unit.is_empty() {
+        return Err(format!("`{text}` has no unit"));
+    }
+    let known = UNITS.iter().find(|(name, ..)| *name == unit);
+    let Some((_, factor, kind)) = known else { return Err(format!("`{unit}` is no unit")) };
+    let value = number * factor;
+    if value > MOST_DIGITS {
+        return Err(format!("`{text}` is more than anything carries or holds"));
+    }
+    Ok(match kind {
+        QuantityKind::Rate => Quantity::Rate(BytesPerSec::new(value)),
+        QuantityKind::BitRate => Quantity::BitRate(BitsPerSec::new(value)),
+        QuantityKind::Size => Quantity::Size(Bytes::new(value.round() as u64)),
+        QuantityKind::Iops => Quantity::Iops(Iops::new(value)),
+        QuantityKind::Time => Quantity::Time(Nanos::new(value.round() as u64)),
+    })
+}
+
+/// Reads `4k`, `1M`, `2g`: a whole number and a binary multiple, as options of sizes are typed.
+fn short_size(text: &str) -> Option<Bytes> {
+    let text = text.trim();
+    let number = text.get(..text.len().checked_sub(1)?)?;
+    let shift = match text.chars().next_back()?.to_ascii_lowercase() {
+        'k' => 10,
+        'm' => 20,
+        'g' => 30,
+        't' => 40,
+        _ => return None,
+    };
+    let number: u64 = number.trim_end().parse().ok()?;
+    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes as f64 <= MOST_DIGITS)?;
+    Some(Bytes::new(bytes))
+}

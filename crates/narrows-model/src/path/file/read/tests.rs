@@ -375,3 +375,41 @@ fn what_a_source_blames_is_a_kind_of_hop() {
     assert_eq!(again.published[0].limited_by, kinds);
     assert!(wrong(&format!("{rows}[\"cable\"]\n")).0.ends_with("`cable` is no kind of hop"));
 }
+
+#[test]
+fn a_number_with_its_unit_is_a_quantity() {
+    assert_eq!(parse_quantity("3.5 GB/s"), Ok(Quantity::Rate(BytesPerSec::from_gb(3.5))));
+    assert_eq!(parse_quantity("373.60 MiB/s"), Ok(Quantity::Rate(BytesPerSec::new(373.60 * 1_048_576.0))));
+    assert_eq!(parse_quantity("512KiB"), Ok(Quantity::Size(Bytes::new(524_288))));
+    assert_eq!(parse_quantity("80 us"), Ok(Quantity::Time(Nanos::new(80_000))));
+    assert_eq!(parse_quantity("80.9 µs"), Ok(Quantity::Time(Nanos::new(80_900))));
+    assert_eq!(parse_quantity("640k IOPS"), Ok(Quantity::Iops(Iops::new(640_000.0))));
+    assert_eq!(parse_quantity("10 Gbit/s"), Ok(Quantity::BitRate(BitsPerSec::new(10e9))));
+}
+
+#[test]
+fn a_bare_number_a_wrong_unit_and_a_sign_are_refused() {
+    assert_eq!(parse_quantity("3500"), Err("`3500` has no unit".to_owned()));
+    assert_eq!(parse_quantity("3500 mb"), Err("`mb` is no unit".to_owned()));
+    assert_eq!(parse_quantity("-1 GB/s"), Err("`-1 GB/s` begins with no number".to_owned()));
+    for text in ["", "GB/s", "1e9 B/s", "1..2 GB", "NaN GB/s", "inf GB", "99999999999 PB"] {
+        assert!(parse_quantity(text).is_err(), "{text}");
+    }
+}
+
+#[test]
+fn sizes_may_be_typed_as_on_the_command_line() {
+    for (text, want) in [("4k", 4096), ("1M", 1 << 20), ("2 g", 2 << 30), ("1t", 1 << 40)] {
+        assert_eq!(short_size(text), Some(Bytes::new(want)), "{text}");
+    }
+    for text in ["", "k", "-1k", "1.5G", "4kB", "4", "99999999999999T", "µ"] {
+        assert_eq!(short_size(text), None, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_quantity_panics(text in "\\PC{0,30}") {
+        let _ = (parse_quantity(&text), short_size(&text));
+    }
+}

@@ -1,10 +1,11 @@
 //! Workloads and published results.
 
+use super::Quantity;
 use super::document::{Table, Value};
 use super::keys::{Found, Keys};
 use super::parts::TARGETS;
-use super::quantity::{self, Quantity};
 use crate::path::HopKind;
+use crate::path::file::read;
 use crate::path::file::{Engine, Name, Pattern, Published, PublishedValue, Workload};
 use narrows_base::fact::Source;
 use narrows_base::units::Bytes;
@@ -94,7 +95,7 @@ fn value(keys: &mut Keys<'_>) -> Option<PublishedValue> {
             return None;
         }
     };
-    let value = match quantity::parse(&text) {
+    let value = match read::parse_quantity(&text) {
         Ok(Quantity::Rate(rate)) => Ok(PublishedValue::Rate(rate)),
         Ok(Quantity::BitRate(rate)) => Ok(PublishedValue::Rate(rate.bytes_per_sec())),
         Ok(Quantity::Iops(iops)) => Ok(PublishedValue::Iops(iops)),

@@ -1,0 +1,345 @@
+//! How commands are started on hosts, and what they answer: by ssh, or by a launcher of the user's.
+
+#![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use crate::fleet::hosts::HostName;
+use crate::fleet::script::{self, Lengths, Token};
+use crate::fleet::started::{LinkError, output};
+use narrows_base::shell;
+use narrows_machine::program;
+use narrows_machine::root::Root;
+
+/// How long a host may take to answer before it counts as unreachable.
+pub(super) const CONNECT: Duration = Duration::from_secs(10);
+/// How long all of a push may take, and a step that moves no data.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+/// No reason is longer, in characters.
+const LONGEST_REASON: usize = 200;
+
+/// How hosts are reached.
+#[derive(Debug, Clone, Default)]
+pub struct Reach {
+    /// A configuration file for ssh in the place of the user's.
+    pub ssh_config: Option<PathBuf>,
+    /// What starts commands on hosts in the place of ssh.
+    pub launcher: Option<Launcher>,
+    /// Once it is raised, nobody is waited for any more.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Reach {
+    /// What starts the shell that keeps a run's directory on a host, and what that has to read before it begins.
+    pub(super) fn keeper(
+        &self,
+        host: &HostName,
+        control: &Path,
+        token: &Token,
+        lengths: &Lengths,
+    ) -> Result<(Command, String), LinkError> {
+        if self.launcher.is_some() {
+            return Ok((self.start(host, control, true, &["sh"])?, script::on_input(token, lengths)));
+        }
+        let line = script::on_host(token, lengths);
+        Ok((self.start(host, control, true, &[&line])?, String::new()))
+    }
+
+    /// What does a step in the run's directory `remote` on a host.
+    pub(super) fn step(
+        &self,
+        host: &HostName,
+        control: &Path,
+        (remote, words): (&str, &str),
+    ) -> Result<Command, LinkError> {
+        let program = format!("{remote}/narrows");
+        let line = [program.as_str(), "fleet-host", "--directory", remote].into_iter();
+        let line: Vec<&str> = line.chain(words.split_whitespace()).collect();
+        self.start(host, control, false, &line)
+    }
+
+    /// What starts a command of plain words on a host.
+    fn start(
+        &self,
+        host: &HostName,
+        control: &Path,
+        is_first: bool,
+        words: &[&str],
+    ) -> Result<Command, LinkError> {
+        let Some(launcher) = &self.launcher else {
+            let mut command = ssh(self, control, is_first).ok_or_else(not_installed)?;
+            command.arg("--").arg(host.as_str()).args(words);
+            return Ok(command);
+        };
+        let mut command = launcher.command(host, words);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Ok(command)
+    }
+
+    /// What starts commands on hosts, for people.
+    pub(super) fn name(&self) -> String {
+        self.launcher.as_ref().map_or_else(|| "ssh".to_owned(), Launcher::name)
+    }
+
+    /// A command on a host as a person would type it.
+    pub(super) fn typed(&self, host: &HostName, command: &str) -> String {
+        match &self.launcher {
+            Some(launcher) => launcher.typed(host, command),
+            None => format!("ssh {host} {command}"),
+        }
+    }
+}
+
+/// What ssh is told beside the host.
+pub(super) fn ssh(reach: &Reach, control: &Path, is_master: bool) -> Option<Command> {
+    let mut command = program::command(&Root::live(), "ssh")?;
+    for name in ["HOME", "SSH_AUTH_SOCK", "USER", "LOGNAME", "KRB5CCNAME"] {
+        if let Some(value) = std::env::var_os(name) {
+            command.env(name, value);
+        }
+    }
+    if let Some(config) = &reach.ssh_config {
+        command.arg("-F").arg(config);
+    }
+    let mut path = OsString::from("ControlPath=");
+    path.push(control);
+    command.arg("-o").arg(path);
+    let master = if is_master { "ControlMaster=yes" } else { "ControlMaster=no" };
+    let seconds = format!("ConnectTimeout={}", CONNECT.as_secs());
+    // A host that is gone is known within 4 s. Ports that a configuration forwards stay shut.
+    for option in [
+        master,
+        "ControlPersist=no",
+        "BatchMode=yes",
+        &seconds,
+        "ServerAliveInterval=1",
+        "ServerAliveCountMax=3",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "PermitLocalCommand=no",
+        "RequestTTY=no",
+        "LogLevel=ERROR",
+        "StreamLocalBindUnlink=yes",
+        "StreamLocalBindMask=0177",
+    ] {
+        command.arg("-o").arg(option);
+    }
+    if is_master {
+        command.args(["-o", "ClearAllForwardings=yes"]);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Some(command)
+}
+
+/// The whole answer of a step.
+pub(super) fn answer(mut command: Command, input: &[u8], stop: &AtomicBool) -> Result<Vec<u8>, LinkError> {
+    let done = output(&mut command, input, PATIENCE, stop)?;
+    if done.status.success() {
+        return Ok(done.stdout);
+    }
+    let said = String::from_utf8_lossy(&done.stderr);
+    let first = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("it failed");
+    let first: String = first.chars().take(LONGEST_REASON).collect();
+    Err(match done.status.code() {
+        Some(255) => LinkError::Unreachable(said_by("ssh", &first)),
+        _ => LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()),
+    })
+}
+
+/// The text of the POSIX collector on a host, which needs nothing there but a shell.
+pub(in crate::fleet) fn collect(
+    reach: &Reach,
+    host: &HostName,
+    directory: &Path,
+    collector: &str,
+) -> Result<Vec<u8>, LinkError> {
+    let mut command = reach.start(host, &directory.join("c"), false, &script::COLLECT)?;
+    command.current_dir(directory).stdin(Stdio::piped());
+    let text = match answer(command, collector.as_bytes(), &reach.stop) {
+        Ok(text) if text.is_empty() => Err("it says nothing".to_owned()),
+        text => text.map_err(|error| error.to_string()),
+    };
+    text.map_err(|why| LinkError::Unreachable(format!("neither narrows nor the collector runs there: {why}")))
+}
+
+/// What ssh or a launcher says, with its name before it once.
+pub(super) fn said_by(name: &str, said: &str) -> String {
+    let before = format!("{name}: ");
+    format!("{before}{}", said.trim_start_matches(&before))
+}
+
+pub(super) fn not_installed() -> LinkError {
+    LinkError::Unreachable(format!("ssh is not installed here ({})", program::places()))
+}
+
+/// What stands for the host in a launcher.
+pub const HOST: &str = "{host}";
+
+/// A command that starts another one on a host. It is cut into words once, as a shell does it and by no shell, and only then the host is
+/// put into each word that names it: no name becomes two words, an option or a command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launcher {
+    program: PathBuf,
+    words: Vec<String>,
+}
+
+/// Why a text is no launcher.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LauncherError {
+    /// A quotation mark has no other one.
+    #[error("a quotation mark has no second one")]
+    Quote,
+    /// There is no program, or the host is it.
+    #[error("the first word must be a program")]
+    Program,
+    /// No word says where the host goes.
+    #[error("no word has {{host}} in it")]
+    Host,
+    /// The program is not there.
+    #[error("`{0}` is not installed ({places})", places = program::places())]
+    Missing(String),
+}
+
+impl Launcher {
+    /// Takes the text of a launcher, and finds its program.
+    ///
+    /// # Errors
+    /// [`LauncherError`].
+    pub fn new(root: &Root, text: &str) -> Result<Self, LauncherError> {
+        let mut words = words(text)?.into_iter();
+        let name = words.next().filter(|name| !name.is_empty() && !name.contains(HOST));
+        let name = name.ok_or(LauncherError::Program)?;
+        let words: Vec<String> = words.collect();
+        if !words.iter().any(|word| word.contains(HOST)) {
+            return Err(LauncherError::Host);
+        }
+        let program = match name.contains('/') {
+            // What is started works in another directory.
+            true => std::path::absolute(&name).ok().filter(|path| is_there(root, path)),
+            false => program::find(root, &name).or_else(|| in_path(root, &name)),
+        };
+        Ok(Self { program: program.ok_or(LauncherError::Missing(name))?, words })
+    }
+
+    /// What starts `command` on a host. The launcher is the user's own and gets their environment, as `srun` needs it. Some launchers
+    /// hand on words and others one line for a shell: each word of `command` has to be the same to both.
+    pub(super) fn command(&self, host: &HostName, command: &[&str]) -> Command {
+        let mut started = program::cleared(self.program.clone());
+        // clush is Python, which holds what goes into a pipe back until there is much of it.
+        started.envs(std::env::vars_os()).env("PYTHONUNBUFFERED", "1").args(self.of_host(host)).args(command);
+        started
+    }
+
+    fn of_host(&self, host: &HostName) -> impl Iterator<Item = String> {
+        self.words.iter().map(|word| word.replace(HOST, host.as_str()))
+    }
+
+    /// A command on a host, as a person would type it.
+    pub(super) fn typed(&self, host: &HostName, command: &str) -> String {
+        let program = self.program.to_string_lossy().into_owned();
+        let words = std::iter::once(program).chain(self.of_host(host)).map(|word| shell::word(&word));
+        format!("{} {command}", words.collect::<Vec<_>>().join(" "))
+    }
+
+    /// Its name, for people.
+    pub(super) fn name(&self) -> String {
+        self.program.file_name().unwrap_or_default().to_string_lossy().into_owned()
+    }
+}
+
+/// A program of the user's own `PATH`; of root's nothing but what the system installed is taken.
+fn in_path(root: &Root, name: &str) -> Option<PathBuf> {
+    if nix::unistd::geteuid().is_root() {
+        return None;
+    }
+    let path: OsString = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|place| place.join(name)).find(|path| is_there(root, path))
+}
+
+fn is_there(root: &Root, path: &Path) -> bool {
+    root.kind(&path.to_string_lossy()) == Some(narrows_machine::root::FileKind::File)
+}
+
+/// The words of a text: between white space, with `'…'`, `"…"` and backslashes as a shell has them. Nothing else is special.
+fn words(text: &str) -> Result<Vec<String>, LauncherError> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut mark = None;
+    let mut characters = text.chars();
+    while let Some(c) = characters.next() {
+        match (mark, c) {
+            (Some(open), c) if c == open => mark = None,
+            (None, '\'' | '"') => {
+                mark = Some(c);
+                word.get_or_insert_default();
+            }
+            (None | Some('"'), '\\') => {
+                word.get_or_insert_default().push(characters.next().ok_or(LauncherError::Quote)?);
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if mark.is_some() { Err(LauncherError::Quote) } else { Ok(words) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn words_of(text: &str) -> Vec<String> {
+        words(text).expect("has words")
+    }
+
+    #[test]
+    fn words_are_those_of_a_shell_and_nothing_in_them_is_obeyed() {
+        assert_eq!(words_of("srun -w {host}  -N1"), ["srun", "-w", "{host}", "-N1"]);
+        assert_eq!(words_of(r#"a 'b c' "d \"e\"" f\ g '' h'i'j"#), ["a", "b c", "d \"e\"", "f g", "", "hij"]);
+        assert_eq!(words_of("a $(id) `id` ;id|id>x *"), ["a", "$(id)", "`id`", ";id|id>x", "*"]);
+        for text in ["a 'b", "a \"b", "a \\"] {
+            assert_eq!(words(text), Err(LauncherError::Quote), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_launcher_has_a_program_and_a_place_for_the_host() {
+        let root = Root::live();
+        let of = |text: &str| Launcher::new(&root, text);
+        assert_eq!(of(""), Err(LauncherError::Program));
+        assert_eq!(of("{host} sh"), Err(LauncherError::Program));
+        assert_eq!(of("env -i"), Err(LauncherError::Host));
+        assert_eq!(of("no-such-program {host}"), Err(LauncherError::Missing("no-such-program".to_owned())));
+        assert!(of("./no/such {host}").is_err());
+        let launcher = of("env HOST={host} 'a b'").expect("is one");
+        let host = HostName::new("node07").expect("is a name");
+        let command = launcher.command(&host, &["sh"]);
+        assert_eq!(command.get_args().collect::<Vec<_>>(), ["HOST=node07", "a b", "sh"]);
+        let typed = launcher.typed(&host, "rm -rf /tmp/x");
+        assert!(typed.ends_with("/env HOST=node07 'a b' rm -rf /tmp/x"), "{typed}");
+    }
+
+    proptest! {
+        #[test]
+        fn quoted_words_are_the_same_words(all in prop::collection::vec("\\PC{0,8}", 1..5)) {
+            let text = all.iter().map(|word| shell::word(word)).collect::<Vec<_>>().join(" ");
+            prop_assert_eq!(words_of(&text), all);
+        }
+
+        #[test]
+        fn no_host_adds_a_word(name in "\\PC{1,20}", text in "[a-z ]{0,10}") {
+            if let Ok(host) = HostName::new(&name) {
+                let launcher = Launcher::new(&Root::live(), &format!("env {text} --w={{host}} {{host}}")).expect("is one");
+                let before = words_of(&text).len();
+                let command = launcher.command(&host, &["sh"]);
+                prop_assert_eq!(command.get_args().count(), before + 3);
+            }
+        }
+    }
+}

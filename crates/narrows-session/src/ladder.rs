@@ -1,0 +1,465 @@
+//! The same load at every layer of a path, from the media up: what is opened at each, and the climb.
+
+use std::path::{Path as FilePath, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::measure::Timing;
+use crate::place::{self, NoPlace, Place, Use};
+use crate::runner::Runner;
+use crate::scene::Scene;
+use crate::writes::{Wanted, Writes};
+use crate::{Objection, Teller};
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::LoadError;
+use narrows_load::preset::{LoadSpec, StopRule, Work};
+use narrows_load::scratch::ScratchOptions;
+use narrows_load::target::Target as Opened;
+use narrows_model::path::layers::{Entry, Layer};
+use narrows_model::path::{HopSpec, Target, build};
+use narrows_verdict::ladder::{NodeRun, Rung};
+use narrows_verdict::{Run, Subject};
+
+/// What is asked of a ladder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// Whether nothing is written: a file system is then measured through a file that is there.
+    pub read: bool,
+    /// Whether the load writes as well, to scratch files.
+    pub write_scratch: bool,
+    /// The size of a scratch file, if that was asked for.
+    pub size: Option<Bytes>,
+    /// The most that may be written, if that was asked for.
+    pub max_writes: Option<Bytes>,
+    /// How long each load runs.
+    pub time: Duration,
+    /// What is not counted.
+    pub warm_up: Duration,
+}
+
+/// What a climb came to.
+#[derive(Debug, Default)]
+pub struct Climbed {
+    /// A rung for each layer, and for members at once.
+    pub rungs: Vec<Rung>,
+    /// The top from the processors of each node.
+    pub numa: Vec<NodeRun>,
+    /// What ended it early.
+    pub trouble: Option<String>,
+}
+
+/// A climb.
+pub struct Climb<'a, T: Teller> {
+    /// The machine, and the path.
+    pub scene: &'a Scene,
+    /// The layers of the path.
+    pub layers: &'a [Layer],
+    /// What was opened at each.
+    pub opened: &'a Opening,
+    /// What runs the load.
+    pub runner: &'a Runner<'a, T>,
+    /// What was asked.
+    pub ask: Ask,
+}
+
+impl<T: Teller> Climb<'_, T> {
+    /// Measures every layer that was opened. A load that writes only runs on file systems.
+    ///
+    /// # Errors
+    /// A load cannot be run as it was asked.
+    pub fn up(&self, load: &LoadSpec) -> Result<Climbed, LoadError> {
+        let mut climbed = Climbed::default();
+        // The rung of each layer.
+        let mut places: Vec<Option<usize>> = vec![None; self.layers.len()];
+        let writes = load.writes();
+        for (index, layer) in self.layers.iter().enumerate() {
+            if writes && !matches!(layer.entry, Entry::Mount(_)) {
+                continue;
+            }
+            let members: Vec<usize> =
+                layer.below.iter().filter_map(|below| places.get(*below).copied().flatten()).collect();
+            let mut together = None;
+            if members.len() > 1 && !self.is_over(&climbed) {
+                together = Some(climbed.rungs.len());
+                self.at_once(layer, &members, load, &mut climbed)?;
+            }
+            if let Some(place) = places.get_mut(index) {
+                *place = Some(climbed.rungs.len());
+            }
+            self.alone(index, layer, (members, together), load, &mut climbed)?;
+        }
+        if !self.is_over(&climbed) && !writes {
+            self.nodes(load, &mut climbed)?;
+        }
+        if self.runner.is_stopped() {
+            climbed.trouble = Some("interrupted; the layers above are not measured".to_owned());
+        }
+        Ok(climbed)
+    }
+
+    fn is_over(&self, climbed: &Climbed) -> bool {
+        self.runner.is_stopped() || climbed.trouble.is_some()
+    }
+
+    fn alone(
+        &self,
+        index: usize,
+        layer: &Layer,
+        (members, together): (Vec<usize>, Option<usize>),
+        load: &LoadSpec,
+        climbed: &mut Climbed,
+    ) -> Result<(), LoadError> {
+        let mut rung = Rung {
+            hop: layer.hop.clone(),
+            at_once: false,
+            subject: self.subject(layer),
+            members,
+            together,
+            unmeasured: self.opened.refusal(index).map(str::to_owned),
+        };
+        if self.is_over(climbed) {
+            rung.unmeasured.get_or_insert_with(|| "the climb ended before it".to_owned());
+        } else if let Some(target) = self.opened.target(index) {
+            self.measure(&mut rung, &layer.name, &[target], load, climbed)?;
+        }
+        climbed.rungs.push(rung);
+        Ok(())
+    }
+
+    fn at_once(
+        &self,
+        layer: &Layer,
+        members: &[usize],
+        load: &LoadSpec,
+        climbed: &mut Climbed,
+    ) -> Result<(), LoadError> {
+        let targets: Option<Vec<&Opened>> =
+            layer.below.iter().map(|below| self.opened.target(*below)).collect();
+        let mut rung = Rung {
+            hop: layer.hop.clone(),
+            at_once: true,
+            subject: self.subject(layer),
+            members: members.to_vec(),
+            together: None,
+            unmeasured: None,
+        };
+        match targets {
+            Some(targets) => {
+                let label = format!("{} at once, below {}", targets.len(), layer.name);
+                self.measure(&mut rung, &label, &targets, load, climbed)?;
+            }
+            None => rung.unmeasured = Some("not all of them could be opened".to_owned()),
+        }
+        climbed.rungs.push(rung);
+        Ok(())
+    }
+
+    /// Runs the load and keeps the run, unless a signal cut it short.
+    fn measure(
+        &self,
+        rung: &mut Rung,
+        label: &str,
+        targets: &[&Opened],
+        load: &LoadSpec,
+        climbed: &mut Climbed,
+    ) -> Result<(), LoadError> {
+        let run = self.runner.rung(label, targets, load, (self.ask.time, self.ask.warm_up), None)?;
+        if self.runner.is_stopped() {
+            rung.unmeasured = Some("interrupted".to_owned());
+            return Ok(());
+        }
+        if let Some(why) = &run.measurement.cut_short {
+            climbed.trouble = Some(format!("{} was cut short: {why}", rung.hop));
+        }
+        self.keep(rung, run);
+        Ok(())
+    }
+
+    fn keep(&self, rung: &mut Rung, run: Run) {
+        rung.subject.runs = vec![run];
+        rung.subject.settle_links();
+    }
+
+    /// The path to a layer with its ceilings.
+    fn subject(&self, layer: &Layer) -> Subject {
+        let machine = &self.scene.machine;
+        let target = match &layer.entry {
+            Entry::Block(name) => Target::Block(name.clone()),
+            Entry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
+            Entry::File(path) => match narrows_machine::target::mount_of(&machine.mounts, path) {
+                Some(index) => Target::Mount { index, path: path.clone() },
+                None => return self.scene.subject.with_runs(Vec::new()),
+            },
+        };
+        let Some(path) = build::path(machine, &target) else {
+            return self.scene.subject.with_runs(Vec::new());
+        };
+        Subject::of(path)
+    }
+
+    /// The top from the processors of each node, on a machine with several.
+    fn nodes(&self, load: &LoadSpec, climbed: &mut Climbed) -> Result<(), LoadError> {
+        let nodes: Vec<_> =
+            self.scene.machine.cpus.nodes.iter().filter(|node| !node.cpus.is_empty()).collect();
+        let top = (0..self.layers.len()).rev().find_map(|index| self.opened.target(index));
+        let Some(top) = top.filter(|_| nodes.len() > 1) else { return Ok(()) };
+        let home = self.home();
+        for node in nodes {
+            let label = format!("read from node {}", node.id);
+            let run = self.runner.rung(
+                &label,
+                &[top],
+                load,
+                (self.ask.time, self.ask.warm_up),
+                Some(&node.cpus),
+            )?;
+            if self.runner.is_stopped() {
+                return Ok(());
+            }
+            climbed.numa.push(NodeRun {
+                node: node.id,
+                local: home.map(|home| home == node.id),
+                bytes_per_second: run.measurement.bytes_per_second,
+                ci95: run.measurement.ci95,
+            });
+        }
+        Ok(())
+    }
+
+    /// The node that all controllers of the path are on; `None` where they are on several, or it is not known.
+    fn home(&self) -> Option<u32> {
+        let mut homes = self.scene.subject.path.hops.iter().filter_map(|hop| match &hop.spec {
+            HopSpec::Controller(controller) | HopSpec::Hba(controller) => controller.numa_node.get(),
+            _ => None,
+        });
+        let first = homes.next()?;
+        homes.all(|other| other == first).then_some(first)
+    }
+}
+
+/// What was opened at a layer, or why nothing was.
+enum Open {
+    Target(Opened),
+    Refused(String),
+}
+
+/// The layers with what was opened.
+pub struct Opening {
+    hops: Vec<String>,
+    opened: Vec<Open>,
+    hint: Option<String>,
+}
+
+impl Opening {
+    /// Opens every layer. One that refuses hides no other.
+    ///
+    /// # Errors
+    /// A signal came.
+    pub fn of<T: Teller>(layers: &[Layer], ask: Ask, runner: &Runner<'_, T>) -> Result<Self, Objection> {
+        let mut opening = Self { hops: Vec::new(), opened: Vec::new(), hint: None };
+        for layer in layers {
+            let opened = match open(&layer.entry, ask, runner) {
+                Err(NoPlace::Load(LoadError::Interrupted)) => {
+                    return Err(Objection::new("interrupted before anything was measured"));
+                }
+                Err(NoPlace::Load(error)) => {
+                    opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
+                    Open::Refused(error.to_string())
+                }
+                Err(_) => Open::Refused("--read writes no scratch file; name a large file on it".to_owned()),
+                Ok(target) => Open::Target(target),
+            };
+            opening.hops.push(layer.hop.to_string());
+            opening.opened.push(opened);
+        }
+        Ok(opening)
+    }
+
+    /// What was opened at a layer.
+    pub fn target(&self, layer: usize) -> Option<&Opened> {
+        match self.opened.get(layer)? {
+            Open::Target(target) => Some(target),
+            Open::Refused(_) => None,
+        }
+    }
+
+    /// Why nothing was opened at a layer.
+    pub fn refusal(&self, layer: usize) -> Option<&str> {
+        match self.opened.get(layer)? {
+            Open::Target(_) => None,
+            Open::Refused(reason) => Some(reason),
+        }
+    }
+
+    /// Whether nothing could be opened.
+    pub fn is_empty(&self) -> bool {
+        (0..self.opened.len()).all(|layer| self.target(layer).is_none())
+    }
+
+    /// The layers that could not be opened, and why.
+    pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.hops.iter().enumerate().filter_map(|(layer, hop)| Some((hop.as_str(), self.refusal(layer)?)))
+    }
+
+    /// Why the ladder is not complete, if it is not.
+    pub fn reason(&self) -> Option<String> {
+        let missing = self.left_out().count();
+        let there: Vec<&str> = self
+            .hops
+            .iter()
+            .enumerate()
+            .filter(|(layer, _)| self.target(*layer).is_some())
+            .map(|(_, hop)| hop.as_str())
+            .collect();
+        let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
+        (missing > 0).then(|| {
+            format!(
+                "{missing} of {} layers could not be opened, {} could{hint}",
+                self.hops.len(),
+                there.join(", ")
+            )
+        })
+    }
+
+    /// The failure when nothing could be opened.
+    pub fn failure(&self, target: &str) -> Objection {
+        let why: Vec<String> = self.left_out().map(|(hop, reason)| format!("{hop}: {reason}")).collect();
+        Objection::new(format!("no layer of the path to `{target}` can be opened: {}", why.join("; "))).with_hint(
+            "devices are readable by root; without root, name a directory that you may write: its file system is measured",
+        )
+    }
+}
+
+fn open<T: Teller>(entry: &Entry, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, NoPlace> {
+    let place = place_of(entry, ask)?;
+    Ok(match place.scratch() {
+        Some(_) => scratch_file(&place, ask, runner)?,
+        None => place.open()?,
+    })
+}
+
+/// The size of a scratch file, unless another is asked for.
+const SIZE: Bytes = Bytes::from_mib(1024);
+/// How long it may take to write before it stays as large as it is.
+const FILL_TIME: Duration = Duration::from_secs(4);
+
+/// Where load runs at a layer.
+///
+/// # Errors
+/// It is a directory, and nothing may be written.
+fn place_of(entry: &Entry, ask: Ask) -> Result<Place, NoPlace> {
+    let files = match (ask.read, ask.write_scratch) {
+        (true, _) => Use::Read,
+        (false, true) => Use::Scratch,
+        (false, false) => Use::ReadOrScratch,
+    };
+    Place::of_layer(entry, files)
+}
+
+/// The directory in which a layer needs a scratch file.
+fn directory(entry: &Entry, ask: Ask) -> Option<PathBuf> {
+    place_of(entry, ask).ok()?.scratch().map(FilePath::to_owned)
+}
+
+/// What the ladder may write at most at the `ceiling` of its path, and what is said before it does; `None` where it needs no
+/// scratch file.
+///
+/// # Errors
+/// That is less than the files.
+pub fn writes(
+    scene: &Scene,
+    layers: &[Layer],
+    loads: &[LoadSpec],
+    ask: Ask,
+    ceiling: Option<BytesPerSec>,
+) -> Result<Option<(Writes, String)>, Objection> {
+    let places: Vec<PathBuf> = layers.iter().filter_map(|layer| directory(&layer.entry, ask)).collect();
+    let Some(first) = places.first() else { return Ok(None) };
+    let is_run = |load: &LoadSpec, layer: &Layer| !load.writes() || directory(&layer.entry, ask).is_some();
+    let each = loads.iter().flat_map(|load| {
+        layers.iter().filter(move |layer| is_run(load, layer)).map(move |_| Work::Load(load.clone()))
+    });
+    let works: Vec<Work> = each.collect();
+    let timing = Timing {
+        stop: StopRule::Seconds(u32::try_from(ask.time.as_secs()).unwrap_or(u32::MAX)),
+        precision: 0.02,
+        max_time: ask.time,
+        fixed: Some(ask.time),
+        warm_up: ask.warm_up,
+    };
+    let count = places.len() as u64;
+    let size = Bytes::new(ask.size.unwrap_or(SIZE).get().saturating_mul(count));
+    let writes = Writes::of(&Wanted {
+        asked: ask.max_writes,
+        kept: None,
+        size: (size, ask.size.is_some()),
+        is_device: false,
+        works: &works,
+        timing: &timing,
+        is_patient: false,
+        path: Some((&scene.subject.path, &scene.root)),
+        ceiling,
+    })?;
+    let place = match count {
+        1 => format!("a scratch file in {}", first.display()),
+        _ => format!("{count} scratch files"),
+    };
+    let said = writes.announcement(&place);
+    Ok(Some((writes.in_parts(count).holding_bytes(), said)))
+}
+
+/// Makes a scratch file.
+///
+/// # Errors
+/// It cannot be made, or not as large as it must be.
+fn scratch_file<T: Teller>(place: &Place, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, LoadError> {
+    let dir = place.scratch().unwrap_or(FilePath::new(""));
+    let Some(writes) = runner.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
+    let size = writes.size();
+    let options = ScratchOptions {
+        time: Some(FILL_TIME),
+        minimum: place::least(ask.size.unwrap_or(size), ask.size.is_some()).min(size),
+        budget: Some(writes.budget().clone()),
+        ..ScratchOptions::default()
+    };
+    runner.progress.phase("writing scratch file", FILL_TIME);
+    let begin = Instant::now();
+    writes.begin_metering(runner.root());
+    let made =
+        place.open_or_make(size, &options, &mut |written, size| runner.follow_to(begin, written, size));
+    writes.end_metering(runner.root());
+    let target = made?;
+    // A file that stays smaller than what is asked for says as much.
+    let filled = target.region().length;
+    runner.estimate(None, filled.per(begin.elapsed()), (filled, filled));
+    Ok(target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_layer_that_refuses_is_named_and_hides_no_other() {
+        let mut file = tempfile::NamedTempFile::new().expect("a file");
+        file.write_all(&[0; 4096]).expect("it is written");
+        let target = Opened::open_file_read(file.path()).expect("it opens");
+        let refused = || Open::Refused("permission denied".to_owned());
+        let opening = Opening {
+            hops: vec!["sda".to_owned(), "md0".to_owned(), "fs".to_owned()],
+            opened: vec![refused(), refused(), Open::Target(target)],
+            hint: Some("run it as root".to_owned()),
+        };
+        assert!(!opening.is_empty() && opening.target(2).is_some() && opening.target(0).is_none());
+        assert_eq!(
+            opening.left_out().collect::<Vec<_>>(),
+            [("sda", "permission denied"), ("md0", "permission denied")]
+        );
+        let reason = opening.reason().expect("it is not complete");
+        assert_eq!(reason, "2 of 3 layers could not be opened, fs could; run it as root");
+        let none = Opening { hops: vec!["sda".to_owned()], opened: vec![refused()], hint: None };
+        assert!(none.is_empty());
+        let failure = none.failure("/srv").to_string();
+        assert_eq!(failure, "no layer of the path to `/srv` can be opened: sda: permission denied");
+    }
+}
