@@ -169,6 +169,7 @@ pub struct Advice {
     /// The step, as an instruction.
     pub action: String,
     /// How much faster the path can become; `None` where that cannot be computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_bytes_per_second: Option<BytesPerSec>,
 }
 
@@ -181,6 +182,7 @@ pub struct Finding {
     /// How bad it is.
     pub severity: Severity,
     /// The hop it is about; `None` where it is about no single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<HopId>,
     /// The device it is about: a PCI address, block device, interface or mount.
     pub subject: String,

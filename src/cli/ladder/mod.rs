@@ -15,7 +15,7 @@ use narrows_base::units::peers::Peer;
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
-use narrows_report::bench::{Context, WritesView};
+use narrows_report::bench::Context;
 use narrows_report::ladder::{self, About};
 use narrows_session::ladder::{self as climb, Climb, Opening};
 use narrows_session::measure::Command;
@@ -69,7 +69,7 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         target: args.target.clone(),
         duration: args.time.into(),
         legs,
-        writes: runner.writes().map(|writes| WritesView::of(&writes.account(&scene.root))),
+        writes: runner.writes().map(|writes| writes.account(&scene.root)),
         left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
         reason,
     };

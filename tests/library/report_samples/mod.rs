@@ -205,7 +205,7 @@ fn link_finding() -> Finding {
             },
         ],
         confidence: Confidence::High,
-        not_so_when: Code::SlotLimited.not_so_when().to_owned(),
+        not_so_when: Code::LinkWidthDegraded.not_so_when().to_owned(),
     }
 }
 

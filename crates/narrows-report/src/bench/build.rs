@@ -1,8 +1,8 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    AllowanceView, BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView,
-    PresetView, SCHEMA, Settings, SideView, TargetView, TestResult,
+    BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA,
+    Settings, SideView, TargetView, TestResult,
 };
 use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
@@ -14,6 +14,7 @@ use narrows_load::stats::{self, Steadiness};
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Direction};
+use narrows_session::runner::Allowed;
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
 
 /// What is the same for all tests on one path.
@@ -103,7 +104,7 @@ pub struct About {
     /// The mean rates of rounds.
     pub rounds: Vec<BytesPerSec>,
     /// What it might write.
-    pub allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// What ended it, when it failed.
     pub failed: Option<FailedView>,
 }

@@ -12,7 +12,6 @@ pub(crate) mod writes;
 
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
-pub use writes::{AllowanceView, EstimateView, WritesView};
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +23,8 @@ use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
+use narrows_session::runner::Allowed;
+use narrows_session::writes::Account;
 use narrows_verdict::{Code, Severity};
 
 /// The name and version of the schema, in [`BenchReport::schema`].
@@ -53,7 +54,7 @@ pub struct BenchReport {
     pub left_out: Vec<LeftOut>,
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.
@@ -232,7 +233,7 @@ pub struct TestResult {
     pub ended: String,
     /// What the test might write; absent where it writes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// Whether to believe it.
     pub trusted: Option<bool>,
     /// What the verdict says of this test.

@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::view::{HopPair, MachineView, Tool, machine_view, tool};
-use crate::bench::WritesView;
 use narrows_base::units::{BytesPerSec, Nanos};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
@@ -20,6 +19,7 @@ use narrows_machine::Machine;
 use narrows_machine::activity::ThreadActivity;
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
+use narrows_session::writes::Account;
 use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
 use narrows_verdict::{Confidence, Finding, Severity};
 
@@ -46,7 +46,7 @@ pub struct LadderReport {
     pub ladders: Vec<LadderView>,
     /// What may be and was written to the scratch file; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// What could not be measured, and why.
     pub left_out: Vec<LeftOut>,
     /// Whether every rung was measured.
@@ -172,7 +172,7 @@ pub struct About {
     /// The legs.
     pub legs: Vec<Leg>,
     /// What was written; `None` where nothing may be.
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// What could not be measured, by hop, and why.
     pub left_out: Vec<(String, String)>,
     /// Why it is not complete, if it is not.
