@@ -23,7 +23,6 @@ use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
 use narrows_report::bench::{Context, TargetKind, TargetView};
-use narrows_session::fitting::Discards;
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;

@@ -137,9 +137,9 @@ fn assert_failed(output: &Output, saved: &Path, cause: Cause, errno: &str) -> Be
     let (last, before) = shown.results.split_last().expect("there are results");
     assert!(before.iter().all(|result| result.failed.is_none()), "only the last failed");
     let failed = last.failed.as_ref().expect("says what failed");
-    assert_eq!((failed.cause, failed.errno.as_deref()), (cause, Some(errno)), "{failed:?}");
+    assert_eq!((failed.failure.cause, failed.failure.errno.as_deref()), (cause, Some(errno)), "{failed:?}");
     assert!(failed.summary.starts_with(&format!("{errno} at offset ")), "{failed:?}");
-    assert!(failed.summary.ends_with(&format!(" after {} I/Os", failed.after_ios)), "{failed:?}");
+    assert!(failed.summary.ends_with(&format!(" after {} I/Os", failed.failure.after_ios)), "{failed:?}");
     assert_eq!(last.trusted, Some(false));
     assert!(said.contains(&failed.summary) && said.contains("hint:"), "{said}");
     assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("failed: ")), "{:?}", shown.reason);

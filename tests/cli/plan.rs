@@ -218,7 +218,7 @@ fn a_description_that_cannot_be_planned_for_is_refused_with_what_it_would_have_t
 
 #[test]
 fn the_json_of_a_plan_keeps_its_schema() {
-    let schema = schema::plan();
+    let schema = schema::of("plan");
     let asked = [
         R720XD,
         &["--board", "asus-x99-a"],
@@ -264,7 +264,7 @@ fn what_layouts_hold_and_how_long_they_rebuild_is_said_where_it_is_asked() {
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/plan-1.json");
-    let text = serde_json::to_string_pretty(&schema::plan()).expect("JSON") + "\n";
+    let text = serde_json::to_string_pretty(&schema::of("plan")).expect("JSON") + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(path, &text).expect("the schema is writable");
     }

@@ -209,7 +209,7 @@ fn copies_stand_beside_the_tests_and_can_be_aimed_at() {
     well_formed(&page);
     assert!(page.contains("Copy of /srv/photos") && !page.contains('\u{1b}'));
     assert!(page.contains("files read back past the page cache"));
-    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("lab")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert_eq!(json["cells"][0]["copy"]["copied"]["elapsed_ns"], 200_000_000_000_u64);
@@ -234,7 +234,7 @@ fn no_line_is_wider_than_asked() {
 
 #[test]
 fn the_json_keeps_its_schema_and_comes_back() {
-    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("lab")).expect("is a schema");
     for aims in ["", "encryption,sequential", "capacity,endurance", "survive:1,iops"] {
         let report = report(aims);
         let json = serde_json::to_value(&report).expect("serialises");
@@ -249,7 +249,7 @@ fn the_json_keeps_its_schema_and_comes_back() {
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/lab-1.json");
-    let now = serde_json::to_string_pretty(&schema::lab()).expect("serialises") + "\n";
+    let now = serde_json::to_string_pretty(&schema::of("lab")).expect("serialises") + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         fs::write(&path, &now).expect("schema/ is writable");
     }

@@ -8,9 +8,15 @@ pub mod csv;
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
-use narrows_paste::results::Imported;
-use narrows_verdict::results::ResultVerdict;
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
+use crate::text::{Style, Tone, some_of};
+use narrows_base::units::{Nanos, human};
+use narrows_load::measurement::Pattern;
+use narrows_paste::results::{Imported, Measured, Side};
+use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
+use narrows_verdict::results::{ResultVerdict, Trust};
 use narrows_verdict::{Finding, Severity};
 
 /// The name and version of the schema, in [`ImportReport::schema`].
@@ -70,4 +76,167 @@ pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep])
     };
     let results = results.iter().zip(verdicts).map(judged).collect();
     ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results, sweeps: sweeps.to_vec() }
+}
+
+/// A result of more measurements than this is shown by its first ones; `--json` has all.
+const MOST: usize = 24;
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &ImportReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &ImportReport, audience: Audience) -> Document {
+    let files: Vec<&str> = report.results.iter().map(|one| one.result.file.as_str()).collect();
+    let mut out = Document::new("import", some_of(&distinct(&files), 3), Some(&report.tool));
+    for (number, result) in report.results.iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
+        put_result(&mut out, result);
+    }
+    for sweep in &report.sweeps {
+        put_sweep(&mut out, sweep);
+    }
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// Each name once, in order.
+fn distinct(names: &[&str]) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        if !seen.iter().any(|other| other == name) {
+            seen.push((*name).to_owned());
+        }
+    }
+    seen
+}
+
+fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
+    let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
+    let (from, to) = (human::count(first.x), human::count(last.x));
+    let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
+    out.gap();
+    out.say(0, Tone::Strong, title);
+    for sentence in sweep.sentences() {
+        out.say(2, Tone::Normal, sentence);
+    }
+}
+
+fn put_against(out: &mut impl Blocks, against: &Against) {
+    let tone = match against.standing {
+        Standing::Above => Tone::Bad,
+        Standing::At => Tone::Warn,
+        Standing::Below => Tone::Normal,
+    };
+    let sentence = against.sentence();
+    let text = match against.target.is_empty() {
+        true => sentence,
+        false => format!("{}: {sentence}", against.target),
+    };
+    out.say(2, tone, text);
+}
+
+fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedResult) {
+    let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
+    out.say(0, Tone::Strong, title);
+    if let Some(command) = &result.command {
+        out.say(2, Tone::Faint, command);
+    }
+    for measurement in result.measurements.iter().take(MOST) {
+        put_measurement(out, measurement);
+    }
+    if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
+        let text = format!("and {more} more measurements; --json has all");
+        out.say(2, Tone::Faint, text);
+    }
+    let (tone, word) = match (verdict.trust, &verdict.measures) {
+        (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
+        (Trust::Other, Some(measures)) => (Tone::Warn, format!("trusted for something else: {measures}")),
+        (_, Some(measures)) => (Tone::Good, format!("trusted; it measures {measures}")),
+        _ => (Tone::Good, "trusted".to_owned()),
+    };
+    let limit = verdict.limiting.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
+    out.say(2, tone, format!("{word}{limit}"));
+    for note in &result.notes {
+        out.say(2, Tone::Faint, format!("note: {note}"));
+    }
+    for against in verdict.against.iter().take(MOST) {
+        put_against(out, against);
+    }
+    for list in [&verdict.findings, &verdict.of_path] {
+        if !list.is_empty() {
+            out.gap();
+            findings(out, list);
+        }
+    }
+}
+
+fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
+    let work = &measurement.work;
+    let mut what: Vec<String> = Vec::new();
+    what.extend(work.pattern.map(|pattern| match pattern {
+        Pattern::Sequential => "sequential".to_owned(),
+        Pattern::Random => "random".to_owned(),
+    }));
+    what.extend(work.block_size.map(human::block_size));
+    what.extend(work.queue_depth.map(|depth| format!("depth {depth}")));
+    what.extend(work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
+    what.extend(
+        work.direct.map(|direct| if direct { "direct" } else { "through the page cache" }.to_owned()),
+    );
+    what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
+    let head =
+        if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
+    out.say(2, Tone::Normal, head.trim_end_matches(": "));
+    let sides = [
+        ("read", &measurement.read),
+        ("write", &measurement.write),
+        ("both", &measurement.both),
+        ("net", &measurement.network),
+    ];
+    let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
+    let mut table = Table::new("", 4, columns).untitled();
+    for (word, side) in sides {
+        table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
+    }
+    let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
+    if let Some(entries) = measurement.entries {
+        row("files", format!("{} each second", human::count(entries.get())));
+    }
+    if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
+        row("takes", format!("mean {}", time(mean)));
+    }
+    if let Some(syncs) = measurement.syncs {
+        row("fsync", format!("{} each second", human::count(syncs.get())));
+    }
+    if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
+        row("sync", format!("mean {}", time(sync)));
+    }
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
+    }
+}
+
+fn side(word: &str, side: &Side) -> Row {
+    let mut rest: Vec<String> = Vec::new();
+    rest.extend(side.iops.map(|iops| iops.to_string()));
+    if let Some(latency) = &side.latency_ns {
+        let one = |word: &str, value: Option<f64>| value.map(|value| format!("{word} {}", time(value)));
+        rest.extend(one("mean", latency.mean));
+        rest.extend(one("p99", latency.p99));
+    }
+    rest.extend(side.elapsed_ns.map(|elapsed| format!("in {}", human::time(elapsed))));
+    let mut notes = Vec::new();
+    if !rest.is_empty() {
+        notes.say(11, Tone::Faint, rest.join(" · "));
+    }
+    let rate = Cell::toned(Tone::Strong, human::rate_with_binary(side.bytes_per_second));
+    Row { cells: vec![Cell::text(word), rate], notes }
+}
+
+fn time(nanoseconds: f64) -> String {
+    human::time(Nanos::new(nanoseconds.max(0.0) as u64))
 }

@@ -31,7 +31,9 @@ pub struct Peer {
 }
 
 /// Where two functions meet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Meeting {
     /// Below a PCIe switch, by its upstream port; `None` where only the topology of `nvidia-smi` tells of it.
     Switch(Option<PciAddress>),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
 use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
-use super::site::{Attachment, Carrier, Shared, Site};
+use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{Flow, Use, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
@@ -317,7 +317,7 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
         crossing: sums.crossing(problem).rate(),
         one_sided,
         gain: (served - one_sided).fraction_of(one_sided),
-        interconnect: problem.site.interconnect.as_ref().map(Shared::carrier),
+        interconnect: problem.site.interconnect.clone(),
     })
 }
 
@@ -520,7 +520,7 @@ pub struct Balance {
     /// What the balance gains over all drives on one socket, as a fraction.
     pub gain: f64,
     /// The connection between the sockets.
-    pub interconnect: Option<Carrier>,
+    pub interconnect: Option<Shared>,
 }
 
 /// What a placement means.

@@ -9,7 +9,6 @@ pub mod csv;
 mod example;
 mod fold;
 mod leg;
-mod series;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -19,8 +18,7 @@ mod text;
 pub use build::{Files, build};
 pub use fold::folded;
 pub use leg::{LegHost, LegView};
-pub(crate) use series::{in_words, shown, title};
-pub(crate) use text::{describe, total};
+pub(crate) use text::{describe, in_words, shown, title, total};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};

@@ -15,8 +15,6 @@
 //!
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
 
-mod chart;
-mod copy;
 mod text;
 
 pub use text::{document, render};
@@ -42,19 +40,22 @@ pub fn html(report: &LabReport) -> String {
 /// Each ranking as a picture.
 pub fn rankings(report: &LabReport) -> Vec<Figure> {
     let rankings = report.rankings.iter().enumerate();
-    rankings.filter_map(|(number, ranking)| chart::ranking(report, ranking, number)).collect()
+    rankings.filter_map(|(number, ranking)| text::ranking_figure(report, ranking, number)).collect()
 }
 
 /// What is known of a device beside its rates.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFacts {
     /// Its kernel name, as in [`Basis::devices`](narrows_session::lab::Basis::devices).
     pub name: String,
     /// Its model.
     pub model: Option<String>,
     /// Its size.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// What may be written to it in its life by its maker's warranty.
+    #[serde(rename = "rated_bytes")]
     pub rated: Option<Bytes>,
     /// Whether it is a loop device over a scratch file: rates on it are those of a trial.
     pub scratch: bool,
@@ -86,20 +87,13 @@ pub struct LabReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabDevice {
-    /// Its kernel name.
-    pub name: String,
-    /// Its model.
-    pub model: Option<String>,
-    /// Its size.
-    pub size_bytes: Option<Bytes>,
+    /// What is known of it.
+    #[serde(flatten)]
+    pub facts: DeviceFacts,
     /// What all cells wrote to it, by its own counter.
     pub written_bytes: Bytes,
-    /// What may be written to it in its life.
-    pub rated_bytes: Option<Bytes>,
-    /// The part of that which the lab cost, 1 for all of it.
+    /// The part of what may be written to it in its life that the lab cost, 1 for all of it.
     pub share_of_rated_life: Option<f64>,
-    /// Whether it is a loop device over a scratch file.
-    pub scratch: bool,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -209,32 +203,21 @@ pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[Devic
 }
 
 fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice {
-    let known = facts.iter().find(|facts| facts.name == name);
+    let unknown = || DeviceFacts { name: name.to_owned(), ..DeviceFacts::default() };
+    let facts = facts.iter().find(|facts| facts.name == name).cloned().unwrap_or_else(unknown);
     let written = outcomes.iter().flat_map(|outcome| &outcome.written).filter(|one| one.device == name);
-    let written: Bytes = written.map(|one| one.bytes).sum();
-    let rated = known.and_then(|known| known.rated);
-    let share = Budget::share_of_life(written, rated);
-    let missing = [
-        ("model", known.is_none_or(|known| known.model.is_none())),
-        ("size_bytes", known.is_none_or(|known| known.size.is_none())),
+    let written_bytes: Bytes = written.map(|one| one.bytes).sum();
+    let why = [
+        (facts.model.is_none(), "model: the device does not tell it"),
+        (facts.size.is_none(), "size_bytes: the device does not tell it"),
+        (facts.rated.is_none(), "rated_bytes, share_of_rated_life: its endurance is not in the catalogue"),
     ];
-    let mut why: Vec<String> = missing
-        .iter()
-        .filter(|(_, missing)| *missing)
-        .map(|(name, _)| format!("{name}: the device does not tell it"))
-        .collect();
-    if rated.is_none() {
-        why.push("rated_bytes, share_of_rated_life: its endurance is not in the catalogue".to_owned());
-    }
+    let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
     LabDevice {
-        name: name.to_owned(),
-        model: known.and_then(|known| known.model.clone()),
-        size_bytes: known.and_then(|known| known.size),
-        written_bytes: written,
-        rated_bytes: rated,
-        share_of_rated_life: share,
-        scratch: known.is_some_and(|known| known.scratch),
+        share_of_rated_life: Budget::share_of_life(written_bytes, facts.rated),
+        written_bytes,
         reason: (!why.is_empty()).then(|| why.join("; ")),
+        facts,
     }
 }
 

@@ -1,12 +1,14 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
-use super::{LabCell, LabDevice, LabReport, chart, copy};
+use super::{LabCell, LabDevice, LabReport};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
+use crate::figure::{Data, Figure};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_session::lab::aim::{Place as Placed, RankedBy, Ranking};
-use narrows_session::lab::{CellCopy, Measured};
+use narrows_session::lab::aim::{Place as Placed, RankedBy, Ranking, Score};
+use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 
 /// Columns of the numbers: measured, its interval, predicted, error.
 const COLUMNS: [(&str, usize); 4] = [("measured", 11), ("95 %", 9), ("predicted", 11), ("error", 9)];
@@ -48,9 +50,9 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
 
 /// A device with its model and size.
 fn about(device: &LabDevice) -> String {
-    let mut about = vec![device.name.clone()];
-    about.extend(device.model.clone());
-    about.extend(device.size_bytes.map(human::bytes));
+    let mut about = vec![device.facts.name.clone()];
+    about.extend(device.facts.model.clone());
+    about.extend(device.facts.size.map(human::bytes));
     about.join(", ")
 }
 
@@ -171,7 +173,7 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
     out.gap();
     out.part(Place::Charts, "");
     out.heading(&title);
-    if let Some(figure) = chart::ranking(report, ranking, number) {
+    if let Some(figure) = ranking_figure(report, ranking, number) {
         out.add(Block::Figure(Box::new(figure)));
     }
     let names = vec![
@@ -267,9 +269,9 @@ fn put_tests(out: &mut Document, report: &LabReport) {
 }
 
 fn put_copies(out: &mut Document, report: &LabReport) {
-    let all = copy::by_rate(report);
+    let all = copies_by_rate(report);
     let Some((_, first)) = all.first() else { return };
-    let title = copy::title(first);
+    let title = copy_title(first);
     out.gap();
     out.part(Place::Data, "");
     out.heading(&title);
@@ -287,15 +289,15 @@ fn put_copies(out: &mut Document, report: &LabReport) {
             Cell::text(human::rate(copied.bytes_per_second)),
             Cell::text(human::time(copied.elapsed_ns)),
             Cell::toned(Tone::Warn, marks(cell, copied.trusted)),
-            Cell::toned(Tone::Faint, copy::limit(copied).unwrap_or_default()),
+            Cell::toned(Tone::Faint, copy_limit(copied).unwrap_or_default()),
         ]);
     }
     out.add(Block::Table(table));
-    for (cell, how) in copy::details(report) {
+    for (cell, how) in copy_details(report) {
         let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
         out.lead((Tone::Normal, &lead), Tone::Faint, how);
     }
-    out.say(2, Tone::Faint, copy::meaning(first));
+    out.say(2, Tone::Faint, copy_meaning(first));
 }
 
 fn put_failed(out: &mut Document, report: &LabReport) {
@@ -329,7 +331,7 @@ pub(super) fn cost(device: &LabDevice) -> String {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
         Some(share) => format!(", {} of its rated life", human::percent(share)),
-        None if device.scratch => " to the file behind it".to_owned(),
+        None if device.facts.scratch => " to the file behind it".to_owned(),
         None => ", of a life that the catalogue does not know".to_owned(),
     };
     format!("{} written{share}", human::bytes(device.written_bytes))
@@ -347,7 +349,8 @@ fn put_devices(out: &mut Document, report: &LabReport) {
 /// What predictions stand on, and how each cell was built: for pages and Markdown.
 fn basis(out: &mut Document, report: &LabReport) {
     let mut columns = vec![Column::name("test", Width::Flex(0))];
-    columns.extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.name))));
+    columns
+        .extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.facts.name))));
     columns.push(Column::number("all at once"));
     let mut table = Table::new("What each device gave before anything was built", 0, columns);
     let basis = &report.basis;
@@ -401,5 +404,138 @@ fn basis(out: &mut Document, report: &LabReport) {
         if !said.is_empty() {
             out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), said));
         }
+    }
+}
+
+/// What was verified and where the source came from.
+fn how(copied: &Copied) -> String {
+    let files = |count: u64| human::count(count as f64);
+    let mut parts = Vec::new();
+    if copied.verified_files > 0 {
+        parts.push(format!("{} files read back past the page cache", files(copied.verified_files)));
+    }
+    if copied.verified_by_advice > 0 {
+        parts.push(format!("{} files read back, perhaps from memory", files(copied.verified_by_advice)));
+    }
+    if copied.verified_files + copied.verified_by_advice == 0 {
+        parts.push("nothing read back".to_owned());
+    }
+    if copied.faults > 0 {
+        let first = copied.first_fault.as_deref().unwrap_or_default();
+        parts.push(format!("{} not copied, first {first}", files(copied.faults)));
+    }
+    parts.push(match (copied.read_from, copied.cached) {
+        (ReadFrom::Memory, Some(part)) => format!("source {} in memory", human::percent(part)),
+        (ReadFrom::Memory, None) => "source read through before".to_owned(),
+        (ReadFrom::Drive, Some(part)) if part > 0.0 => {
+            format!("source from its own drive, {} in memory", human::percent(part))
+        }
+        (ReadFrom::Drive, _) => "source from its own drive".to_owned(),
+    });
+    parts.join("; ")
+}
+
+/// The cells with a copy, the fastest first.
+fn copies_by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
+    let mut found: Vec<(&LabCell, &Copied)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.copied()?))).collect();
+    found.sort_by(|a, b| b.1.bytes_per_second.get().total_cmp(&a.1.bytes_per_second.get()));
+    found
+}
+
+/// What was copied: `Copy of /srv/photos, 1234 files, 5.68 GB`.
+fn copy_title(copied: &Copied) -> String {
+    let files = human::count(copied.files as f64);
+    format!("Copy of {}, {files} files, {}", copied.source, human::bytes(copied.bytes))
+}
+
+/// What all rates of copies are.
+fn copy_meaning(copied: &Copied) -> &'static str {
+    match copied.read_from {
+        ReadFrom::Memory => {
+            "Rates and times include syncing and reading back. The source was read through before each copy, so that its own \
+             drive limits none."
+        }
+        ReadFrom::Drive => {
+            "Rates and times include syncing and reading back. The source does not fit into memory and came from its own \
+             drive each time, which may limit all copies alike."
+        }
+    }
+}
+
+/// What took most of the time: `destination 61 %`.
+fn copy_limit(copied: &Copied) -> Option<String> {
+    Some(format!("{} {}", copied.limit.as_deref()?, human::percent(copied.limit_share?)))
+}
+
+/// What was verified and where the source came from: once where that is the same for all, else by cell.
+fn copy_details(report: &LabReport) -> Vec<(Option<&str>, String)> {
+    let all: Vec<(&str, String)> =
+        copies_by_rate(report).into_iter().map(|(cell, copied)| (cell.name.as_str(), how(copied))).collect();
+    match all.split_first() {
+        Some(((_, first), rest)) if rest.iter().all(|(_, how)| how == first) => vec![(None, first.clone())],
+        _ => all.into_iter().map(|(cell, how)| (Some(cell), how)).collect(),
+    }
+}
+
+/// The places of a ranking as a figure; `None` where nothing was measured.
+pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize) -> Option<Figure> {
+    let title = format!("Ranked for {}", ranking.aims.join(", then "));
+    let places: Vec<(&Placed, Score)> =
+        ranking.places.iter().filter_map(|place| Some((place, place.score?))).collect();
+    if !places.iter().any(|(_, score)| score.value > 0.0) {
+        return None;
+    }
+    let rows: Vec<Row> = places.iter().map(|(place, found)| row(report, ranking, place, *found)).collect();
+    let mut data = Data::new(&["rank#", "layout", "measured#", "95 % from#", "95 % to#", "predicted#"]);
+    for (place, found) in &places {
+        let shown = |it: Option<f64>| it.map_or_else(|| "–".to_owned(), |it| value(ranking.unit, it));
+        data.push([
+            place.rank.to_string(),
+            place.cell.clone(),
+            shown(Some(found.value)),
+            shown(Some(found.low)),
+            shown(Some(found.high)),
+            shown(place.predicted),
+        ]);
+    }
+    let unit = ranking.unit;
+    let is_shown = |mark: char| {
+        places.iter().any(|(place, _)| {
+            report.cells.get(place.outcome).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
+        })
+    };
+    let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
+    let notes = marked.map(|(mark, means)| format!("{mark}: {means}")).collect();
+    let signs = Signs { line: "predicted", notes, ..Signs::default() };
+    Some(Figure {
+        id: format!("ranking-{}", number + 1),
+        title: format!("{title}: bars"),
+        alternative: format!(
+            "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
+            ranking.sentence
+        ),
+        pictures: vec![picture(|width| bars_with(width, &title, &rows, &|it| value(unit, it), &signs))],
+        data,
+    })
+}
+
+fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {
+    let is_best = ranking.best == Some(place.outcome);
+    let marks = report.cells.get(place.outcome).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
+    Row {
+        name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
+        class: if is_best { "narrowest" } else { "" },
+        bars: vec![Bar {
+            class: if is_best { "good" } else { "plain" },
+            value: found.value,
+            interval: (found.high > found.low).then_some([found.low, found.high]),
+            // What was predicted, where it is a rate.
+            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
+            shown: value(ranking.unit, found.value),
+            data: vec![("value", found.value.to_string())],
+            ..Bar::default()
+        }],
+        ..Row::default()
     }
 }

@@ -13,7 +13,7 @@ use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::owning::Owning;
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
-use narrows_model::plan::site::{Carrier, SataSeated, Shared, Site, Slot, SlotForm, Splitting};
+use narrows_model::plan::site::{SataSeated, Site, Slot, SlotForm, Splitting};
 use narrows_model::plan::wish::{Kind, Wish};
 
 /// The name and version of the JSON contract.
@@ -54,26 +54,12 @@ pub struct PlanReport {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteView {
     /// The board or machine.
-    pub name: String,
-    /// Where the slots are from.
-    pub source: String,
-    /// The platform of the processors.
-    pub processor: Option<String>,
-    /// How many there are.
-    pub sockets: u8,
-    /// The uplink of the chipset.
-    pub chipset: Option<Carrier>,
-    /// The connection between sockets.
-    pub interconnect: Option<Carrier>,
+    #[serde(flatten)]
+    pub site: Site,
     /// The slots.
     pub slots: Vec<SlotView>,
     /// Their lanes.
     pub lanes: LanesView,
-    /// What is not known of its slots and can change the answer, each with where it is found. While there is any, nothing is
-    /// proven, nothing is impossible, and there are no cards to buy.
-    pub gaps: Vec<String>,
-    /// What is not known.
-    pub notes: Vec<String>,
 }
 
 /// Lanes of slots, counted.
@@ -283,18 +269,7 @@ pub fn build(planned: Planned<'_>) -> PlanReport {
 
 fn site_view(site: &Site) -> SiteView {
     let slots: Vec<SlotView> = site.slots.iter().map(|slot| slot_view(site, slot)).collect();
-    SiteView {
-        name: site.name.clone(),
-        source: site.source.clone(),
-        processor: site.processor.clone(),
-        sockets: site.sockets,
-        chipset: site.chipset.as_ref().map(Shared::carrier),
-        interconnect: site.interconnect.as_ref().map(Shared::carrier),
-        lanes: lanes(&slots),
-        slots,
-        gaps: site.gaps.clone(),
-        notes: site.notes.clone(),
-    }
+    SiteView { site: Site { slots: Vec::new(), ..site.clone() }, lanes: lanes(&slots), slots }
 }
 
 fn slot_view(site: &Site, slot: &Slot) -> SlotView {

@@ -19,7 +19,7 @@ pub fn render(report: &PlanReport, style: &Style) -> String {
 
 /// A plan as a document.
 pub fn document(report: &PlanReport, audience: Audience) -> Document {
-    let mut out = Document::new("plan", &report.site.name, None);
+    let mut out = Document::new("plan", &report.site.site.name, None);
     out.part(Place::Data, "The slots");
     put_site(&mut out, &report.site);
     out.part(Place::Verdict, "");
@@ -61,14 +61,15 @@ fn on_ports(sata: &SataSeated) -> String {
     format!("{} drives for {} free of {ports}{all}", sata.wanted, sata.free)
 }
 
-fn put_site(out: &mut Document, site: &SiteView) {
+fn put_site(out: &mut Document, view: &SiteView) {
+    let site = &view.site;
     let mut facts = vec![site.name.clone()];
     facts.extend(site.processor.iter().map(|processor| match site.sockets {
         1 => processor.clone(),
         sockets => format!("{sockets} × {processor}"),
     }));
     for shared in site.chipset.iter().chain(&site.interconnect) {
-        facts.push(format!("{} {}", shared.name, human::rate(shared.bytes_per_second)));
+        facts.push(format!("{} {}", shared.name, human::rate(shared.rate.rate())));
     }
     out.say(0, Tone::Strong, facts.join(" · "));
     out.gap();
@@ -79,7 +80,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
         Column::left("what is known", Width::Rest(8)).wrapping(),
     ];
     let mut table = Table::new("Slots", 2, columns);
-    for slot in &site.slots {
+    for slot in &view.slots {
         let generation = slot.generation.map(|generation| format!("{generation}.0 x{}", slot.lanes));
         let (tone, text) = about(slot);
         table.row(vec![
@@ -90,7 +91,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
         ]);
     }
     out.add(Block::Table(table));
-    let lanes = &site.lanes;
+    let lanes = &view.lanes;
     let mut counts = vec![format!("{} lanes wired", lanes.wired)];
     if lanes.used + lanes.wasted > 0 {
         counts.push(format!("{} used", lanes.used));
@@ -98,7 +99,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
     }
     counts.push(format!("{} free", lanes.free));
     if lanes.dead > 0 {
-        let any_taken = site.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+        let any_taken = view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
         counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
     }
     out.say(2, Tone::Normal, counts.join(" · "));

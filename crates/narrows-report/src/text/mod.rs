@@ -5,7 +5,6 @@
 
 mod adapters;
 pub mod compare;
-pub mod import;
 mod ink;
 mod ladder;
 mod latency;

@@ -3,9 +3,9 @@
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::text::Tone;
-use crate::view::{CheckReport, MeetingKind, PeerView};
+use crate::view::{CheckReport, PeerView};
 use narrows_model::ceiling::peer::Both;
-use narrows_model::path::peer::Way;
+use narrows_model::path::peer::{Meeting, Way};
 
 /// The shortest column of names.
 const NAME: usize = 14;
@@ -56,15 +56,14 @@ fn table(gpu: &str, peers: &[&PeerView]) -> Table {
 }
 
 fn meets(peer: &PeerView) -> String {
-    match (peer.meets, &peer.at) {
-        (MeetingKind::Switch, Some(at)) => format!("switch {at}"),
-        (MeetingKind::Switch, None) => "a switch".to_owned(),
-        (MeetingKind::Port, Some(at)) => format!("port {at}"),
-        (MeetingKind::Port, None) => "one port".to_owned(),
-        (MeetingKind::HostBridge, _) => "host bridge".to_owned(),
-        (MeetingKind::Node, _) => "NUMA node".to_owned(),
-        (MeetingKind::Nodes, _) => "other NUMA node".to_owned(),
-        (MeetingKind::Unknown, _) => "not known".to_owned(),
+    match &peer.meets {
+        Meeting::Switch(Some(at)) => format!("switch {at}"),
+        Meeting::Switch(None) => "a switch".to_owned(),
+        Meeting::Port(at) => format!("port {at}"),
+        Meeting::HostBridge => "host bridge".to_owned(),
+        Meeting::Node(_) => "NUMA node".to_owned(),
+        Meeting::Nodes(_) => "other NUMA node".to_owned(),
+        Meeting::Unknown(_) => "not known".to_owned(),
     }
 }
 

@@ -6,17 +6,20 @@
 
 #[cfg(test)]
 mod tests;
-mod text;
-
-pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{MachineView, Tool, machine_view, tool};
-use narrows_load::measurement::Workload;
-use narrows_machine::Machine;
+use super::view::{MachineView, Tool};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
+use crate::figure::chart;
+use crate::names::Names;
+use crate::text::{Style, Tone, machine_line, some_of};
+use narrows_base::units::human;
+use narrows_load::measurement::{Pattern, Workload};
+use narrows_model::ceiling::Basis;
 use narrows_verdict::together::hidden::HiddenVerdict;
-use narrows_verdict::together::{Conclusion, Foretold, GroupVerdict, Rate};
+use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};
 use narrows_verdict::{Finding, PathVerdict, Subject};
 
 /// The name and version of the schema, in [`TogetherReport::schema`].
@@ -82,57 +85,184 @@ pub struct TargetView {
     pub reason: Option<String>,
 }
 
-/// What a report is about, beside what was found.
-#[derive(Debug, Clone, Default)]
-pub struct About {
-    /// The load of each target.
-    pub workload: Workload,
-    /// Targets that were not measured, and why.
-    pub left_out: Vec<(String, String)>,
-    /// What changed between the first run and the same at the end.
-    pub drift: Option<String>,
-    /// What was found of hidden groups, where that was asked for.
-    pub hidden: Option<HiddenVerdict>,
-    /// Why it is not complete, if it is not.
-    pub reason: Option<String>,
+/// What each of `alone` gives with its run alone, and the verdict on its path.
+pub fn targets(alone: &[Subject], conclusion: &Conclusion) -> Vec<TargetView> {
+    let target = |(subject, verdict): (&Subject, &PathVerdict)| {
+        let alone = subject.runs.first().map(Rate::of);
+        let reason = alone.is_none().then(|| "it was not measured".to_owned());
+        let (target, sentence) = (subject.path.target.clone(), verdict.sentence.clone());
+        TargetView { target, alone, sentence, reason }
+    };
+    alone.iter().zip(&conclusion.paths).map(target).collect()
 }
 
-/// The whole report. `alone` holds the targets, each with its run alone.
-pub fn report(
-    machine: &Machine,
-    about: About,
-    alone: &[Subject],
-    groups: &[GroupVerdict],
-    conclusion: &Conclusion,
-) -> TogetherReport {
-    let left_out = about.left_out.into_iter();
-    TogetherReport {
-        schema: SCHEMA.to_owned(),
-        tool: tool(),
-        machine: machine_view(machine),
-        workload: about.workload,
-        targets: alone
-            .iter()
-            .zip(&conclusion.paths)
-            .map(|(one, verdict)| target_view(one, verdict))
-            .collect(),
-        groups: groups.to_vec(),
-        drift: about.drift,
-        hidden: about.hidden,
-        foretold: conclusion.foretold.clone(),
-        findings: conclusion.findings.clone(),
-        left_out: left_out.map(|(target, reason)| LeftOut { target, reason }).collect(),
-        complete: about.reason.is_none(),
-        reason: about.reason,
+/// Columns between the end of a name and the ends of the four cells behind it.
+const COLUMNS: [usize; 4] = [11, 11, 12, 8];
+/// The shortest column of names.
+const NAME: usize = 16;
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &TogetherReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &TogetherReport, audience: Audience) -> Document {
+    let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
+    let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
+    out.say(0, Tone::Faint, machine_line(&report.machine));
+    let load = &report.workload;
+    let about = format!(
+        "{} targets alone and together: {} reads of {} × {}, {} each",
+        report.targets.len(),
+        if load.pattern == Pattern::Sequential { "sequential" } else { "random" },
+        human::block_size(load.block_size),
+        load.queue_depth,
+        human::time(load.duration_ns)
+    );
+    out.say(0, Tone::Faint, about);
+    for left in &report.left_out {
+        let text = format!("{}: {}", left.target, left.reason);
+        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
+    }
+    for group in &report.groups {
+        out.gap();
+        put_group(&mut out, group);
+    }
+    if report.groups.is_empty() {
+        // The runs ended before any ran together.
+        out.gap();
+        for target in report.targets.iter().filter(|target| target.alone.is_some()) {
+            out.say(0, Tone::Normal, &target.sentence);
+        }
+    }
+    if let Some(drift) = &report.drift {
+        out.gap();
+        out.lead((Tone::Warn, "changed meanwhile: "), Tone::Normal, drift);
+    }
+    if let Some(hidden) = &report.hidden {
+        out.gap();
+        out.part(Place::Verdict, "");
+        let tone = if hidden.groups.is_empty() { Tone::Strong } else { Tone::Bad };
+        out.lead((Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
+    }
+    foretold(&mut out, &report.foretold);
+    if !report.findings.is_empty() {
+        out.gap();
+        out.part(Place::Findings, "Findings");
+        findings(&mut out, &report.findings);
+    }
+    out.part(Place::Next, "");
+    out.not_complete(report.reason.as_ref());
+    out.figures(Place::Charts, chart::alone_together(report));
+    if audience == Audience::Public { out.without(names(report)) } else { out }
+}
+
+const fn tone(outcome: Outcome) -> Tone {
+    match outcome {
+        Outcome::NoSharedLimit => Tone::Strong,
+        Outcome::SharedLimit => Tone::Bad,
+        Outcome::LimitEachOther | Outcome::Generator | Outcome::NotKnown => Tone::Warn,
     }
 }
 
-fn target_view(subject: &Subject, verdict: &PathVerdict) -> TargetView {
-    let alone = subject.runs.first().map(Rate::of);
-    TargetView {
-        target: subject.path.target.clone(),
-        sentence: verdict.sentence.clone(),
-        reason: alone.is_none().then(|| "it was not measured".to_owned()),
-        alone,
+fn put_group(out: &mut Document, group: &GroupVerdict) {
+    out.part(Place::Verdict, "");
+    out.heading(group.targets.join(" + "));
+    out.say(2, tone(group.outcome), &group.sentence);
+    out.gap();
+    out.part(Place::Data, "");
+    let mut shares =
+        table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
+    for share in &group.shares {
+        let part = share.part().map(human::percent).unwrap_or_default();
+        shares.row(cells(
+            Tone::Normal,
+            &share.target,
+            [
+                human::rate(share.alone.bytes_per_second),
+                human::rate(share.together.bytes_per_second),
+                interval(&share.together),
+                part,
+            ],
+        ));
     }
+    shares.row(cells(
+        Tone::Faint,
+        "in sum",
+        [
+            human::rate(group.alone.bytes_per_second),
+            human::rate(group.together.bytes_per_second),
+            interval(&group.together),
+            String::new(),
+        ],
+    ));
+    out.add(Block::Table(shares));
+    if group.hops.is_empty() {
+        return out.say(2, Tone::Faint, "They share no known hop but main memory.");
+    }
+    out.gap();
+    let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
+    for hop in &group.hops {
+        let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
+        let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
+        hops.row(cells(
+            if is_limit { Tone::Bad } else { Tone::Normal },
+            &hop.name,
+            [
+                human::rate(hop.alone),
+                human::rate(hop.together),
+                hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
+                hop.fraction().map(human::percent).unwrap_or_default(),
+            ],
+        ));
+    }
+    out.add(Block::Table(hops));
+}
+
+fn interval(rate: &Rate) -> String {
+    half(rate.bytes_per_second, rate.ci95.filter(|_| rate.bytes_per_second.get() > 0.0))
+}
+
+/// A name and four cells.
+fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
+    let mut columns = vec![Column::name(name, Width::Broad(NAME))];
+    columns.extend(titles.into_iter().zip(COLUMNS).map(|(title, width)| Column::right(title, width)));
+    Table::new(caption, 2, columns)
+}
+
+fn cells(tone: Tone, name: &str, cells: [String; 4]) -> Vec<Cell> {
+    let mut all = vec![Cell::toned(tone, name)];
+    all.extend(cells.into_iter().map(|cell| Cell::toned(tone, cell)));
+    all
+}
+
+/// What became of foretold limits; what was measured is among the findings.
+fn foretold(out: &mut Document, all: &[Foretold]) {
+    let told: Vec<&Foretold> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
+    if !told.is_empty() {
+        out.gap();
+        out.part(Place::Findings, "Foretold");
+    }
+    for one in told {
+        let (tone, word) = match one.fate {
+            Fate::Withdrawn => (Tone::Good, "WITHDRAWN  "),
+            Fate::Measured | Fate::Open => (Tone::Warn, "OPEN       "),
+        };
+        let text = format!("{} [{}] {}", one.summary, one.code.as_str(), one.sentence);
+        out.lead((tone, word), Tone::Normal, text);
+    }
+}
+
+/// The names in a report.
+fn names(report: &TogetherReport) -> Names {
+    let mut names = Names::of_machine(&report.machine);
+    let targets = report.targets.iter().map(|one| &one.target);
+    let left_out = report.left_out.iter().map(|one| &one.target);
+    let grouped = report.groups.iter().flat_map(|group| &group.targets);
+    targets.chain(left_out).chain(grouped).for_each(|target| names.target(target));
+    for hop in report.groups.iter().flat_map(|group| &group.hops) {
+        names.hop(hop.kind, &hop.id, &hop.name);
+    }
+    names
 }

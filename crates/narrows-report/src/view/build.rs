@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     CeilingPair, CeilingView, CheckReport, ConditionView, HopPair, HopView, InputView, MachineView,
     MeasuredPair, MeasuredView, MemoryView, ObservedLoad, PathView, RunView, SCHEMA, Tool,
@@ -10,9 +12,12 @@ use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_machine::captured::Recognised;
+use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::memory::{claim, crossings};
-use narrows_model::ceiling::{self, Ceiling, Direction, Limit, medium};
-use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path};
+use narrows_model::ceiling::peer::{Both, of_peer};
+use narrows_model::ceiling::{self, Ceiling, Direction, FactRef, medium};
+use narrows_model::path::peer::{self, Meeting, Peer, Way};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path, Target};
 use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
@@ -33,7 +38,7 @@ pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> Chec
 }
 
 /// This program.
-pub(crate) fn tool() -> Tool {
+pub fn tool() -> Tool {
     Tool { name: "narrows".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
@@ -62,7 +67,8 @@ impl Reasons {
     }
 }
 
-pub(crate) fn machine_view(machine: &Machine) -> MachineView {
+/// What is told of a machine, and why what is not known of it is not.
+pub fn machine_view(machine: &Machine) -> MachineView {
     let mut why = Reasons::default();
     MachineView {
         kernel: why.text("kernel", &machine.kernel),
@@ -93,8 +99,8 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
     let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
         let (least_read, least_written) = least(hop).unzip();
         let ceiling = CeilingPair {
-            read: with_least(ceiling_view(&ceilings.read, read.get(&index).copied()), least_read),
-            write: with_least(ceiling_view(&ceilings.write, write.get(&index).copied()), least_written),
+            read: ceiling_view(&ceilings.read, read.get(&index).copied(), least_read),
+            write: ceiling_view(&ceilings.write, write.get(&index).copied(), least_written),
         };
         HopView { observed: observed(machine, hop), ..hop_view(hop, ceiling, verdict) }
     });
@@ -125,11 +131,6 @@ fn memory(machine: &Machine, path: &Path) -> Option<MemoryView> {
 fn least(hop: &Hop) -> Option<(f64, f64)> {
     let HopSpec::Device(device) = &hop.spec else { return None };
     medium::least_share(device).filter(|_| !device.is_hard_disk)
-}
-
-fn with_least(view: CeilingView, share: Option<f64>) -> CeilingView {
-    let least_bytes_per_second = view.bytes_per_second.zip(share).map(|(rate, share)| rate * share);
-    CeilingView { least_bytes_per_second, ..view }
 }
 
 /// The most that the application can move through each hop, by the hop's place in the path.
@@ -187,31 +188,27 @@ fn port(hop: &Hop) -> Option<String> {
     link.port.as_ref().map(|port| port.address.to_string())
 }
 
-fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingView {
+/// `least` is the part of it that the slowest of a class carry.
+fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>, least: Option<f64>) -> CeilingView {
+    let mut view = CeilingView::default();
     match ceiling {
-        Ceiling::Known(limit) if limit.rate.get().is_finite() => CeilingView {
-            bytes_per_second: Some(limit.rate),
-            raw_bytes_per_second: limit.raw.and_then(finite),
-            path_bytes_per_second: path_rate.and_then(finite),
-            ..explained(limit)
-        },
         Ceiling::Known(limit) => {
-            CeilingView { reason: Some("the law gave no finite rate".to_owned()), ..explained(limit) }
+            let rate = finite(limit.rate);
+            view.basis = Some(limit.basis);
+            view.formula = Some(limit.formula.clone());
+            view.facts = limit.facts.clone();
+            view.bytes_per_second = rate;
+            view.least_bytes_per_second = rate.zip(least).map(|(rate, share)| rate * share);
+            view.raw_bytes_per_second = rate.and(limit.raw).and_then(finite);
+            view.path_bytes_per_second = rate.and(path_rate).and_then(finite);
+            view.reason = rate.is_none().then(|| "the law gave no finite rate".to_owned());
         }
-        Ceiling::Unknown(reason) => CeilingView { reason: Some(reason.to_owned()), ..CeilingView::default() },
+        Ceiling::Unknown(reason) => view.reason = Some(reason.to_owned()),
         Ceiling::Transparent(reason) => {
-            CeilingView { transparent: true, reason: Some(reason.to_owned()), ..CeilingView::default() }
+            (view.transparent, view.reason) = (true, Some(reason.to_owned()));
         }
     }
-}
-
-fn explained(limit: &Limit) -> CeilingView {
-    CeilingView {
-        basis: Some(limit.basis),
-        formula: Some(limit.formula.clone()),
-        facts: limit.facts.clone(),
-        ..CeilingView::default()
-    }
+    view
 }
 
 /// JSON has no infinity.
@@ -268,4 +265,63 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
         condition: ConditionView::of(&subject.path, &run.activity),
         reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
     }
+}
+
+/// A device, and what can be brought from it to a GPU and back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PeerView {
+    /// The GPU, by its PCI address.
+    pub gpu: String,
+    /// The device, as a person would name it.
+    pub device: String,
+    /// The PCI function that its data comes from.
+    pub function: String,
+    /// Where both meet on the way to the processor.
+    pub meets: Meeting,
+    /// How data may go from one to the other.
+    pub way: Way,
+    /// Why.
+    pub because: String,
+    /// The most that goes directly; absent where it does not, or is not known to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<Both>,
+    /// The most that goes through main memory, which each byte crosses twice; what memory carries is not counted.
+    pub through_memory: Both,
+    /// From what that follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<FactRef>,
+}
+
+/// The devices of a path and a GPU: those of the path with `to`, or all of the machine where the path leads to a GPU.
+pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<PeerView> {
+    let own = match &path.asked {
+        Target::Pci(address) => machine.pci.get(address).filter(|device| peer::is_gpu(machine, device)),
+        _ => None,
+    };
+    let found = match (to, own) {
+        (Some(gpu), _) => peer::of_path(machine, gpu, path),
+        (None, Some(gpu)) => peer::all_of(machine, gpu.address),
+        (None, None) => Vec::new(),
+    };
+    found.iter().filter_map(|(peer, target)| peer_view(machine, peer, target)).collect()
+}
+
+fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
+    let carries = of_peer(machine, peer, target)?;
+    Some(PeerView {
+        gpu: peer.gpu.to_string(),
+        device: carries.target,
+        function: peer.other.to_string(),
+        meets: peer.meets.clone(),
+        way: peer.way,
+        because: peer.because(),
+        direct: carries.direct,
+        through_memory: carries.through_memory,
+        evidence: peer
+            .evidence
+            .iter()
+            .map(|(fact, value, source)| FactRef::new(fact, value, source))
+            .collect(),
+    })
 }

@@ -5,12 +5,9 @@
 
 mod build;
 mod condition;
-mod peer;
 
-pub use build::build;
-pub(crate) use build::{machine_view, tool};
+pub use build::{PeerView, build, machine_view, peers, tool};
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
-pub use peer::{MeetingKind, PeerView, peers};
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, at_once, is_
 use crate::scene::Scene;
 use crate::writes::{Allowance, ESTIMATED_AFTER, Writes};
 use crate::{Moving, Teller};
-use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::guard::{Sentry, WritableDevice};
 use narrows_load::measurement::{Cause, Measurement, RunFailure};

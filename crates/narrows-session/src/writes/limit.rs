@@ -201,7 +201,6 @@ fn class_of(
 mod tests {
     use super::*;
     use narrows_base::fact::Fact;
-    use narrows_load::measurement::Pattern;
 
     fn life(terabytes: u64) -> Option<Life> {
         Some(Life { rated: Bytes::new(terabytes * 1_000_000_000_000), class: None })

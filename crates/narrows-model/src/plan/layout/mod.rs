@@ -30,7 +30,6 @@ use crate::path::file::{BuildError, DeviceKind, Name, Part, PartKind, System, Wo
 use crate::path::{RaidHop, RaidLevel};
 use crate::predict::{Prediction, predict_together};
 use narrows_base::units::BytesPerSec;
-use serde::{Deserialize, Serialize};
 
 /// How the drives are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -181,35 +181,22 @@ pub struct Slot {
 }
 
 /// A connection that several devices share.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
     /// `DMI 2.0 of the Intel X99 (C610)`.
     pub name: String,
     /// What it carries towards the host.
+    #[serde(rename = "bytes_per_second")]
     pub rate: WholeRate,
     /// What it carries towards the devices.
+    #[serde(skip)]
     pub write: WholeRate,
 }
 
-impl Shared {
-    /// What it carries towards the host.
-    pub fn carrier(&self) -> Carrier {
-        Carrier { name: self.name.clone(), bytes_per_second: self.rate.rate() }
-    }
-}
-
-/// Something that carries data.
+/// All that a plan knows of a machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Carrier {
-    /// What it is.
-    pub name: String,
-    /// What it carries towards the host.
-    pub bytes_per_second: BytesPerSec,
-}
-
-/// All that a plan knows of a machine.
-#[derive(Debug, Clone, PartialEq)]
 pub struct Site {
     /// The board or machine.
     pub name: String,
@@ -218,16 +205,19 @@ pub struct Site {
     /// The processor platform, where it is known.
     pub processor: Option<String>,
     /// What stands in `/proc/cpuinfo`, or was typed.
+    #[serde(skip)]
     pub processor_model: Option<String>,
     /// The processors that are there.
     pub sockets: u8,
     /// The slots.
+    #[serde(skip)]
     pub slots: Vec<Slot>,
     /// The uplink of the chipset; `None` when it is not known or there is none.
     pub chipset: Option<Shared>,
     /// The connection between two sockets, in each direction.
     pub interconnect: Option<Shared>,
     /// Its SATA ports.
+    #[serde(skip)]
     pub sata: Ports,
     /// What is not known of its slots and can change where things go, each with where it is found. While there is any, the
     /// best placement is the best of what is known, and no more.

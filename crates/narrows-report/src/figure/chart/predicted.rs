@@ -33,14 +33,17 @@ fn outlook(it: &PredictionView) -> Option<Bar> {
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
             shown: format!("{}{}", human::rate(got), limited(it)),
-            data: vec![("workload", it.workload.name.clone()), ("rate", format!("{}", got.get()))],
+            data: vec![("workload", it.workload.name.to_string()), ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
             lost_from: Some(bound.rate.get()),
             shown: format!("not known; at most {}: {}", human::rate(bound.rate), bound.name),
-            data: vec![("workload", it.workload.name.clone()), ("at-most", format!("{}", bound.rate.get()))],
+            data: vec![
+                ("workload", it.workload.name.to_string()),
+                ("at-most", format!("{}", bound.rate.get())),
+            ],
             ..Bar::default()
         }),
         (None, None) => None,
@@ -79,7 +82,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
         let was = it.before.as_ref().and_then(|before| before.bytes_per_second);
         let bound = it.limiting.as_ref().or(it.at_most.as_ref());
         data.push([
-            it.workload.name.clone(),
+            it.workload.name.to_string(),
             was.map(human::rate).unwrap_or_default(),
             it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
             it.interval_95
@@ -88,7 +91,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
             bound.map(|bound| bound.name.clone()).unwrap_or_default(),
         ]);
         rows.push(Row {
-            name: it.workload.name.clone(),
+            name: it.workload.name.to_string(),
             note: it.not_known_because.clone().unwrap_or_default(),
             bars: before(it).into_iter().chain([now]).collect(),
             ..Row::default()
@@ -113,7 +116,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
         let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
             data.push([
-                it.workload.name.clone(),
+                it.workload.name.to_string(),
                 bound.name.clone(),
                 bound.kind.word().to_owned(),
                 human::rate(bound.rate),
@@ -154,7 +157,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
             None => String::new(),
         };
         let drawn = picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate));
-        pictures.push(Picture { label: it.workload.name.clone(), note, ..drawn });
+        pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });
     }
     (!pictures.is_empty()).then(|| Figure {
         id: "bounds".to_owned(),
