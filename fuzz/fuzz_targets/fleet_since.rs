@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::cli::fleet::fuzz_earlier;
-use narrows::cohort::change;
+use narrows::cohort;
 use narrows::report::fleet::{Entry, csv, row};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -11,7 +11,7 @@ fuzz_target!(|bytes: &[u8]| {
     let head = b"{\"record\":\"fleet\",\"schema\":\"narrows/fleet/1\",\"tool\":{\"name\":\"narrows\",\"version\":\"0\"},\"since\":null}\n";
     let hosts = [fuzz_earlier(bytes), fuzz_earlier(&[head, bytes].concat())].concat();
     for pair in hosts.windows(2) {
-        let changes = change::compare(Some(&pair[0]), &pair[1]);
+        let changes = cohort::changes_since(Some(&pair[0]), &pair[1]);
         let entry = Entry { host: &pair[1], changes: Some(&changes), change: None };
         assert!(row::of(&entry).iter().all(|row| csv::line(row).ends_with('\n')));
         let _ = entry.records();

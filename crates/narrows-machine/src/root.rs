@@ -30,7 +30,7 @@ pub const PROBES: &str = "/narrows/probe";
 #[derive(Debug)]
 pub struct Root {
     backing: Backing,
-    record: Option<RefCell<Record>>,
+    record: Option<RefCell<RootRecord>>,
     lets_sleep: bool,
 }
 
@@ -41,7 +41,7 @@ enum Backing {
 }
 
 #[derive(Debug, Default)]
-struct Record {
+struct RootRecord {
     tree: Tree,
     seen: BTreeSet<String>,
     /// What each file held when it was first read, and how much of it was asked for.
@@ -255,7 +255,7 @@ impl Root {
     }
 }
 
-impl Record {
+impl RootRecord {
     /// Records every symbolic link on the way to `path` and returns where it really is.
     fn note_links(&mut self, path: &str) -> Option<String> {
         let real = fs::canonicalize(path).ok()?;

@@ -32,24 +32,24 @@ pub enum Miss {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
     nodes: BTreeMap<String, Node>,
-    known: Known,
+    known: KnownPaths,
 }
 
 /// Where links lead, as far as it was asked: a tree of thousands of links that lead to each other would else be walked
 /// again for every question. Two trees are the same whatever was asked of them.
 #[derive(Debug, Clone, Default)]
-struct Known(RefCell<HashMap<String, Led>>);
+struct KnownPaths(RefCell<HashMap<String, Led>>);
 
 /// Where a link leads, and over how many links; or why nowhere.
 type Led = Result<(String, usize), Miss>;
 
-impl PartialEq for Known {
+impl PartialEq for KnownPaths {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Known {}
+impl Eq for KnownPaths {}
 
 impl Tree {
     /// An empty tree.

@@ -37,11 +37,11 @@ pub struct Plan {
     /// How long it may take to write before it stays as large as it is.
     scratch_time: Duration,
     rounds: u32,
-    steps: Vec<Step>,
+    steps: Vec<CheckStep>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-struct Step {
+struct CheckStep {
     name: &'static str,
     workload: Workload,
     warm_up: Nanos,
@@ -66,8 +66,9 @@ pub enum CutShort {
 impl Plan {
     /// A look of seconds; each load for `duration` if that was asked for.
     pub fn quick(duration: Option<Duration>) -> Self {
-        let step =
-            |name, pattern, block, depth, times| Step::new(name, (pattern, block, depth), times, duration);
+        let step = |name, pattern, block, depth, times| {
+            CheckStep::new(name, (pattern, block, depth), times, duration)
+        };
         let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));
         Self {
             idle: Duration::from_millis(300),
@@ -83,8 +84,9 @@ impl Plan {
 
     /// A thorough one, whose loads are repeated until they are steady.
     pub fn full(duration: Option<Duration>) -> Self {
-        let step =
-            |name, pattern, block, depth, times| Step::new(name, (pattern, block, depth), times, duration);
+        let step = |name, pattern, block, depth, times| {
+            CheckStep::new(name, (pattern, block, depth), times, duration)
+        };
         let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));
         Self {
             idle: Duration::from_secs(1),
@@ -193,7 +195,7 @@ impl Plan {
     }
 }
 
-impl Step {
+impl CheckStep {
     fn new(
         name: &'static str,
         (pattern, block_size, queue_depth): (Pattern, Bytes, u32),

@@ -14,7 +14,7 @@ use narrows_load::LoadError;
 use narrows_load::preset::{LoadSpec, StopRule, Work};
 use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target as Opened;
-use narrows_model::path::layers::{Entry, Layer};
+use narrows_model::path::layers::{Layer, LayerEntry};
 use narrows_model::path::{HopSpec, Target, build};
 use narrows_verdict::ladder::{NodeRun, Rung};
 use narrows_verdict::{Run, Subject};
@@ -72,7 +72,7 @@ impl<T: Teller> Climb<'_, T> {
         let mut places: Vec<Option<usize>> = vec![None; self.layers.len()];
         let writes = load.writes();
         for (index, layer) in self.layers.iter().enumerate() {
-            if writes && !matches!(layer.entry, Entry::Mount(_)) {
+            if writes && !matches!(layer.entry, LayerEntry::Mount(_)) {
                 continue;
             }
             let members: Vec<usize> =
@@ -183,9 +183,9 @@ impl<T: Teller> Climb<'_, T> {
     fn subject(&self, layer: &Layer) -> Subject {
         let machine = &self.scene.machine;
         let target = match &layer.entry {
-            Entry::Block(name) => Target::Block(name.clone()),
-            Entry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
-            Entry::File(path) => match narrows_machine::target::mount_of(&machine.mounts, path) {
+            LayerEntry::Block(name) => Target::Block(name.clone()),
+            LayerEntry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
+            LayerEntry::File(path) => match narrows_machine::target::mount_of(&machine.mounts, path) {
                 Some(index) => Target::Mount { index, path: path.clone() },
                 None => return self.scene.subject.with_runs(Vec::new()),
             },
@@ -237,7 +237,7 @@ impl<T: Teller> Climb<'_, T> {
 }
 
 /// What was opened at a layer, or why nothing was.
-enum Open {
+enum LayerOpened {
     Target(Opened),
     Refused(String),
 }
@@ -245,7 +245,7 @@ enum Open {
 /// The layers with what was opened.
 pub struct Opening {
     hops: Vec<String>,
-    opened: Vec<Open>,
+    opened: Vec<LayerOpened>,
     hint: Option<String>,
 }
 
@@ -263,10 +263,12 @@ impl Opening {
                 }
                 Err(NoPlace::Load(error)) => {
                     opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
-                    Open::Refused(error.to_string())
+                    LayerOpened::Refused(error.to_string())
                 }
-                Err(_) => Open::Refused("--read writes no scratch file; name a large file on it".to_owned()),
-                Ok(target) => Open::Target(target),
+                Err(_) => {
+                    LayerOpened::Refused("--read writes no scratch file; name a large file on it".to_owned())
+                }
+                Ok(target) => LayerOpened::Target(target),
             };
             opening.hops.push(layer.hop.to_string());
             opening.opened.push(opened);
@@ -277,16 +279,16 @@ impl Opening {
     /// What was opened at a layer.
     pub fn target(&self, layer: usize) -> Option<&Opened> {
         match self.opened.get(layer)? {
-            Open::Target(target) => Some(target),
-            Open::Refused(_) => None,
+            LayerOpened::Target(target) => Some(target),
+            LayerOpened::Refused(_) => None,
         }
     }
 
     /// Why nothing was opened at a layer.
     pub fn refusal(&self, layer: usize) -> Option<&str> {
         match self.opened.get(layer)? {
-            Open::Target(_) => None,
-            Open::Refused(reason) => Some(reason),
+            LayerOpened::Target(_) => None,
+            LayerOpened::Refused(reason) => Some(reason),
         }
     }
 
@@ -329,7 +331,7 @@ impl Opening {
     }
 }
 
-fn open<T: Teller>(entry: &Entry, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, NoPlace> {
+fn open<T: Teller>(entry: &LayerEntry, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, NoPlace> {
     let place = place_of(entry, ask)?;
     Ok(match place.scratch() {
         Some(_) => scratch_file(&place, ask, runner)?,
@@ -346,7 +348,7 @@ const FILL_TIME: Duration = Duration::from_secs(4);
 ///
 /// # Errors
 /// It is a directory, and nothing may be written.
-fn place_of(entry: &Entry, ask: Ask) -> Result<Place, NoPlace> {
+fn place_of(entry: &LayerEntry, ask: Ask) -> Result<Place, NoPlace> {
     let files = match (ask.read, ask.write_scratch) {
         (true, _) => Use::Read,
         (false, true) => Use::Scratch,
@@ -356,7 +358,7 @@ fn place_of(entry: &Entry, ask: Ask) -> Result<Place, NoPlace> {
 }
 
 /// The directory in which a layer needs a scratch file.
-fn directory(entry: &Entry, ask: Ask) -> Option<PathBuf> {
+fn directory(entry: &LayerEntry, ask: Ask) -> Option<PathBuf> {
     place_of(entry, ask).ok()?.scratch().map(FilePath::to_owned)
 }
 
@@ -444,10 +446,10 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(&[0; 4096]).expect("it is written");
         let target = Opened::open_file_read(file.path()).expect("it opens");
-        let refused = || Open::Refused("permission denied".to_owned());
+        let refused = || LayerOpened::Refused("permission denied".to_owned());
         let opening = Opening {
             hops: vec!["sda".to_owned(), "md0".to_owned(), "fs".to_owned()],
-            opened: vec![refused(), refused(), Open::Target(target)],
+            opened: vec![refused(), refused(), LayerOpened::Target(target)],
             hint: Some("run it as root".to_owned()),
         };
         assert!(!opening.is_empty() && opening.target(2).is_some() && opening.target(0).is_none());

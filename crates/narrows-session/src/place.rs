@@ -13,7 +13,7 @@ use narrows_load::preset::job::JobTarget;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::{Region, Target as Opened};
 use narrows_load::{LoadError, owned};
-use narrows_model::path::layers::Entry;
+use narrows_model::path::layers::LayerEntry;
 use narrows_model::path::{Path, Target};
 
 /// The name of the file that fio would make.
@@ -99,11 +99,11 @@ impl Place {
     ///
     /// # Errors
     /// As for [`at`](Self::at).
-    pub fn of_layer(entry: &Entry, files: Use) -> Result<Self, NoPlace> {
+    pub fn of_layer(entry: &LayerEntry, files: Use) -> Result<Self, NoPlace> {
         match entry {
-            Entry::Block(name) => Ok(Self::Device(device(name))),
-            Entry::File(path) => Ok(Self::File(path.into())),
-            Entry::Mount(path) => Self::at(FilePath::new(path), files),
+            LayerEntry::Block(name) => Ok(Self::Device(device(name))),
+            LayerEntry::File(path) => Ok(Self::File(path.into())),
+            LayerEntry::Mount(path) => Self::at(FilePath::new(path), files),
         }
     }
 
@@ -296,9 +296,12 @@ mod tests {
         assert_eq!(of(&file, Use::ReadOrScratch), Place::File(file.clone()));
         assert_eq!(of(&file, Use::Scratch), Place::Scratch(at.clone()));
         let layer = |entry| Place::of_layer(&entry, Use::ReadOrScratch).unwrap();
-        assert_eq!(layer(Entry::Mount(at.display().to_string())), Place::Scratch(at));
-        assert_eq!(layer(Entry::File(file.display().to_string())), Place::File(file));
-        assert_eq!(layer(Entry::Block("cciss!c0d0".to_owned())), Place::Device("/dev/cciss/c0d0".into()));
+        assert_eq!(layer(LayerEntry::Mount(at.display().to_string())), Place::Scratch(at));
+        assert_eq!(layer(LayerEntry::File(file.display().to_string())), Place::File(file));
+        assert_eq!(
+            layer(LayerEntry::Block("cciss!c0d0".to_owned())),
+            Place::Device("/dev/cciss/c0d0".into())
+        );
     }
 
     #[test]

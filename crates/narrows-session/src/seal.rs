@@ -38,7 +38,7 @@ impl Secret {
 
 /// What tells a file from a copy of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct SealedFile {
     /// The number of its inode.
     pub inode: u64,
     /// When it was made, in nanoseconds since 1970; 0 where the file system does not tell.
@@ -54,7 +54,7 @@ pub struct Seal {
 
 impl Seal {
     /// The seals of the file at this place.
-    pub fn new(secret: Secret, place: Place) -> Self {
+    pub fn new(secret: Secret, place: SealedFile) -> Self {
         Self { secret, last: [place.inode, place.made].map(u64::to_le_bytes).concat() }
     }
 
@@ -124,9 +124,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const PLACE: Place = Place { inode: 12, made: 34 };
+    const PLACE: SealedFile = SealedFile { inode: 12, made: 34 };
 
-    fn seal(secret: u8, place: Place) -> Seal {
+    fn seal(secret: u8, place: SealedFile) -> Seal {
         Seal::new(Secret::new([secret; 32]), place)
     }
 
@@ -150,9 +150,11 @@ mod tests {
     #[test]
     fn a_copy_or_anothers_has_no_line_at_all() {
         let text = text(&["one", "two"]);
-        for mut other in
-            [seal(2, PLACE), seal(1, Place { inode: 13, ..PLACE }), seal(1, Place { made: 35, ..PLACE })]
-        {
+        for mut other in [
+            seal(2, PLACE),
+            seal(1, SealedFile { inode: 13, ..PLACE }),
+            seal(1, SealedFile { made: 35, ..PLACE }),
+        ] {
             let found = unseal(&text, &mut other);
             assert!(found.lines.is_empty() && found.is_damaged && found.whole == 0);
         }

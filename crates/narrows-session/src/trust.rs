@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use nix::unistd::geteuid;
 use rustix::fs::{Dir, OFlags};
 
-use crate::seal::{Place, Secret};
+use crate::seal::{SealedFile, Secret};
 use narrows_base::shell;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
 
@@ -35,14 +35,14 @@ pub struct Untrusted {
 
 /// What is known of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Seen {
+struct FileOwner {
     owner: u32,
     mode: u32,
     links: u64,
     is_file: bool,
 }
 
-impl Seen {
+impl FileOwner {
     fn of(file: &File) -> io::Result<Self> {
         let metadata = file.metadata()?;
         let (owner, mode) = (metadata.uid(), metadata.mode() & 0o7777);
@@ -82,7 +82,7 @@ pub(crate) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
         Ok(held) => held,
         Err(untrusted) => return Ok(Err(untrusted)),
     };
-    if let Some(why) = Seen::of(seen.handle())?.against_directory(geteuid().as_raw()) {
+    if let Some(why) = FileOwner::of(seen.handle())?.against_directory(geteuid().as_raw()) {
         return Ok(Err(not_closed(path, why)));
     }
     match hold(path, Aim::Write)? {
@@ -137,7 +137,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
         made => made?,
     }
     let opened = held.maker().open(name.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY)?;
-    if Seen::of(&opened)?.owner == geteuid().as_raw() && is_empty(&opened)? {
+    if FileOwner::of(&opened)?.owner == geteuid().as_raw() && is_empty(&opened)? {
         opened.set_permissions(Permissions::from_mode(0o700))?;
     }
     Ok(Ok(()))
@@ -157,7 +157,7 @@ fn is_empty(directory: &File) -> io::Result<bool> {
 /// # Errors
 /// It cannot be looked at; the inner error is that it is not trusted.
 pub(crate) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untrusted>> {
-    let why = Seen::of(opened)?.against_file(geteuid().as_raw());
+    let why = FileOwner::of(opened)?.against_file(geteuid().as_raw());
     Ok(why.map_or(Ok(()), |why| {
         let hint =
             "a journal counts only as a lab wrote it: a file of root's alone, with mode 0600 and one name; \
@@ -171,11 +171,11 @@ pub(crate) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untruste
 ///
 /// # Errors
 /// The kernel does not tell.
-pub(crate) fn place(opened: &File) -> io::Result<Place> {
+pub(crate) fn place(opened: &File) -> io::Result<SealedFile> {
     let metadata = opened.metadata()?;
     let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let made = made.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0);
-    Ok(Place { inode: metadata.ino(), made })
+    Ok(SealedFile { inode: metadata.ino(), made })
 }
 
 /// The secret of this machine, which is made if there is none and `make` says so.
@@ -190,7 +190,7 @@ pub(crate) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
     let begin = Instant::now();
     loop {
         let mut opened = maker.open(SECRET.as_bytes(), OFlags::RDONLY | OFlags::NONBLOCK)?;
-        if Seen::of(&opened)?.against_file(geteuid().as_raw()).is_some() {
+        if FileOwner::of(&opened)?.against_file(geteuid().as_raw()).is_some() {
             return Err(io::Error::other(format!("`{SECRET}` beside it is not root's alone")));
         }
         let mut bytes = [0; Secret::LENGTH];
@@ -226,24 +226,24 @@ pub(crate) mod tests {
         tempfile::Builder::new().permissions(Permissions::from_mode(0o700)).tempdir().unwrap()
     }
 
-    const JOURNAL: Seen = Seen { owner: 0, mode: 0o600, links: 1, is_file: true };
+    const JOURNAL: FileOwner = FileOwner { owner: 0, mode: 0o600, links: 1, is_file: true };
 
     #[test]
     fn only_a_file_of_root_alone_counts() {
         assert_eq!(JOURNAL.against_file(0), None);
         for (other, why) in [
-            (Seen { owner: 1000, ..JOURNAL }, "belongs to user 1000"),
-            (Seen { mode: 0o640, ..JOURNAL }, "mode 0640"),
-            (Seen { mode: 0o4600, ..JOURNAL }, "mode 4600"),
-            (Seen { links: 2, ..JOURNAL }, "2 names"),
-            (Seen { is_file: false, ..JOURNAL }, "no regular file"),
+            (FileOwner { owner: 1000, ..JOURNAL }, "belongs to user 1000"),
+            (FileOwner { mode: 0o640, ..JOURNAL }, "mode 0640"),
+            (FileOwner { mode: 0o4600, ..JOURNAL }, "mode 4600"),
+            (FileOwner { links: 2, ..JOURNAL }, "2 names"),
+            (FileOwner { is_file: false, ..JOURNAL }, "no regular file"),
         ] {
             assert!(other.against_file(0).is_some_and(|said| said.contains(why)), "{why}");
         }
-        let directory = Seen { mode: 0o700, is_file: false, links: 3, ..JOURNAL };
+        let directory = FileOwner { mode: 0o700, is_file: false, links: 3, ..JOURNAL };
         assert_eq!(directory.against_directory(0), None);
         for mode in [0o755, 0o1777, 0o777, 0o710] {
-            assert!(Seen { mode, ..directory }.against_directory(0).is_some(), "{mode:o}");
+            assert!(FileOwner { mode, ..directory }.against_directory(0).is_some(), "{mode:o}");
         }
     }
 

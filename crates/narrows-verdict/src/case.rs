@@ -1,13 +1,17 @@
 //! One path in one direction with the run that speaks for it, and the questions that deciders and rules ask of both.
 
+use std::collections::BTreeMap;
+
 use narrows_base::units::BytesPerSec;
 use narrows_load::measurement::{Access, Measurement, Pattern};
 use narrows_machine::Machine;
 use narrows_machine::activity::DiskActivity;
 use narrows_model::ceiling::{Ceiling, Direction, pcie};
-use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec, Path};
+use narrows_model::path::{CryptHop, DeviceHop, Hop, HopId, HopKind, HopSpec, Path};
 
-use super::{Run, Subject};
+use crate::attribution::Cause;
+use crate::rules::Judged;
+use crate::{Measured, Run, Subject};
 
 /// A rate this far above a ceiling is above physics: link ceilings calibrate to within 3 % of real drives.
 const LAW_ERROR: f64 = 1.05;
@@ -203,6 +207,15 @@ impl<'a> Case<'a> {
             .filter(|thread| thread.is_kernel && named(&thread.name))
             .fold((0.0, 0.0_f64), |(sum, most), thread| (sum + thread.cores, most.max(thread.cores)))
     }
+
+    /// The rate of the cipher on one core in this direction, where the kernel itself was asked.
+    pub(super) fn cipher_on_one_core(&self, crypt: &CryptHop) -> Option<BytesPerSec> {
+        let cipher = crypt.cipher.value()?;
+        Some(match self.direction {
+            Direction::Read => cipher.decrypt,
+            Direction::Write => cipher.encrypt,
+        })
+    }
 }
 
 /// The mean number of bytes in flight on a disk.
@@ -212,4 +225,75 @@ fn outstanding(disk: &DiskActivity) -> f64 {
         return 0.0;
     }
     disk.in_flight * (disk.read_bytes + disk.written_bytes).as_f64() / requests as f64
+}
+
+/// Counters and traffic that differ by less than this are the same number: the two are observed over slightly
+/// different times.
+const SAME: f64 = 0.1;
+
+/// What a run says of each hop.
+///
+/// A hop's rate is the application's rate times the hop's traffic. Where the device counters say otherwise (a linear
+/// volume whose bytes all came from one disk, a cache that answered, a resync beside the run) they are believed.
+///
+/// The rate across every hop that bytes crossed.
+pub(super) fn measured_hops(judged: &Judged<'_>) -> BTreeMap<(HopId, Direction), Measured> {
+    let mut measured = BTreeMap::new();
+    for direction in [Direction::Read, Direction::Write] {
+        let case = judged.case(direction);
+        let Some(measurement) = case.measurement() else { continue };
+        let trusted = is_trusted(judged, direction);
+        for (_, hop) in case.hops() {
+            let factor = factor(&case, hop);
+            if factor > 0.0 {
+                let of_hop = Measured {
+                    rate: measurement.bytes_per_second * factor,
+                    ci95: measurement.ci95.map(|[low, high]| [low * factor, high * factor]),
+                    trusted,
+                };
+                measured.insert((hop.id.clone(), direction), of_hop);
+            }
+        }
+    }
+    measured
+}
+
+/// Whether the rate is the path's own.
+pub(super) fn is_trusted(judged: &Judged<'_>, direction: Direction) -> bool {
+    let clean = judged.audits.get(&direction).is_some_and(super::trust::Audit::is_clean);
+    let own = judged.limit(direction).is_some_and(|limit| limit.cause == Cause::Generator);
+    clean && !own
+}
+
+/// What crossed the hop, as a part of what its traffic says: zero behind a cache whose other side had all the bytes.
+pub(super) fn carried(case: &Case<'_>, hop: &Hop) -> f64 {
+    let expected = case.traffic(hop);
+    if expected > 0.0 { factor(case, hop) / expected } else { 0.0 }
+}
+
+/// Bytes across the hop for each byte that the application moved.
+fn factor(case: &Case<'_>, hop: &Hop) -> f64 {
+    let expected = case.traffic(hop);
+    let Some(counted) = counted(case, hop) else { return expected };
+    let differs = (counted - expected).abs() > SAME * expected.max(counted);
+    if differs { counted } else { expected }
+}
+
+/// The same from counters: those of the hop's own block device, or of the nearest one towards the application whose
+/// bytes are all that cross the hop (a hop that several members share carries more than any of them).
+fn counted(case: &Case<'_>, hop: &Hop) -> Option<f64> {
+    // What had moved before the counters were first read is in none of them.
+    let missed = case.run.map_or(0.0, |run| run.activity.missed.as_f64());
+    let asked = case.measurement()?.bytes.as_f64() - missed;
+    let mut at = hop;
+    for _ in 0..case.path().hops.len() {
+        if case.traffic(at) != case.traffic(hop) {
+            return None;
+        }
+        if let Some(disk) = case.hop_disk(at) {
+            return (asked > 0.0).then(|| case.moved(disk) / asked);
+        }
+        at = case.path().hop(at.above.as_ref()?)?;
+    }
+    None
 }

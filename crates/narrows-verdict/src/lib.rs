@@ -2,7 +2,7 @@
 //!
 //! [`judge`] is handed what is known of each path (hops, ceilings and, where load was run, what it achieved and what
 //! the machine did meanwhile) and answers with the narrowest hop, the next one behind it, and findings. Findings are
-//! made by rules, one file each in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
+//! made by the rules in `rules/`; `attribution` names the hop that limits a path; `trust` decides whether to
 //! believe a run; `sentence` says it all in words. [`ladder`] compares the layers of one path, each with a run of its own.
 //!
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
@@ -12,16 +12,11 @@ mod case;
 pub mod cohort;
 pub mod compare;
 pub mod counterfactual;
-mod disproof;
 pub mod finding;
 pub mod fleet;
-mod gain;
-mod interval;
 pub mod ladder;
 mod link;
 pub mod live;
-mod measured;
-mod partial;
 pub mod results;
 mod rules;
 mod sentence;
@@ -29,9 +24,6 @@ mod sentence;
 mod testing;
 pub mod together;
 mod trust;
-
-pub use attribution::REACHED;
-pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 use std::collections::BTreeMap;
 
@@ -42,6 +34,9 @@ use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Ceilings, Direction, pcie};
 use narrows_model::path::{HopId, HopSpec, LinkHop, Path};
+
+pub use attribution::REACHED;
+pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// One path with its ceilings and what was measured on it.
 #[derive(Debug, Clone)]
@@ -218,7 +213,7 @@ pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
     let judged: Vec<rules::Judged<'_>> =
         subjects.iter().map(|subject| rules::Judged::new(machine, subject)).collect();
     let mut findings = rules::all(&rules::Context { machine, judged: &judged });
-    partial::lower(machine, &judged, &mut findings);
+    link::lower_half_known(machine, &judged, &mut findings);
     let paths = judged.iter().map(|judged| path_verdict(machine, judged)).collect();
     Verdict { paths, findings }
 }
@@ -233,7 +228,7 @@ fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
                 verdict.limiting.extend(id(limit.hop).map(|hop| (*direction, hop)));
                 verdict.next.extend(limit.next.and_then(|next| id(next.hop)).map(|hop| (*direction, hop)));
                 verdict.rate.extend(limit.rate.map(|rate| (*direction, rate)));
-                let confidence = partial::confidence(machine, &judged.subject.path, limit.confidence);
+                let confidence = link::confidence_of_path(machine, &judged.subject.path, limit.confidence);
                 verdict.confidence.insert(*direction, confidence);
                 verdict.evidence.insert(*direction, limit.evidence.clone());
             }
@@ -242,6 +237,6 @@ fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
             }
         }
     }
-    verdict.measured = measured::of_hops(judged);
+    verdict.measured = case::measured_hops(judged);
     verdict
 }

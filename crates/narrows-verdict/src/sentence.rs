@@ -4,10 +4,9 @@ use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use narrows_model::path::{Hop, HopKind, HopSpec, LinkHop};
 
-use super::attribution::{Attribution, Cause, peers, unknown_hops};
-use super::case::Case;
-use super::measured;
-use super::rules::Judged;
+use crate::attribution::{Attribution, Cause, peers, unknown_hops};
+use crate::case::{self, Case};
+use crate::rules::Judged;
 
 /// Rates of both directions closer than this are one number for a person.
 const ALIKE: f64 = 0.005;
@@ -179,7 +178,7 @@ fn by_measurement(
 ) -> String {
     let rate = limit.rate.map(|rate| format!(" {rate}")).unwrap_or_default();
     let name = described(hop);
-    let doubt = if measured::is_trusted(judged, case.direction) || cause == Cause::Generator {
+    let doubt = if case::is_trusted(judged, case.direction) || cause == Cause::Generator {
         ""
     } else {
         " The run is not to be trusted; the findings say why."
@@ -318,8 +317,9 @@ fn described(hop: &Hop) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{Sketch, link, on_bus, run};
     use narrows_model::path::{HopKind, RaidLevel};
+
+    use crate::testing::{Sketch, link, on_bus, run};
 
     fn drive() -> Sketch {
         Sketch::drive(link((3, 4), (3, 4), (3, 4)))

@@ -7,13 +7,12 @@
 //! interval shows the spread; a finding says that it did not hold.
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_load::stats::{ci95, student_t};
 use narrows_model::ceiling::{Basis, Direction, Limit};
 use narrows_model::path::{Hop, HopKind};
 
-use super::case::Case;
-use super::finding::Evidence;
-use super::interval;
-use super::measured;
+use crate::case::{self, Case};
+use crate::finding::Evidence;
 
 /// The shortest run that says anything, in nanoseconds.
 const SHORTEST: Nanos = Nanos::from_millis(1000);
@@ -140,7 +139,7 @@ pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize,
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
         .filter(|(index, _)| {
             let hop = case.path().hops.get(*index);
-            let through = |hop| measured * measured::carried(case, hop);
+            let through = |hop| measured * case::carried(case, hop);
             case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
         })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
@@ -201,8 +200,7 @@ fn too_short(case: &Case<'_>) -> Option<String> {
 /// A rate that holds and scatters so much that its mean is not known yet. One that does not hold has a finding of its own.
 fn too_wide(case: &Case<'_>) -> Option<String> {
     let measurement = case.measurement()?;
-    let interval =
-        interval::of_series(&measurement.series).filter(|interval| *interval > interval::WIDEST)?;
+    let interval = interval_of_series(&measurement.series).filter(|interval| *interval > WIDEST_INTERVAL)?;
     let shown = human::percent(interval);
     Some(format!("its own samples put its rate within ±{shown}, no closer, in {}", measurement.elapsed_ns))
 }
@@ -250,10 +248,45 @@ impl Drift {
     }
 }
 
+/// A mean that its own samples put within this part of it, and no closer, is no measurement of a rate yet.
+pub(crate) const WIDEST_INTERVAL: f64 = 0.1;
+
+/// How sure a run's mean rate is, by its own samples: one rule for our runs and those of other tools.
+///
+/// Half the width of the 95 % confidence interval of a series, as a part of its mean: by the means of batches, which allow
+/// for autocorrelation. `None` when it has too few samples, or nothing moved.
+pub(crate) fn interval_of_series(series: &[BytesPerSec]) -> Option<f64> {
+    let [low, high] = ci95(series)?;
+    let mean = (low.get() + high.get()) / 2.0;
+    (mean > 0.0).then(|| (high.get() - low.get()) / 2.0 / mean)
+}
+
+/// The same where a tool tells the standard deviation of so many samples, as a part of their mean, and not how they follow
+/// each other. They are taken to resemble their neighbours by a half, of which an independent sample is worth three.
+pub(crate) fn interval_of_samples(deviation: f64, samples: u64) -> Option<f64> {
+    const FEWEST: u64 = 10;
+    /// (1 + ρ) ÷ (1 − ρ) with ρ = ½.
+    const WORTH: f64 = 3.0;
+    let independent = samples as f64 / WORTH;
+    (samples >= FEWEST)
+        .then(|| student_t(0.95, (independent - 1.0).max(1.0)) * deviation / independent.sqrt())
+}
+
+/// The same of samples that do not hang on each other: Student's t for one less than there are, over √n.
+pub(crate) fn interval_of_independent(deviation: f64, samples: u64) -> Option<f64> {
+    /// Below six degrees of freedom, where the expansion is not exact: any table of the distribution.
+    const FEW: [f64; 5] = [12.706, 4.303, 3.182, 2.776, 2.571];
+    let freedom = samples.checked_sub(1).filter(|freedom| *freedom > 0 && deviation.is_finite())?;
+    let few = usize::try_from(freedom - 1).ok().and_then(|at| FEW.get(at)).copied();
+    let quantile = few.unwrap_or_else(|| student_t(0.95, freedom as f64));
+    Some(quantile * deviation / (samples as f64).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn series(rates: &[f64]) -> Vec<BytesPerSec> {
         rates.iter().flat_map(|rate| [BytesPerSec::from_mb(*rate); 4]).collect()
@@ -280,5 +313,29 @@ mod tests {
             let rates: Vec<_> = rates.into_iter().map(BytesPerSec::new).collect();
             prop_assert!(Drift::of(&rates).is_none_or(|drift| drift.range >= 0.0));
         }
+    }
+
+    #[test]
+    fn the_interval_of_a_worked_example() {
+        // Batch means 95 and 105 in turn: 3.770 of 100, as `stats::ci95` works it out.
+        let series: Vec<BytesPerSec> =
+            (0..20).map(|i| BytesPerSec::new(if i / 2 % 2 == 0 { 95.0 } else { 105.0 })).collect();
+        assert!((interval_of_series(&series).expect("enough") - 0.0377).abs() < 1e-4);
+        assert_eq!(interval_of_series(&series[..10]), None);
+    }
+
+    #[test]
+    fn few_independent_samples_have_a_wide_interval() {
+        // t = 12.706 with one degree of freedom, ÷ √2; 3.182 with three, ÷ 2.
+        assert!((interval_of_independent(0.01, 2).expect("two") - 0.089_85).abs() < 1e-4);
+        assert!((interval_of_independent(0.35, 4).expect("four") - 0.556_9).abs() < 1e-3);
+        assert_eq!(interval_of_independent(0.01, 1), None);
+    }
+
+    #[test]
+    fn samples_are_worth_a_third() {
+        // 30 samples are worth 10: t = 2.262 with 9 degrees of freedom, ÷ √10 = 0.7153 standard deviations.
+        assert!((interval_of_samples(0.1, 30).expect("enough") - 0.071_53).abs() < 1e-4);
+        assert_eq!(interval_of_samples(0.1, 9), None);
     }
 }

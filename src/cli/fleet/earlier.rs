@@ -11,8 +11,8 @@ use super::{analyse, entries, pool};
 use crate::cli::Failure;
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_report::fleet::{Record, SCHEMA};
+use narrows_verdict::cohort::Change;
 use narrows_verdict::cohort::Host;
-use narrows_verdict::cohort::change::Change;
 
 /// The longest line that is read, in bytes; a host has a few kilobytes.
 const LONGEST: u64 = 4 << 20;

@@ -20,7 +20,7 @@ use args::Format;
 use narrows_report::fleet::Entry;
 use narrows_report::fleet::table::Layout;
 use narrows_report::text::Style;
-use narrows_verdict::cohort::change::{self, Change};
+use narrows_verdict::cohort::{Change, changes_since};
 use narrows_verdict::cohort::{Host, Tally};
 use sink::Sink;
 
@@ -88,7 +88,7 @@ fn put<W: Write + Send>(sink: &mut Sink<W>, earlier: &mut Earlier, host: &Host) 
         return (host.has_faults_or_limits(), sink.host(&entry));
     };
     let before = earlier.remove(&host.host);
-    let changes = change::compare(before.as_ref(), host);
+    let changes = changes_since(before.as_ref(), host);
     let word = if before.is_some() { Change::Same } else { Change::New };
     let entry = Entry { host, changes: Some(&changes), change: Some(word) };
     (changes.is_worse(before.as_ref(), host), sink.host(&entry))

@@ -113,7 +113,7 @@ impl Activity {
             missed: Bytes::default(),
             disks: pairs(&before.disks, &after.disks, |before, after| disk(before, after, elapsed)),
             cpus: pairs(&before.cpus, &after.cpus, |before, after| {
-                let spent = Spent::between(before, after);
+                let spent = ProcessorSpent::between(before, after);
                 fraction(spent.busy, spent.total)
             }),
             working: working(before, after, elapsed),
@@ -194,13 +194,13 @@ fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActi
 }
 
 /// Where a processor's time went, in nanoseconds.
-struct Spent {
+struct ProcessorSpent {
     busy: u64,
     steal: u64,
     total: u64,
 }
 
-impl Spent {
+impl ProcessorSpent {
     /// The idle counter of a kernel without periodic ticks may go back a little: that is no time, not a reset.
     fn between(before: &CpuCounters, after: &CpuCounters) -> Self {
         let time = |of: fn(&CpuCounters) -> Nanos| of(after).get().saturating_sub(of(before).get());
@@ -213,15 +213,15 @@ impl Spent {
 }
 
 fn steal(before: &Sample, after: &Sample) -> f64 {
-    let spent = pairs(&before.cpus, &after.cpus, Spent::between);
-    let sum = |of: fn(&Spent) -> u64| spent.values().map(of).fold(0, u64::saturating_add);
+    let spent = pairs(&before.cpus, &after.cpus, ProcessorSpent::between);
+    let sum = |of: fn(&ProcessorSpent) -> u64| spent.values().map(of).fold(0, u64::saturating_add);
     fraction(sum(|spent| spent.steal), sum(|spent| spent.total))
 }
 
 /// Idle time is shown in units of 10 ms, so a little more than all of it may seem to have passed.
 fn working(before: &Sample, after: &Sample, elapsed: Nanos) -> f64 {
     let of = |before: &CpuCounters, after: &CpuCounters| {
-        let spent = Spent::between(before, after);
+        let spent = ProcessorSpent::between(before, after);
         let away = spent.total.saturating_sub(spent.busy);
         if spent.total == 0 { 0.0 } else { 1.0 - fraction(away, elapsed.get()) }
     };

@@ -164,9 +164,7 @@ impl Sample {
             disks,
         }
     }
-}
 
-impl Sample {
     /// Reads disks only. Reading every kernel thread takes a slow processor some percent of its time, this nearly none.
     pub fn of_disks(root: &Root) -> Self {
         Self { at: now(), disks: disks(root), ..Self::default() }

@@ -161,8 +161,13 @@ fn read_ata(root: &Root, port: &str, path: DevicePath<'_>) -> Sata {
 
 /// Reads libata's `6.0 Gbps`.
 fn parse_sata_rate(text: &str) -> Option<BitsPerSec> {
-    let number: f64 = text.strip_suffix("Gbps")?.trim().parse().ok()?;
-    (number > 0.0 && number.is_finite()).then(|| BitsPerSec::from_mbit(number * 1000.0))
+    line_rate(text.strip_suffix("Gbps")?.trim(), 1000.0)
+}
+
+/// A rate in units of so many Mbit/s; `None` for what is none.
+fn line_rate(number: &str, mbit: f64) -> Option<BitsPerSec> {
+    let number: f64 = number.parse().ok()?;
+    (number > 0.0 && number.is_finite()).then(|| BitsPerSec::from_mbit(number * mbit))
 }
 
 /// The model of an ATA disk, whole: words 27 to 46 of IDENTIFY DEVICE (ATA8-ACS, section 7.16), which the ATA
@@ -262,8 +267,7 @@ fn phy_speeds(root: &Root, path: DevicePath<'_>, port: &str) -> Vec<BitsPerSec> 
 /// Reads `12.0 Gbit`; a phy that is disabled or has no link has no rate (`scsi_transport_sas.c`,
 /// `sas_linkspeed_names`).
 fn parse_sas_rate(text: &str) -> Option<BitsPerSec> {
-    let number: f64 = text.strip_suffix("Gbit")?.trim().parse().ok()?;
-    (number > 0.0 && number.is_finite()).then(|| BitsPerSec::from_mbit(number * 1000.0))
+    line_rate(text.strip_suffix("Gbit")?.trim(), 1000.0)
 }
 
 /// Whether a device is a volume that its controller makes, so that the disks behind it cannot be seen. Controllers
@@ -323,7 +327,7 @@ fn usb_interface(path: DevicePath<'_>) -> Option<&str> {
     path.components().rev().find(|component| is_interface(component))
 }
 
-/// Reads the device that `usb_interface` belongs to.
+/// Reads the device that `interface` belongs to.
 fn read_usb(root: &Root, interface: &str, path: DevicePath<'_>) -> Usb {
     let device = interface.split(':').next().unwrap_or_default();
     let dir = path.up_to(device).unwrap_or_default();
@@ -363,8 +367,7 @@ fn usb_speed(root: &Root, dir: &str) -> Fact<BitsPerSec> {
 
 /// Reads `480` or `1.5`, in Mbit/s.
 fn parse_usb_speed(text: &str) -> Option<BitsPerSec> {
-    let rate: f64 = text.parse().ok()?;
-    (rate > 0.0 && rate.is_finite()).then(|| BitsPerSec::from_mbit(rate))
+    line_rate(text, 1.0)
 }
 
 /// `bus-port[.port…]:configuration.interface`.

@@ -9,7 +9,7 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use super::{Unanswered, reason};
-use crate::block::dm::without_key;
+use crate::block::dm_table::without_key;
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 

@@ -121,7 +121,7 @@ pub(crate) fn data_set_of_zvol(kernel_name: &str) -> Option<String> {
     let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let device = open(format!("/dev/{kernel_name}").as_str(), flags, Mode::empty()).ok()?;
     let mut name = [0; LONGEST];
-    // SAFETY: the kernel writes at most `LONGEST` bytes, which the request says and `data_set_of_zvol` has; it keeps no pointer, and
+    // SAFETY: the kernel writes at most `LONGEST` bytes, which the request says and `name` has; it keeps no pointer, and
     // `device` is open for the whole call.
     unsafe { blkzname(device.as_raw_fd(), &raw mut name) }.ok()?;
     let end = name.iter().position(|byte| *byte == 0)?;

@@ -122,17 +122,17 @@ fn numa_node(root: &Root, path: String) -> Fact<u32> {
 
 /// Where a function sits, from its path.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Place {
+struct FunctionPlace {
     parent: Option<PciAddress>,
     domain_owner: Option<PciAddress>,
 }
 
 /// Reads `…/pci0000:00/0000:00:1c.4/0000:06:00.0`: each directory is a function, and the one above it its bridge. A
 /// domain below a function (`…/0000:00:0e.0/pci10000:e0/10000:e0:06.0`) belongs to that function.
-fn parse_place(path: &str) -> Option<Place> {
+fn parse_place(path: &str) -> Option<FunctionPlace> {
     let mut above = path.rsplit('/').skip(1);
     let parent = parse_full(above.next()?);
-    let mut place = Place { parent, domain_owner: None };
+    let mut place = FunctionPlace { parent, domain_owner: None };
     if parent.is_some() {
         above.by_ref().find(|part| parse_full(part).is_none());
     }

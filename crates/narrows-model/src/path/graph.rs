@@ -22,7 +22,7 @@ pub(super) type Node = usize;
 pub(super) const APPLICATION: Node = 0;
 
 #[derive(Debug)]
-struct Entry {
+struct GraphEntry {
     id: HopId,
     name: String,
     spec: HopSpec,
@@ -73,7 +73,7 @@ pub(super) enum Joined {
 /// The hops of one path.
 #[derive(Debug)]
 pub(super) struct Graph {
-    entries: Vec<Entry>,
+    entries: Vec<GraphEntry>,
     index: BTreeMap<HopId, Node>,
     /// The steps, from a node to one below it, after which data goes the other way.
     turns: BTreeSet<(Node, Node)>,
@@ -94,7 +94,7 @@ impl Graph {
     fn insert(&mut self, id: HopId, name: String, spec: HopSpec) -> Node {
         let node = self.entries.len();
         self.index.insert(id.clone(), node);
-        self.entries.push(Entry { id, name, spec, below: Vec::new(), spread: Spread::Together });
+        self.entries.push(GraphEntry { id, name, spec, below: Vec::new(), spread: Spread::Together });
         node
     }
 
@@ -213,7 +213,7 @@ impl Graph {
         let order = self.order();
         let layout = self.layout(&order, memory);
         let ids: Vec<HopId> = self.entries.iter().map(|entry| entry.id.clone()).collect();
-        let mut entries: Vec<Option<Entry>> = self.entries.into_iter().map(Some).collect();
+        let mut entries: Vec<Option<GraphEntry>> = self.entries.into_iter().map(Some).collect();
         order
             .iter()
             .filter_map(|node| {
@@ -235,8 +235,8 @@ impl Graph {
     }
 
     /// Where each node stands: its traffic, its indentation and the hop above it.
-    fn layout(&self, order: &[Node], memory: Node) -> Vec<Place> {
-        let mut places = vec![Place::default(); self.entries.len()];
+    fn layout(&self, order: &[Node], memory: Node) -> Vec<GraphPlace> {
+        let mut places = vec![GraphPlace::default(); self.entries.len()];
         let mut rank = vec![0; self.entries.len()];
         for (at, node) in order.iter().enumerate() {
             rank[*node] = at;
@@ -303,7 +303,7 @@ impl Graph {
 
 /// What [`Graph::layout`] finds out of a node.
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct GraphPlace {
     traffic: Traffic,
     against: Traffic,
     depth: usize,
@@ -311,14 +311,14 @@ struct Place {
     above: Option<Node>,
 }
 
-impl Default for Place {
+impl Default for GraphPlace {
     fn default() -> Self {
         Self { traffic: Traffic::NONE, against: Traffic::NONE, depth: 0, above: None }
     }
 }
 
 /// The nearest node from which both come (Cooper, Harvey, Kennedy: A Simple, Fast Dominance Algorithm, 2001).
-fn meet(places: &[Place], rank: &[usize], mut a: Node, mut b: Node) -> Node {
+fn meet(places: &[GraphPlace], rank: &[usize], mut a: Node, mut b: Node) -> Node {
     while a != b {
         let lower = if rank[a] > rank[b] { &mut a } else { &mut b };
         match places[*lower].above {

@@ -6,7 +6,7 @@ use narrows_machine::block::BlockKind;
 
 /// What is opened to run load at a layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Entry {
+pub enum LayerEntry {
     /// A block device or partition, by kernel name.
     Block(String),
     /// A file that a loop device makes a device of.
@@ -23,7 +23,7 @@ pub struct Layer {
     /// Its name for a person.
     pub name: String,
     /// What is opened for it.
-    pub entry: Entry,
+    pub entry: LayerEntry,
     /// The layers right below it, as places in the list.
     pub below: Vec<usize>,
 }
@@ -90,15 +90,15 @@ impl<'a> Stack<'a> {
         Some(self.layers.len() - 1)
     }
 
-    fn entry(&self, hop: &Hop) -> Option<Entry> {
+    fn entry(&self, hop: &Hop) -> Option<LayerEntry> {
         let parent = self.parent(hop);
         if let HopSpec::Filesystem(filesystem) = &hop.spec {
             return match parent.and_then(Hop::block_name) {
                 Some(block) => match &self.machine.block.get(block)?.kind {
-                    BlockKind::Loop(file) => file.file.get().map(Entry::File),
+                    BlockKind::Loop(file) => file.file.get().map(LayerEntry::File),
                     _ => None,
                 },
-                None => Some(Entry::Mount(match &self.path.asked {
+                None => Some(LayerEntry::Mount(match &self.path.asked {
                     Target::Mount { path, .. } if !path.is_empty() => path.clone(),
                     _ => filesystem.point.clone(),
                 })),
@@ -106,7 +106,7 @@ impl<'a> Stack<'a> {
         }
         let block = hop.block_name()?;
         let partition = self.named_by(parent).into_iter().find(|name| self.is_part_of(name, block));
-        Some(Entry::Block(partition.unwrap_or_else(|| block.to_owned())))
+        Some(LayerEntry::Block(partition.unwrap_or_else(|| block.to_owned())))
     }
 
     /// The devices that a layer, or the question itself, names right below it.
@@ -163,7 +163,7 @@ mod tests {
         machine
     }
 
-    fn shown(machine: &Machine, target: &Target) -> Vec<(String, Entry, Vec<usize>)> {
+    fn shown(machine: &Machine, target: &Target) -> Vec<(String, LayerEntry, Vec<usize>)> {
         let path = build::path(machine, target).expect("there is a path");
         layers(machine, &path)
             .into_iter()
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_stack_is_climbed_from_its_members_up_and_a_partition_is_itself() {
-        let block = |name: &str| Entry::Block(name.to_owned());
+        let block = |name: &str| LayerEntry::Block(name.to_owned());
         let asked = Target::Mount { index: 0, path: "/srv/data".to_owned() };
         assert_eq!(
             shown(&machine(), &asked),
@@ -181,7 +181,7 @@ mod tests {
                 ("device:vda".to_owned(), block("vda"), vec![]),
                 ("device:vdb".to_owned(), block("vdb1"), vec![]),
                 ("raid:md0".to_owned(), block("md0"), vec![0, 1]),
-                ("filesystem:/srv".to_owned(), Entry::Mount("/srv/data".to_owned()), vec![2]),
+                ("filesystem:/srv".to_owned(), LayerEntry::Mount("/srv/data".to_owned()), vec![2]),
             ]
         );
     }
@@ -191,7 +191,7 @@ mod tests {
         let asked = Target::Block("vdb1".to_owned());
         assert_eq!(
             shown(&machine(), &asked),
-            [("device:vdb".to_owned(), Entry::Block("vdb1".to_owned()), vec![])]
+            [("device:vdb".to_owned(), LayerEntry::Block("vdb1".to_owned()), vec![])]
         );
     }
 }

@@ -9,7 +9,7 @@ use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, upl
 use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
 use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
-use crate::predict::flow::{Flow, Use, max_min};
+use crate::predict::flow::{CapacityUse, Flow, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 
 /// One device as a flow.
@@ -88,9 +88,9 @@ fn seat<'c>(
     found: &'c Found,
     placement: &Placement,
     lanes: &[Lanes],
-) -> (Vec<Seat<'c>>, Vec<Group>) {
+) -> (Vec<Seat<'c>>, Vec<UplinkGroup>) {
     let mut seats: Vec<Seat<'_>> = Vec::new();
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<UplinkGroup> = Vec::new();
     for (seated, lanes) in placement.seated.iter().zip(lanes) {
         let place = &site.slots[seated.slot];
         let first = seats.len();
@@ -100,7 +100,7 @@ fn seat<'c>(
             seats.extend((0..*count).map(|_| Seat { slot: seated.slot, class, link }));
         }
         if let Some((speed, width)) = uplink_of(place, &seated.choice, *lanes) {
-            groups.push(Group {
+            groups.push(UplinkGroup {
                 name: format!(
                     "PCIe {}.0 {width} uplink of the card in {}",
                     speed.pcie_generation().unwrap_or(0),
@@ -119,13 +119,13 @@ fn seat<'c>(
 }
 
 /// Devices behind one uplink.
-struct Group {
+struct UplinkGroup {
     name: String,
     carries: Rates,
     members: Vec<usize>,
 }
 
-impl Group {
+impl UplinkGroup {
     fn outcome(&self, devices: &[DeviceOutcome]) -> SharedOutcome {
         let members = || self.members.iter().filter_map(|at| devices.get(*at));
         let asked = Rates {
@@ -156,7 +156,7 @@ impl Seat<'_> {
         }
     }
 
-    fn outcome(&self, at: usize, groups: &[Group], together: Rates) -> DeviceOutcome {
+    fn outcome(&self, at: usize, groups: &[UplinkGroup], together: Rates) -> DeviceOutcome {
         let own = self.own();
         let (speed, lanes) = self.link;
         let wish = &self.class.wish;
@@ -182,13 +182,13 @@ impl Seat<'_> {
     }
 }
 
-fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<Group> {
+fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<UplinkGroup> {
     let uplink = site.chipset.as_ref()?;
     let is_behind = |seat: &Seat<'_>| {
         site.slots[seat.slot].attachment == Attachment::Chipset && seat.class.wish.kind != Kind::Gpu
     };
     let members: Vec<usize> = (0..seats.len()).filter(|at| is_behind(&seats[*at])).collect();
-    (!members.is_empty()).then(|| Group {
+    (!members.is_empty()).then(|| UplinkGroup {
         name: uplink.name.clone(),
         carries: Rates { read: uplink.rate.rate(), write: uplink.write.rate() },
         members,
@@ -197,7 +197,7 @@ fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<Group> {
 
 fn solve(
     seats: &[Seat<'_>],
-    groups: &[Group],
+    groups: &[UplinkGroup],
     own: &dyn Fn(&Seat<'_>) -> Rates,
     of: &dyn Fn(Rates) -> BytesPerSec,
 ) -> Vec<BytesPerSec> {
@@ -210,7 +210,7 @@ fn solve(
             Flow {
                 weight: 1.0,
                 demand: Some(of(own(seat)).get()),
-                uses: behind.map(|(capacity, _)| Use { capacity, per_unit: 1.0 }).collect(),
+                uses: behind.map(|(capacity, _)| CapacityUse { capacity, per_unit: 1.0 }).collect(),
             }
         })
         .collect();

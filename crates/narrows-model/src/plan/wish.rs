@@ -255,7 +255,7 @@ const USB_10G: f64 = 1040.0;
 
 /// A line rate of a network card: how many ports, and what each carries of data.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Line {
+struct WishLine {
     ports: u8,
     gigabits: f64,
     /// The part of it that is data.
@@ -263,7 +263,7 @@ struct Line {
 }
 
 /// Reads `40g`, `2x40g`, `edr`, `2xedr`.
-fn line_rate(kind: Kind, text: &str) -> Option<Line> {
+fn line_rate(kind: Kind, text: &str) -> Option<WishLine> {
     let (ports, rate) = match text.split_once('x') {
         Some((ports, rate)) => (ports.parse().ok().filter(|ports| (1..=8).contains(ports))?, rate),
         None => (1, text),
@@ -284,11 +284,11 @@ fn line_rate(kind: Kind, text: &str) -> Option<Line> {
     // Ethernet: 8948 of 9038 bytes of a frame with an MTU of 9000 are data of TCP. InfiniBand: 98.4 of 100 Gbit/s
     // with an MTU of 4096 (github.com/linux-rdma/perftest/issues/225).
     let share = if kind == Kind::Hca { 0.984 } else { 8948.0 / 9038.0 };
-    Some(Line { ports, gigabits, share })
+    Some(WishLine { ports, gigabits, share })
 }
 
 /// A card of this rate: the link that such cards have, the narrowest that carries all ports.
-fn with_line(wish: &mut Wish, line: Line) {
+fn with_line(wish: &mut Wish, line: WishLine) {
     let own = BytesPerSec::from_gb(line.gigabits / 8.0 * line.share) * f64::from(line.ports);
     let whole = line.gigabits * f64::from(line.ports);
     let (speed, lanes) = match whole {

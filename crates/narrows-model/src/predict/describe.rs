@@ -83,7 +83,7 @@ struct Writer<'m> {
 
 /// Where the way from a drive to memory has got to, seen from memory.
 #[derive(Debug, Clone)]
-enum Place {
+enum DescribedPlace {
     Socket(u32),
     Chipset(Name),
     Slot(Name),
@@ -156,8 +156,8 @@ impl Writer<'_> {
         }
         let (place, link) = self.climb(&chain);
         part.upstream = match place {
-            Place::Socket(_) => Name::new(HOST),
-            Place::Chipset(name) | Place::Slot(name) | Place::Switch(name) => name,
+            DescribedPlace::Socket(_) => Name::new(HOST),
+            DescribedPlace::Chipset(name) | DescribedPlace::Slot(name) | DescribedPlace::Switch(name) => name,
         };
         part.link = link;
         for it in &chain {
@@ -172,21 +172,21 @@ impl Writer<'_> {
     }
 
     /// Makes parts of the way from memory down to a drive; its place, and its own end of the link.
-    fn climb(&mut self, chain: &[&Hop]) -> (Place, LinkGiven) {
-        let mut place = Place::Socket(0);
+    fn climb(&mut self, chain: &[&Hop]) -> (DescribedPlace, LinkGiven) {
+        let mut place = DescribedPlace::Socket(0);
         let mut link = LinkGiven::default();
         let mut hops = chain.iter().rev().peekable();
         while let Some(hop) = hops.next() {
             match &hop.spec {
-                HopSpec::Socket(socket) => place = Place::Socket(self.socket(socket)),
+                HopSpec::Socket(socket) => place = DescribedPlace::Socket(self.socket(socket)),
                 // A chipset whose uplink is a PCIe link of its own has no slot above it.
                 HopSpec::Link(wire)
-                    if matches!(place, Place::Socket(_))
+                    if matches!(place, DescribedPlace::Socket(_))
                         && hops.peek().is_some_and(|it| shows_uplink(it)) =>
                 {
                     link = state(wire).unwrap_or_default();
                 }
-                HopSpec::Chipset(uplink) if matches!(place, Place::Socket(_)) => {
+                HopSpec::Chipset(uplink) if matches!(place, DescribedPlace::Socket(_)) => {
                     place = self.chipset(hop, uplink, &place, link);
                     link = LinkGiven::default();
                 }
@@ -198,8 +198,10 @@ impl Writer<'_> {
                 // A second chipset behind the first carries what a switch there would.
                 HopSpec::Switch(_) | HopSpec::Chipset(_) => {
                     let upstream = match &place {
-                        Place::Slot(name) | Place::Switch(name) | Place::Chipset(name) => name.clone(),
-                        Place::Socket(_) => Name::new(HOST),
+                        DescribedPlace::Slot(name)
+                        | DescribedPlace::Switch(name)
+                        | DescribedPlace::Chipset(name) => name.clone(),
+                        DescribedPlace::Socket(_) => Name::new(HOST),
                     };
                     let switch = Switch {
                         upstream,
@@ -208,7 +210,7 @@ impl Writer<'_> {
                         port: LinkGiven::default(),
                         latency: None,
                     };
-                    place = Place::Switch(self.add(hop, PartKind::Switch(switch)));
+                    place = DescribedPlace::Switch(self.add(hop, PartKind::Switch(switch)));
                     link = LinkGiven::default();
                 }
                 _ => {}
@@ -228,23 +230,29 @@ impl Writer<'_> {
     }
 
     /// The chipset, and the link that leads to it where that can be seen.
-    fn chipset(&mut self, hop: &Hop, uplink: &UplinkHop, place: &Place, seen: LinkGiven) -> Place {
+    fn chipset(
+        &mut self,
+        hop: &Hop,
+        uplink: &UplinkHop,
+        place: &DescribedPlace,
+        seen: LinkGiven,
+    ) -> DescribedPlace {
         let Some(entry) = uplink.chipset.as_ref() else { return place.clone() };
-        let socket = if let Place::Socket(socket) = place { *socket } else { 0 };
+        let socket = if let DescribedPlace::Socket(socket) = place { *socket } else { 0 };
         let uplink = if entry.visible_link { seen } else { LinkGiven::default() };
         let chipset = Chipset { host: Name::new(HOST), socket, model: Some(entry.name.clone()), uplink };
-        Place::Chipset(self.add(hop, PartKind::Chipset(chipset)))
+        DescribedPlace::Chipset(self.add(hop, PartKind::Chipset(chipset)))
     }
 
     /// The slot that a link hangs in. Below a switch there is none: its port is the place.
-    fn slot(&mut self, hop: &Hop, link: LinkGiven, place: Place) -> Place {
+    fn slot(&mut self, hop: &Hop, link: LinkGiven, place: DescribedPlace) -> DescribedPlace {
         let on = match place {
-            Place::Socket(socket) => Attachment::Socket { host: Name::new(HOST), socket },
-            Place::Chipset(name) => Attachment::Chipset(name),
-            Place::Slot(name) => Attachment::Slot(name),
-            Place::Switch(_) => return place,
+            DescribedPlace::Socket(socket) => Attachment::Socket { host: Name::new(HOST), socket },
+            DescribedPlace::Chipset(name) => Attachment::Chipset(name),
+            DescribedPlace::Slot(name) => Attachment::Slot(name),
+            DescribedPlace::Switch(_) => return place,
         };
-        Place::Slot(
+        DescribedPlace::Slot(
             self.add(hop, PartKind::Slot(Slot { on, link, connector: None, form: None, bifurcation: None })),
         )
     }

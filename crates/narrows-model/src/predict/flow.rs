@@ -11,7 +11,7 @@
 
 /// A capacity that a flow uses, and how much of it for each unit of the flow's rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Use {
+pub struct CapacityUse {
     /// The capacity, as a place in the list of capacities.
     pub capacity: usize,
     /// What the flow uses of it for each unit of its own rate; uses that are not above zero are ignored.
@@ -26,7 +26,7 @@ pub struct Flow {
     /// The most that it wants; `None` when it takes all that it can get.
     pub demand: Option<f64>,
     /// What it uses.
-    pub uses: Vec<Use>,
+    pub uses: Vec<CapacityUse>,
 }
 
 /// What keeps a flow from going faster.
@@ -87,7 +87,7 @@ fn positive(amount: f64) -> f64 {
     if amount > 0.0 { amount } else { 0.0 }
 }
 
-fn used(flow: &Flow) -> impl Iterator<Item = Use> + '_ {
+fn used(flow: &Flow) -> impl Iterator<Item = CapacityUse> + '_ {
     flow.uses.iter().copied().filter(|used| used.per_unit > 0.0)
 }
 
@@ -136,19 +136,19 @@ pub enum Duplex {
 /// The capacities of one hop in a [`Pool`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HopCapacity {
-    read: Option<Use>,
-    write: Option<Use>,
+    read: Option<CapacityUse>,
+    write: Option<CapacityUse>,
 }
 
 impl HopCapacity {
     /// What a flow uses of the hop that reads `read` and writes `write` bytes across it for each unit of its rate.
-    pub fn uses(&self, read: f64, write: f64) -> Vec<Use> {
-        let scaled = |per_byte: Option<Use>, bytes: f64| {
-            per_byte.map(|it| Use { per_unit: it.per_unit * bytes, ..it })
+    pub fn uses(&self, read: f64, write: f64) -> Vec<CapacityUse> {
+        let scaled = |per_byte: Option<CapacityUse>, bytes: f64| {
+            per_byte.map(|it| CapacityUse { per_unit: it.per_unit * bytes, ..it })
         };
         match (scaled(self.read, read), scaled(self.write, write)) {
             (Some(read), Some(write)) if read.capacity == write.capacity => {
-                vec![Use { per_unit: read.per_unit + write.per_unit, ..read }]
+                vec![CapacityUse { per_unit: read.per_unit + write.per_unit, ..read }]
             }
             (read, write) => read.into_iter().chain(write).collect(),
         }
@@ -180,16 +180,17 @@ impl Pool {
     pub fn hop(&mut self, read: Option<f64>, write: Option<f64>, duplex: Duplex) -> HopCapacity {
         match duplex {
             Duplex::Full => {
-                let mut own =
-                    |rate: Option<f64>| rate.map(|rate| Use { capacity: self.add(rate), per_unit: 1.0 });
+                let mut own = |rate: Option<f64>| {
+                    rate.map(|rate| CapacityUse { capacity: self.add(rate), per_unit: 1.0 })
+                };
                 HopCapacity { read: own(read), write: own(write) }
             }
             Duplex::Half => {
                 let capacity = self.add(1.0);
                 let mut part = |rate: Option<f64>| match rate {
                     // A direction that carries nothing stops its own flows and no others.
-                    Some(rate) if rate <= 0.0 => Some(Use { capacity: self.add(0.0), per_unit: 1.0 }),
-                    Some(rate) => Some(Use { capacity, per_unit: 1.0 / rate }),
+                    Some(rate) if rate <= 0.0 => Some(CapacityUse { capacity: self.add(0.0), per_unit: 1.0 }),
+                    Some(rate) => Some(CapacityUse { capacity, per_unit: 1.0 / rate }),
                     None => None,
                 };
                 HopCapacity { read: part(read), write: part(write) }

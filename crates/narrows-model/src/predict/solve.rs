@@ -59,7 +59,7 @@ pub fn predict_widened(
 }
 
 /// All workloads on their paths.
-fn runs<'w>(system: &System, workloads: &'w [Workload]) -> Result<Vec<Run<'w>>, BuildError> {
+fn runs<'w>(system: &System, workloads: &'w [Workload]) -> Result<Vec<FlowRun<'w>>, BuildError> {
     let jobs: u32 = workloads.iter().map(|workload| workload.jobs.max(1)).fold(0, u32::saturating_add);
     workloads
         .iter()
@@ -67,13 +67,13 @@ fn runs<'w>(system: &System, workloads: &'w [Workload]) -> Result<Vec<Run<'w>>, 
             let path = path(system, &workload.target, workload.jobs)?;
             let hops = hops::load(system, &path, workload, jobs);
             let situation = Situation::of(system, &hops, workload);
-            Ok(Run { workload, path, hops, situation })
+            Ok(FlowRun { workload, path, hops, situation })
         })
         .collect()
 }
 
 /// A workload on its path.
-struct Run<'w> {
+struct FlowRun<'w> {
     workload: &'w Workload,
     path: Path,
     hops: Vec<Loaded>,
@@ -91,7 +91,7 @@ struct Solved {
 /// A hop whose ceilings are taken for larger, and the factor.
 type Raised<'h> = Option<(&'h HopId, f64)>;
 
-fn solve(system: &System, runs: &[Run<'_>], raised: Raised<'_>) -> Vec<Solved> {
+fn solve(system: &System, runs: &[FlowRun<'_>], raised: Raised<'_>) -> Vec<Solved> {
     let mut shared = Shared::default();
     let mut flows = Vec::new();
     let mut bounds = Vec::new();
@@ -120,7 +120,7 @@ impl Shared {
     fn flow(
         &mut self,
         system: &System,
-        run: &Run<'_>,
+        run: &FlowRun<'_>,
         raised: Raised<'_>,
     ) -> (Flow, Vec<(Bound, Option<usize>)>) {
         let workload = run.workload;
@@ -152,7 +152,7 @@ impl Shared {
     fn bandwidth(
         &mut self,
         system: &System,
-        run: &Run<'_>,
+        run: &FlowRun<'_>,
         loaded: &Loaded,
         raised: Raised<'_>,
         (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
@@ -200,7 +200,7 @@ impl Shared {
             if per_unit > 0.0 {
                 let rate = BytesPerSec::new(factor / per_unit);
                 bounds.push((Bound { rate, ..bucket.bound }, Some(capacity)));
-                flow.uses.push(flow::Use { capacity, per_unit });
+                flow.uses.push(flow::CapacityUse { capacity, per_unit });
             }
         }
     }
@@ -260,7 +260,7 @@ fn direction_of(
     loaded: &Loaded,
     (reads, writes): (f64, f64),
     capacity: &HopCapacity,
-    used: flow::Use,
+    used: flow::CapacityUse,
 ) -> Option<Direction> {
     match loaded.duplex {
         Duplex::Full => {
@@ -308,7 +308,7 @@ const STEP: f64 = 1.01;
 /// Hops whose ceilings are tried: the narrowest and those of which a request spends its time in.
 const MOST_TRIED: usize = 12;
 
-fn sensitivity(system: &System, runs: &[Run<'_>], at: usize, solved: &[Solved]) -> Vec<Sensitivity> {
+fn sensitivity(system: &System, runs: &[FlowRun<'_>], at: usize, solved: &[Solved]) -> Vec<Sensitivity> {
     let (Some(run), Some(now)) = (runs.get(at), solved.get(at)) else { return Vec::new() };
     let tried = worth_raising(now, runs.len() == 1);
     let mut found: Vec<Sensitivity> = tried
@@ -351,8 +351,8 @@ fn worth_raising(now: &Solved, is_alone: bool) -> Vec<&HopId> {
 /// Rates that differ by less than this part of themselves are one.
 const SAME_RATE: f64 = 1e-9;
 
-fn finish(run: Run<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
-    let Run { workload, path, hops, situation } = run;
+fn finish(run: FlowRun<'_>, solved: Solved, sensitivity: Vec<Sensitivity>) -> Prediction {
+    let FlowRun { workload, path, hops, situation } = run;
     let Solved { rate, stop, mut bounds } = solved;
     let rate = if rate.is_finite() { rate } else { 0.0 };
     bounds.sort_by(|(a, _), (b, _)| a.rate.get().total_cmp(&b.rate.get()));

@@ -6,6 +6,7 @@
 //! their place as soon as any text tells it.
 
 use narrows_base::fact::Fact;
+use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::block::is_numbered;
 use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray};
@@ -212,6 +213,12 @@ fn stem(name: &str) -> Option<&str> {
             is_disk.then_some(disk)
         }
     }
+}
+
+/// A rate of SATA in Gbit/s; other rates are of other links.
+pub(super) fn sata_rate(gigabits: &str) -> Option<BitsPerSec> {
+    let rate: f64 = gigabits.trim().parse().ok()?;
+    [1.5, 3.0, 6.0].contains(&rate).then(|| BitsPerSec::from_mbit(rate * 1000.0))
 }
 
 #[cfg(test)]

@@ -4,23 +4,21 @@
 //! bounded, links are not followed out of what was named, and what is broken costs itself only. Each text is shown to
 //! the readers as soon as it is there and then forgotten, so that a large archive takes no more room than a small one.
 
-mod archive;
 mod collector;
 mod format;
-mod spent;
 mod walk;
-
-pub use collector::Gathered;
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use narrows_machine::snapshot::SnapshotError;
+
+use super::Text;
+use super::foreign::{self, Bounded, MOST_OF_FILE, MOST_OF_STREAM};
 use collector::Collector;
 
-use crate::capture::Text;
-use crate::capture::foreign::{self, Bounded, MOST_OF_FILE, MOST_OF_STREAM};
-use narrows_machine::snapshot::SnapshotError;
+pub use collector::Gathered;
 
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
 pub const MOST_OF_TEXT: u64 = 24 << 20;

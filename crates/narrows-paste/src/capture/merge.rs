@@ -5,19 +5,17 @@
 //! can, so the worse state is what there is to explain, and the better one is kept beside it as proof
 //! ([`PciDevice::best_link`](narrows_machine::pci::PciDevice::best_link)).
 
-mod bound;
 mod fields;
-mod fill;
-mod link;
-mod resolve;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-pub(super) use bound::MOST_OF_A_KIND;
-use fill::{Fill, Than};
-
-use super::{Captured, Gap, Part, Rank, Recognised, gap};
+use narrows_base::fact::Fact;
 use narrows_machine::Machine;
+use narrows_machine::block::Transport;
+use narrows_machine::pci::{LinkState, PciAddress, PciDevice};
+
+use super::{Captured, Gap, Part, Rank, Recognised, gap_left};
+use fields::{Fill, Than};
 
 /// A machine that grows with each part that is added. Parts are united at once, so that thousands of them take no more
 /// room than the machine that they describe.
@@ -40,7 +38,7 @@ impl Merger {
         self.gaps.extend(part.gaps);
         if let Some(machine) = self.ranks.get_mut(part.rank as usize) {
             machine.fill(part.machine, Than::Same);
-            self.is_cut |= bound::bound(machine);
+            self.is_cut |= bound(machine);
         }
     }
 
@@ -56,15 +54,15 @@ impl Merger {
         for lower in self.ranks.into_iter().rev() {
             machine.fill(lower, Than::Less);
         }
-        resolve::unnamed_twins(&mut machine.pci);
-        resolve::parents(&mut machine.pci);
-        resolve::only_nvme(&mut machine);
+        unnamed_twins(&mut machine.pci);
+        parents(&mut machine.pci);
+        only_nvme(&mut machine);
         super::join::join(&mut machine);
         let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
         let left = self
             .gaps
             .into_iter()
-            .filter_map(|gap| gap::left(gap, &machine, |source| captured.is_past(source)));
+            .filter_map(|gap| gap_left(gap, &machine, |source| captured.is_past(source)));
         // Two texts may lack the same.
         let left: BTreeSet<Gap> = left.collect();
         captured.gaps = left.into_iter().collect();
@@ -92,6 +90,177 @@ pub fn merge(parts: Vec<Part>) -> Machine {
 
 // A rank is an index: the array has a place for each.
 const _: () = assert!(Rank::Raw as usize == 3);
+
+/// A bridge whose first line was left out of one text, so that it has no address, and is in another: the one with the
+/// same buses behind it and the same greatest link.
+fn unnamed_twins(pci: &mut BTreeMap<PciAddress, PciDevice>) {
+    let unnamed: Vec<PciAddress> = pci.keys().filter(|address| address.is_unnamed()).copied().collect();
+    for address in unnamed {
+        let Some(device) = pci.get(&address) else { continue };
+        let is_twin = |other: &&PciDevice| {
+            !other.address.is_unnamed()
+                && device.buses.value().is_some()
+                && other.buses.value() == device.buses.value()
+                && other.link.max_speed.value() == device.link.max_speed.value()
+                && other.link.max_width.value() == device.link.max_width.value()
+        };
+        let mut twins = pci.values().filter(is_twin).map(|twin| twin.address);
+        let (Some(twin), None) = (twins.next(), twins.next()) else { continue };
+        if let (Some(device), Some(twin)) = (pci.remove(&address), pci.get_mut(&twin)) {
+            twin.fill(device, Than::Same);
+        }
+    }
+}
+
+/// Gives each function the bridge above it: the one whose secondary bus it is on (PCI-to-PCI Bridge Architecture
+/// Specification 1.2, section 3.2.5.3). One text may name the bridges, another what is behind them.
+fn parents(pci: &mut BTreeMap<PciAddress, PciDevice>) {
+    let bridges: BTreeMap<(u32, u8), PciAddress> = pci
+        .values()
+        .filter_map(|bridge| {
+            let buses = bridge.buses.value()?;
+            // Buses are numbered downwards: one that leads to its own bus or back up was never set up.
+            (buses.secondary > bridge.address.bus)
+                .then_some(((bridge.address.domain, buses.secondary), bridge.address))
+        })
+        .collect();
+    for device in pci.values_mut().filter(|device| device.parent.is_none()) {
+        device.parent = bridges.get(&(device.address.domain, device.address.bus)).copied();
+    }
+    lone_pairs(pci);
+}
+
+/// People paste a function and the port above it with their link lines only. Both ends of a link say the same of its
+/// state, so where just one port without bus numbers fits a function, it is the other end.
+fn lone_pairs(pci: &mut BTreeMap<PciAddress, PciDevice>) {
+    let taken: BTreeSet<PciAddress> = pci.values().filter_map(|device| device.parent).collect();
+    let ports: Vec<PciDevice> = pci
+        .values()
+        .filter(|port| port.is_bridge() && !port.address.is_unnamed() && !taken.contains(&port.address))
+        .filter(|port| port.buses.value().is_none())
+        .cloned()
+        .collect();
+    let fits = |port: &PciDevice, device: &PciDevice| {
+        let (one, two) = (&port.link, &device.link);
+        port.address.domain == device.address.domain
+            && port.address.bus < device.address.bus
+            && one.current_speed.value().is_some_and(|speed| two.current_speed.value() == Some(speed))
+            && one.current_width.value().is_some_and(|width| two.current_width.value() == Some(width))
+    };
+    let mut pairs: BTreeMap<PciAddress, Vec<PciAddress>> = BTreeMap::new();
+    for device in pci.values().filter(|device| device.parent.is_none() && !device.address.is_unnamed()) {
+        let mut above = ports.iter().filter(|port| fits(port, device));
+        if let (Some(port), None) = (above.next(), above.next()) {
+            pairs.entry(port.address).or_default().push(device.address);
+        }
+    }
+    for (port, below) in pairs {
+        // The functions of one card are below one port; of two cards only one can be.
+        let card = below.first().map(|device| device.card());
+        let is_one_card = below.iter().all(|device| Some(device.card()) == card);
+        if is_one_card {
+            for address in below {
+                if let Some(device) = pci.get_mut(&address) {
+                    device.parent = Some(port);
+                }
+            }
+        }
+    }
+}
+
+/// Where one text names the disks of the only NVMe controller and another its PCI function, both are the same.
+fn only_nvme(machine: &mut Machine) {
+    let mut functions = machine.pci.values().filter(|device| device.is_nvme()).map(|device| device.address);
+    let (Some(pci), None) = (functions.next(), functions.next()) else { return };
+    let is_open =
+        |transport: &Transport| matches!(transport, Transport::None | Transport::Other { pci: None, .. });
+    let controller = |name: &str| {
+        let rest = name.strip_prefix("nvme")?;
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, rest) = rest.split_at(digits);
+        (!number.is_empty() && rest.starts_with('n')).then(|| format!("nvme{number}"))
+    };
+    let mut names: Vec<String> = machine.block.keys().filter_map(|name| controller(name)).collect();
+    names.dedup();
+    let [only] = names.as_slice() else { return };
+    for (name, device) in &mut machine.block {
+        if controller(name).is_some() && is_open(&device.transport) {
+            device.transport = Transport::NvmePci { controller: only.clone(), pci };
+        }
+    }
+}
+
+/// More functions, disks, interfaces or mounts than any machine has: paths are compared with each other, which a text
+/// without end must not turn into work without end.
+pub(super) const MOST_OF_A_KIND: usize = 8192;
+
+/// Leaves out what is beyond any machine; whether there was anything.
+fn bound(machine: &mut Machine) -> bool {
+    let Machine {
+        pci, block, nics, links, mounts, usb, affinities, log, zfs, health, adapters, loads, ..
+    } = machine;
+    let maps = [
+        cut(pci),
+        cut(block),
+        cut(nics),
+        cut(links),
+        cut(usb),
+        cut(affinities),
+        cut(health),
+        cut(adapters),
+        cut(loads),
+    ];
+    let is_longer = mounts.len().max(log.len()).max(zfs.len()) > MOST_OF_A_KIND;
+    mounts.truncate(MOST_OF_A_KIND);
+    log.truncate(MOST_OF_A_KIND);
+    zfs.truncate(MOST_OF_A_KIND);
+    is_longer || maps.contains(&true)
+}
+
+fn cut<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>) -> bool {
+    let first_beyond = map.keys().nth(MOST_OF_A_KIND).cloned();
+    first_beyond.is_some_and(|key| !map.split_off(&key).is_empty())
+}
+
+/// Sees to it that `kept`, into which `other` is filled, has the worse of the two states of its link, and remembers the
+/// better. Nothing changes unless both say at which speed and width the link ran, or one of them and both agree on which.
+fn keep_worse(kept: &mut PciDevice, other: &mut PciDevice) {
+    let (Some(one), Some(two)) = (link_rate(kept), link_rate(other)) else { return };
+    if one != two {
+        if two < one {
+            std::mem::swap(&mut kept.link.current_speed, &mut other.link.current_speed);
+            std::mem::swap(&mut kept.link.current_width, &mut other.link.current_width);
+            std::mem::swap(&mut kept.express, &mut other.express);
+        }
+        remember_link(kept, link_state(other));
+    }
+    let before = other.best_link.take();
+    remember_link(kept, before);
+}
+
+/// Millions of transfers per second over all lanes.
+fn link_rate(device: &PciDevice) -> Option<u64> {
+    let (speed, width) = (device.link.current_speed.value()?, device.link.current_width.value()?);
+    Some(u64::from(speed.mega()) * u64::from(width.get()))
+}
+
+fn link_state(device: &PciDevice) -> Option<LinkState> {
+    let link = &device.link;
+    let source = match &link.current_speed {
+        Fact::Known { source, .. } => source.clone(),
+        _ => link.current_width.source().clone(),
+    };
+    Some(LinkState { speed: link.current_speed.get()?, width: link.current_width.get()?, source })
+}
+
+/// Keeps the best state that was seen.
+fn remember_link(device: &mut PciDevice, seen: Option<LinkState>) {
+    let rate = |state: &LinkState| u64::from(state.speed.mega()) * u64::from(state.width.get());
+    let known = device.best_link.as_ref().map(rate);
+    if let Some(seen) = seen.filter(|seen| known.is_none_or(|known| rate(seen) > known)) {
+        device.best_link = Some(seen);
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -10,12 +10,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Part, Rank, Text};
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot::directories_cost;
 use narrows_machine::tree::{Node, Tree};
+
+use super::{Part, Rank, Text};
 
 /// More lines than any listing of the files that narrows reads: a thousand functions have 20 each.
 const MOST_LINES: usize = 60_000;
@@ -41,8 +42,8 @@ pub fn read(text: &Text) -> Part {
     links.extend(bare.iter().map(|(path, target)| (path.as_str(), *target)));
     for (path, entry) in body.lines().filter_map(parse_line).take(MOST_LINES) {
         match entry {
-            Entry::Link(target) => _ = links.insert(path, target),
-            Entry::Line(content) => {
+            SysfsEntry::Link(target) => _ = links.insert(path, target),
+            SysfsEntry::Line(content) => {
                 let file = files.entry(path).or_default();
                 if !file.is_empty() {
                     file.push('\n');
@@ -109,12 +110,12 @@ fn is_empty(machine: &Machine) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Entry<'t> {
+enum SysfsEntry<'t> {
     Line(&'t str),
     Link(&'t str),
 }
 
-fn parse_line(line: &str) -> Option<(&str, Entry<'_>)> {
+fn parse_line(line: &str) -> Option<(&str, SysfsEntry<'_>)> {
     // `ls -l` has columns before the path of a link; a prompt or a bullet may stand before any.
     let at = if line.starts_with("/sys/") || line.starts_with("/proc/") {
         0
@@ -123,12 +124,12 @@ fn parse_line(line: &str) -> Option<(&str, Entry<'_>)> {
     };
     let line = line.get(at..)?;
     if let Some((path, target)) = line.split_once(" -> ") {
-        return is_path(path).then_some((path, Entry::Link(target.trim())));
+        return is_path(path).then_some((path, SysfsEntry::Link(target.trim())));
     }
     let end = end_of_path(line)?;
     let (path, rest) = line.split_at(end);
     let content = rest.trim_start().strip_prefix([':', '='])?;
-    is_path(path).then_some((path, Entry::Line(content.trim())))
+    is_path(path).then_some((path, SysfsEntry::Line(content.trim())))
 }
 
 /// A link without the directory that it is in, as `ls -l /sys/block` prints it: `sda -> ../devices/pci0000:00/…`.
@@ -251,9 +252,10 @@ fn directory_of(dir: &str, name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_base::units::{GtPerSec, Lanes};
     use proptest::prelude::*;
+
+    use super::*;
 
     fn part(text: &str) -> Part {
         read(&Text::new("sys.txt", text.as_bytes()))
@@ -308,7 +310,7 @@ mod tests {
     #[test]
     fn a_path_ends_where_its_content_begins() {
         let line = |text| parse_line(text).map(|(path, entry)| (path.to_owned(), entry));
-        let want = |path: &str, content| Some((path.to_owned(), Entry::Line(content)));
+        let want = |path: &str, content| Some((path.to_owned(), SysfsEntry::Line(content)));
         assert_eq!(line("/sys/class/block/sda/dev:8:0"), want("/sys/class/block/sda/dev", "8:0"));
         assert_eq!(
             line("/sys/devices/virtual/dmi/id/modalias:dmi:bvnX/Y"),

@@ -2,7 +2,7 @@
 
 /// A word and where it stands, in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Word<'a> {
+pub(super) struct TableWord<'a> {
     /// The first character.
     pub(super) start: usize,
     /// The character behind the last.
@@ -12,7 +12,7 @@ pub(super) struct Word<'a> {
 }
 
 /// The words of a line.
-pub(super) fn words(line: &str) -> Vec<Word<'_>> {
+pub(super) fn words(line: &str) -> Vec<TableWord<'_>> {
     let mut words = Vec::new();
     // Byte and character at which the current word began.
     let mut begun: Option<(usize, usize)> = None;
@@ -21,7 +21,7 @@ pub(super) fn words(line: &str) -> Vec<Word<'_>> {
         match (c.is_whitespace(), begun) {
             (false, None) => begun = Some((byte, count)),
             (true, Some((first, start))) => {
-                words.extend(line.get(first..byte).map(|text| Word { start, end: count, text }));
+                words.extend(line.get(first..byte).map(|text| TableWord { start, end: count, text }));
                 begun = None;
             }
             _ => {}
@@ -29,26 +29,26 @@ pub(super) fn words(line: &str) -> Vec<Word<'_>> {
         count += 1;
     }
     if let Some((first, start)) = begun {
-        words.extend(line.get(first..).map(|text| Word { start, end: count, text }));
+        words.extend(line.get(first..).map(|text| TableWord { start, end: count, text }));
     }
     words
 }
 
 /// The columns of a table by the words of its head. A head of two words is handed over as one.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Head {
+pub(super) struct TableHead {
     columns: Vec<(usize, usize)>,
 }
 
-impl Head {
+impl TableHead {
     /// Columns that begin and end where `words` do.
-    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a Word<'a>>) -> Self {
+    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a TableWord<'a>>) -> Self {
         Self { columns: words.into_iter().map(|word| (word.start, word.end)).collect() }
     }
 
     /// What stands in each column. A word below a part of a column's head belongs to that column, whether it is
     /// aligned left or right; one between two heads belongs to the left one, whose text is longer than its head.
-    pub(super) fn cells(&self, words: &[Word<'_>]) -> Vec<String> {
+    pub(super) fn cells(&self, words: &[TableWord<'_>]) -> Vec<String> {
         let mut cells = vec![String::new(); self.columns.len()];
         for word in words {
             let before = self.columns.iter().take_while(|(start, _)| *start < word.end).count();
@@ -64,15 +64,21 @@ impl Head {
     }
 }
 
+/// Whether a character can be part of the tree before a name. Broken ones are anything outside ASCII.
+pub(super) fn is_tree(c: char) -> bool {
+    matches!(c, ' ' | '|' | '`' | '-' | '+' | '?') || !c.is_ascii()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn columns_are_aligned_left_or_right_and_may_be_empty() {
         let head = words("NAME    MAJ:MIN   SIZE MODEL       SERIAL");
-        let head = Head::new(&head);
+        let head = TableHead::new(&head);
         let row = words("sda       8:0   1000.0G Samsung SSD S1");
         assert_eq!(head.cells(&row), ["sda", "8:0", "1000.0G", "Samsung SSD", "S1"]);
         let row = words("sdb       8:16    10G             S2");
@@ -84,7 +90,7 @@ mod tests {
         fn no_line_panics_and_no_word_is_lost(head in "[A-Z ]{0,40}", line in "\\PC{0,60}") {
             let head = words(&head);
             let row = words(&line);
-            let cells = Head::new(&head).cells(&row);
+            let cells = TableHead::new(&head).cells(&row);
             if !head.is_empty() {
                 let kept: usize = cells.iter().map(|cell| cell.split_whitespace().count()).sum();
                 prop_assert_eq!(kept, row.len());

@@ -6,7 +6,7 @@ use super::{Imported, Measured, Side, Tool};
 use crate::text::wrap::Whole;
 
 /// What both readings found of one tool in lines that overlap.
-struct Place {
+struct BetterPlace {
     tool: Tool,
     lines: Range<usize>,
     plain: Vec<Imported>,
@@ -19,7 +19,7 @@ struct Place {
 pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec<Imported>) {
     for place in places(std::mem::take(found), reading, whole) {
         let is_better = place.is_better(reading);
-        let Place { plain, whole, .. } = place;
+        let BetterPlace { plain, whole, .. } = place;
         let (mut kept, other) = if is_better { (whole, plain) } else { (plain, whole) };
         note_lost(&mut kept, &other, reading, is_better);
         found.append(&mut kept);
@@ -27,20 +27,20 @@ pub(super) fn take_better(found: &mut Vec<Imported>, reading: &Whole, whole: Vec
 }
 
 /// The results of both readings, those together that overlap and are of one tool.
-fn places(plain: Vec<Imported>, reading: &Whole, whole: Vec<Imported>) -> Vec<Place> {
+fn places(plain: Vec<Imported>, reading: &Whole, whole: Vec<Imported>) -> Vec<BetterPlace> {
     let of = |results: Vec<Imported>, is_whole: bool| {
         let all = spans(&results);
         results.into_iter().zip(all).map(move |(one, lines)| {
             let tool = one.tool;
             let (plain, whole) = if is_whole { (Vec::new(), vec![one]) } else { (vec![one], Vec::new()) };
-            Place { tool, lines, plain, whole }
+            BetterPlace { tool, lines, plain, whole }
         })
     };
-    let mut all: Vec<Place> = of(plain, false).chain(of(whole, true)).collect();
+    let mut all: Vec<BetterPlace> = of(plain, false).chain(of(whole, true)).collect();
     // A line that was put together begins where its first part does.
     all.iter_mut().for_each(|place| place.lines.start = reading.begin_of(place.lines.start));
     all.sort_by_key(|place| (place.tool, place.lines.start));
-    let mut joined: Vec<Place> = Vec::new();
+    let mut joined: Vec<BetterPlace> = Vec::new();
     for place in all {
         match joined.last_mut().filter(|last| last.tool == place.tool && last.lines.end > place.lines.start) {
             Some(last) => {
@@ -69,7 +69,7 @@ fn spans(results: &[Imported]) -> Vec<Range<usize>> {
     results.iter().map(span).collect()
 }
 
-impl Place {
+impl BetterPlace {
     /// Whether the reading of lines that were put together is to be taken.
     fn is_better(&self, reading: &Whole) -> bool {
         let Self { plain, whole, .. } = self;
@@ -164,7 +164,7 @@ fn said(result: &Imported) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use crate::results::{Measured, Page, read};
+    use super::super::{Measured, Page, read};
 
     #[test]
     fn of_two_readings_the_one_that_says_more_is_kept() {

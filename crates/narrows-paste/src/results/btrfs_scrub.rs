@@ -2,11 +2,11 @@
 //!
 //! Since btrfs-progs 5.2 it prints a rate; before, amount and time. Units are binary.
 
-use super::number::{Base, leading, seconds, to_bytes};
-use super::rounded::{Rounded, contradiction};
-use super::{Imported, Op, Page, Side, Tool, Work};
 use narrows_base::units::BytesPerSec;
 use narrows_base::workload::Pattern;
+
+use super::number::{Base, Rounded, contradiction, leading, seconds, to_bytes};
+use super::{Imported, Op, Page, Side, Tool, Work};
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -14,7 +14,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         return Vec::new();
     }
     let mut found = Vec::new();
-    let mut run = Run::default();
+    let mut run = ScrubRun::default();
     for (number, line) in page.lines() {
         let line = line.trim();
         if is_head(line) {
@@ -35,7 +35,7 @@ fn is_head(line: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct ScrubRun {
     line: usize,
     time: Option<Rounded>,
     amount: Option<Rounded>,
@@ -45,7 +45,7 @@ struct Run {
     is_broken: bool,
 }
 
-impl Run {
+impl ScrubRun {
     fn see(&mut self, line: &str) {
         let number = |text: &str| {
             let (number, unit) = Rounded::leading(text)?;

@@ -15,13 +15,13 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["real", "bytes/sec", "wall clock"]) {
         return Vec::new();
     }
-    let mut reader = Reader::default();
+    let mut reader = CopyReader::default();
     page.lines().filter_map(|(number, line)| reader.line(page, number, line.trim())).collect()
 }
 
 /// What was said above a summary.
 #[derive(Debug, Default)]
-struct Reader {
+struct CopyReader {
     /// The last command that copies: its line, its words, its two places.
     command: Option<(usize, String, Places)>,
     /// Whether the last `du` counts bytes, or prints suffixes.
@@ -36,7 +36,7 @@ struct Places {
     to: Option<String>,
 }
 
-impl Reader {
+impl CopyReader {
     fn line(&mut self, page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
         if let Some((command, places)) = copies(line) {
             self.command = Some((number, command, places));
@@ -171,8 +171,9 @@ fn result(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn of(body: &str) -> Vec<Imported> {
         read(&Page { name: "x", body })

@@ -1,9 +1,10 @@
 //! f3write and f3read, which fill a drive and read it back, and f3probe, which looks for a false size. GB and MB are binary.
 
-use super::number::{Base, leading, rate, size, span};
-use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, human};
 use narrows_base::workload::Pattern;
+
+use super::number::{Base, leading, rate, size, span};
+use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -11,14 +12,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         return Vec::new();
     }
     let mut found: Vec<Imported> = Vec::new();
-    let mut run = Run::default();
+    let mut run = F3Run::default();
     for (number, line) in page.lines() {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("F3 ") {
-            run = Run {
+            run = F3Run {
                 line: number,
                 version: rest.split_whitespace().nth(1).map(str::to_owned),
-                ..Run::default()
+                ..F3Run::default()
             };
             if rest.starts_with("probe") {
                 found.push(run.result(page, number));
@@ -54,7 +55,7 @@ fn sectors(text: &str) -> u64 {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct F3Run {
     line: usize,
     version: Option<String>,
     /// The first and the last that was told.
@@ -63,7 +64,7 @@ struct Run {
     failures: Vec<String>,
 }
 
-impl Run {
+impl F3Run {
     fn result(&self, page: &Page<'_>, number: usize) -> Imported {
         let mut result = Imported::new(Tool::F3, page.name, if self.line > 0 { self.line } else { number });
         result.version.clone_from(&self.version);

@@ -1,14 +1,15 @@
 //! `gdsio` of NVIDIA's GPUDirect Storage: a line for each run. Its GiB is 1024³, its rate is the data that was moved in the whole
 //! time (NVIDIA, GPUDirect Storage Benchmarking and Configuration Guide, "GDSIO utility").
 
-use super::command::{Commands, letter};
-use super::number::{Base, after, leading, seconds, size, to_bytes, value, whole};
-use super::rounded::{Rounded, contradiction};
-use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-const GIB: f64 = 1_073_741_824.0;
+use super::command::{Commands, letter};
+use super::number::{
+    Base, GIB, Rounded, after, contradiction, leading, seconds, size, to_bytes, value, whole,
+};
+use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+
 const KIB: f64 = 1024.0;
 
 const FALLBACK: &str = "GPUD is the way that was asked for: whether cuFile went through memory instead (compatibility mode) is not told";
@@ -137,8 +138,9 @@ fn word<'r>(report: &'r str, key: &str) -> Option<&'r str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn one(body: &str) -> Imported {
         let mut found = read(&Page { name: "x", body });

@@ -5,8 +5,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_base::workload::Pattern;
 
-use super::number::to_bytes;
-use super::rounded::{Rounded, contradiction};
+use super::number::{Rounded, contradiction, to_bytes};
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// What is said of every result.

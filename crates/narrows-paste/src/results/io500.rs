@@ -5,13 +5,11 @@
 //! by 1024. The score of a group is the geometric mean of its phases, that of all the root of both groups' product
 //! (`src/main.c`, `calc_score`).
 
-use super::number::{leading, plain};
-use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
-/// One GiB in bytes.
-const GIB: f64 = 1_073_741_824.0;
+use super::number::{GIB, leading, plain};
+use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The phases that make the score of data.
 const DATA: [&str; 4] = ["ior-easy-write", "ior-hard-write", "ior-easy-read", "ior-hard-read"];
@@ -37,27 +35,28 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["[RESULT", "[ior-", "IO500 version"]) {
         return Vec::new();
     }
-    let mut reader = Reader { page: *page, found: Vec::new(), section: None };
+    let mut reader = Io500Reader { page: *page, found: Vec::new(), section: None };
     for (number, line) in page.lines() {
         reader.see(number, line.trim());
     }
     reader.close();
-    reader.found.into_iter().filter_map(Run::finish).collect()
+    reader.found.into_iter().filter_map(Io500Run::finish).collect()
 }
 
-struct Reader<'p> {
+struct Io500Reader<'p> {
     page: Page<'p>,
-    found: Vec<Run>,
-    section: Option<Section>,
+    found: Vec<Io500Run>,
+    section: Option<Io500Section>,
 }
 
-impl Reader<'_> {
+impl Io500Reader<'_> {
     fn see(&mut self, number: usize, line: &str) {
         if let Some(version) = line.strip_prefix("IO500 version ") {
             self.begin(number, version.split_whitespace().next());
         } else if let Some(phase) = Phase::of_summary(number, line) {
             // A summary of the scripts has no heading; another one begins behind a score, or where a phase stands there again.
-            let is_known = |run: &Run| run.ended || run.phases.iter().any(|known| known.name == phase.name);
+            let is_known =
+                |run: &Io500Run| run.ended || run.phases.iter().any(|known| known.name == phase.name);
             if self.found.last().is_none_or(is_known) {
                 self.begin(number, None);
             }
@@ -71,8 +70,11 @@ impl Reader<'_> {
             }
             let is_known =
                 matches!(name, "run" | "SCORE") || DATA.contains(&name) || METADATA.contains(&name);
-            self.section =
-                is_known.then(|| Section { line: number, name: name.to_owned(), ..Section::default() });
+            self.section = is_known.then(|| Io500Section {
+                line: number,
+                name: name.to_owned(),
+                ..Io500Section::default()
+            });
         } else if let Some(section) = &mut self.section {
             section.see(line);
         }
@@ -81,7 +83,7 @@ impl Reader<'_> {
     fn begin(&mut self, line: usize, version: Option<&str>) {
         let mut imported = Imported::new(Tool::Io500, self.page.name, line);
         imported.version = version.map(str::to_owned);
-        self.found.push(Run { imported, phases: Vec::new(), scores: Vec::new(), ended: false });
+        self.found.push(Io500Run { imported, phases: Vec::new(), scores: Vec::new(), ended: false });
     }
 
     fn close(&mut self) {
@@ -173,7 +175,7 @@ impl Phase {
 
 /// A section of `result.txt`: `score`, `t_delta` in seconds, `exe`; in `[SCORE]` also `MD` and `BW`.
 #[derive(Debug, Clone, Default)]
-struct Section {
+struct Io500Section {
     line: usize,
     name: String,
     score: Option<f64>,
@@ -185,7 +187,7 @@ struct Section {
     invalid: Option<String>,
 }
 
-impl Section {
+impl Io500Section {
     fn see(&mut self, line: &str) {
         if let Some(reason) = line.strip_prefix("; ERROR INVALID") {
             self.invalid.get_or_insert_with(|| reason.trim().to_owned());
@@ -211,15 +213,15 @@ impl Section {
     }
 }
 
-struct Run {
+struct Io500Run {
     imported: Imported,
     phases: Vec<Phase>,
     scores: Vec<(&'static str, f64)>,
     ended: bool,
 }
 
-impl Run {
-    fn take(&mut self, section: Section) {
+impl Io500Run {
+    fn take(&mut self, section: Io500Section) {
         match section.name.as_str() {
             "run" => self.imported.version = section.version,
             "SCORE" => {

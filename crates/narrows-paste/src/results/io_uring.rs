@@ -3,11 +3,12 @@
 //! `BW` in GiB/s is MiB/s ÷ 1000 (`t/io_uring.c`), so that the I/Os per second make the rate. Versions before 2021 print no
 //! rate; a block is 4 KiB unless `-b` says otherwise.
 
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::workload::Pattern;
+
 use super::command::Commands;
 use super::number::{Base, leading, scaled, value};
 use super::{Imported, Measured, Op, Page, Side, Spread, Tool, Work};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_base::workload::Pattern;
 
 const BLOCK: f64 = 4096.0;
 
@@ -18,7 +19,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut found = Vec::new();
     let mut commands = Commands::default();
-    let mut run = Run::default();
+    let mut run = IoUringRun::default();
     for (number, line) in page.lines() {
         commands.see(number, line, "io_uring");
         let line = line.trim();
@@ -56,7 +57,7 @@ fn is_head(line: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct IoUringRun {
     line: usize,
     command: Option<String>,
     work: Work,
@@ -67,7 +68,7 @@ struct Run {
     corrected: bool,
 }
 
-impl Run {
+impl IoUringRun {
     fn head(&mut self, number: usize, line: &str) {
         self.line = if self.line > 0 { self.line } else { number };
         let file = line.strip_prefix("Added file ").or_else(|| Some(line.split_once("file=")?.1));

@@ -3,12 +3,12 @@
 //! Rates are of the time that the requests took, not of the run between pauses; a bare `mb/s` of old versions is MiB/s, as
 //! the requests' size tells.
 
-use super::command::Commands;
-use super::number::{Base, leading, scaled, seconds, span, to_bytes};
-use super::rounded::Rounded;
-use super::{Derived, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
+
+use super::command::Commands;
+use super::number::{Base, Rounded, leading, scaled, seconds, span, to_bytes};
+use super::{Derived, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The statistics in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {

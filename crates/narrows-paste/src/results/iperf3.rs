@@ -3,31 +3,30 @@
 //! `Transfer` is binary, `Bitrate` decimal bits. The receiver's rate is the result; of UDP, whose JSON has one sum, it is
 //! what was sent.
 
+use narrows_base::units::{BytesPerSec, Nanos};
 use serde_json::Value;
 
 use super::command::Commands;
 use super::json::{documents, number};
-use super::number::{Base, factor, leading, seconds, to_bytes};
-use super::rounded::{Rounded, contradiction};
+use super::number::{Base, Rounded, contradiction, factor, leading, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
-use narrows_base::units::{BytesPerSec, Nanos};
 
 /// The runs whose summary stands in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bits/sec"]) {
         return Vec::new();
     }
-    let mut found = Found::default();
+    let mut found = Iperf3Found::default();
     let mut commands = Commands::default();
-    let mut run = Run::default();
-    let mut held: Option<(usize, Row<'_>)> = None;
+    let mut run = Iperf3Run::default();
+    let mut held: Option<(usize, Iperf3Row<'_>)> = None;
     for (number, line) in page.lines().filter(|(_, line)| !line.trim().is_empty()) {
         commands.see(number, line, "iperf3");
         let line = line.trim();
         if let Some((at, row)) = held.take() {
             // Mail may have broken the line before its last word, and put what was below behind it.
             let last = line.split_whitespace().find_map(End::of).filter(|_| !line.starts_with('['));
-            let row = Row { end: row.end.or(last), ..row };
+            let row = Iperf3Row { end: row.end.or(last), ..row };
             if run.is_before(&row) {
                 found.end(std::mem::take(&mut run), page);
             }
@@ -40,7 +39,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             found.end(std::mem::take(&mut run), page);
             run.command = commands.last().map(str::to_owned);
         } else {
-            held = Row::of(line).map(|row| (number, row));
+            held = Iperf3Row::of(line).map(|row| (number, row));
         }
         if held.is_none() && is_broken(line) {
             found.lost.push(number);
@@ -56,13 +55,13 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 
 /// The runs that were read, and the lines of summaries that were not.
 #[derive(Default)]
-struct Found {
+struct Iperf3Found {
     runs: Vec<Imported>,
     lost: Vec<usize>,
 }
 
-impl Found {
-    fn end(&mut self, run: Run<'_>, page: &Page<'_>) {
+impl Iperf3Found {
+    fn end(&mut self, run: Iperf3Run<'_>, page: &Page<'_>) {
         let rows = [run.sender, run.receiver].into_iter().flatten();
         let told = rows.filter(|(_, row)| row.amount.value() > 0.0).map(|(line, _)| line).max();
         match run.finish(page) {
@@ -91,7 +90,7 @@ fn is_table(line: &str) -> bool {
 
 /// `[  5]   0.00-30.00  sec  45.8 GBytes  13.1 Gbits/sec  4369             sender`.
 #[derive(Debug, Clone, Copy)]
-struct Row<'t> {
+struct Iperf3Row<'t> {
     id: &'t str,
     from: f64,
     time: Rounded,
@@ -118,7 +117,7 @@ impl End {
     }
 }
 
-impl<'t> Row<'t> {
+impl<'t> Iperf3Row<'t> {
     fn of(line: &'t str) -> Option<Self> {
         let (id, rest) = line.strip_prefix('[')?.split_once(']')?;
         let (from, rest) = leading(rest)?;
@@ -158,7 +157,7 @@ impl<'t> Row<'t> {
 }
 
 #[derive(Debug, Default)]
-struct Run<'t> {
+struct Iperf3Run<'t> {
     command: Option<String>,
     /// Rates of the intervals: of all streams together, or of the only one.
     sums: Vec<f64>,
@@ -167,12 +166,12 @@ struct Run<'t> {
     /// Whether a row with the sum of several streams could not be read.
     has_lost_sum: bool,
     /// The receiver's line of the whole run, and the sender's: of the sum where there is one.
-    receiver: Option<(usize, Row<'t>)>,
-    sender: Option<(usize, Row<'t>)>,
+    receiver: Option<(usize, Iperf3Row<'t>)>,
+    sender: Option<(usize, Iperf3Row<'t>)>,
 }
 
-impl<'t> Run<'t> {
-    fn see(&mut self, number: usize, row: Row<'t>) {
+impl<'t> Iperf3Run<'t> {
+    fn see(&mut self, number: usize, row: Iperf3Row<'t>) {
         /// A day of seconds.
         const MOST: usize = 100_000;
         let is_sum = row.id == "SUM";
@@ -208,13 +207,13 @@ impl<'t> Run<'t> {
     }
 
     /// Whether a row is of another run: its time begins anew below a summary, or the summary of a stream stands there already.
-    fn is_before(&self, row: &Row<'_>) -> bool {
+    fn is_before(&self, row: &Iperf3Row<'_>) -> bool {
         let told = [&self.sender, &self.receiver].into_iter().flatten().map(|(_, told)| told);
         let is_told = |end: End| told.clone().any(|one| one.end == Some(end) && one.id == row.id);
         match row.end {
             None => {
                 let is_other =
-                    |received: &(usize, Row<'_>)| received.1.id == row.id || !self.is_below_sender(row);
+                    |received: &(usize, Iperf3Row<'_>)| received.1.id == row.id || !self.is_below_sender(row);
                 row.from == 0.0 && self.receiver.as_ref().is_some_and(is_other)
             }
             Some(end) => is_told(end) && (end == End::Receiver || self.receiver.is_some()),
@@ -226,7 +225,7 @@ impl<'t> Run<'t> {
         self.receiver.is_some() || self.sender.is_some()
     }
 
-    fn is_below_sender(&self, row: &Row<'_>) -> bool {
+    fn is_below_sender(&self, row: &Iperf3Row<'_>) -> bool {
         self.sender.is_some_and(|(_, sent)| {
             let is_same_time = (sent.time.value() - row.time.value()).abs() < 0.1;
             sent.id == row.id && sent.from == row.from && is_same_time
@@ -277,9 +276,6 @@ fn with_series(rates: &[f64]) -> Side {
 
 /// The runs that stand in a text as JSON.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["\"bits_per_second\""]) {
-        return Vec::new();
-    }
     let found = documents(page, "\"bits_per_second\"");
     found
         .iter()

@@ -19,8 +19,11 @@ pub(super) struct Document {
 /// The documents that begin a line with `{` and hold `mark` somewhere. What stands between them is passed over. Each
 /// byte is looked at a bounded number of times.
 pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
-    let body = that_fits(page.body);
     let mut found = Vec::new();
+    if !page.has(&[mark]) {
+        return found;
+    }
+    let body = that_fits(page.body);
     let (mut at, mut line, mut in_vain) = (0usize, 1usize, 0usize);
     while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
         let mut taken = rest.find('\n').map_or(rest.len(), |end| end + 1);

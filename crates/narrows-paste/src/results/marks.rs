@@ -18,7 +18,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         return Vec::new();
     }
     let mut found: Vec<Imported> = Vec::new();
-    let mut head: Option<Head> = None;
+    let mut head: Option<MarksHead> = None;
     let mut op = None;
     for (number, line) in page.lines() {
         if let Some(new) = heading(number, line) {
@@ -26,8 +26,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             op = None;
         } else if let Some(section) = section(line) {
             // A second list of reads without a heading is another report.
-            if section == Section::Of(Op::Read) && op.is_some() {
-                head = Some(Head { line: number, begun: false, ..head.take().unwrap_or_default() });
+            if section == MarksSection::Of(Op::Read) && op.is_some() {
+                head = Some(MarksHead { line: number, begun: false, ..head.take().unwrap_or_default() });
             }
             op = Some(section);
         } else if let Some(mark) = mark(line, op) {
@@ -48,14 +48,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 
 /// The heading of a report; a report without one has none of this.
 #[derive(Debug, Clone, Default)]
-struct Head {
+struct MarksHead {
     line: usize,
     is_kdiskmark: bool,
     version: Option<String>,
     begun: bool,
 }
 
-impl Head {
+impl MarksHead {
     /// What CrystalDiskMark 5 and 6 did not print: sequential tests with a queue have blocks of 128 KiB, the one without of
     /// 1 MiB, and one I/O in flight (`DiskBench.cpp` of 5.2 and 6.0: `-b128K -o%d -t%d`, `-b1M -o1 -t%d`).
     fn fill(&self, work: &mut Work) {
@@ -69,7 +69,7 @@ impl Head {
     }
 }
 
-fn heading(line: usize, text: &str) -> Option<Head> {
+fn heading(line: usize, text: &str) -> Option<MarksHead> {
     let is_kdiskmark = text.contains("KDiskMark");
     let at = text.find("KDiskMark").or_else(|| text.find("CrystalDiskMark"))?;
     let rest = text.get(at..)?;
@@ -79,12 +79,12 @@ fn heading(line: usize, text: &str) -> Option<Head> {
         return None;
     }
     let version = rest.get(start..)?.split(|c: char| c.is_whitespace() || c == ')').next()?;
-    Some(Head { line, is_kdiskmark, version: Some(version.to_owned()), begun: false })
+    Some(MarksHead { line, is_kdiskmark, version: Some(version.to_owned()), begun: false })
 }
 
 /// What the lines below a heading are of.
 #[derive(Debug, Clone, Copy, PartialEq)]
-enum Section {
+enum MarksSection {
     /// One direction.
     Of(Op),
     /// Both at once, with this part of reads; one number is printed for both.
@@ -92,13 +92,13 @@ enum Section {
 }
 
 /// `[Read]`, `[Write]`, `[Mix] Read 70%/Write 30%`.
-fn section(line: &str) -> Option<Section> {
+fn section(line: &str) -> Option<MarksSection> {
     match line.trim() {
-        "[Read]" => Some(Section::Of(Op::Read)),
-        "[Write]" => Some(Section::Of(Op::Write)),
+        "[Read]" => Some(MarksSection::Of(Op::Read)),
+        "[Write]" => Some(MarksSection::Of(Op::Write)),
         mixed => {
             let reads = super::number::value(mixed.strip_prefix("[Mix]")?, "Read")?;
-            (0.0..=100.0).contains(&reads).then_some(Section::Mix(reads / 100.0))
+            (0.0..=100.0).contains(&reads).then_some(MarksSection::Mix(reads / 100.0))
         }
     }
 }
@@ -106,7 +106,7 @@ fn section(line: &str) -> Option<Section> {
 /// A line of the report.
 #[derive(Debug, Clone)]
 struct Mark {
-    of: Section,
+    of: MarksSection,
     work: Work,
     megabytes: f64,
     iops: Option<f64>,
@@ -132,7 +132,7 @@ fn is_of_kdiskmark(label: &str) -> Option<bool> {
 
 /// `Sequential 1MiB (Q=  8, T= 1):  3576.613 MB/s [   3410.9 IOPS] <  2344.33 us>`, or, before version 7,
 /// `Random Read 4KiB (Q= 32,T= 1) :   402.350 MB/s [ 98229.9 IOPS]`.
-fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
+fn mark(line: &str, section: Option<MarksSection>) -> Option<Mark> {
     let (before, rest) = line.trim().split_once(" MB/s")?;
     let (label, rate) = before.rsplit_once(':')?;
     let (megabytes, tail) = leading(rate)?;
@@ -143,8 +143,8 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
         _ => return None,
     };
     let of = match words.get(1) {
-        Some(&"Read") => Section::Of(Op::Read),
-        Some(&"Write") => Section::Of(Op::Write),
+        Some(&"Read") => MarksSection::Of(Op::Read),
+        Some(&"Write") => MarksSection::Of(Op::Write),
         _ => section?,
     };
     if !tail.trim().is_empty() {
@@ -161,7 +161,7 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
         .and_then(|text| text.split('(').next())
         .filter(|text| text.contains('B'))
         .and_then(|text| size(text, Base::Binary));
-    let mix = if matches!(of, Section::Mix(_)) { "mix of " } else { "" };
+    let mix = if matches!(of, MarksSection::Mix(_)) { "mix of " } else { "" };
     let work = Work {
         label: format!("{mix}{}", words.join(" ")),
         pattern: Some(pattern),
@@ -177,13 +177,19 @@ fn mark(line: &str, section: Option<Section>) -> Option<Mark> {
     Some(Mark { of, work, megabytes, iops: number('['), micros: number('<'), is_kdiskmark })
 }
 
-fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, number: usize, mut mark: Mark) {
+fn put(
+    found: &mut Vec<Imported>,
+    page: &Page<'_>,
+    head: &mut Option<MarksHead>,
+    number: usize,
+    mut mark: Mark,
+) {
     // A line that the other of the two printed is of a report whose heading is lost.
     if head.as_ref().is_some_and(|head| mark.is_kdiskmark.is_some_and(|is| is != head.is_kdiskmark)) {
         *head = None;
     }
     let is_kdiskmark = mark.is_kdiskmark.unwrap_or(false);
-    let head = head.get_or_insert_with(|| Head { line: number, is_kdiskmark, ..Head::default() });
+    let head = head.get_or_insert_with(|| MarksHead { line: number, is_kdiskmark, ..MarksHead::default() });
     if !head.begun {
         head.begun = true;
         let tool = if head.is_kdiskmark { Tool::Kdiskmark } else { Tool::Crystaldiskmark };
@@ -206,8 +212,8 @@ fn put(found: &mut Vec<Imported>, page: &Page<'_>, head: &mut Option<Head>, numb
         ..Side::default()
     };
     let sides = match mark.of {
-        Section::Of(op) => vec![(op, side(1.0))],
-        Section::Mix(reads) => vec![(Op::Read, side(reads)), (Op::Write, side(1.0 - reads))],
+        MarksSection::Of(op) => vec![(op, side(1.0))],
+        MarksSection::Mix(reads) => vec![(Op::Read, side(reads)), (Op::Write, side(1.0 - reads))],
     };
     let Some(result) = found.last_mut() else { return };
     for (op, side) in sides {
@@ -239,8 +245,9 @@ fn zeros(found: &mut [Imported]) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn kdiskmark_is_corrected_and_says_so() {

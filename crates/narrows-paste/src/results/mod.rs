@@ -6,28 +6,22 @@
 //! and [`Imported::corrections`] says so. What a text does not tell is `None`. Whether a result is to be believed is
 //! no question of this folder.
 
-mod activity;
-mod as_ssd;
-mod bench_sh;
 mod better;
 mod bonnie;
 mod btrfs_scrub;
-mod chunks;
 mod command;
 mod copies;
-mod cryptsetup;
 mod csv;
-mod dbench;
 mod dd;
+mod dd_scripts;
 pub mod devices;
 mod diskspd;
 mod elbencho;
 mod f3;
 mod fio;
-mod fs_mark;
+mod fsyncs;
 mod gdsio;
 mod gnome_disks;
-mod hd_tune;
 mod hdparm;
 mod io500;
 mod io_uring;
@@ -37,40 +31,33 @@ mod iozone;
 mod iperf3;
 mod json;
 mod long;
+mod many_files;
 mod marks;
-mod mdtest;
 mod most;
-mod nench;
 mod number;
 mod nvbandwidth;
 mod own;
-mod page;
-mod pg_test_fsync;
-mod pveperf;
 mod rados;
 mod remarks;
-mod rounded;
 mod spdk;
 pub mod surroundings;
 mod sysbench;
 mod types;
 mod unread;
 mod vdbench;
-mod winsat;
+mod windows;
 mod yabs;
-mod zpool;
 
 use std::borrow::Cow;
 
 use crate::text::wrap::Whole;
-use crate::text::{bare, levels};
+use crate::text::{bare, is_in, levels, numbered};
 
 pub use fio::client as fio_client;
 pub use ior::is_reordered;
 pub use json::document;
 pub use long::{FoundInLong, Long};
 pub use most::{MOST_MEASUREMENTS, add};
-pub use page::Page;
 pub use types::{
     Cpu, Derived, DeviceUse, Doubt, Durability, Imported, Latency, Measured, Op, Percentile, Side, Spread,
     Tool, Work,
@@ -109,30 +96,30 @@ const PARSERS: &[(Parser, Option<&str>)] = &[
     (yabs::read_json, None),
     (nvbandwidth::read, Some("nvbandwidth")),
     (nvbandwidth::read_json, None),
-    (cryptsetup::read, Some("cryptsetup benchmark")),
+    (nvbandwidth::read_cryptsetup, Some("cryptsetup benchmark")),
     (copies::read, Some("rsync and `time cp` beside `du`")),
     (rados::read, Some("rados bench")),
-    (dbench::read, Some("dbench")),
-    (bench_sh::read, Some("bench.sh")),
-    (nench::read, Some("nench")),
+    (many_files::read_dbench, Some("dbench")),
+    (dd_scripts::read_bench_sh, Some("bench.sh")),
+    (dd_scripts::read_nench, Some("nench")),
     (iperf3::read, Some("iperf3 (text and JSON)")),
     (iperf3::read_json, None),
     (sysbench::read, Some("sysbench fileio")),
-    (mdtest::read, Some("mdtest")),
-    (pveperf::read, Some("pveperf")),
+    (many_files::read_mdtest, Some("mdtest")),
+    (fsyncs::read_pveperf, Some("pveperf")),
     (ioping::read, Some("ioping")),
     (f3::read, Some("f3write, f3read and f3probe")),
     (io_uring::read, Some("t/io_uring of fio")),
-    (fs_mark::read, Some("fs_mark")),
+    (many_files::read_fs_mark, Some("fs_mark")),
     (btrfs_scrub::read, Some("btrfs scrub")),
-    (winsat::read, Some("winsat disk")),
-    (hd_tune::read, Some("HD Tune")),
+    (windows::read_winsat, Some("winsat disk")),
+    (windows::read_hd_tune, Some("HD Tune")),
     (spdk::read, Some("spdk_nvme_perf and bdevperf of SPDK")),
     (gdsio::read, Some("gdsio of GPUDirect Storage")),
-    (pg_test_fsync::read, Some("pg_test_fsync of PostgreSQL")),
-    (as_ssd::read, Some("AS SSD Benchmark")),
+    (fsyncs::read_pg_test_fsync, Some("pg_test_fsync of PostgreSQL")),
+    (windows::read_as_ssd, Some("AS SSD Benchmark")),
     (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)")),
-    (activity::read, Some("iostat -x and zpool iostat, where no result stands beside them")),
+    (devices::read_activity, Some("iostat -x and zpool iostat, where no result stands beside them")),
 ];
 
 /// What each parser says that it understands.
@@ -240,6 +227,27 @@ pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings
     let found = std::mem::take(results);
     most::add(results, found);
     most::tell(results);
+}
+
+/// A text with its name, already cleaned of quoting and of what terminals obey.
+#[derive(Debug, Clone, Copy)]
+pub struct Page<'a> {
+    /// What it is called: a file, or `standard input`.
+    pub name: &'a str,
+    /// The text.
+    pub body: &'a str,
+}
+
+impl<'a> Page<'a> {
+    /// Its lines with their numbers, from 1. A progress display that returns to the line's beginning is many lines.
+    pub fn lines(&self) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+        numbered(self.body)
+    }
+
+    /// Whether one of the marks stands in it; a cheap test before a parser looks at lines.
+    pub fn has(&self, marks: &[&str]) -> bool {
+        is_in(marks, self.body)
+    }
 }
 
 #[cfg(test)]

@@ -2,13 +2,13 @@
 //!
 //! What narrows said against a run of its own then stays with it, for the machine's state at that time is not in the numbers.
 
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::workload::Pattern;
 use serde_json::Value;
 
 use super::json::{count, documents, number, text};
 use super::types::Doubt;
 use super::{Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_base::workload::Pattern;
 
 /// What each report begins with.
 const MARK: &str = "\"narrows/";
@@ -18,9 +18,6 @@ const SPAN: Nanos = Nanos::from_millis(100);
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&[MARK]) {
-        return Vec::new();
-    }
     let found = documents(page, MARK);
     found
         .iter()
@@ -34,7 +31,7 @@ fn report(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Optio
     let tool = value.get("tool");
     result.version = tool.and_then(|tool| text(tool, "version")).map(str::to_owned);
     result.truncated = truncated || value.get("complete").and_then(Value::as_bool) == Some(false);
-    let mut found = Found { line, measured: Vec::new() };
+    let mut found = OwnFound { line, measured: Vec::new() };
     match schema.split_once('/')?.0 {
         "bench" => found.bench(value),
         "sweep" => found.sweep(value),
@@ -52,12 +49,12 @@ fn report(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Optio
     Some(result)
 }
 
-struct Found {
+struct OwnFound {
     line: usize,
     measured: Vec<Measured>,
 }
 
-impl Found {
+impl OwnFound {
     fn put(&mut self, work: Work, sides: [(Op, Option<Side>); 2], doubts: Vec<Doubt>) {
         let mut measured = Measured::new(self.line, work);
         for (op, side) in sides {
@@ -298,8 +295,9 @@ fn doubts(trusted: Option<&Value>, beside: &Value) -> Vec<Doubt> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn of(value: &Value) -> Vec<Imported> {
         read(&Page { name: "x.json", body: &serde_json::to_string_pretty(value).expect("text") })

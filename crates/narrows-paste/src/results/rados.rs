@@ -2,14 +2,12 @@
 //!
 //! Its MB are MiB (`obj_bencher.cc` divides by `1024 * 1024`), IOPS are cut to whole numbers.
 
-use super::command::Commands;
-use super::number::{after, leading, seconds, to_bytes, value, whole};
-use super::rounded::{Rounded, contradiction};
-use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-const MIB: f64 = 1_048_576.0;
+use super::command::Commands;
+use super::number::{MIB, Rounded, after, contradiction, leading, seconds, to_bytes, value, whole};
+use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 
 const CORRECTION: &str = "rados bench prints MB/sec and counts MiB; its rates are read as MiB/s";
 
@@ -20,7 +18,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut found = Vec::new();
     let mut commands = Commands::default();
-    let mut run = Run::default();
+    let mut run = RadosRun::default();
     for (number, line) in page.lines() {
         commands.see_any(number, line, &["rados bench", "rados"]);
         let line = line.trim();
@@ -47,7 +45,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct RadosRun {
     line: usize,
     rate_line: usize,
     command: Option<String>,
@@ -62,7 +60,7 @@ struct Run {
     latency: Latency,
 }
 
-impl Run {
+impl RadosRun {
     /// `Maintaining 16 concurrent writes of 4194304 bytes …`, before the summary.
     fn see_progress(&mut self, line: &str) {
         let depth = line.strip_prefix("Maintaining ").and_then(whole);

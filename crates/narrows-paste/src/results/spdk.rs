@@ -2,13 +2,13 @@
 //!
 //! The column that old versions head `MB/s` is MiB/s, as the new ones say: I/Os per second × bytes ÷ 1024² (`perf.c`).
 
-use super::command::{Commands, letter, option};
-use super::number::{leading, plain, seconds, to_bytes, whole};
-use super::{Derived, Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
 use narrows_base::units::{BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-const MIB: f64 = 1_048_576.0;
+use super::command::{Commands, letter, option};
+use super::number::{MIB, leading, plain, seconds, to_bytes, whole};
+use super::{Derived, Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
+
 /// Every figure of a table has two decimals.
 const HALF_OF_LAST: f64 = 0.005;
 
@@ -19,14 +19,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
-    let mut table: Option<Table> = None;
+    let mut table: Option<SpdkTable> = None;
     for (number, line) in page.lines() {
         if !line.contains("DPDK EAL parameters") {
             commands.see_any(number, line, &["spdk_nvme_perf", "bdevperf", "perf"]);
         }
         if let Some(columns) = columns(line) {
             found.extend(table.take().and_then(|table| table.finish(page)));
-            table = Some(Table::new(number, columns, commands.last().map(str::to_owned)));
+            table = Some(SpdkTable::new(number, columns, commands.last().map(str::to_owned)));
             commands.forget();
         } else if let Some(known) = table.as_mut() {
             known.see(number, line);
@@ -77,7 +77,7 @@ fn named(words: &str) -> Vec<Column> {
 
 /// A row: a device on a core, or all of them.
 #[derive(Debug, Clone, Default)]
-struct Row {
+struct SpdkRow {
     line: usize,
     name: String,
     iops: f64,
@@ -90,27 +90,27 @@ struct Row {
 
 /// `Job: null0 (Core Mask 0x1, workload: randread, depth: 128, IO size: 4096)` of bdevperf.
 #[derive(Debug, Clone, Default)]
-struct Job {
+struct SpdkJob {
     workload: Option<String>,
     depth: Option<u32>,
     block: Option<f64>,
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct SpdkTable {
     line: usize,
     columns: Vec<Column>,
     command: Option<String>,
-    rows: Vec<Row>,
-    total: Option<Row>,
+    rows: Vec<SpdkRow>,
+    total: Option<SpdkRow>,
     /// A row of which only the beginning has come: mail has broken it.
     begun: Option<String>,
-    job: Job,
+    job: SpdkJob,
     percentiles: Vec<Percentile>,
     summaries: usize,
 }
 
-impl Table {
+impl SpdkTable {
     fn new(line: usize, columns: Vec<Column>, command: Option<String>) -> Self {
         Self { line, columns, command, ..Self::default() }
     }
@@ -156,13 +156,13 @@ impl Table {
     /// `PCIE (0000:04:00.0) NSID 1 from core  0:  889422.78    3474.31      71.93      10.05    1040.94`.
     ///
     /// The answer has the count of its figures. The total of bdevperf has no time, so that its figures begin a column later.
-    fn row(&self, line: usize, text: &str) -> Option<(Row, usize)> {
+    fn row(&self, line: usize, text: &str) -> Option<(SpdkRow, usize)> {
         let (name, rest) = text.rsplit_once(':')?;
         let numbers: Vec<f64> = rest.split_whitespace().map(plain).collect::<Option<_>>()?;
         let count = numbers.len();
         let is_timeless = count + 1 == self.columns.len();
         let columns = self.columns.iter().filter(|column| !is_timeless || **column != Column::Seconds);
-        let mut row = Row { line, name: name.trim().to_owned(), ..Row::default() };
+        let mut row = SpdkRow { line, name: name.trim().to_owned(), ..SpdkRow::default() };
         for (column, number) in columns.zip(numbers) {
             match column {
                 Column::Seconds => row.seconds = Some(number),
@@ -209,15 +209,15 @@ impl Table {
     }
 
     /// The total, or what the rows make where it was cut off.
-    fn whole(&self) -> Option<Row> {
+    fn whole(&self) -> Option<SpdkRow> {
         let first = self.rows.first();
         let seconds = first.and_then(|row| row.seconds);
         if let Some(total) = &self.total {
-            return Some(Row { seconds, ..total.clone() }).filter(|row| row.iops > 0.0);
+            return Some(SpdkRow { seconds, ..total.clone() }).filter(|row| row.iops > 0.0);
         }
         let iops: f64 = self.rows.iter().map(|row| row.iops).sum();
         let mean = self.rows.iter().filter_map(|row| Some(row.mean? * row.iops)).sum::<f64>() / iops;
-        Some(Row {
+        Some(SpdkRow {
             line: first?.line,
             iops,
             mib: self.rows.iter().map(|row| row.mib).sum(),
@@ -225,12 +225,12 @@ impl Table {
             seconds,
             mean: Some(mean),
             max: self.rows.iter().filter_map(|row| row.max).reduce(f64::max),
-            ..Row::default()
+            ..SpdkRow::default()
         })
         .filter(|row| row.iops > 0.0)
     }
 
-    fn side(&self, whole: &Row) -> Side {
+    fn side(&self, whole: &SpdkRow) -> Side {
         let asked = self.option("-t", "time").and_then(|text| Some(leading(text)?.0));
         let elapsed = whole.seconds.or(asked);
         let latency = Latency {
@@ -250,7 +250,7 @@ impl Table {
         }
     }
 
-    fn work(&self, whole: &Row) -> Work {
+    fn work(&self, whole: &SpdkRow) -> Work {
         let workload = self.workload();
         let number = |name: &str, long: &str| self.option(name, long).and_then(plain);
         let depth =
@@ -296,7 +296,7 @@ impl Table {
 }
 
 /// Bytes of one I/O: the multiple of 512 that rate ÷ I/Os per second makes; `None` where both are too coarse to tell.
-fn block(whole: &Row) -> Option<f64> {
+fn block(whole: &SpdkRow) -> Option<f64> {
     let sectors = whole.mib * MIB / whole.iops / 512.0;
     let error = sectors * (HALF_OF_LAST / whole.mib + HALF_OF_LAST / whole.iops);
     let near = sectors.round();
@@ -321,9 +321,9 @@ fn is_memory(name: &str) -> bool {
         .any(|kind| name.strip_prefix(kind).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_digit())))
 }
 
-fn job_of(text: &str) -> Job {
+fn job_of(text: &str) -> SpdkJob {
     let at = |key: &str| text.split_once(key).map(|(_, rest)| rest);
-    Job {
+    SpdkJob {
         workload: at("workload: ").and_then(|rest| rest.split([',', ')', ' ']).next()).map(str::to_owned),
         depth: at("depth: ").and_then(whole).and_then(|(depth, _)| u32::try_from(depth).ok()),
         block: at("IO size: ").and_then(|rest| Some(leading(rest)?.0)).filter(|size| *size > 0.0),
@@ -339,9 +339,10 @@ fn percentile(line: &str) -> Option<Percentile> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_base::units::{Bytes, Nanos};
     use proptest::prelude::*;
+
+    use super::*;
 
     fn one(body: &str) -> Imported {
         let mut found = read(&Page { name: "x", body });

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 use super::devices::Device;
-pub use super::fio::Log;
 use super::number::{Base, plain, size, whole};
 use super::{Page, remarks, yabs};
+
+pub use super::fio::Log;
 
 /// What was found, in all texts that were given together.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -107,12 +108,12 @@ impl Surroundings {
             self.words.extend(remarks::other_work(page).map(|source| (Word::Shared, source)));
         }
         if self.pool.is_none() {
-            self.pool = super::zpool::read(page);
+            self.pool = super::devices::read_zpool(page);
         }
         if self.arc_hits.is_none() {
             self.arc_hits = arc_hits(page);
         }
-        self.devices.extend(super::devices::read(page));
+        self.devices.extend(super::devices::read_iostat(page));
         jobs(page, &mut self.jobs);
         self.words(page);
     }

@@ -3,14 +3,12 @@
 //! `Mb` and `MiB/s` are both binary. A read or write is one block, so that operations × block ÷ time is more exact than the
 //! printed rate. Latencies are of all requests together; from 1.0.20 on an fsync is one of them.
 
-use super::command::Commands;
-use super::number::{Base, leading, seconds, size, span, whole};
-use super::rounded::{Rounded, contradiction};
-use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-const MIB: f64 = 1_048_576.0;
+use super::command::Commands;
+use super::number::{Base, MIB, Rounded, contradiction, leading, seconds, size, span, whole};
+use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -19,7 +17,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     let mut found = Vec::new();
     let mut commands = Commands::default();
-    let mut run = Run::default();
+    let mut run = SysbenchRun::default();
     for (number, line) in page.lines() {
         commands.see_any(number, line, &["sysbench fileio", "sysbench"]);
         let line = line.trim();
@@ -40,7 +38,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 }
 
 #[derive(Debug, Default)]
-struct Run {
+struct SysbenchRun {
     line: usize,
     /// The line of the operations.
     at: usize,
@@ -48,8 +46,8 @@ struct Run {
     command: Option<String>,
     work: Work,
     periodic: Option<u64>,
-    reads: Rate,
-    writes: Rate,
+    reads: SysbenchRate,
+    writes: SysbenchRate,
     syncs: Option<f64>,
     time: Option<Rounded>,
     events: Option<u64>,
@@ -59,13 +57,13 @@ struct Run {
 
 /// Operations of one direction: how many, or how many each second, and the rate that is printed.
 #[derive(Debug, Default)]
-struct Rate {
+struct SysbenchRate {
     count: Option<u64>,
     per_second: Option<Rounded>,
     mib_per_second: Option<Rounded>,
 }
 
-impl Run {
+impl SysbenchRun {
     fn see(&mut self, number: usize, line: &str) {
         if let Some(rest) = line.strip_prefix("Operations performed:") {
             self.at = number;
@@ -151,7 +149,7 @@ impl Run {
     }
 }
 
-impl Rate {
+impl SysbenchRate {
     fn per_second(&self, time: Option<Rounded>) -> Option<f64> {
         let counted = || Some(self.count? as f64 / time?.value());
         self.per_second.map(Rounded::value).or_else(counted).filter(|rate| rate.is_finite() && *rate > 0.0)

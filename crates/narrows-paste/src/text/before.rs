@@ -85,11 +85,11 @@ pub(super) fn cuts(lines: &[Cow<'_, str>], splits: &[Split]) -> Vec<usize> {
     cuts
 }
 
-type Row<'l> = (Before<'l>, &'l str, &'l str);
+type MarkedRow<'l> = (Before<'l>, &'l str, &'l str);
 
 /// The lines from the first on that begin alike.
-fn run<'l>(lines: &'l [Cow<'_, str>], split: Split) -> Vec<Row<'l>> {
-    let mut rows: Vec<Row<'l>> = Vec::new();
+fn run<'l>(lines: &'l [Cow<'_, str>], split: Split) -> Vec<MarkedRow<'l>> {
+    let mut rows: Vec<MarkedRow<'l>> = Vec::new();
     for line in lines {
         // Where a mail program's encoding broke a line, an empty one was put behind it.
         if let Some((last, _, _)) = rows.last().filter(|_| line.trim().is_empty()) {
@@ -243,7 +243,7 @@ fn listed(line: &str) -> Option<(Before<'_>, &str)> {
 }
 
 /// Whether somebody put that before a run, and it is no table, address or message.
-fn is_added(run: &[Row<'_>], lines: usize) -> bool {
+fn is_added(run: &[MarkedRow<'_>], lines: usize) -> bool {
     let Some((first, _, _)) = run.first() else { return false };
     let rests = || run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.trim().is_empty());
     let all = rests().count();
@@ -253,7 +253,7 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
     let is_listing = is_first && all >= 12;
     // A short text of which every line is counted.
     let is_whole = is_first && run.len() == lines;
-    let is_around = |row: &Row<'_>| matches!(row.0, Before::Around(_));
+    let is_around = |row: &MarkedRow<'_>| matches!(row.0, Before::Around(_));
     let least = match first {
         Before::Counted(1) if is_whole => 3,
         Before::Counted(_) => 5,
@@ -288,7 +288,7 @@ fn is_added(run: &[Row<'_>], lines: usize) -> bool {
 
 /// Whether each count and colon has a blank behind it (`1: 01:00.0 …`), and what follows is no count of a tool's own: most
 /// lines begin as those of `lspci` or of a kernel log do.
-fn is_apart(run: &[Row<'_>]) -> bool {
+fn is_apart(run: &[MarkedRow<'_>]) -> bool {
     const LEAST: usize = 3;
     let rests: Vec<&str> = run.iter().map(|(_, _, rest)| *rest).filter(|rest| !rest.is_empty()).collect();
     let is_found = matches!(run.first(), Some((Before::Found(_), ..)));
@@ -329,7 +329,7 @@ fn has_word(rest: &str) -> bool {
 
 /// Whether a tool printed a mark itself: a frame has it at both ends, and fio a bar before percentiles. What was quoted may have
 /// been quoted again.
-fn is_own(mark: &str, run: &[Row<'_>]) -> bool {
+fn is_own(mark: &str, run: &[MarkedRow<'_>]) -> bool {
     const PERCENTILE: &str = "th=[";
     let filled = || run.iter().filter(|(_, _, rest)| !rest.trim().is_empty());
     let is_framed =
@@ -345,7 +345,7 @@ fn head(text: &str, most: usize) -> &str {
 
 /// The shape of what all lines of a log begin with: up to a colon, bar or bracket behind the time. Where none stands there
 /// the time is a column of a table.
-fn common_stamp(time: &str, run: &[Row<'_>]) -> Option<String> {
+fn common_stamp(time: &str, run: &[MarkedRow<'_>]) -> Option<String> {
     /// What IO500 begins each line of a summary with looks like a part of a stamp.
     const OWN: &str = "[RESULT";
     let mut shapes =

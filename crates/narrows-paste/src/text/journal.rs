@@ -49,7 +49,7 @@ fn in_lines(lines: &mut [Cow<'_, str>]) {
 fn text_of(value: &Value) -> Option<String> {
     if let Some(bytes) = value.as_array() {
         let bytes: Option<Vec<u8>> = bytes.iter().map(|byte| u8::try_from(byte.as_u64()?).ok()).collect();
-        return Some(super::terminal::plain(&String::from_utf8_lossy(&bytes?)).into_owned());
+        return Some(super::markup::without_controls(&String::from_utf8_lossy(&bytes?)).into_owned());
     }
     value.as_str().map(str::to_owned)
 }

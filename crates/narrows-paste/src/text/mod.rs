@@ -11,18 +11,16 @@ mod gvariant;
 mod journal;
 mod markup;
 mod prefix;
-mod printable;
 mod quote;
 pub(crate) mod stamp;
-mod terminal;
 pub(crate) mod wrap;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
 
 pub(crate) use before::behind_marks;
 pub(crate) use decode::is_binary;
 pub(crate) use prefix::{bare, levels};
-
-use std::borrow::Cow;
-use std::collections::VecDeque;
 
 /// Stands for a line that was moved up to the one above. Who does not know it takes it for an empty one, JSON too; as an
 /// empty one it would end the block that it stands in.
@@ -38,7 +36,7 @@ pub struct Text {
 impl Text {
     /// Cleans `content`, which was called `name` (a file name, or `standard input`).
     pub fn new(name: impl Into<String>, content: &[u8]) -> Self {
-        Self { name: name.into(), body: clean(&printable::decode(decode::decode(content))) }
+        Self { name: name.into(), body: clean(&decode::decode_printable(decode::decode(content))) }
     }
 
     /// The text of a file: as it is, or, where it is binary and holds a benchmark of GNOME Disks, what it says. `None` of
@@ -168,7 +166,7 @@ fn clean(text: &str) -> String {
 }
 
 fn peeled(text: &str) -> String {
-    let mut lines: Vec<Cow<'_, str>> = split(text).map(terminal::plain).collect();
+    let mut lines: Vec<Cow<'_, str>> = split(text).map(markup::without_controls).collect();
     // XML of hwloc has entities in its values, which are its own and not those of a web page.
     if !text.contains("<topology") {
         markup::strip_html(&mut lines);
@@ -192,8 +190,9 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn cleaned(text: &str) -> String {
         Text::new("x", text.as_bytes()).body().to_owned()
@@ -228,7 +227,7 @@ mod tests {
         #[test]
         fn any_bytes_become_a_text_of_as_many_lines(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let text = Text::new("x", &bytes);
-            let decoded = printable::decode(decode::decode(&bytes));
+            let decoded = decode::decode_printable(decode::decode(&bytes));
             prop_assert_eq!(text.body().lines().count(), split(&decoded).count());
         }
 

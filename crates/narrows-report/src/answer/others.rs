@@ -14,7 +14,7 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 use narrows_session::lab::aim::RankedBy;
-use narrows_verdict::cohort::change::Change;
+use narrows_verdict::cohort::Change;
 use narrows_verdict::cohort::{Found, Host};
 use narrows_verdict::fleet::judge::Kind;
 use narrows_verdict::together::Outcome;

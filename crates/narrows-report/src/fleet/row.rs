@@ -1,7 +1,7 @@
 //! The flat form: one row for each host and finding, the same columns for all.
 
 use super::Entry;
-use narrows_verdict::cohort::change::Change;
+use narrows_verdict::cohort::Change;
 use narrows_verdict::cohort::{Found, Host, Link, Outlier};
 use narrows_verdict::{Confidence, Severity};
 

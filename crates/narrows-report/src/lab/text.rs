@@ -7,7 +7,7 @@ use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
 use crate::figure::{Data, Figure};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_session::lab::aim::{Place as Placed, RankedBy, Ranking, Score};
+use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 
 /// Columns of the numbers: measured, its interval, predicted, error.

@@ -48,7 +48,7 @@ impl Score {
 /// An outcome in the order of an aim.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Place {
+pub struct AimPlace {
     /// Its name.
     pub cell: String,
     /// Its place in the list of outcomes.
@@ -112,7 +112,7 @@ pub struct Ranking {
     /// What the values of the places are.
     pub unit: RankedBy,
     /// Those that do all that must be, the best first; within a rank the simplest first.
-    pub places: Vec<Place>,
+    pub places: Vec<AimPlace>,
     /// Those that do not, or were not measured, and why.
     pub unfit: Vec<UnfitCell>,
     /// Measured and predicted order.
@@ -172,7 +172,7 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     let mut places = Vec::new();
     for (rank, mut group) in numbered(groups) {
         group.sort_by_key(|at| outcomes.get(*at).map(|one| simplicity(&one.cell)));
-        places.extend(group.into_iter().map(|at| Place {
+        places.extend(group.into_iter().map(|at| AimPlace {
             cell: outcomes.get(at).map(|outcome| outcome.cell.to_string()).unwrap_or_default(),
             outcome: at,
             rank,
@@ -392,7 +392,7 @@ fn ranks(groups: &[Vec<usize>]) -> Vec<(usize, usize)> {
     numbered(groups.to_vec()).flat_map(|(rank, group)| group.into_iter().map(move |at| (at, rank))).collect()
 }
 
-fn agreement(places: &[Place]) -> Agreement {
+fn agreement(places: &[AimPlace]) -> Agreement {
     let mut found = Agreement::default();
     for (at, one) in places.iter().enumerate() {
         for other in places.iter().skip(at + 1).filter(|other| other.rank != one.rank) {
@@ -420,15 +420,15 @@ const EXPLAINS: f64 = 0.15;
 const NAMED: usize = 3;
 
 /// What to build.
-fn best_cell(outcomes: &[Outcome], places: &[Place], scored: &[Aim]) -> Option<usize> {
+fn best_cell(outcomes: &[Outcome], places: &[AimPlace], scored: &[Aim]) -> Option<usize> {
     let leader = places.first()?;
-    let rate = |place: &Place| place.score.map(|score| score.value);
-    let close = |place: &&Place| {
+    let rate = |place: &AimPlace| place.score.map(|score| score.value);
+    let close = |place: &&AimPlace| {
         place.rank == leader.rank
             || (is_rate(scored)
                 && rate(place).zip(rate(leader)).is_some_and(|(one, best)| one * WORTH >= best))
     };
-    let simplest = |place: &&Place| outcomes.get(place.outcome).map(|one| simplicity(&one.cell));
+    let simplest = |place: &&AimPlace| outcomes.get(place.outcome).map(|one| simplicity(&one.cell));
     places.iter().filter(close).min_by_key(simplest).map(|place| place.outcome)
 }
 
@@ -438,7 +438,7 @@ fn is_rate(scored: &[Aim]) -> bool {
 }
 
 /// What is said of the places; `best` is what to build.
-fn reason(outcomes: &[Outcome], places: &[Place], best: Option<usize>, aims: &[Aim]) -> String {
+fn reason(outcomes: &[Outcome], places: &[AimPlace], best: Option<usize>, aims: &[Aim]) -> String {
     let must = required(aims);
     let scored: Vec<Aim> = aims.iter().copied().filter(|aim| has_score(*aim)).collect();
     let find = |at: usize| Some((places.iter().find(|place| place.outcome == at)?, outcomes.get(at)?));
@@ -489,14 +489,14 @@ const fn is_one_drive(layout: Layout) -> bool {
 
 /// The layout that a person would ask about beside the best: several drives beside one, or the other way round; encrypted in
 /// the same way where there is such a one.
-fn contrast<'p>(outcomes: &[Outcome], places: &'p [Place], best: &Outcome) -> Option<&'p Place> {
+fn contrast<'p>(outcomes: &[Outcome], places: &'p [AimPlace], best: &Outcome) -> Option<&'p AimPlace> {
     let one = is_one_drive(best.cell.layout);
-    let other = |place: &&Place| {
+    let other = |place: &&AimPlace| {
         outcomes.get(place.outcome).is_some_and(|other| {
             if one { !is_one_drive(other.cell.layout) } else { other.cell.layout == Layout::Single }
         })
     };
-    let alike = |place: &&Place| {
+    let alike = |place: &&AimPlace| {
         outcomes.get(place.outcome).is_some_and(|other| {
             other.cell.encryption == best.cell.encryption && other.cell.file_system == best.cell.file_system
         })
@@ -505,7 +505,7 @@ fn contrast<'p>(outcomes: &[Outcome], places: &'p [Place], best: &Outcome) -> Op
 }
 
 /// What the other one gains or loses, and why.
-fn compared(outcomes: &[Outcome], best: &Place, other: &Place, aim: Aim) -> String {
+fn compared(outcomes: &[Outcome], best: &AimPlace, other: &AimPlace, aim: Aim) -> String {
     let (Some(mine), Some(theirs)) = (outcomes.get(best.outcome), outcomes.get(other.outcome)) else {
         return String::new();
     };
@@ -530,7 +530,7 @@ fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
 }
 
 /// Others that share the rank, beside those of which something was said.
-fn equals(outcomes: &[Outcome], places: &[Place], best: &Place, said: &[usize]) -> String {
+fn equals(outcomes: &[Outcome], places: &[AimPlace], best: &AimPlace, said: &[usize]) -> String {
     let mut names: Vec<String> = places
         .iter()
         .filter(|place| place.rank == best.rank && !said.contains(&place.outcome))

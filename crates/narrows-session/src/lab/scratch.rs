@@ -61,13 +61,13 @@ pub fn open(directory: &Path) -> Result<Held, HeldError> {
 }
 
 /// The directory below it that the lab made, if it is there.
-struct Ground {
+struct ScratchGround {
     held: Held,
     name: Vec<u8>,
     path: PathBuf,
 }
 
-impl Ground {
+impl ScratchGround {
     fn of(names: &Names) -> Result<Option<Self>, ScratchError> {
         let Some((scratch, path)) = names.scratch.as_ref().zip(names.scratch_directory()) else {
             return Ok(None);
@@ -103,7 +103,7 @@ pub(super) fn make(step: Step, names: &Names) -> Result<bool, ScratchError> {
     if !step.is_ground() {
         return Ok(false);
     }
-    let Some(ground) = Ground::of(names)? else { return Ok(false) };
+    let Some(ground) = ScratchGround::of(names)? else { return Ok(false) };
     match step {
         Step::Directory => {
             ground.held.maker().make_directory(&ground.name).map_err(ground.failed("make"))?;
@@ -135,7 +135,7 @@ pub(super) fn remove(step: Step, names: &Names) -> Result<bool, ScratchError> {
     if !matches!(step, Step::Directory | Step::File { .. }) {
         return Ok(false);
     }
-    let ground = match Ground::of(names) {
+    let ground = match ScratchGround::of(names) {
         // Whoever removed the directory removed what was in it.
         Err(ScratchError::Held(HeldError::Io { source, .. })) if source.kind() == io::ErrorKind::NotFound => {
             return Ok(false);

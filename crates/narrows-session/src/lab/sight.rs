@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::journal::{Head, NamedDevice};
 use super::names::{Names, node, partition};
-use super::slice::{Counters, Known, Moment};
+use super::slice::{Counters, Moment, SliceKnown};
 use super::slices::SlicePlace;
 use super::step::On;
 use crate::guard::usage;
@@ -168,10 +168,10 @@ pub fn counters(root: &Root, name: &str) -> Option<Counters> {
 }
 
 /// A disk or partition as the kernel knows it now.
-pub fn known(root: &Root, name: &str) -> Option<Known> {
+pub fn known(root: &Root, name: &str) -> Option<SliceKnown> {
     let node = root.probe(&format!("sysfs-node/{name}"), || directory_number(name)).get()?;
     let number = narrows_machine::usage::number(root, name).get()?;
-    Some(Known { number, node: node.parse().ok()?, counters: counters(root, name)? })
+    Some(SliceKnown { number, node: node.parse().ok()?, counters: counters(root, name)? })
 }
 
 /// The number of a device's directory in sysfs. The kernel gives each a number of its own (`fs/kernfs/dir.c`).

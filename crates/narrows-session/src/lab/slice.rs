@@ -49,7 +49,7 @@ impl Extent {
 
 /// A disk or partition as the kernel knows it at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct SliceKnown {
     /// Major and minor number.
     pub number: (u32, u32),
     /// What tells it from one of the same name that was there before or comes later: the number of its directory in sysfs, which
@@ -65,17 +65,17 @@ pub struct Moment {
     /// The number that the kernel gave this medium (`diskseq`), since Linux 5.15.
     pub sequence: Option<u64>,
     /// The device.
-    pub disk: Known,
+    pub disk: SliceKnown,
     /// The slice.
-    pub slice: Known,
+    pub slice: SliceKnown,
     /// The rest of the device; `None` where the slice is a mapping, which has all of the device claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Known>,
+    pub rest: Option<SliceKnown>,
     /// Whether the kernel counts (`queue/iostats`).
     pub counts: bool,
 }
 
-impl Known {
+impl SliceKnown {
     /// Whether both are one disk or partition, in one start of the machine.
     pub fn is(&self, other: &Self) -> bool {
         self.number == other.number && self.node == other.node
@@ -161,7 +161,8 @@ pub fn since(before: &Moment, now: &Moment) -> Result<Since, Doubt> {
     if !before.counts || !now.counts {
         return Err(Doubt::Uncounted);
     }
-    let grown = |known: &Known, from: &Known| known.counters.since(from.counters).ok_or(Doubt::Other);
+    let grown =
+        |known: &SliceKnown, from: &SliceKnown| known.counters.since(from.counters).ok_or(Doubt::Other);
     let disk = grown(&now.disk, &before.disk)?;
     let ours = grown(&now.slice, &before.slice)?;
     let rest = match (&now.rest, &before.rest) {
@@ -209,8 +210,12 @@ pub(super) mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const fn known(minor: u32, written: u64) -> Known {
-        Known { number: (8, minor), node: 100 + minor as u64, counters: Counters { written, discarded: 0 } }
+    const fn known(minor: u32, written: u64) -> SliceKnown {
+        SliceKnown {
+            number: (8, minor),
+            node: 100 + minor as u64,
+            counters: Counters { written, discarded: 0 },
+        }
     }
 
     /// A disk to which `disk` sectors were written, of these `slice` through the slice.

@@ -120,9 +120,7 @@ impl UndoError {
             }
         }
     }
-}
 
-impl UndoError {
     /// Whether it may succeed when it is tried again.
     fn may_pass(&self) -> bool {
         match self {

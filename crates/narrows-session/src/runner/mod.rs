@@ -331,9 +331,7 @@ impl<T: Teller> Runner<'_, T> {
         }
         tried
     }
-}
 
-impl<T: Teller> Runner<'_, T> {
     /// Runs `load` on all `targets` at once for `time` after a `warm_up`, on the processors of the session or on `cpus`.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{State, Writes, limit, whole_gib};
+use super::{Writes, WritesState, limit, whole_gib};
 use crate::measure::{MOST_ROUNDS, Timing};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::guard::{Budget, OverBudget};
@@ -352,7 +352,7 @@ impl Writes {
         self.tell(&mut state, Estimate { after: spent, bytes, time })
     }
 
-    fn tell(&self, state: &mut State, estimate: Estimate) -> String {
+    fn tell(&self, state: &mut WritesState, estimate: Estimate) -> String {
         state.estimate = Some(estimate);
         let held = if self.is_patient { "at least" } else { "about" };
         let Estimate { after, bytes, time } = estimate;

@@ -83,11 +83,11 @@ pub struct Writes {
     /// What an earlier part of the run wrote.
     before: Bytes,
     begun: Instant,
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<WritesState>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WritesState {
     ahead: Ahead,
     estimate: Option<Estimate>,
     meter: Meter,
@@ -141,7 +141,7 @@ impl Writes {
             holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
             before,
             begun: Instant::now(),
-            state: Arc::new(Mutex::new(State { ahead, meter, ..State::default() })),
+            state: Arc::new(Mutex::new(WritesState { ahead, meter, ..WritesState::default() })),
         })
     }
 
@@ -285,11 +285,11 @@ impl Writes {
     }
 
     /// What was written in this part of the run.
-    fn spent(&self, state: &State) -> Bytes {
+    fn spent(&self, state: &WritesState) -> Bytes {
         self.budget.spent().saturating_sub(self.before).saturating_sub(state.beside)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, WritesState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -5,11 +5,10 @@ use narrows_machine::activity::{DiskActivity, TcpState};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidLevel, VolumeLayout};
 
-use super::super::case::Case;
-use super::super::finding::{Confidence, Evidence};
-use super::super::measured::carried;
-use super::super::trust::{Audit, is_physical};
 use super::{Cause, Decision};
+use crate::case::{Case, carried};
+use crate::finding::{Confidence, Evidence};
+use crate::trust::{Audit, is_physical};
 
 /// A rate from this part of a ceiling on is that ceiling: healthy links reach 0.93 to 1.03 of theirs with deep queues,
 /// network cards from 0.85.

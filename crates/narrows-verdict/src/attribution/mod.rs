@@ -1,15 +1,15 @@
 //! Which hop limits a path, and which comes next?
 //!
 //! Without a run the answer is arithmetic: the hop whose ceiling, divided by its traffic, is the smallest
-//! ([`ranking`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
+//! ([`rank`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
 //! one after another and the first that has proof names the hop; a run in which nothing moved names none:
 //!
-//! 1. [`own::cache`]: the devices did not move the bytes, so nothing below memory was measured.
-//! 2. [`own::generator`]: our own worker used up its core and the requests did not wait anywhere below it.
+//! 1. [`cache`]: the devices did not move the bytes, so nothing below memory was measured.
+//! 2. [`generator`]: our own worker used up its core and the requests did not wait anywhere below it.
 //! 3. [`software::resync`]: an array moved bytes of its own; its members cannot be blamed.
 //! 4. [`software::cipher`], [`software::md_thread`], [`software::filesystem`]: kernel threads used up a core while the
 //!    media had room. Software comes before hardware, because hardware below it only saw what software let through.
-//! 5. [`own::io_workers`], [`own::denied`]: the kernel's workers for our ring used up a processor; or our own worker did
+//! 5. [`io_workers`], [`denied`]: the kernel's workers for our ring used up a processor; or our own worker did
 //!    not get one, which is then no work of the path.
 //! 6. [`hardware::explained`]: a hop whose known ceiling is the rate that was measured, with the requests waiting
 //!    below it.
@@ -22,24 +22,21 @@
 //! a device that holds less than half of what was asked for is not the bottleneck, however busy it looks.
 
 mod hardware;
-mod own;
-mod ranking;
 mod software;
-#[cfg(test)]
-mod tests;
+
+use std::collections::BTreeSet;
+
+use narrows_base::units::{BytesPerSec, human};
+use narrows_load::measurement::Measurement;
+use narrows_model::ceiling::{self, Basis, Ceiling, Direction, Narrow, medium};
+use narrows_model::path::{Hop, HopKind, HopSpec};
+
+use crate::case::Case;
+use crate::finding::{Confidence, Evidence, Severity};
+use crate::trust::Audit;
 
 pub use hardware::REACHED;
-
-use narrows_base::units::BytesPerSec;
-use narrows_model::ceiling::Narrow;
-
-use super::case::Case;
-use super::finding::{Confidence, Evidence, Severity};
-use super::trust::Audit;
-
 pub(super) use hardware::unequal_members;
-pub(super) use own::{are_io_workers_full, was_denied};
-pub(super) use ranking::{are_one_part, peers, rank, unknown_hops};
 pub(super) use software::is_syncing;
 
 /// How a limiting hop was found.
@@ -121,14 +118,14 @@ type Decider = fn(&Case<'_>, &Audit) -> Option<Decision>;
 
 /// In the order of the module's documentation.
 const DECIDERS: &[Decider] = &[
-    own::cache,
-    own::generator,
+    cache,
+    generator,
     software::resync,
     software::cipher,
     software::md_thread,
     software::filesystem,
-    own::io_workers,
-    own::denied,
+    io_workers,
+    denied,
     hardware::explained,
     hardware::slow_member,
     hardware::network,
@@ -156,9 +153,9 @@ pub(super) fn attribute(case: &Case<'_>, audit: &Audit) -> Result<Attribution, S
     }
     let ranked = rank(case);
     let decision = case.run.and_then(|_| DECIDERS.iter().find_map(|decide| decide(case, audit)));
-    let Some(decision) = decision else { return ranking::smallest(case, &ranked) };
+    let Some(decision) = decision else { return smallest(case, &ranked) };
     let rate = case.measurement().map(|measurement| measurement.bytes_per_second);
-    let next = ranking::behind(case, &ranked, decision.hop);
+    let next = behind(case, &ranked, decision.hop);
     Ok(Attribution {
         hop: decision.hop,
         cause: decision.cause,
@@ -169,3 +166,282 @@ pub(super) fn attribute(case: &Case<'_>, audit: &Audit) -> Result<Attribution, S
         unknown: Vec::new(),
     })
 }
+
+/// Rates closer than this are one rate: the ceilings are not known any better.
+const SAME_RATE: f64 = 0.01;
+
+/// The narrowest hop by arithmetic: the smallest ceiling divided by its traffic.
+///
+/// The hops with known ceilings, narrowest first, without the application (it is what all this is for).
+pub(crate) fn rank(case: &Case<'_>) -> Vec<Narrow> {
+    let mut ranked = ceiling::rank(case.path(), &case.subject.ceilings, case.direction);
+    ranked.retain(|narrow| {
+        let kind = case.path().hops.get(narrow.hop).map(Hop::kind);
+        !matches!(kind, None | Some(HopKind::Application | HopKind::Generator))
+    });
+    ranked
+}
+
+/// The hops that move data and whose ceilings are not known. The application, memory and file systems are left out:
+/// nothing is published for them, and on a healthy machine they are wider than the hardware below.
+pub(crate) fn unknown_hops(case: &Case<'_>) -> Vec<usize> {
+    case.hops()
+        .filter(|(_, hop)| {
+            !matches!(
+                hop.kind(),
+                HopKind::Application | HopKind::Memory | HopKind::Filesystem | HopKind::BlockQueue
+            )
+        })
+        .filter(|(index, _)| matches!(case.ceiling(*index), Some(Ceiling::Unknown(_))))
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// The media with the ceiling of a class, of which the slowest may be narrower than `first`.
+fn slower_media(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
+    let is_guess = |index| {
+        let limit = case.ceiling(index).and_then(Ceiling::limit);
+        limit.is_some_and(|limit| limit.basis == Basis::Guess)
+    };
+    case.hops()
+        .filter(|(index, hop)| {
+            let HopSpec::Device(device) = &hop.spec else { return false };
+            let Some((read, write)) = medium::least_share(device).filter(|_| *index != first.hop) else {
+                return false;
+            };
+            let share = if case.direction == Direction::Read { read } else { write };
+            is_guess(*index) && case.path_rate(*index).is_some_and(|rate| rate * share < first.rate)
+        })
+        .map(|(index, _)| index)
+        .collect()
+}
+
+/// The hop with the smallest ceiling.
+fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution, String> {
+    let mut unknown = unknown_hops(case);
+    let hop = |index: usize| case.path().hops.get(index);
+    let first = ranked.first().filter(|first| {
+        // Memory is the bottleneck of a path only when everything before it is known to be wider.
+        unknown.is_empty() || hop(first.hop).map(Hop::kind) != Some(HopKind::Memory)
+    });
+    let Some(first) = first else { return Err(why_nothing_is_known(case, &unknown)) };
+    if hop(first.hop).map(Hop::kind) != Some(HopKind::Device) {
+        unknown.extend(slower_media(case, first));
+    }
+    let limit = case.ceiling(first.hop).and_then(Ceiling::limit);
+    let evidence = limit
+        .map(|limit| {
+            let facts = limit.facts.iter().map(|fact| Evidence::new(&fact.fact, &fact.value, &fact.source));
+            std::iter::once(Evidence::new("ceiling", limit.rate, &limit.formula)).chain(facts).collect()
+        })
+        .unwrap_or_default();
+    let guessed = limit.is_some_and(|limit| limit.basis == Basis::Guess);
+    let confidence = match (unknown.is_empty(), guessed) {
+        (true, false) => Confidence::High,
+        (false, false) => Confidence::Medium,
+        (_, true) => Confidence::Low,
+    };
+    Ok(Attribution {
+        hop: first.hop,
+        cause: Cause::Smallest,
+        rate: Some(first.rate),
+        confidence,
+        evidence,
+        next: behind(case, ranked, first.hop),
+        unknown,
+    })
+}
+
+fn why_nothing_is_known(case: &Case<'_>, unknown: &[usize]) -> String {
+    let reasons: Vec<String> = unknown
+        .iter()
+        .filter_map(|index| {
+            let hop = case.path().hops.get(*index)?;
+            let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
+            Some(format!("{}: {reason}", hop.name))
+        })
+        .collect();
+    match reasons.as_slice() {
+        [] => "no hop of this path has a ceiling of its own".to_owned(),
+        all => format!("no hop of this path has a known ceiling ({})", all.join("; ")),
+    }
+}
+
+/// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
+/// more of the traffic crosses: an uplink before the links that it feeds.
+fn behind(case: &Case<'_>, ranked: &[Narrow], limiting: usize) -> Option<Narrow> {
+    let first = case.path().hops.get(limiting)?;
+    let first_rate = ranked.iter().find(|narrow| narrow.hop == limiting).map(|narrow| narrow.rate);
+    let is_another = |narrow: &&Narrow| {
+        let Some(other) = case.path().hops.get(narrow.hop) else { return false };
+        let same_rate = first_rate.is_some_and(|rate| is_same(rate, narrow.rate));
+        narrow.hop != limiting
+            && !are_one_part(first, other)
+            && !(same_rate && (are_parallel(case, first, other) || is_bond(case, first, other)))
+    };
+    let others: Vec<&Narrow> = ranked.iter().filter(is_another).collect();
+    let narrowest = others.first()?.rate;
+    let traffic = |narrow: &Narrow| case.path().hops.get(narrow.hop).map_or(0.0, |hop| case.traffic(hop));
+    others
+        .into_iter()
+        .take_while(|narrow| is_same(narrowest, narrow.rate))
+        .reduce(|best, other| if traffic(other) > traffic(best) { other } else { best })
+        .copied()
+}
+
+fn is_same(a: BytesPerSec, b: BytesPerSec) -> bool {
+    (a.get() - b.get()).abs() <= a.get() * SAME_RATE
+}
+
+/// The hop at `index` and those that do the same at the same rate on branches beside it, in path order: the four drives
+/// of an array. Only together are they the bottleneck.
+pub(crate) fn peers<'a>(case: &Case<'a>, index: usize) -> Vec<&'a Hop> {
+    let Some(first) = case.path().hops.get(index) else { return Vec::new() };
+    let rate = case.path_rate(index);
+    let is_peer = |other: usize, hop: &Hop| {
+        let same = rate.zip(case.path_rate(other)).is_some_and(|(a, b)| is_same(a, b));
+        other == index || same && are_parallel(case, first, hop)
+    };
+    case.hops().filter(|(other, hop)| is_peer(*other, hop)).map(|(_, hop)| hop).collect()
+}
+
+/// Whether two hops are the same wire seen twice: a switch or chipset, and the link of its upstream port.
+pub(crate) fn are_one_part(a: &Hop, b: &Hop) -> bool {
+    match (&a.spec, &b.spec) {
+        (HopSpec::Link(link), HopSpec::Chipset(uplink) | HopSpec::Switch(uplink))
+        | (HopSpec::Chipset(uplink) | HopSpec::Switch(uplink), HopSpec::Link(link)) => {
+            link.device.address == uplink.address
+        }
+        (HopSpec::Link(a), HopSpec::Link(b)) => a.device.address == b.device.address,
+        _ => a.id == b.id,
+    }
+}
+
+/// Whether two hops are a bond of network interfaces and one of them.
+fn is_bond(case: &Case<'_>, a: &Hop, b: &Hop) -> bool {
+    let are_interfaces = a.kind() == HopKind::Network && b.kind() == HopKind::Network;
+    are_interfaces && (case.is_above(a, b) || case.is_above(b, a))
+}
+
+/// Whether two hops do the same on parallel branches: the links of two members of an array. Widening one of them
+/// alone changes nothing. What the branches share lies less deep, and carries more than each of them.
+fn are_parallel(case: &Case<'_>, a: &Hop, b: &Hop) -> bool {
+    let (one, other) = (case.traffic(a), case.traffic(b));
+    a.kind() == b.kind()
+        && a.id != b.id
+        && a.depth == b.depth
+        && (one - other).abs() <= SAME_RATE * one.max(other)
+        && !case.is_above(a, b)
+        && !case.is_above(b, a)
+}
+
+/// A worker that uses this much of a core has no time left to ask for more.
+const FULL_CORE: f64 = 0.9;
+
+/// A worker that waits for a processor this part of the time shares it with others, or may not use all of it.
+const SUBSTANTIAL_QUEUE: f64 = 0.1;
+
+/// Part of the time in which something held that held most of the time, or of the work that was most of it.
+const MOSTLY: f64 = 0.5;
+
+/// Whether the generator was denied processor time that it asked for, and did not only use up what it had.
+pub(crate) fn was_denied(measurement: &Measurement) -> bool {
+    measurement.generator.cpu < FULL_CORE && measurement.generator.queued >= SUBSTANTIAL_QUEUE
+}
+
+/// The bytes came from a cache, so memory is what was measured.
+fn cache(case: &Case<'_>, audit: &Audit) -> Option<Decision> {
+    let evidence = audit.cached.clone()?;
+    let (hop, _) = case.of_kind(HopKind::Memory).next()?;
+    Some(Decision { hop, cause: Cause::Cache, confidence: Confidence::High, evidence })
+}
+
+/// The generator's busiest worker used up its core, and the requests did not wait below it.
+///
+/// Two things look the same and are not: media that hold the requests (then a spinning worker is harmless), and a
+/// cipher that runs in the worker's own context, which [`software::cipher`] names.
+fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if case.measurement()?.generator.cpu < FULL_CORE || software::cipher_in_worker(case).is_some() {
+        return None;
+    }
+    at_the_worker(case)
+}
+
+/// The worker ran or stood in the queue of a processor, and the requests did not wait below it: all the time, or most of it while
+/// the device had nothing to do. Kernel threads that use up the processor are asked about before: they work for the path.
+fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    let measurement = case.measurement()?;
+    let taken = measurement.generator.cpu + measurement.generator.queued;
+    let was_idle = case.outermost_disk().is_some_and(|disk| disk.busy < MOSTLY);
+    let is_enough = taken >= FULL_CORE || (taken >= MOSTLY && was_idle);
+    if !was_denied(measurement) || !is_enough {
+        return None;
+    }
+    at_the_worker(case)
+}
+
+/// Whether the kernel's workers for our rings (io-wq) used up a processor: one of them a whole core, or all of them,
+/// together with our own workers, the processors that they share: those that our workers were pinned to, or the only one
+/// of the machine. Since Linux 6.2 the kernel's workers stay there (`__set_cpus_allowed_ptr_locked` in
+/// `kernel/sched/core.c`); before, they may run elsewhere, and then that of our worker is not busy.
+pub(crate) fn are_io_workers_full(case: &Case<'_>) -> bool {
+    let Some(run) = case.run else { return false };
+    let (generator, busy) = (&run.measurement.generator, &run.activity.cpus);
+    if generator.busiest_io_worker >= FULL_CORE {
+        return true;
+    }
+    let processors: BTreeSet<u32> = if generator.pinned_to.is_empty() && busy.len() == 1 {
+        busy.keys().copied().collect()
+    } else {
+        generator.pinned_to.iter().copied().collect()
+    };
+    let share = generator.io_workers / f64::from(generator.threads.max(1));
+    generator.cpu < FULL_CORE
+        && generator.cpu + share >= FULL_CORE
+        && processors.len() == generator.threads as usize
+        && processors.iter().all(|cpu| busy.get(cpu).is_some_and(|busy| *busy >= FULL_CORE))
+}
+
+/// The kernel's workers for our rings used up a processor, and the requests did not wait below. They take what the storage
+/// cannot take without waiting. Other kernel threads are asked about before.
+fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+    if !are_io_workers_full(case) {
+        return None;
+    }
+    let mut decision = at_the_worker(case)?;
+    let used = Evidence::new(
+        "processor time of the kernel's workers for its rings (io-wq)",
+        format!("{} of a core", human::percent(case.measurement()?.generator.io_workers)),
+        "/proc/self/task/*/schedstat",
+    );
+    decision.evidence.insert(1, used);
+    Some(decision)
+}
+
+fn at_the_worker(case: &Case<'_>) -> Option<Decision> {
+    let generator = &case.measurement()?.generator;
+    let waiting = case.waiting_in_block_layer();
+    if waiting.is_some_and(|part| part >= 0.5) {
+        return None;
+    }
+    let (hop, _) = case.of_kind(HopKind::Application).next()?;
+    let mut evidence = vec![Evidence::new(
+        "processor time of the busiest worker",
+        format!("{} of a core", human::percent(generator.cpu)),
+        "getrusage of the worker thread",
+    )];
+    if generator.queued >= SUBSTANTIAL_QUEUE {
+        evidence.push(Evidence::new(
+            "time in the queue of a processor",
+            human::percent(generator.queued),
+            "/proc/thread-self/schedstat of the worker thread",
+        ));
+    }
+    evidence.extend(waiting.map(|part| {
+        Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
+    }));
+    Some(Decision { hop, cause: Cause::Generator, confidence: Confidence::High, evidence })
+}
+
+#[cfg(test)]
+mod tests;

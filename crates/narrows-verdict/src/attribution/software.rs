@@ -2,13 +2,13 @@
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
+use narrows_model::ceiling::Direction;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 
-use super::super::case::Case;
-use super::super::finding::{Confidence, Evidence};
-use super::super::trust::Audit;
-use super::own::{FULL_CORE, MOSTLY};
-use super::{Cause, Decision};
+use super::{Cause, Decision, FULL_CORE, MOSTLY};
+use crate::case::Case;
+use crate::finding::{Confidence, Evidence};
+use crate::trust::Audit;
 
 /// A resync that takes this part of what the members move is a reason for a low rate.
 const SUBSTANTIAL: f64 = 0.15;
@@ -59,8 +59,8 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
     if members.len() == raid.members.len() && !members.is_empty() {
         let all: f64 = members.iter().map(|disk| (disk.read_bytes + disk.written_bytes).as_f64()).sum();
         let copies = match case.direction {
-            narrows_model::ceiling::Direction::Read => 1.0,
-            narrows_model::ceiling::Direction::Write => members.len() as f64,
+            Direction::Read => 1.0,
+            Direction::Write => members.len() as f64,
         };
         let ours = measurement.bytes.as_f64() * copies;
         return (all > 0.0).then(|| (((all - ours) / all).max(0.0), "/proc/diskstats of the members"));
@@ -118,10 +118,10 @@ pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let (_, crypt) = crypt_hop(case)?;
     let table = crypt.table.value()?;
     let in_worker = match case.direction {
-        narrows_model::ceiling::Direction::Read => table.no_read_workqueue,
-        narrows_model::ceiling::Direction::Write => table.no_write_workqueue,
+        Direction::Read => table.no_read_workqueue,
+        Direction::Write => table.no_write_workqueue,
     };
-    let rate = one_core(case, crypt)?;
+    let rate = case.cipher_on_one_core(crypt)?;
     let near = measurement.bytes_per_second.fraction_of(rate) >= NEAR_CIPHER_RATE;
     (in_worker && near && measurement.generator.cpu >= FULL_CORE).then(|| {
         vec![
@@ -135,14 +135,6 @@ fn crypt_hop<'a>(case: &Case<'a>) -> Option<(&'a Hop, &'a CryptHop)> {
     case.of_kind(HopKind::Crypt).find_map(|(_, hop)| match &hop.spec {
         HopSpec::Crypt(crypt) => Some((hop, crypt.as_ref())),
         _ => None,
-    })
-}
-
-fn one_core(case: &Case<'_>, crypt: &CryptHop) -> Option<BytesPerSec> {
-    let cipher = crypt.cipher.value()?;
-    Some(match case.direction {
-        narrows_model::ceiling::Direction::Read => cipher.decrypt,
-        narrows_model::ceiling::Direction::Write => cipher.encrypt,
     })
 }
 

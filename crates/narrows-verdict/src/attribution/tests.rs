@@ -1,7 +1,5 @@
 //! Machines under load, and the hop that each shows to be the bottleneck.
 
-use crate::testing::{Sketch, at, link, on_bus, run};
-use crate::{Code, Confidence, Direction};
 use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, Nanos};
 use narrows_machine::activity::{NicActivity, Resync, TcpState};
@@ -10,6 +8,9 @@ use narrows_machine::cipher::CipherRate;
 use narrows_model::path::{
     CryptHop, FilesystemHop, HopKind, HopSpec, NetworkHop, RaidLevel, UplinkHop, VolumeHop, VolumeLayout,
 };
+
+use crate::testing::{Sketch, at, link, on_bus, run};
+use crate::{Code, Confidence, Direction};
 
 fn chipset(name: &str, megabytes: f64) -> impl FnOnce(Sketch) -> Sketch {
     let uplink = UplinkHop { name: name.to_owned(), address: at(0x40), ..UplinkHop::default() };

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Host;
-use super::outlier::{self, Aspect, Outlier};
 use crate::{Code, Severity};
 
 /// The hosts that a group names; the number of all is beside them.
@@ -59,14 +58,14 @@ pub struct Summary {
 }
 
 /// A host by the order in which it was added.
-pub(super) type Index = u32;
+type HostIndex = u32;
 
 /// Who has each value of an aspect.
-pub(super) type Values = BTreeMap<String, Vec<Index>>;
+type AspectValues = BTreeMap<String, Vec<HostIndex>>;
 
 /// A finding as it is grouped.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct GroupKey {
     severity: Severity,
     code: Code,
     place: String,
@@ -74,24 +73,24 @@ struct Key {
 }
 
 #[derive(Debug, Default)]
-struct Members {
-    hosts: Vec<Index>,
+struct GroupMembers {
+    hosts: Vec<HostIndex>,
     summary: String,
 }
 
 /// The hosts of one model.
 #[derive(Debug, Default)]
-pub(super) struct Cohort {
-    pub(super) hosts: Vec<Index>,
-    pub(super) aspects: BTreeMap<Aspect, Values>,
-    groups: BTreeMap<Key, Members>,
+struct Cohort {
+    pub(super) hosts: Vec<HostIndex>,
+    aspects: BTreeMap<OutlierAspect, AspectValues>,
+    groups: BTreeMap<GroupKey, GroupMembers>,
 }
 
 impl Cohort {
     /// Who has each finding, whatever its link runs at. Places are told apart where they are links: block devices and
     /// mounts are called differently on every host.
-    pub(super) fn findings(&self) -> BTreeMap<(Code, Option<&str>), BTreeSet<Index>> {
-        let mut findings: BTreeMap<(Code, Option<&str>), BTreeSet<Index>> = BTreeMap::new();
+    pub(super) fn findings(&self) -> BTreeMap<(Code, Option<&str>), BTreeSet<HostIndex>> {
+        let mut findings: BTreeMap<(Code, Option<&str>), BTreeSet<HostIndex>> = BTreeMap::new();
         for (key, members) in &self.groups {
             let is_link = self.widths_at(&key.place).next().is_some();
             let place = is_link.then_some(key.place.as_str());
@@ -101,11 +100,11 @@ impl Cohort {
     }
 
     /// The widths of the links at a place, whatever device is there.
-    pub(super) fn widths_at(&self, place: &str) -> impl Iterator<Item = &Values> {
+    fn widths_at(&self, place: &str) -> impl Iterator<Item = &AspectValues> {
         let place = place.to_owned();
         self.aspects
-            .range(Aspect::Width(place.clone(), None)..)
-            .take_while(move |(aspect, _)| matches!(aspect, Aspect::Width(at, _) if *at == place))
+            .range(OutlierAspect::Width(place.clone(), None)..)
+            .take_while(move |(aspect, _)| matches!(aspect, OutlierAspect::Width(at, _) if *at == place))
             .map(|(_, values)| values)
     }
 }
@@ -126,7 +125,7 @@ impl Tally {
             self.summary.unreadable += 1;
             return;
         }
-        let index = Index::try_from(self.names.len()).unwrap_or(Index::MAX);
+        let index = HostIndex::try_from(self.names.len()).unwrap_or(HostIndex::MAX);
         self.names.push(host.host.clone());
         let worst = host.findings.iter().map(|found| found.severity).min();
         match worst {
@@ -177,20 +176,20 @@ impl Tally {
     /// Who differs from nearly all others of the same model, by the name of the host.
     pub fn outliers(&self) -> Vec<Outlier> {
         let known = self.cohorts.iter().filter_map(|(model, cohort)| Some((model.as_deref()?, cohort)));
-        let mut outliers: Vec<(Index, Outlier)> =
-            known.flat_map(|(model, cohort)| outlier::of(model, cohort, |index| self.name(index))).collect();
+        let mut outliers: Vec<(HostIndex, Outlier)> =
+            known.flat_map(|(model, cohort)| outliers_of(model, cohort, |index| self.name(index))).collect();
         outliers.sort_by(|a, b| (a.0, &a.1.aspect, &a.1.place).cmp(&(b.0, &b.1.aspect, &b.1.place)));
         outliers.into_iter().map(|(_, outlier)| outlier).collect()
     }
 
-    fn name(&self, index: Index) -> String {
+    fn name(&self, index: HostIndex) -> String {
         usize::try_from(index).ok().and_then(|index| self.names.get(index)).cloned().unwrap_or_default()
     }
 }
 
-fn count_findings(cohort: &mut Cohort, host: &Host, index: Index) {
+fn count_findings(cohort: &mut Cohort, host: &Host, index: HostIndex) {
     for found in host.findings.iter().filter(|found| found.counts()) {
-        let key = Key {
+        let key = GroupKey {
             severity: found.severity,
             code: found.code,
             place: found.place.clone(),
@@ -199,7 +198,7 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: Index) {
         let members = cohort
             .groups
             .entry(key)
-            .or_insert_with(|| Members { summary: found.summary.clone(), ..Members::default() });
+            .or_insert_with(|| GroupMembers { summary: found.summary.clone(), ..GroupMembers::default() });
         // Two devices of one host in the same place are one host.
         if members.hosts.last() != Some(&index) {
             members.hosts.push(index);
@@ -207,7 +206,7 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: Index) {
     }
 }
 
-fn count_aspects(cohort: &mut Cohort, host: &Host, index: Index) {
+fn count_aspects(cohort: &mut Cohort, host: &Host, index: HostIndex) {
     for (aspect, value) in aspects_of(host) {
         cohort.aspects.entry(aspect).or_default().entry(value).or_default().push(index);
     }
@@ -215,26 +214,176 @@ fn count_aspects(cohort: &mut Cohort, host: &Host, index: Index) {
 
 /// What of a host is compared with others of its model. What several devices of one kind in one place differ in is no trait of the
 /// host: the first of them counts.
-pub(super) fn aspects_of(host: &Host) -> BTreeMap<Aspect, String> {
+fn aspects_of(host: &Host) -> BTreeMap<OutlierAspect, String> {
     let mut aspects = BTreeMap::new();
-    let mut put = |aspect: Aspect, value: Option<String>| {
+    let mut put = |aspect: OutlierAspect, value: Option<String>| {
         if let Some(value) = value {
             aspects.entry(aspect).or_insert(value);
         }
     };
     let memory = host.memory_bytes.map(|memory| memory.get().div_ceil(GIB));
-    put(Aspect::Bios, host.bios.clone());
-    put(Aspect::Kernel, host.kernel.clone());
-    put(Aspect::Cpu, host.cpu.clone());
-    put(Aspect::Memory, memory.map(|gib| format!("{gib} GiB")));
+    put(OutlierAspect::Bios, host.bios.clone());
+    put(OutlierAspect::Kernel, host.kernel.clone());
+    put(OutlierAspect::Cpu, host.cpu.clone());
+    put(OutlierAspect::Memory, memory.map(|gib| format!("{gib} GiB")));
     for link in &host.links {
         let place = || (link.place.clone(), link.device.clone());
         let sleeps = |found: &super::Found| found.code == Code::PowerSave && found.place == link.place;
         let is_idle = host.findings.iter().any(sleeps);
-        put(Aspect::Width(place().0, place().1), link.width.map(|width| format!("x{width}")));
-        put(Aspect::Speed(place().0, place().1), link.speed.clone().filter(|_| !is_idle));
+        put(OutlierAspect::Width(place().0, place().1), link.width.map(|width| format!("x{width}")));
+        put(OutlierAspect::Speed(place().0, place().1), link.speed.clone().filter(|_| !is_idle));
     }
     aspects
+}
+
+/// What is compared between hosts of one model.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum OutlierAspect {
+    /// The width of the link at a place, of hosts with the same device there.
+    Width(String, Option<String>),
+    /// The speed of the link at a place, of hosts with the same device there. A link that sleeps is left out.
+    Speed(String, Option<String>),
+    /// The firmware's version.
+    Bios,
+    /// The kernel release.
+    Kernel,
+    /// The processor's model.
+    Cpu,
+    /// Main memory.
+    Memory,
+}
+
+impl OutlierAspect {
+    /// A stable word: `link_width`, `bios`, or the code of a finding.
+    pub(super) const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Width(..) => "link_width",
+            Self::Speed(..) => "link_speed",
+            Self::Bios => "bios",
+            Self::Kernel => "kernel",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+        }
+    }
+
+    pub(super) fn place(&self) -> Option<&str> {
+        match self {
+            Self::Width(place, _) | Self::Speed(place, _) => Some(place),
+            Self::Bios | Self::Kernel | Self::Cpu | Self::Memory => None,
+        }
+    }
+}
+
+/// A host that differs from at least nine in ten others of its model.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Outlier {
+    /// The host.
+    pub host: String,
+    /// Its model.
+    pub model: String,
+    /// What is different: a code, `link_width`, `link_speed`, `bios`, `kernel`, `cpu`, `memory`.
+    pub aspect: String,
+    /// Where, when it is at a place.
+    pub place: Option<String>,
+    /// What it has; `null` when it lacks a finding that the others have.
+    pub value: Option<String>,
+    /// What the others have; `null` when they lack the finding.
+    pub usual: Option<String>,
+    /// How many have that.
+    pub same: usize,
+    /// Hosts that were compared.
+    pub of: usize,
+}
+
+/// Whether `same` of `of` hosts is nearly all: 90 % or more, and not all. Below ten hosts there is no such number.
+const fn is_nearly_all(same: usize, of: usize) -> bool {
+    same < of && same.saturating_mul(10) >= of.saturating_mul(9)
+}
+
+/// Who differs from nearly all others of the same model.
+///
+/// The outliers of one model.
+fn outliers_of(
+    model: &str,
+    cohort: &Cohort,
+    name: impl Fn(HostIndex) -> String,
+) -> Vec<(HostIndex, Outlier)> {
+    let findings = cohort.findings();
+    // Where a host has a finding, that says it better than the state of its link.
+    let said: BTreeSet<(&str, HostIndex)> = findings
+        .iter()
+        .flat_map(|((_, place), hosts)| hosts.iter().filter_map(move |index| Some(((*place)?, *index))))
+        .collect();
+    let mut outliers = Vec::new();
+    for (aspect, values) in &cohort.aspects {
+        let of: usize = values.values().map(Vec::len).sum();
+        let Some((usual, same)) = values.iter().find(|(_, hosts)| is_nearly_all(hosts.len(), of)) else {
+            continue;
+        };
+        let others = values.iter().filter(|(value, _)| *value != usual);
+        for (value, index) in others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)))
+        {
+            if aspect.place().is_some_and(|place| said.contains(&(place, index))) {
+                continue;
+            }
+            let outlier = Outlier {
+                host: name(index),
+                model: model.to_owned(),
+                aspect: aspect.as_str().to_owned(),
+                place: aspect.place().map(str::to_owned),
+                value: Some(value.clone()),
+                usual: Some(usual.clone()),
+                same: same.len(),
+                of,
+            };
+            outliers.push((index, outlier));
+        }
+    }
+    for ((code, place), hosts) in &findings {
+        let outlier = |(index, is_found, same, of)| {
+            let word = |is: bool| is.then(|| "found".to_owned());
+            let outlier = Outlier {
+                host: name(index),
+                model: model.to_owned(),
+                aspect: code.as_str(),
+                place: place.map(str::to_owned),
+                value: word(is_found),
+                usual: word(!is_found),
+                same,
+                of,
+            };
+            (index, outlier)
+        };
+        outliers.extend(of_finding(cohort, *place, hosts).into_iter().map(outlier));
+    }
+    outliers
+}
+
+/// The few that have a finding which the others lack, or that lack one which the others have: whether it has it, how
+/// many are otherwise, and of how many. Only hosts whose link at that place is known can lack one there: of the others
+/// nothing is known.
+fn of_finding(
+    cohort: &Cohort,
+    place: Option<&str>,
+    with: &BTreeSet<HostIndex>,
+) -> Vec<(HostIndex, bool, usize, usize)> {
+    let mut seen: BTreeSet<HostIndex> = match place {
+        Some(place) => {
+            cohort.widths_at(place).flat_map(|values| values.values().flatten().copied()).collect()
+        }
+        None => cohort.hosts.iter().copied().collect(),
+    };
+    seen.extend(with);
+    let of = seen.len();
+    let lacking = of.saturating_sub(with.len());
+    if is_nearly_all(lacking, of) {
+        with.iter().map(|index| (*index, true, lacking, of)).collect()
+    } else if place.is_some() && is_nearly_all(with.len(), of) {
+        seen.difference(with).map(|index| (*index, false, with.len(), of)).collect()
+    } else {
+        Vec::new()
+    }
 }
 
 #[cfg(test)]

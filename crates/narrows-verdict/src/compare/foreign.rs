@@ -2,16 +2,16 @@
 //! the share of writes, and whether the page cache was bypassed. Two results that differ in one of these measured
 //! different things.
 
-use serde_json::{Map, Value};
-
-use super::input::{Entry, Tail};
-use crate::results::{ResultVerdict, Trust, judge_results};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::stats::BatchMeans;
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
+use serde_json::{Map, Value, json};
+
+use super::input::{ComparedEntry, Tail};
+use crate::results::{ResultVerdict, Trust, judge_results};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
 const ACCESS: &str = "access";
@@ -23,7 +23,7 @@ pub(super) const LONGEST: usize = 1 << 20;
 const NEEDED: [&str; 4] = ["direction", "pattern", "block_size", "in_flight"];
 
 /// The measurements of storage in a text of other tools, and how many were left out.
-pub(super) fn entries(name: &str, text: &str) -> (Vec<Entry>, usize) {
+pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
     let mut around = Surroundings::default();
     let results = match Long::of(name, text.as_bytes(), text.len() <= LONGEST) {
         Some(long) => long.read(name, &[], &mut text.as_bytes(), &mut around, str::to_owned).results,
@@ -34,7 +34,7 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<Entry>, usize) {
     let mut all = Vec::new();
     for (result, verdict) in results.iter().zip(&verdicts) {
         for measured in result.measurements.iter().filter(|measured| !measured.memory_only) {
-            all.extend(measured.sides().map(|(op, side)| Entry {
+            all.extend(measured.sides().map(|(op, side)| ComparedEntry {
                 cautions: [cautions(verdict), cautions_of(result)].concat(),
                 ..entry(result, measured, op, side)
             }));
@@ -59,10 +59,10 @@ fn cautions_of(result: &Imported) -> Vec<String> {
     failures.chain(result.corrections.iter().cloned()).collect()
 }
 
-fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> Entry {
+fn entry(result: &Imported, measured: &Measured, op: Op, side: &Side) -> ComparedEntry {
     let shape = shape(result, measured, op);
     let means = BatchMeans::of(&side.series);
-    Entry {
+    ComparedEntry {
         label: label(result, measured, op),
         key: shape.clone(),
         shape,
@@ -139,7 +139,7 @@ pub(super) fn access_of(load: &Map<String, Value>) -> Option<String> {
 
 /// What must be the same in two workloads, of all that every tool states, and access, which must be where both state it; `None`
 /// where what is needed is not stated.
-pub(super) fn kind(entry: &Entry) -> Option<(Vec<&str>, Option<&str>)> {
+pub(super) fn kind(entry: &ComparedEntry) -> Option<(Vec<&str>, Option<&str>)> {
     let needed: Option<Vec<&str>> = NEEDED.iter().map(|name| field(entry, name)).collect();
     let mut same = needed?;
     same.extend(field(entry, "mix"));
@@ -147,11 +147,11 @@ pub(super) fn kind(entry: &Entry) -> Option<(Vec<&str>, Option<&str>)> {
 }
 
 /// Whether the page cache was bypassed, if it is stated.
-pub(super) fn access(entry: &Entry) -> Option<&str> {
+pub(super) fn access(entry: &ComparedEntry) -> Option<&str> {
     field(entry, ACCESS)
 }
 
-fn field<'a>(entry: &'a Entry, name: &str) -> Option<&'a str> {
+fn field<'a>(entry: &'a ComparedEntry, name: &str) -> Option<&'a str> {
     entry.shape.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
@@ -177,6 +177,114 @@ fn tails(side: &Side) -> Vec<Tail> {
     };
     let tail = |label: &'static str| Some(Tail { label, value: Nanos::new(at(label)? as u64), mean: None });
     PERCENTILES.iter().filter_map(|percentile| tail(percentile.label)).collect()
+}
+
+/// Makes runs of the tests of `narrows bench`, the points of `narrows sweep`, the rungs of `narrows ladder`, the cells of
+/// `narrows lab` and the targets and groups of `narrows A B --measure`.
+///
+/// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
+/// (`groups`), in the form of those of `narrows check`: one for each direction of a test, one for each point. With each what
+/// it is of, where that is not the whole report.
+pub(super) fn runs(object: &Map<String, Value>) -> impl Iterator<Item = (Option<String>, Value)> {
+    let parts = of_ladders(object).into_iter().chain(of_cells(object)).chain(of_groups(object));
+    whole(object).map(|run| (None, run)).chain(parts)
+}
+
+fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(name).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn word(value: &Value, name: &str) -> Option<String> {
+    value.get(name)?.as_str().map(str::to_owned)
+}
+
+fn of_ladders(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let mut found = Vec::new();
+    for ladder in object.get("ladders").and_then(Value::as_array).into_iter().flatten() {
+        for rung in list(ladder, "rungs") {
+            let run = ladder.get("load").and_then(|load| part(load, rung.get("measurement")?, rung));
+            found.extend(run.map(|run| (word(rung, "id").or(word(rung, "name")), run)));
+        }
+    }
+    found
+}
+
+fn of_cells(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let mut found = Vec::new();
+    for cell in object.get("cells").and_then(Value::as_array).into_iter().flatten() {
+        for test in list(cell, "measured") {
+            let run = test.get("load").and_then(|load| part(load, test.get("measurement")?, test));
+            found.extend(run.map(|run| (word(cell, "name"), run)));
+        }
+    }
+    found
+}
+
+fn of_groups(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
+    let Some(load) = object.get("workload") else { return Vec::new() };
+    let each = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
+    let alone =
+        each("targets").filter_map(|one| Some((word(one, "target"), part(load, one.get("alone")?, one)?)));
+    let together = each("groups").filter_map(|group| {
+        let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
+        Some((Some(format!("together: {}", names.join(" "))), part(load, group.get("together")?, group)?))
+    });
+    alone.chain(together).collect()
+}
+
+/// A run of a measurement, of which `beside` says whether it is to be trusted.
+fn part(load: &Value, measurement: &Value, beside: &Value) -> Option<Value> {
+    let mut measurement = measurement.as_object()?.clone();
+    measurement.get("bytes_per_second")?;
+    measurement.insert("workload".to_owned(), Value::Object(load.as_object()?.clone()));
+    let writes = load.get("write_percent").and_then(Value::as_f64);
+    let direction = match writes {
+        Some(percent) if percent > 0.0 && percent < 100.0 => None,
+        Some(100.0..) => Some("write"),
+        _ => Some("read"),
+    };
+    Some(json!({ "direction": direction, "trusted": beside.get("trusted"), "measurement": measurement }))
+}
+
+fn whole(object: &Map<String, Value>) -> impl Iterator<Item = Value> {
+    let list = move |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
+    let size = object.get("target").and_then(|target| target.get("size_bytes"));
+    let sides = list("results").flat_map(move |test| {
+        ["read", "write"].into_iter().filter_map(move |direction| side(test, direction, size))
+    });
+    sides.chain(list("points").filter_map(move |point| run(point, point, None, size)))
+}
+
+fn side(test: &Value, direction: &str, size: Option<&Value>) -> Option<Value> {
+    run(test, test.get(direction)?, Some(direction), size)
+}
+
+/// A run with the figures of `figures`; the rest is said of the whole test.
+fn run(test: &Value, figures: &Value, direction: Option<&str>, size: Option<&Value>) -> Option<Value> {
+    let load = test.get("load")?.as_object()?;
+    figures.get("bytes_per_second")?;
+    let of = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
+    // The series of a mixed test is that of both directions.
+    let is_mixed = ["read", "write"].iter().all(|side| test.get(side).is_some_and(|side| !side.is_null()));
+    Some(json!({
+        "name": match (test.get("name").and_then(Value::as_str), direction) {
+            (Some(name), Some(direction)) if is_mixed => json!(format!("{name}, {direction}")),
+            _ => of(test, "name"),
+        },
+        "direction": direction,
+        "trusted": of(test, "trusted"),
+        "measurement": {
+            "workload": load,
+            "bytes_per_second": of(figures, "bytes_per_second"),
+            "ci95": of(figures, "ci95"),
+            "latency_ns": of(figures, "latency_ns"),
+            "series": if is_mixed { Value::Null } else { of(test, "series") },
+            "errors": of(test, "errors"),
+            "cut_short": of(test, "cut_short"),
+            "generator": test.get("checks").map(|checks| of(checks, "generator")),
+            "region_bytes": size,
+        }
+    }))
 }
 
 #[cfg(test)]

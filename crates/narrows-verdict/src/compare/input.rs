@@ -3,18 +3,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use serde_json::{Map, Value};
-use thiserror::Error;
-
-use super::foreign;
-use super::inventory::Inventory;
-use super::welch::Mean;
-use super::{Unmatched, results};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::percentile::PERCENTILES;
 use narrows_load::ran::EngineRan;
 use narrows_load::stats::{BatchMeans, student_t};
 use narrows_paste::results::{Long, MOST_MEASUREMENTS, document};
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+use super::{Change, Mean, Unmatched, foreign};
 
 /// Why a file cannot be compared.
 #[derive(Debug, Error)]
@@ -34,7 +31,7 @@ pub enum InputError {
 pub struct Input {
     /// The name that it is shown by.
     pub(super) name: String,
-    pub(super) runs: Vec<Entry>,
+    pub(super) runs: Vec<ComparedEntry>,
     pub(super) inventory: Inventory,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
@@ -44,7 +41,7 @@ pub struct Input {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct ComparedEntry {
     /// What must be the same in both: the fields of the workload but its duration, and the direction.
     pub(super) key: Vec<(String, String)>,
     /// The same in what every tool states: direction, pattern, block size, I/Os in flight, mix, access.
@@ -97,10 +94,10 @@ impl Input {
         collect(&value, &mut found);
         let is_of_several =
             found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
-        let mut tests = value.as_object().map(results::runs).into_iter().flatten();
+        let mut tests = value.as_object().map(foreign::runs).into_iter().flatten();
         let runs = found.iter().map(|(target, run)| entry(run, target.filter(|_| is_of_several)));
         let runs = runs.chain(tests.by_ref().map(|(of, run)| entry(&run, of.as_deref())));
-        let runs: Vec<Entry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
+        let runs: Vec<ComparedEntry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
         let more = found.len().saturating_sub(MOST_MEASUREMENTS) + tests.count();
         let left_out = if is_cut { Some("what stands behind that".to_owned()) } else { further(more) };
         let found = Self {
@@ -152,7 +149,7 @@ fn text(value: Option<&Value>) -> Option<String> {
     }
 }
 
-fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
+fn entry(run: &Value, target: Option<&str>) -> Option<ComparedEntry> {
     let measurement = run.get("measurement")?;
     let workload = measurement.get("workload")?.as_object()?;
     let rate = BytesPerSec::new(measurement.get("bytes_per_second")?.as_f64()?);
@@ -169,7 +166,7 @@ fn entry(run: &Value, target: Option<&str>) -> Option<Entry> {
     key.extend(target.map(|target| ("target".to_owned(), target.to_owned())));
     key.sort();
     let generator = |name: &str| text(measurement.get("generator").and_then(|generator| generator.get(name)));
-    Some(Entry {
+    Some(ComparedEntry {
         shape,
         is_single: false,
         label: text(run.get("name")).unwrap_or_else(|| label(workload, direction.as_deref(), target)),
@@ -287,13 +284,17 @@ fn cautions(run: &Value, measurement: &Value) -> Vec<String> {
 }
 
 /// Runs of the same workload, and those that only one side has. Several runs of one workload are paired in their order.
-pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a Entry)>, Vec<Unmatched>) {
+pub(super) fn matched<'a>(
+    a: &'a Input,
+    b: &'a Input,
+) -> (Vec<(&'a ComparedEntry, &'a ComparedEntry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    let kind = |run: &'a Entry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
+    let kind =
+        |run: &'a ComparedEntry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
     let shapes = |input: &'a Input| -> BTreeSet<&Shape> {
         input.runs.iter().map(|run| if across { &run.shape } else { &run.key }).collect()
     };
-    let mut left: HashMap<_, VecDeque<&Entry>> = HashMap::new();
+    let mut left: HashMap<_, VecDeque<&ComparedEntry>> = HashMap::new();
     b.runs.iter().for_each(|run| left.entry(kind(run)).or_default().push_back(run));
     let (mut pairs, mut alone) = (Vec::new(), Vec::new());
     let of_b = shapes(b);
@@ -309,7 +310,8 @@ pub(super) fn matched<'a>(a: &'a Input, b: &'a Input) -> (Vec<(&'a Entry, &'a En
             None => alone.push(unmatched("A", run, &of_b, across)),
         }
     }
-    let is_left: HashSet<*const Entry> = left.into_values().flatten().map(std::ptr::from_ref).collect();
+    let is_left: HashSet<*const ComparedEntry> =
+        left.into_values().flatten().map(std::ptr::from_ref).collect();
     let (of_a, left) = (shapes(a), b.runs.iter().filter(|run| is_left.contains(&std::ptr::from_ref(*run))));
     alone.extend(left.map(|run| unmatched("B", run, &of_a, across)));
     for (side, input) in [("A", a), ("B", b)] {
@@ -328,7 +330,7 @@ fn words(shape: &Shape) -> Vec<&str> {
     shape.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect()
 }
 
-fn unmatched(side: &str, run: &Entry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
+fn unmatched(side: &str, run: &ComparedEntry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
     /// So many are looked at for the nearest.
     const MOST: usize = 64;
     let own = if across { &run.shape } else { &run.key };
@@ -352,4 +354,109 @@ fn differing(a: &[(String, String)], b: &[(String, String)]) -> Vec<String> {
     names.dedup();
     let both = names.into_iter().map(|name| (name, value(a, name), value(b, name)));
     both.filter(|(_, a, b)| a != b).map(|(name, a, b)| format!("{name} ({a}, {b})")).collect()
+}
+
+/// More hops or facts than this no machine has: they are compared with each other.
+const MOST: usize = 4000;
+
+/// Facts of the machine and of the hops of its paths.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Inventory {
+    machine: Vec<(String, String)>,
+    hops: Vec<Hop>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Hop {
+    id: String,
+    kind: String,
+    facts: Vec<(String, String)>,
+}
+
+impl Inventory {
+    /// Takes what a result says of its machine (`machine`) and its paths (`paths[].hops[]`).
+    pub(super) fn of(result: &Value) -> Self {
+        let fields = result.get("machine").and_then(Value::as_object).into_iter().flatten();
+        let machine = fields
+            .filter(|(name, _)| *name != "reason")
+            .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)));
+        let paths = result.get("paths").and_then(Value::as_array).into_iter().flatten();
+        let hops = paths.filter_map(|path| path.get("hops")?.as_array()).flatten().take(MOST).map(hop);
+        Self { machine: machine.take(MOST).collect(), hops: hops.collect() }
+    }
+}
+
+fn scalar(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
+}
+
+fn hop(value: &Value) -> Hop {
+    let text = |name: &str| value.get(name).and_then(scalar);
+    let mut facts: Vec<(String, String)> =
+        text("name").into_iter().map(|name| ("name".to_owned(), name)).collect();
+    for direction in ["read", "write"] {
+        let Some(ceiling) = value.get("ceiling").and_then(|ceiling| ceiling.get(direction)) else { continue };
+        if let Some(rate) = ceiling.get("bytes_per_second").and_then(Value::as_f64) {
+            facts.push((format!("{direction} ceiling"), BytesPerSec::new(rate).to_string()));
+        }
+        for fact in ceiling.get("facts").and_then(Value::as_array).into_iter().flatten() {
+            let of = |name: &str| fact.get(name).and_then(scalar);
+            if let (Some(name), Some(value)) = (of("fact"), of("value"))
+                && !facts.iter().any(|(known, _)| *known == name)
+            {
+                facts.push((name, value));
+            }
+        }
+    }
+    Hop { id: text("id").unwrap_or_default(), kind: text("kind").unwrap_or_default(), facts }
+}
+
+/// What two results were measured on, as far as it differs.
+///
+/// What is not the same in both. Hops are matched by their id, and what is left by its kind, in order.
+pub(super) fn changes(a: &Inventory, b: &Inventory) -> Vec<Change> {
+    let mut found = Vec::new();
+    diff("machine", &a.machine, &b.machine, &mut found);
+    let mut left: Vec<&Hop> = b.hops.iter().collect();
+    let ids: BTreeSet<&str> = a.hops.iter().map(|hop| hop.id.as_str()).collect();
+    let is_in_a = |hop: &Hop| ids.contains(hop.id.as_str());
+    for hop in &a.hops {
+        let same = left.iter().position(|other| other.id == hop.id);
+        let alike = || left.iter().position(|other| other.kind == hop.kind && !is_in_a(other));
+        match same.or_else(alike).map(|index| left.remove(index)) {
+            Some(other) if other.id == hop.id => diff(&hop.id, &hop.facts, &other.facts, &mut found),
+            Some(other) => diff(&format!("{} → {}", hop.id, other.id), &hop.facts, &other.facts, &mut found),
+            None => found.push(change("hop", Some(&hop.id), None)),
+        }
+    }
+    found.extend(left.iter().map(|hop| change("hop", None, Some(&hop.id))));
+    found
+}
+
+fn diff(of: &str, a: &[(String, String)], b: &[(String, String)], found: &mut Vec<Change>) {
+    let value = |facts: &[(String, String)], name: &str| {
+        facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+    };
+    for (name, before) in a {
+        let after = value(b, name);
+        if after.as_ref() != Some(before) {
+            found.push(change(&format!("{of}: {name}"), Some(before), after.as_deref()));
+        }
+    }
+    for (name, after) in b.iter().filter(|(name, _)| value(a, name).is_none()) {
+        found.push(change(&format!("{of}: {name}"), None, Some(after)));
+    }
+}
+
+fn change(what: &str, a: Option<&str>, b: Option<&str>) -> Change {
+    let reason = match (a, b) {
+        (None, _) => Some("A does not state it".to_owned()),
+        (_, None) => Some("B does not state it".to_owned()),
+        _ => None,
+    };
+    Change { what: what.to_owned(), a: a.map(str::to_owned), b: b.map(str::to_owned), reason }
 }

@@ -3,19 +3,14 @@
 
 mod foreign;
 mod input;
-mod inventory;
-mod latency;
-mod results;
-mod welch;
 
-pub use input::{Input, InputError};
-pub use latency::{LatencyDifference, LatencyPair};
-
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_load::stats::{BatchMeans, student_t};
 use serde::{Deserialize, Serialize};
 
-use input::Entry;
-use narrows_base::units::{BytesPerSec, human};
-use narrows_load::stats::BatchMeans;
+use input::{ComparedEntry, Tail};
+
+pub use input::{Input, InputError};
 
 /// The name and version of the schema, in [`Comparison::schema`].
 pub const SCHEMA: &str = "narrows/compare/1";
@@ -176,9 +171,7 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let (pairs, unmatched) = input::matched(a, b);
     let tails: usize = pairs
         .iter()
-        .map(|(a, b)| {
-            latency::shared(&a.tails, &b.tails).filter(|(a, b)| latency::is_comparable(a, b)).count()
-        })
+        .map(|(a, b)| shared(&a.tails, &b.tails).filter(|(a, b)| is_comparable(a, b)).count())
         .sum();
     let share = if tails > 0 { 0.5 } else { 1.0 };
     let sure =
@@ -196,7 +189,7 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
         threshold,
         workloads,
         unmatched,
-        inventory: inventory::changes(&a.inventory, &b.inventory),
+        inventory: input::changes(&a.inventory, &b.inventory),
         others: Vec::new(),
     }
 }
@@ -224,8 +217,8 @@ fn overall(verdicts: impl Iterator<Item = Verdict>) -> Verdict {
     }
 }
 
-fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
-    let difference = comparable(a, b).map(|(a, b)| welch::difference(&a, &b, test.rate));
+fn compare_one(a: &ComparedEntry, b: &ComparedEntry, test: Test) -> WorkloadComparison {
+    let difference = comparable(a, b).map(|(a, b)| welch_difference(&a, &b, test.rate));
     // What makes the rates incomparable, such as another queue depth, makes the latencies so, too.
     let is_alike = alike(a, b).is_ok();
     let is_single = is_alike && (a.is_single || b.is_single) && difference.is_err();
@@ -237,8 +230,8 @@ fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
         Ok(Difference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Slower,
         Ok(_) => Verdict::NotDistinguishable,
     };
-    let tails = latency::shared(&a.tails, &b.tails).filter(|_| is_alike);
-    let latency = tails.map(|(a, b)| latency::compare(a, b, test.latency, test.threshold));
+    let tails = shared(&a.tails, &b.tails).filter(|_| is_alike);
+    let latency = tails.map(|(a, b)| compare_latencies(a, b, test.latency, test.threshold));
     WorkloadComparison {
         workload: a.label.clone(),
         verdict,
@@ -253,7 +246,7 @@ fn compare_one(a: &Entry, b: &Entry, test: Test) -> WorkloadComparison {
 }
 
 /// Whether two runs were made in the same way, or how they were not.
-fn alike(a: &Entry, b: &Entry) -> Result<(), String> {
+fn alike(a: &ComparedEntry, b: &ComparedEntry) -> Result<(), String> {
     let same = |what: &str, a: &Option<String>, b: &Option<String>| match (a, b) {
         (Some(a), Some(b)) if a != b => Err(format!("{what} differs: {a}, {b}")),
         _ => Ok(()),
@@ -263,9 +256,9 @@ fn alike(a: &Entry, b: &Entry) -> Result<(), String> {
 }
 
 /// The means of two runs that may be compared, or why they may not.
-fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> {
+fn comparable(a: &ComparedEntry, b: &ComparedEntry) -> Result<(BatchMeans, BatchMeans), String> {
     alike(a, b)?;
-    let means = |entry: &Entry, side: &str| {
+    let means = |entry: &ComparedEntry, side: &str| {
         entry.means.filter(|means| means.mean.get() > 0.0).ok_or_else(|| {
             if entry.is_single {
                 return format!(
@@ -282,7 +275,7 @@ fn comparable(a: &Entry, b: &Entry) -> Result<(BatchMeans, BatchMeans), String> 
 
 /// The batch means around the rate that is printed, so that a difference is that of the two rates beside it. The last samples,
 /// too few for a batch, make the two differ a little; a series of another run makes them differ by more.
-fn of_its_rate(entry: &Entry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
+fn of_its_rate(entry: &ComparedEntry, side: &str, means: BatchMeans) -> Result<BatchMeans, String> {
     /// The tenth of the run that batches leave out at most cannot move the mean further than so many standard errors, and
     /// rounding not further than this part of it.
     const ERRORS: f64 = 4.0;
@@ -299,7 +292,7 @@ fn of_its_rate(entry: &Entry, side: &str, means: BatchMeans) -> Result<BatchMean
     Ok(BatchMeans { mean: entry.rate, ..means })
 }
 
-fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
+fn cautions(a: &ComparedEntry, b: &ComparedEntry) -> Vec<String> {
     let mut found = Vec::new();
     for (side, entry) in [("A", a), ("B", b)] {
         found.extend(entry.cautions.iter().map(|caution| format!("{side}: {caution}")));
@@ -318,4 +311,229 @@ fn cautions(a: &Entry, b: &Entry) -> Vec<String> {
         }
     }
     found
+}
+
+/// A mean and what is known of its error.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Mean {
+    /// The mean.
+    value: f64,
+    /// The square of its standard error.
+    squared_error: f64,
+    /// The degrees of freedom of that.
+    freedom: f64,
+}
+
+impl From<&BatchMeans> for Mean {
+    fn from(means: &BatchMeans) -> Self {
+        Self { value: means.mean.get(), squared_error: means.squared_error(), freedom: means.freedom() }
+    }
+}
+
+impl Mean {
+    /// The mean of values that are independent of each other; `None` for fewer than two.
+    fn of(values: &[f64]) -> Option<Self> {
+        let count = values.len() as f64;
+        if values.len() < 2 || values.iter().any(|value| !value.is_finite()) {
+            return None;
+        }
+        let value = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|one| (one - value).powi(2)).sum();
+        Some(Self { value, squared_error: squares / (count - 1.0) / count, freedom: count - 1.0 })
+    }
+}
+
+/// Half the width of the interval of the difference of two means, by Welch's method: the squared standard errors add up,
+/// with the degrees of freedom of Satterthwaite ("An approximate distribution of estimates of variance components",
+/// Biometrics Bulletin 2, 1946).
+fn half_width(a: &Mean, b: &Mean, confidence: f64) -> f64 {
+    let (x, y) = (a.squared_error, b.squared_error);
+    let parts = x * x / a.freedom + y * y / b.freedom;
+    let freedom = if parts > 0.0 { (x + y).powi(2) / parts } else { a.freedom + b.freedom };
+    student_t(confidence, freedom) * (x + y).sqrt()
+}
+
+/// The difference of the mean rate of `b` from that of `a`, with its interval.
+fn welch_difference(a: &BatchMeans, b: &BatchMeans, confidence: f64) -> Difference {
+    let half = half_width(&a.into(), &b.into(), confidence);
+    let apart = b.mean.get() - a.mean.get();
+    let interval = [apart - half, apart + half];
+    let relative = |rate: f64| rate / a.mean.get();
+    Difference {
+        bytes_per_second: apart,
+        interval,
+        relative: relative(apart),
+        relative_interval: interval.map(relative),
+    }
+}
+
+/// A percentile is known to within this part of itself: the width of half a bucket of the engine's histogram. Two that
+/// lie in one bucket, or in neighbouring ones, may be the same.
+const RESOLUTION: f64 = 1.0 / 128.0;
+
+/// A percentile of the latency in both.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyPair {
+    /// `p50`, `p90` … `p99.999`.
+    pub percentile: String,
+    /// In A.
+    pub a_ns: Nanos,
+    /// In B.
+    pub b_ns: Nanos,
+    /// Which is faster: `slower` when B takes longer.
+    pub verdict: Verdict,
+    /// The difference with its interval; `null` when how it varies is not known.
+    pub difference: Option<LatencyDifference>,
+    /// Why `difference` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// How much longer B takes: the difference of the means over the tenths of both runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyDifference {
+    /// The mean of B less that of A in nanoseconds.
+    pub ns: f64,
+    /// Its interval: lower and upper end.
+    pub interval: [f64; 2],
+    /// The same as a fraction of A's mean.
+    pub relative: f64,
+    /// Its interval as a fraction of A's mean.
+    pub relative_interval: [f64; 2],
+}
+
+/// Percentiles that both have.
+fn shared<'a>(a: &'a [Tail], b: &'a [Tail]) -> impl Iterator<Item = (&'a Tail, &'a Tail)> {
+    a.iter().filter_map(|tail| Some((tail, b.iter().find(|other| other.label == tail.label)?)))
+}
+
+/// Whether a difference can be computed.
+fn is_comparable(a: &Tail, b: &Tail) -> bool {
+    a.mean.is_some() && b.mean.is_some()
+}
+
+/// Compares one percentile by Welch's test on its values in the ten tenths of each run. The interval is wider by what
+/// the histogram does not resolve.
+fn compare_latencies(a: &Tail, b: &Tail, confidence: f64, threshold: f64) -> LatencyPair {
+    let difference = a.mean.zip(b.mean).map(|(a, b)| latency_difference(&a, &b, confidence));
+    LatencyPair {
+        percentile: a.label.to_owned(),
+        a_ns: a.value,
+        b_ns: b.value,
+        verdict: verdict(difference.as_ref(), threshold),
+        reason: difference.is_none().then(|| {
+            let side = if a.mean.is_some() { "B" } else { "A" };
+            format!("{side} has no values for tenths of the run: it is too short, or has too few samples")
+        }),
+        difference,
+    }
+}
+
+fn latency_difference(a: &Mean, b: &Mean, confidence: f64) -> LatencyDifference {
+    let half = half_width(a, b, confidence) + RESOLUTION * (a.value + b.value);
+    let apart = b.value - a.value;
+    let interval = [apart - half, apart + half];
+    let relative = |ns: f64| if a.value > 0.0 { ns / a.value } else { 0.0 };
+    LatencyDifference {
+        ns: apart,
+        interval,
+        relative: relative(apart),
+        relative_interval: interval.map(relative),
+    }
+}
+
+fn verdict(difference: Option<&LatencyDifference>, threshold: f64) -> Verdict {
+    match difference {
+        None => Verdict::NotComparable,
+        Some(found) if found.relative.abs() < threshold => Verdict::NotDistinguishable,
+        Some(LatencyDifference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Slower,
+        Some(LatencyDifference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Faster,
+        Some(_) => Verdict::NotDistinguishable,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_base::units::BytesPerSec;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn means(mean: f64, variance: f64, batches: usize) -> BatchMeans {
+        BatchMeans { mean: BytesPerSec::new(mean), variance, batches }
+    }
+
+    #[test]
+    fn welch_the_interval_of_a_worked_example() {
+        // 10 means each, 100 and 110 with variances 4 and 36: squared errors 0.4 and 3.6, degrees of freedom
+        // 16 / (0.16/9 + 12.96/9) = 10.98, t = 2.201, half width 2.201 × 2 = 4.403.
+        let found = welch_difference(&means(100.0, 4.0, 10), &means(110.0, 36.0, 10), 0.95);
+        assert_eq!(found.bytes_per_second, 10.0);
+        assert!((found.interval[0] - 5.597).abs() < 0.005 && (found.interval[1] - 14.403).abs() < 0.005);
+        assert!((found.relative - 0.1).abs() < 1e-12 && (found.relative_interval[0] - 0.055_97).abs() < 5e-5);
+    }
+
+    #[test]
+    fn constant_rates_differ_exactly() {
+        let found = welch_difference(&means(100.0, 0.0, 10), &means(90.0, 0.0, 10), 0.95);
+        assert_eq!((found.interval, found.relative), ([-10.0, -10.0], -0.1));
+    }
+
+    #[test]
+    fn the_error_of_a_mean_is_that_of_its_values() {
+        // 1, 2, 3, 4: mean 2.5, sample variance 5/3, squared error 5/12.
+        let mean = Mean::of(&[1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert!((mean.value - 2.5).abs() < 1e-12 && (mean.squared_error - 5.0 / 12.0).abs() < 1e-12);
+        assert_eq!(Mean::of(&[1.0]), None);
+        assert_eq!(Mean::of(&[1.0, f64::NAN]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn turning_the_sides_round_turns_the_sign(
+            a in 1.0f64..1e9, b in 1.0f64..1e9, va in 0.0f64..1e12, vb in 0.0f64..1e12,
+        ) {
+            let (a, b) = (means(a, va, 10), means(b, vb, 10));
+            let (there, back) = (welch_difference(&a, &b, 0.95), welch_difference(&b, &a, 0.95));
+            prop_assert!((there.interval[0] + back.interval[1]).abs() <= 1e-6 * (1.0 + there.interval[0].abs()));
+            prop_assert!(there.interval[0] <= there.bytes_per_second && there.bytes_per_second <= there.interval[1]);
+        }
+    }
+
+    fn tail(tenths: &[f64]) -> Tail {
+        let value = Nanos::new(tenths.iter().sum::<f64>() as u64 / tenths.len().max(1) as u64);
+        Tail { label: "p99", value, mean: Mean::of(tenths) }
+    }
+
+    #[test]
+    fn latency_the_interval_of_a_worked_example() {
+        // Ten tenths of 95 and 105 in turn: mean 100, sample variance 250/9, squared error 25/9. Against the same plus
+        // 50: t of 18 degrees is 2.101, half width 2.101 × √(50/9) + 250/128 = 4.952 + 1.953.
+        let a: Vec<f64> = (0..10).map(|i| if i % 2 == 0 { 95.0 } else { 105.0 }).collect();
+        let b: Vec<f64> = a.iter().map(|ns| ns + 50.0).collect();
+        let found = compare_latencies(&tail(&a), &tail(&b), 0.95, 0.01);
+        let difference = found.difference.unwrap();
+        assert_eq!((found.verdict, difference.ns, difference.relative), (Verdict::Slower, 50.0, 0.5));
+        assert!((difference.interval[0] - (50.0 - 6.905)).abs() < 0.01, "{difference:?}");
+        assert_eq!(compare_latencies(&tail(&b), &tail(&a), 0.95, 0.01).verdict, Verdict::Faster);
+    }
+
+    #[test]
+    fn what_lies_in_neighbouring_buckets_is_not_told_apart() {
+        // 64 and 65 are neighbouring buckets of 64 steps for a power of two; 70 is six buckets away.
+        let at = |ns: f64| tail(&[ns; 10]);
+        assert_eq!(compare_latencies(&at(64.0), &at(65.0), 0.95, 0.0).verdict, Verdict::NotDistinguishable);
+        assert_eq!(compare_latencies(&at(64.0), &at(70.0), 0.95, 0.0).verdict, Verdict::Slower);
+        assert_eq!(compare_latencies(&at(64.0), &at(70.0), 0.95, 0.2).verdict, Verdict::NotDistinguishable);
+    }
+
+    #[test]
+    fn without_tenths_no_difference_is_claimed() {
+        let bare = Tail { label: "p99", value: Nanos::new(5), mean: None };
+        let found = compare_latencies(&tail(&[1.0; 10]), &bare, 0.95, 0.0);
+        assert_eq!((found.verdict, found.difference), (Verdict::NotComparable, None));
+        assert!(found.reason.unwrap().starts_with("B has no values"));
+    }
 }

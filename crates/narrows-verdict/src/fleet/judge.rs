@@ -1,25 +1,20 @@
 //! What limited all hosts together, and the sentence that says so.
 
-mod alone;
-mod conserve;
 mod limit;
 mod map;
-mod numa;
-
-pub use numa::NODE;
-
-pub use map::{FleetMap, MapHop, Part, map};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::units::{BytesPerSec, human};
 use serde::{Deserialize, Serialize};
 
 use super::flows::Flow;
 use super::point::Point;
-use super::record::{PointRecord, Run};
+use super::record::{Host, Load, PointRecord, Run};
 use super::samples::{Activity, FlowActivity};
 use crate::Confidence;
-use narrows_base::units::{BytesPerSec, human};
+
+pub use map::{FleetMap, MapHop, Part, map};
 
 /// What limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -129,10 +124,10 @@ pub struct Case<'a> {
 
 /// Judges a run.
 pub fn judge(case: &Case<'_>) -> Verdict {
-    let conservation = conserve::conserve(case);
+    let conservation = conserve(case);
     let mut limit = limit::limit(case, &conservation);
     if limit.kind.is_of_servers() {
-        limit.evidence.extend(numa::evidence(case));
+        limit.evidence.extend(sockets_evidence(case));
     }
     let sentence = sentence(case, &limit);
     Verdict { sentence, limit, conservation }
@@ -290,6 +285,188 @@ fn sentence(case: &Case<'_>, limit: &Limit) -> String {
 fn verb_of(limit: &Limit) -> &'static str {
     let is_many = ["processors", "drives", "each host's own drives"];
     if is_many.iter().any(|many| limit.name.starts_with(many)) { "limit" } else { "limits" }
+}
+
+/// Bytes that are missing further along the way beyond this share came from a cache.
+const MISSING: f64 = 0.1;
+
+/// Whether the bytes that clients count also cross the servers' interfaces and their drives.
+fn conserve(case: &Case<'_>) -> Conservation {
+    let clients = case.point.rate();
+    // Interfaces send what is read, and receive what is written.
+    let side = usize::from(case.reads_most());
+    let watched: Vec<&Activity> = case.servers.iter().flatten().collect();
+    let is_whole = !watched.is_empty() && watched.len() == case.run.servers.len();
+    let servers = (is_whole && case.is_remote())
+        .then(|| watched.iter().fold(BytesPerSec::default(), |sum, activity| sum + activity.network()[side]));
+    let drives = drives_carried(case);
+    let (differs, cache_of) = missing_bytes(case, clients, servers, drives).unzip();
+    Conservation { clients, servers, drives, differs, cache_of }
+}
+
+/// Where bytes are missing along the way, and so whose cache answered.
+fn missing_bytes(
+    case: &Case<'_>,
+    clients: BytesPerSec,
+    servers: Option<BytesPerSec>,
+    drives: Option<BytesPerSec>,
+) -> Option<(String, Side)> {
+    let short = |of: BytesPerSec, is: &BytesPerSec| is.get() < of.get() * (1.0 - MISSING);
+    if let Some(sent) = servers.filter(|sent| short(clients, sent)) {
+        let (counted, sent) = (human::rate(clients), human::rate(sent));
+        let text = format!(
+            "the clients counted {counted}, the servers' network cards carried {sent}: a cache of the clients answered"
+        );
+        return Some((text, Side::Clients));
+    }
+    // What is written reaches drives later.
+    let before = servers.unwrap_or(clients);
+    let carried = drives.filter(|read| case.reads_most() && short(before, read))?;
+    let (read, carried) = (human::rate(before), human::rate(carried));
+    let side = if case.is_remote() { Side::Servers } else { Side::Clients };
+    let of = if side == Side::Servers { "the servers'" } else { "the hosts'" };
+    Some((format!("{read} were read, {of} drives carried {carried}: the rest came from memory"), side))
+}
+
+/// What the drives below all targets carried: those of the servers where the storage is theirs, else each client's own. `None` where
+/// drives of one host are not known.
+fn drives_carried(case: &Case<'_>) -> Option<BytesPerSec> {
+    let carried = |activity: &Activity, drives: &[String]| {
+        drives.iter().try_fold(BytesPerSec::default(), |sum, name| {
+            let disk = activity.disks.get(name)?;
+            Some(sum + if case.reads_most() { disk.read } else { disk.written })
+        })
+    };
+    let (hosts, activities, places): (_, _, Vec<usize>) = match case.is_remote() {
+        true => (&case.run.servers, case.servers, (0..case.run.servers.len()).collect()),
+        false => (&case.run.clients, case.clients, case.counted()),
+    };
+    let mut sum = BytesPerSec::default();
+    for place in &places {
+        let target = hosts.get(*place)?.target.as_ref()?;
+        let activity = activities.get(*place)?.as_ref()?;
+        let names = Some(&target.drives).filter(|drives| !drives.is_empty())?;
+        sum = sum + carried(activity, names)?;
+    }
+    (!places.is_empty()).then_some(sum)
+}
+
+/// A run that gets this share of what a part gave alone is at that part's limit.
+const AT_LEG: f64 = 0.9;
+/// One that gets less than this share is not limited by it.
+const BELOW_LEG: f64 = 0.8;
+
+/// A part of the way alone, with the clients and in the direction of a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct LegAlone {
+    /// Who gave it, for people.
+    who: &'static str,
+    /// What it gave.
+    rate: BytesPerSec,
+    /// Whether that was as much as was asked for.
+    is_capped: bool,
+    /// What the run got.
+    run: BytesPerSec,
+}
+
+impl LegAlone {
+    /// The network. `None` where it was not measured, or with other clients, or the other way.
+    fn network(case: &Case<'_>) -> Option<Self> {
+        let leg = case.run.network_leg.as_ref().filter(|leg| leg.is_write != case.reads_most())?;
+        let of_leg: BTreeSet<usize> =
+            leg.flows.iter().filter(|flow| flow.bytes.get() > 0).map(|flow| flow.client).collect();
+        let is_same = of_leg == case.counted().into_iter().collect();
+        let run = if case.reads_most() { case.point.read.rate } else { case.point.write.rate };
+        let who = "the network alone carried";
+        leg.rate().filter(|_| is_same).map(|rate| Self { who, rate, is_capped: leg.is_capped(), run })
+    }
+
+    /// The drives of all servers. `None` where they were not measured, not on every server, with another load than this run's or for
+    /// other clients than those that count, or where the clients have drives of their own: what drives give depends on blocks, order
+    /// and I/Os in flight.
+    fn drives(case: &Case<'_>) -> Option<Self> {
+        let is_same = |of: &Load| *of == case.record.load && !case.record.is_proof;
+        let leg = case.run.drives_leg.as_ref().filter(|leg| leg.load.as_ref().is_some_and(is_same))?;
+        let all_count = case.counted().len() == case.run.clients.len();
+        let is_whole = leg.rates.len() == case.run.servers.len() && all_count && !case.is_local();
+        let (who, run) = ("the servers' drives alone gave", case.point.read.rate);
+        leg.rate().filter(|_| is_whole).map(|rate| Self { who, rate, is_capped: leg.is_capped(), run })
+    }
+
+    /// Whether clients get as much as it gave alone.
+    fn is_reached(&self) -> bool {
+        !self.is_capped && self.run.get() >= self.rate.get() * AT_LEG
+    }
+
+    /// Whether alone it gave clearly more.
+    fn gives_more(&self) -> bool {
+        self.run.get() < self.rate.get() * BELOW_LEG
+    }
+
+    /// For people.
+    fn in_words(&self) -> String {
+        let more = if self.is_capped { ", as much as was asked for" } else { "" };
+        format!("{} {}{more}", self.who, human::rate(self.rate))
+    }
+}
+
+/// What the fact is called that tells the node of a drive or an interface.
+pub const NODE: &str = "NUMA node of ";
+/// What carried less than this share of what the busiest of its kind did carried something else.
+const CARRIES_LOAD: f64 = 0.05;
+
+/// Servers whose drives and network cards hang on different sockets: what is served crosses the link between these.
+///
+/// A sentence for each watched server of which some cards that carried the load are on other nodes than all drives that did, three at
+/// most.
+fn sockets_evidence(case: &Case<'_>) -> Vec<String> {
+    const MOST: usize = 3;
+    let servers = case.run.servers.iter().zip(case.servers);
+    let said = servers.filter_map(|(host, activity)| across_sockets(case, host, activity.as_ref()?));
+    said.take(MOST).collect()
+}
+
+fn across_sockets(case: &Case<'_>, host: &Host, activity: &Activity) -> Option<String> {
+    let side = usize::from(case.reads_most());
+    let nics = activity.nics.iter().map(|(name, rates)| (name, rates[side].get()));
+    let disk = |name: &String| {
+        let disk = activity.disks.get(name)?;
+        Some(if case.reads_most() { disk.read.get() } else { disk.written.get() })
+    };
+    let drives = host.target.iter().flat_map(|target| &target.drives);
+    let drives = drives.filter_map(|name| Some((name, disk(name)?)));
+    let (nics, drives) = (by_node(host, nics.collect()), by_node(host, drives.collect()));
+    let far: Vec<(&u32, &BTreeSet<&str>)> =
+        nics.iter().filter(|(node, _)| !drives.contains_key(node)).collect();
+    if far.is_empty() || drives.is_empty() {
+        return None;
+    }
+    let names: Vec<&str> = far.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    let of_drives = numbers(drives.keys());
+    Some(format!(
+        "{}: its drives are on NUMA node {of_drives}, {} {verb} on node {}: what goes through there crosses the link between sockets",
+        host.host,
+        names.join(", "),
+        numbers(far.iter().map(|(node, _)| *node))
+    ))
+}
+
+/// The names that carried the load, by the node that a fact tells.
+fn by_node<'a>(host: &Host, rates: Vec<(&'a String, f64)>) -> BTreeMap<u32, BTreeSet<&'a str>> {
+    let most = rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max);
+    let mut nodes: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
+    for (name, rate) in rates {
+        let node = host.facts.get(&format!("{NODE}{name}")).and_then(|node| node.trim().parse().ok());
+        if let Some(node) = node.filter(|_| rate > 0.0 && rate >= most * CARRIES_LOAD) {
+            nodes.entry(node).or_default().insert(name);
+        }
+    }
+    nodes
+}
+
+fn numbers<'a>(nodes: impl Iterator<Item = &'a u32>) -> String {
+    nodes.map(u32::to_string).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

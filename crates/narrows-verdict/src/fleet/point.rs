@@ -3,9 +3,8 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_paste::results::fio_client::{self, Direction, Line, Output};
 
-use super::bins::Bins;
 use super::record::{HostOutcome, PointRecord, State};
-use super::window::{Series, Window, on_our_clock};
+use super::{Bins, Series, Window, on_our_clock};
 
 /// The least share of its own time that a host has in common with all others.
 pub const LEAST_OVERLAP: f64 = 0.95;
@@ -107,7 +106,7 @@ pub struct Point {
 }
 
 /// What is known of a host before the window of all is.
-struct Seen<'t> {
+struct SeenHost<'t> {
     outcome: Outcome,
     output: Output,
     began: Option<u64>,
@@ -121,8 +120,12 @@ struct Seen<'t> {
 impl Point {
     /// Counts a run. `told` has the files of each host, in the order of the record. `averaged` is the step of the logs.
     pub fn of(record: &PointRecord, told: &[Told], averaged: Nanos) -> Self {
-        let mut seen: Vec<Seen<'_>> =
-            record.hosts.iter().zip(told).map(|(outcome, told)| Seen::of(outcome, told, averaged)).collect();
+        let mut seen: Vec<SeenHost<'_>> = record
+            .hosts
+            .iter()
+            .zip(told)
+            .map(|(outcome, told)| SeenHost::of(outcome, told, averaged))
+            .collect();
         let planned = record.load.time_ns;
         for host in &mut seen {
             host.note_lateness(record.start_ns, planned);
@@ -156,7 +159,7 @@ impl Point {
     }
 }
 
-impl<'t> Seen<'t> {
+impl<'t> SeenHost<'t> {
     fn of(outcome: &HostOutcome, told: &'t Told, averaged: Nanos) -> Self {
         let parsed = told.report.as_deref().map(fio_client::parse);
         let kept = Outcome { state: outcome.state, reason: outcome.reason.clone() };

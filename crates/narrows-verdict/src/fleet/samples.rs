@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::units::{BytesPerSec, Nanos};
 use serde::{Deserialize, Serialize};
 
-use super::window::{Window, on_our_clock};
-use narrows_base::units::{BytesPerSec, Nanos};
+use super::{Window, on_our_clock};
 
 /// The counters of a host at one moment.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

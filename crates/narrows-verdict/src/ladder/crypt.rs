@@ -1,12 +1,13 @@
 //! dm-crypt: the cipher, the calls for each sector, or the way through the work queues.
 
-use super::super::finding::{Confidence, Evidence};
-use super::step::At;
-use super::{Cause, Loss};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::block::CryptTable;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::CryptHop;
+
+use super::step::At;
+use super::{Cause, Loss};
+use crate::finding::{Confidence, Evidence};
 
 /// A mapping that gives this much of what its cipher gives on one core is bound by it.
 const NEAR_CIPHER: f64 = 0.8;
@@ -33,7 +34,10 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     let ours = at.case.measurement()?.generator.cpu;
     let busy = if in_worker { ours } else { workers };
     let kernel = hop.cipher.value().is_some_and(|cipher| cipher.driver.is_some());
-    let near = one_core(at, hop).is_some_and(|rate| kernel && at.rate.fraction_of(rate) >= NEAR_CIPHER);
+    let near = at
+        .case
+        .cipher_on_one_core(hop)
+        .is_some_and(|rate| kernel && at.rate.fraction_of(rate) >= NEAR_CIPHER);
     // Where others use the processor, too, the workers get less than a core and are bound by it all the same.
     if busy >= FULL || (busy > 0.0 && at.is_processor_full() && (near || busy >= at.most_of_others(queues))) {
         return Some(by_cipher(at, hop, busy, in_worker));
@@ -41,19 +45,10 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     if at.is_processor_full() { None } else { on_the_way(at, hop) }
 }
 
-/// The rate of the cipher on one core in this direction, where the kernel itself was asked.
-fn one_core(at: &At<'_>, hop: &CryptHop) -> Option<BytesPerSec> {
-    let cipher = hop.cipher.value()?;
-    Some(match at.case.direction {
-        Direction::Read => cipher.decrypt,
-        Direction::Write => cipher.encrypt,
-    })
-}
-
 /// The cores that work on it are full.
 fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
     let each = at.rate / busy.max(f64::MIN_POSITIVE);
-    let cipher = one_core(at, hop);
+    let cipher = at.case.cipher_on_one_core(hop);
     let kernel = hop.cipher.value().is_some_and(|cipher| cipher.driver.is_some());
     let name = &at.hop.name;
     let longer = cipher
@@ -132,7 +127,7 @@ impl Between {
         let below = at.members().filter_map(|rung| below(rung)?.read_latency).max()?;
         let block = at.case.measurement()?.workload.block_size;
         let waiting = waiting(at)?;
-        let rate = one_core(at, hop).filter(|rate| rate.get() > 0.0);
+        let rate = at.case.cipher_on_one_core(hop).filter(|rate| rate.get() > 0.0);
         let cipher = rate.map_or(0.0, |rate| block.as_f64() / rate.get() * 1e9) * waiting.max(1.0);
         let between = above.get().saturating_sub(below.get());
         let cipher = (cipher as u64).min(between);
@@ -184,7 +179,7 @@ fn on_the_way(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
 /// The mean number of requests, in the size that was asked for, between the mapping and what lies below it.
 fn waiting(at: &At<'_>) -> Option<f64> {
     let block = at.case.measurement()?.workload.block_size.as_f64();
-    let held = |hop| Some(super::flow::one(&at.case, hop)?.bytes_in_flight.as_f64());
+    let held = |hop| Some(super::block_flow(&at.case, hop)?.bytes_in_flight.as_f64());
     let below: f64 = at.members().filter_map(|rung| held(at.case.path().hop(&rung.hop)?)).sum();
     (block > 0.0).then(|| ((held(at.hop).unwrap_or(0.0) - below) / block).max(0.0))
 }

@@ -10,31 +10,22 @@
 //! layers below, as a single run shows it.
 
 mod crypt;
-mod flow;
-mod leg;
-mod numa;
 mod raid;
 mod step;
-#[cfg(test)]
-mod tests;
-mod words;
 
-pub use flow::Flow;
-pub use leg::{Leg, LegKind};
-pub use numa::{NodeRun, Numa};
-
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_machine::Machine;
+use narrows_model::ceiling::{self, Direction};
+use narrows_model::path::{Hop, HopId, HopKind};
 use serde::{Deserialize, Serialize};
 
-use super::attribution::{self, Attribution};
-use super::case::Case;
-use super::finding::{Confidence, Evidence};
-use super::trust::Audit;
-use super::{Code, Finding, Severity, Subject, attribution::Cause as Found};
-use narrows_base::units::BytesPerSec;
-use narrows_machine::Machine;
-use narrows_model::ceiling;
-use narrows_model::ceiling::Direction;
-use narrows_model::path::{Hop, HopId, HopKind};
+use crate::attribution::{self, Attribution, Cause as Found};
+use crate::case::Case;
+use crate::finding::{Confidence, Evidence};
+use crate::trust::Audit;
+use crate::{Code, Finding, Severity, Subject};
+
+pub use raid::{NodeRun, Numa};
 
 /// A rung that falls this much short of the layers below it has lost something: measurements of one thing differ by a few
 /// percent.
@@ -159,7 +150,7 @@ pub struct Step {
     pub ceiling: Option<(usize, BytesPerSec)>,
     /// What each block layer of the rung's path did.
     #[serde(rename = "layers")]
-    pub flows: Vec<Flow>,
+    pub flows: Vec<BlockFlow>,
 }
 
 /// The verdict on a ladder.
@@ -182,7 +173,7 @@ pub struct LadderVerdict {
 /// Judges a ladder: `rungs` from the media up. The same input gives the same verdict.
 pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdict {
     let steps: Vec<Step> = (0..rungs.len()).map(|index| step::of(machine, rungs, index)).collect();
-    let numa = numa::judge(numa);
+    let numa = raid::judge(numa);
     let top = rungs.iter().rposition(|rung| !rung.at_once && rung.rate().is_some());
     let mut named = causes(machine, rungs, &steps, top);
     let (at, limiting) = if named.is_empty() { (None, None) } else { split(named.remove(0)) };
@@ -200,7 +191,7 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     }
     findings.extend(numa.and_then(|numa| numa.finding(rungs.last()?)));
     findings.sort_by_key(|finding| finding.severity);
-    let sentence = words::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
+    let sentence = step::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
     LadderVerdict { steps, limiting, at, next, sentence, findings }
 }
 
@@ -265,3 +256,135 @@ fn translated(case: &Case<'_>, found: &Attribution) -> Cause {
 fn limit(code: Code, subject: &str, summary: String) -> Finding {
     Finding::on(code, Severity::Limit, subject, summary)
 }
+
+/// What kind of leg it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum LegKind {
+    /// A cipher, decrypting.
+    Cipher,
+    /// Copying from memory to memory.
+    MemoryCopy,
+    /// I/Os that do nothing, through our own engine.
+    Nop,
+    /// The network to a peer.
+    Network,
+}
+
+/// One leg.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Leg {
+    /// What kind of leg it is.
+    pub kind: LegKind,
+    /// What was run: `xts(aes), 512 bit key`.
+    pub name: String,
+    /// Cores that worked on it.
+    pub cores: u32,
+    /// What came of it; a NOP counts as a block of the load.
+    pub bytes_per_second: Option<BytesPerSec>,
+    /// By what means: the kernel's driver, AF_ALG, io_uring, iperf3.
+    pub means: String,
+    /// Why it was not measured, and what would measure it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Leg {
+    /// A leg that was measured.
+    pub fn measured(
+        kind: LegKind,
+        name: impl Into<String>,
+        cores: u32,
+        rate: BytesPerSec,
+        means: &str,
+    ) -> Self {
+        let bytes_per_second = Some(rate);
+        Self { kind, name: name.into(), cores, bytes_per_second, means: means.to_owned(), reason: None }
+    }
+
+    /// A leg that was not measured, for this reason.
+    pub fn missing(kind: LegKind, name: impl Into<String>, reason: impl Into<String>) -> Self {
+        Self {
+            kind,
+            name: name.into(),
+            cores: 0,
+            bytes_per_second: None,
+            means: String::new(),
+            reason: Some(reason.into()),
+        }
+    }
+
+    /// The engine's own ceiling on one core for blocks of this size, from what an I/O that does nothing costs it in
+    /// nanoseconds.
+    pub fn nop(ns_per_io: f64, block: Bytes, engine: &str) -> Self {
+        let rate = if ns_per_io > 0.0 { block.as_f64() / ns_per_io * 1e9 } else { 0.0 };
+        let name = format!("I/O that does nothing, {ns_per_io:.0} ns each");
+        Self::measured(LegKind::Nop, name, 1, BytesPerSec::new(rate), engine)
+    }
+}
+
+/// What each block layer of a path did in a run: how requests were split and merged, and where they waited.
+///
+/// What a block layer did.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BlockFlow {
+    /// Its kernel name.
+    pub block: String,
+    /// What it is.
+    pub kind: HopKind,
+    /// Bytes that it moved in the run's direction.
+    pub bytes: Bytes,
+    /// Requests that it completed in either direction.
+    pub requests: u64,
+    /// The mean size of a request.
+    #[serde(rename = "request_bytes")]
+    pub request_size: Bytes,
+    /// The mean number of requests in flight (Little's law).
+    pub in_flight: f64,
+    /// The mean number of bytes in flight.
+    #[serde(rename = "in_flight_bytes")]
+    pub bytes_in_flight: Bytes,
+    /// The mean number of requests that the driver held; `None` where it was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_driver: Option<f64>,
+    /// The fraction of time with a request in flight.
+    pub busy: f64,
+    /// The mean time of a read; `None` without reads.
+    #[serde(rename = "read_latency_ns", skip_serializing_if = "Option::is_none")]
+    pub latency: Option<Nanos>,
+}
+
+/// The layers of a case that the kernel keeps counters of, in path order.
+fn block_flows(case: &Case<'_>) -> Vec<BlockFlow> {
+    case.hops().filter_map(|(_, hop)| block_flow(case, hop)).collect()
+}
+
+/// One of them.
+fn block_flow(case: &Case<'_>, hop: &Hop) -> Option<BlockFlow> {
+    if hop.kind() == HopKind::BlockQueue {
+        return None;
+    }
+    let block = hop.block_name()?;
+    let disk = case.disk(block)?;
+    let requests = disk.reads.saturating_add(disk.writes);
+    let all = (disk.read_bytes + disk.written_bytes).get();
+    let size = all.checked_div(requests).unwrap_or(0);
+    Some(BlockFlow {
+        block: block.to_owned(),
+        kind: hop.kind(),
+        bytes: Bytes::new(case.moved(disk) as u64),
+        requests,
+        request_size: Bytes::new(size),
+        in_flight: disk.in_flight,
+        bytes_in_flight: Bytes::new((disk.in_flight * size as f64) as u64),
+        at_driver: disk.at_driver,
+        busy: disk.busy,
+        latency: disk.read_latency,
+    })
+}
+
+#[cfg(test)]
+mod tests;

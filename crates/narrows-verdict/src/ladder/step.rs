@@ -1,13 +1,15 @@
 //! One rung against those below it.
 
-use super::super::case::Case;
-use super::super::finding::{Confidence, Evidence};
-use super::super::trust::Audit;
-use super::{Cause, Loss, Rung, Step, attributed, ceiling, crypt, flow, raid, translated};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Access;
 use narrows_machine::Machine;
+use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopKind, HopSpec};
+
+use super::{Cause, Loss, Rung, Step, attributed, block_flows, ceiling, crypt, raid, translated};
+use crate::case::Case;
+use crate::finding::{Confidence, Evidence};
+use crate::trust::Audit;
 
 /// All processors together are full from here on; sampling and the scheduler take the rest.
 const FULL: f64 = 0.95;
@@ -60,7 +62,7 @@ impl<'a> At<'a> {
             Evidence::new("this layer", self.rate, "the run"),
         ];
         if let Some(asked) = self.case.asked_outstanding() {
-            for flow in flow::of(&self.case) {
+            for flow in block_flows(&self.case) {
                 let part = human::percent(flow.bytes_in_flight.as_f64() / asked);
                 let size = human::block_size(flow.request_size);
                 let value =
@@ -124,7 +126,7 @@ pub(super) fn of(machine: &Machine, rungs: &[Rung], index: usize) -> Step {
         let at = At { rungs, rung, case, audit: audit.clone(), hop, below, rate };
         decide(&at)
     });
-    Step { below, lost, loss, trusted, ceiling: ceiling(rung), flows: flow::of(&case) }
+    Step { below, lost, loss, trusted, ceiling: ceiling(rung), flows: block_flows(&case) }
 }
 
 /// What the layers below give: all at once where that was measured, else what they give alone, together. Reads and writes
@@ -287,4 +289,52 @@ pub(super) fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
     }
     let summary = format!("{} carries no more than this.", hop.name);
     Some(Loss { cause, hop: hop.id.clone(), summary, evidence: found.evidence, confidence: found.confidence })
+}
+
+/// The verdict on a ladder in one or two sentences.
+///
+/// What the top gives, what is the bottleneck, and what comes next.
+pub(super) fn sentence(
+    rungs: &[Rung],
+    steps: &[Step],
+    top: Option<usize>,
+    limiting: Option<&Loss>,
+    next: Option<&Loss>,
+) -> String {
+    let Some(rung) = top.and_then(|top| rungs.get(top)) else {
+        return "Nothing could be measured.".to_owned();
+    };
+    let target = &rung.subject.path.target;
+    let verb = match rung.direction() {
+        Direction::Read => format!("Reads of {target}"),
+        Direction::Write => format!("Writes to {target}"),
+    };
+    let rate = rung.rate().map(|rate| rate.to_string()).unwrap_or_default();
+    let Some(limiting) = limiting else {
+        return format!("{verb} reach {rate}; what limits them cannot be seen.");
+    };
+    let any_loss = steps.iter().any(|step| step.loss.is_some());
+    // What a scheduler holds back is no property of the device that it belongs to.
+    let first = if any_loss || limiting.cause == Cause::Scheduler {
+        format!("{verb} reach {rate}. {}", limiting.summary)
+    } else {
+        let lost = top.and_then(|top| steps.get(top)).and_then(|step| step.lost);
+        let above = match lost {
+            Some(lost) => {
+                format!(" No layer loses more than {}.", human::percent(lost.max(super::SIGNIFICANT)))
+            }
+            None => String::new(),
+        };
+        format!("{verb} reach {rate}, limited by {}.{above}", named(rung, limiting))
+    };
+    match next.filter(|next| next.cause != Cause::Unknown) {
+        Some(next) if any_loss => format!("{first} Behind it comes {}.", named(rung, next)),
+        _ => first,
+    }
+}
+
+/// The hop of a loss by its name. Of a network only the interface is known, which may be faster than what lies behind it.
+fn named(rung: &Rung, loss: &Loss) -> String {
+    let name = rung.subject.path.hop(&loss.hop).map_or_else(|| loss.hop.to_string(), |hop| hop.name.clone());
+    if loss.cause == Cause::Network { format!("the network behind {name}") } else { name }
 }

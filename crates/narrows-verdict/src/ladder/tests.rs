@@ -1,8 +1,5 @@
 //! Ladders from synthetic samples: what each cause looks like, and what it must not be taken for.
 
-use super::*;
-use crate::Run;
-use crate::testing::{Sketch, run};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_machine::block::{BlockDevice, CryptTable, MdArray, Queue};
@@ -10,6 +7,10 @@ use narrows_machine::cipher::CipherRate;
 use narrows_model::path::{
     CryptHop, FilesystemHop, HopKind, HopSpec, RaidHop, RaidLevel, VolumeHop, VolumeLayout,
 };
+
+use super::*;
+use crate::Run;
+use crate::testing::{Sketch, run};
 
 /// The rung of a drive alone.
 fn alone(block: &str, megabytes: f64) -> Rung {

@@ -1,15 +1,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::*;
 use narrows_base::units::{Bytes, GtPerSec, Lanes as Width};
 use narrows_machine::Machine;
 use narrows_machine::activity::{LinkState, NicActivity};
 use narrows_machine::block::BlockDevice;
 use narrows_model::ceiling::{Ceiling, Ceilings, Limit};
-use narrows_model::path::HopSpec;
 use narrows_model::path::{
-    DeviceHop, GivenHop, Hop, HopId, HopKind, LinkHop, NetworkHop, Path, RaidHop, Target, Traffic,
+    DeviceHop, GivenHop, Hop, HopId, HopKind, HopSpec, LinkHop, NetworkHop, Path, RaidHop, Target, Traffic,
 };
+
+use super::*;
 
 fn hop(kind: HopKind, name: &str, spec: HopSpec) -> Hop {
     Hop {

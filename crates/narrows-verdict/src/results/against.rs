@@ -8,8 +8,7 @@ use crate::case::Case as PathCase;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::{Subject, trust};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_model::ceiling::Direction;
-use narrows_model::ceiling::Narrow;
+use narrows_model::ceiling::{Direction, Narrow};
 use narrows_model::path::{HopId, HopKind};
 use narrows_paste::results::{Measured, Op, Side, Tool};
 

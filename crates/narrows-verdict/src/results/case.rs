@@ -1,13 +1,17 @@
 //! What a rule looks at.
 
-use super::Ground;
-use super::beside::Beside;
-use crate::finding::{Code, Evidence, Finding, Severity};
-use narrows_base::units::{Bytes, human};
+use std::collections::{BTreeMap, HashMap};
+
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::Machine;
+use narrows_paste::results::devices::Device;
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Measured, Op, Side};
+use narrows_paste::results::{Imported, Measured, Op, Side, Tool};
+
+use super::Ground;
+use super::cached_command::rates_of_devices;
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// One result among those that were given with it.
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +32,7 @@ impl<'a> Case<'a> {
 
     /// The first measurements of this result, as evidence for each other: a bound as in [`Beside`], for the same reason.
     pub(super) fn siblings(&self) -> impl Iterator<Item = &'a Measured> + use<'a> {
-        self.result.measurements.iter().take(super::beside::MOST)
+        self.result.measurements.iter().take(MOST_BESIDE)
     }
 
     /// Main memory, and who says so.
@@ -84,6 +88,9 @@ impl<'a> Case<'a> {
     }
 }
 
+/// What a rule saw: how sure, and what it saw.
+pub(super) type Signs = (Confidence, Vec<Evidence>);
+
 /// Whether a measurement visits addresses at random.
 pub(super) fn is_random(measured: &Measured) -> bool {
     measured.work.pattern == Some(Pattern::Random)
@@ -110,4 +117,210 @@ pub(super) fn reads_ahead(measured: &Measured, op: Op, side: &Side) -> bool {
 /// The mean latency of a side, in nanoseconds.
 pub(super) fn mean(side: &Side) -> Option<f64> {
     side.latency_ns.as_ref()?.mean.filter(|mean| *mean > 0.0)
+}
+
+/// So many results, measurements and devices are looked at for evidence, the first ones.
+pub(super) const MOST_BESIDE: usize = 1000;
+
+/// What stands beside a result and may be evidence for or against it.
+///
+/// Rules ask for it once for each direction of each measurement, and a file may hold fifty thousand of them: it is reduced
+/// once, and a look at what is left is bounded, so that the time of a verdict grows with the number of results and not
+/// with its square.
+///
+/// All results that were given together.
+#[derive(Debug)]
+pub(super) struct Beside<'a> {
+    results: &'a [Imported],
+    measured: Vec<(&'a Imported, &'a Measured)>,
+    reads: BesideOfOp<'a>,
+    writes: BesideOfOp<'a>,
+    /// The first result of dd that wrote a file.
+    written: HashMap<&'a str, usize>,
+}
+
+/// What is known of one direction.
+#[derive(Debug)]
+struct BesideOfOp<'a> {
+    by_label: Hosts,
+    by_file: Hosts,
+    rates: Vec<(&'a Device, BytesPerSec)>,
+}
+
+/// The random I/Os per second of hosts, each by its first measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Hosts {
+    /// How many there are.
+    pub(super) count: usize,
+    /// The least of them.
+    pub(super) least: f64,
+    /// The most of them.
+    pub(super) most: f64,
+}
+
+impl Hosts {
+    fn of<'t>(rates: impl Iterator<Item = (&'t str, f64)>) -> Self {
+        let mut first: BTreeMap<&str, f64> = BTreeMap::new();
+        rates.for_each(|(host, rate)| {
+            first.entry(host).or_insert(rate);
+        });
+        let none = Self { count: first.len(), least: f64::INFINITY, most: f64::NEG_INFINITY };
+        first.values().fold(none, |all, rate| Self {
+            least: all.least.min(*rate),
+            most: all.most.max(*rate),
+            ..all
+        })
+    }
+}
+
+impl<'a> Beside<'a> {
+    /// Reduces all results, and what stands beside them.
+    pub(super) fn of(results: &'a [Imported], around: &'a Surroundings) -> Self {
+        let all = || results.iter().flat_map(|one| one.measurements.iter().map(move |each| (one, each)));
+        let mut written = HashMap::new();
+        for (index, result) in results.iter().enumerate().filter(|(_, result)| result.tool == Tool::Dd) {
+            let wrote = result.measurements.iter().filter(|one| one.write.is_some());
+            for target in wrote.filter_map(|one| one.work.target.as_deref()) {
+                written.entry(target).or_insert(index);
+            }
+        }
+        let of_op = |op: Op| {
+            let random = || all().filter(|(_, one)| is_random(one));
+            let rate = |one: &Measured| Some(one.side(op)?.iops?.get());
+            let is_alone = all().filter(|(_, one)| one.side(op).is_some()).take(2).count() == 1;
+            BesideOfOp {
+                by_label: Hosts::of(
+                    random().filter_map(|(_, one)| Some((one.work.label.split_once(" on ")?.1, rate(one)?))),
+                ),
+                by_file: Hosts::of(random().filter_map(|(of, one)| Some((of.file.as_str(), rate(one)?)))),
+                rates: rates_of_devices(&around.devices, op, is_alone),
+            }
+        };
+        Self {
+            results,
+            measured: all().take(MOST_BESIDE).collect(),
+            reads: of_op(Op::Read),
+            writes: of_op(Op::Write),
+            written,
+        }
+    }
+
+    fn of_op(&self, op: Op) -> &BesideOfOp<'a> {
+        match op {
+            Op::Read => &self.reads,
+            Op::Write => &self.writes,
+        }
+    }
+
+    /// Results, this one among them.
+    pub(super) fn results(&self) -> impl Iterator<Item = &'a Imported> + use<'a> {
+        self.results.iter().take(MOST_BESIDE)
+    }
+
+    /// Measurements, those of this result among them, and the result that each is of.
+    pub(super) fn measured(&self) -> impl Iterator<Item = (&'a Imported, &'a Measured)> {
+        self.measured.iter().copied()
+    }
+
+    /// The hosts of random I/O, as labels name them (`job on host`).
+    pub(super) fn hosts(&self, op: Op) -> Hosts {
+        self.of_op(op).by_label
+    }
+
+    /// The same, where each file is of a host.
+    pub(super) fn hosts_by_file(&self, op: Op) -> Hosts {
+        self.of_op(op).by_file
+    }
+
+    /// What block devices did meanwhile, by `iostat`.
+    pub(super) fn rates(&self, op: Op) -> &[(&'a Device, BytesPerSec)] {
+        &self.of_op(op).rates
+    }
+
+    /// Whether a copy of dd before `result` wrote `target`.
+    pub(super) fn is_written_before(&self, target: &str, result: &Imported) -> bool {
+        let first = self.written.get(target).and_then(|index| self.results.get(*index));
+        // Results lie one behind another in memory.
+        first.is_some_and(|first| std::ptr::from_ref(first) < std::ptr::from_ref(result))
+    }
+}
+
+/// As many as the performance test specification of SNIA looks at (SSS PTS 2.0.1, "steady state").
+const WINDOWS: usize = 5;
+
+/// So many devices of one `iostat` are looked at.
+pub(super) const MOST_DEVICES: usize = 64;
+
+/// The rate in five equal windows of a run, where a log of it was given.
+///
+/// The means of five windows of a run, and what tells them: the result itself or its log.
+pub(super) fn window_means(
+    case: &Case<'_>,
+    _: &Measured,
+    _: Op,
+    side: &Side,
+) -> Option<([f64; WINDOWS], String)> {
+    let each = side.series.len() / WINDOWS;
+    if each < 2 {
+        return None;
+    }
+    let mut means = [0.0; WINDOWS];
+    for (mean, window) in means.iter_mut().zip(side.series.chunks_exact(each)) {
+        *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
+    }
+    Some((means, side.series_source.clone().unwrap_or_else(|| case.result.place())))
+}
+
+/// Range and slope of SNIA's steady state, as fractions of the mean: steady when at most 0.2 and 0.1.
+pub(super) fn range_and_slope(means: &[f64; WINDOWS]) -> Option<(f64, f64)> {
+    let count = means.len() as f64;
+    let mean = means.iter().sum::<f64>() / count;
+    if mean <= 0.0 {
+        return None;
+    }
+    let most = means.iter().copied().fold(f64::MIN, f64::max);
+    let least = means.iter().copied().fold(f64::MAX, f64::min);
+    let middle = (count - 1.0) / 2.0;
+    let places = || (0..means.len()).map(|place| place as f64 - middle);
+    let slope = places().zip(means).map(|(x, y)| x * y).sum::<f64>() / places().map(|x| x * x).sum::<f64>();
+    Some(((most - least) / mean, (slope * (count - 1.0)).abs() / mean))
+}
+
+/// Whether the last window is clearly below the ones before it.
+pub(super) fn is_still_falling(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> bool {
+    window_means(case, measured, op, side).is_some_and(|([first, second, third, fourth, last], _)| {
+        last < 0.85 * ((first + second + third + fourth) / 4.0)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_base::units::Iops;
+
+    use super::super::testing::fio_read;
+    use super::*;
+
+    #[test]
+    fn each_host_counts_once_by_its_first_measurement() {
+        let mut result = fio_read("randread", 60);
+        let one = result.measurements.remove(0);
+        for (label, iops) in [("a on x", 10.0), ("b on x", 99.0), ("a on y", 20.0), ("a", 500.0)] {
+            let mut one = one.clone();
+            one.work.label = label.to_owned();
+            one.read.as_mut().expect("reads").iops = Some(Iops::new(iops));
+            result.measurements.push(one);
+        }
+        let (all, around) = ([result], Surroundings::default());
+        let beside = Beside::of(&all, &around);
+        assert_eq!(beside.hosts(Op::Read), Hosts { count: 2, least: 10.0, most: 20.0 });
+        assert_eq!(beside.hosts_by_file(Op::Read).count, 1);
+        assert_eq!((beside.hosts(Op::Write).count, beside.measured().count()), (0, 4));
+    }
+
+    #[test]
+    fn the_windows_of_a_square_wave_fail_both_limits() {
+        // By hand: mean 215.08, range 76.7 / 215.08 = 35.7 %, slope −10.92 a window, × 4 = 43.7 = 20.3 %.
+        let (range, slope) = range_and_slope(&[245.8, 201.8, 212.9, 245.8, 169.1]).expect("a mean");
+        assert!((range - 0.357).abs() < 5e-4 && (slope - 0.203).abs() < 5e-4, "{range} {slope}");
+    }
 }

@@ -1,58 +1,38 @@
-//! Is another tool's result to be believed, and what did it measure? One rule for each file.
+//! Is another tool's result to be believed, and what did it measure?
 //!
 //! A rule suspects only what the text itself gives reason to: a number that the medium cannot reach, counters that
 //! disagree, a run that ended too soon. Each finding ends with what would disprove it. What a text does not tell is no
 //! reason to doubt it.
 
 pub mod against;
-mod beside;
 mod cache_measured;
 mod cached_command;
-mod cached_counters;
-mod cached_latency;
-mod cached_medium;
 mod case;
-mod concurrent_load;
-mod crypto_cpu;
-mod depth_too_low;
-mod generator_cpu;
-mod inconsistent_numbers;
-mod measures;
-mod network_limited;
-mod network_run;
-mod not_synchronous;
-mod own;
-mod partial_input;
-mod raid_resync;
-mod run_failed;
-mod slc_exhausted;
-mod stalls;
-mod stuck;
+mod disturbed;
+mod doubtful;
+mod limited;
 pub mod sweep;
+#[cfg(test)]
+pub(super) mod testing;
 mod throttled;
 mod too_short;
-mod uneven_nodes;
-mod units_suspect;
 mod unsteady;
-mod window;
-mod zero_or_sparse_data;
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-pub use measures::Trust;
-
-use against::{Against, Stated};
-use beside::Beside;
-use case::Case;
-
-use super::Subject;
-use super::finding::{Code, Finding, Severity};
+use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_model::path::HopKind;
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Tool};
+use narrows_paste::results::{Durability, Imported, Measured, Tool};
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+use serde::{Deserialize, Serialize};
+
+use crate::Subject;
+use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use against::{Against, Stated};
+use case::{Beside, Case, declares_memory};
 
 /// What is thought of one result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -108,30 +88,31 @@ pub struct Ground<'a> {
 type Rule = fn(&Case<'_>) -> Vec<Finding>;
 
 const RULES: &[Rule] = &[
-    run_failed::find,
+    doubtful::run_failed,
     cache_measured::find,
-    generator_cpu::find,
+    limited::generator_cpu,
     throttled::find,
-    raid_resync::find,
-    concurrent_load::find,
-    unsteady::find,
-    slc_exhausted::find,
+    disturbed::raid_resync,
+    disturbed::concurrent_load,
+    unsteady::unsteady,
+    unsteady::slc_exhausted,
     too_short::find,
-    zero_or_sparse_data::find,
-    inconsistent_numbers::find,
-    not_synchronous::find,
-    network_limited::find,
-    network_run::find,
-    stuck::find,
-    crypto_cpu::find,
-    depth_too_low::find,
-    uneven_nodes::find,
-    units_suspect::find,
-    partial_input::find,
+    doubtful::zero_or_sparse_data,
+    doubtful::inconsistent_numbers,
+    doubtful::not_synchronous,
+    limited::network_limited,
+    limited::network_run,
+    unsteady::stuck,
+    limited::crypto_cpu,
+    limited::depth_too_low,
+    disturbed::uneven_nodes,
+    doubtful::units_suspect,
+    doubtful::partial_input,
 ];
 
 /// What counters of devices may show by themselves: no command was given, so none was missed.
-const OF_ACTIVITY: &[Rule] = &[raid_resync::find, unsteady::find, stuck::find, partial_input::find];
+const OF_ACTIVITY: &[Rule] =
+    &[disturbed::raid_resync, unsteady::unsteady, unsteady::stuck, doubtful::partial_input];
 
 /// Judges results that were given together: they may be evidence for and against each other.
 pub fn judge_results(
@@ -156,11 +137,11 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let rules = if is_activity { OF_ACTIVITY } else { RULES };
     let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(case)).collect();
     findings.extend(against::find(case, &against));
-    findings.extend(own::find(case, &findings));
+    findings.extend(own_doubts(case, &findings));
     findings.sort_by_key(|finding| finding.severity);
     let trusted = !findings.iter().any(breaks_trust);
-    let measures = measures::of(case);
-    let is_other = measures.is_some() && !measures::is_claimed(case.result.tool);
+    let measures = what_is_measured(case);
+    let is_other = measures.is_some() && !is_claimed(case.result.tool);
     let at = || against::limiting(&against).map(|one| ResultLimit { kind: one.kind, name: one.name.clone() });
     ResultVerdict {
         trusted,
@@ -224,5 +205,167 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<ResultLimit> {
         .map(|(kind, name)| ResultLimit { kind, name: name.to_owned() })
 }
 
+/// Whether to trust the figures, and for what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// For what the output claims.
+    Yes,
+    /// The figures are right, but of something else.
+    Other,
+    /// Not at all.
+    #[default]
+    No,
+}
+
+/// What was measured, in words; `None` where it is what the output claims, as far as is known.
+fn what_is_measured(case: &Case<'_>) -> Option<String> {
+    let result = case.result;
+    measured_by_tool(result).or_else(|| memory_alone(result)).or_else(|| {
+        let (real, asked) = limited::in_flight(case)?;
+        let one = "one I/O at a time".to_owned();
+        let shown = if real <= 1.0 { one } else { format!("{} I/Os in flight", human::count(real)) };
+        Some(format!("{shown}, not {}", human::count(asked)))
+    })
+}
+
+/// Whether a tool says itself what it measures, so that a result of it is not taken for another.
+const fn is_claimed(tool: Tool) -> bool {
+    matches!(tool, Tool::Iperf3 | Tool::Nvbandwidth)
+}
+
+fn measured_by_tool(result: &Imported) -> Option<String> {
+    let first = result.measurements.first()?;
+    let count = |one: &str, many: &str| match first.work.jobs {
+        Some(1) => format!("1 {one}"),
+        Some(jobs) => format!("{jobs} {many}"),
+        None => many.to_owned(),
+    };
+    Some(match result.tool {
+        Tool::Cryptsetup => "the cipher in memory, not the disk".to_owned(),
+        Tool::Nvbandwidth => "copies between memory and GPUs, no storage".to_owned(),
+        Tool::Iperf3 => "the network, no storage".to_owned(),
+        Tool::Dbench if first.network.is_some() => "sockets under a file server's load, no storage".to_owned(),
+        Tool::Dbench => {
+            let sync = if first.work.durability == Some(Durability::Each) { " with O_SYNC" } else { "" };
+            format!("a file server's load of {}{sync}, whose reads mostly come from memory", count("client", "clients"))
+        }
+        Tool::Ioping => "one request at a time, for a short while".to_owned(),
+        Tool::Pveperf => {
+            "one small file with fsync at a time, and seconds of buffered reads of the device below the file system"
+                .to_owned()
+        }
+        Tool::Sysbench => measured_by_sysbench(first, &count("thread", "threads")),
+        Tool::Iouring if !declares_memory(first) => {
+            format!("what {} submit and reap, not what the drives can do", count("thread", "threads"))
+        }
+        Tool::Iostat | Tool::Zpooliostat => "what the devices carried under a load that is not told".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Threads that wait for each request, mostly through the page cache.
+fn measured_by_sysbench(first: &Measured, threads: &str) -> String {
+    let cache = match first.work.direct {
+        Some(true) => "past the page cache",
+        Some(false) => "through the page cache",
+        None => "through the page cache unless its options say otherwise",
+    };
+    let syncs =
+        if first.work.durability.is_some() { ", with fsyncs of all files among the requests" } else { "" };
+    format!("{threads} that wait for each request, {cache}{syncs}")
+}
+
+fn memory_alone(result: &Imported) -> Option<String> {
+    let is_memory = |one: &Measured| one.memory_only || declares_memory(one);
+    let all = !result.measurements.is_empty() && result.measurements.iter().all(is_memory);
+    all.then(|| "memory, no drive".to_owned())
+}
+
+/// What narrows said against its own run when it made it.
+///
+/// The doubts that no other rule has found, one for each code.
+fn own_doubts(case: &Case<'_>, found: &[Finding]) -> Vec<Finding> {
+    let mut all: Vec<Finding> = Vec::new();
+    for measured in &case.result.measurements {
+        for doubt in &measured.doubts {
+            let code = code_named(&doubt.code);
+            if found.iter().chain(&all).any(|other| other.code == code && other.severity != Severity::Info) {
+                continue;
+            }
+            let label =
+                Some(measured.work.label.as_str()).filter(|label| !label.is_empty()).unwrap_or("a run");
+            let evidence =
+                Evidence::new(format!("narrows said of {label}"), &doubt.summary, case.source(measured));
+            all.push(
+                case.finding(
+                    code,
+                    Severity::Limit,
+                    format!("narrows itself did not trust {label}: {}", doubt.summary),
+                )
+                .with_evidence([evidence])
+                .not_so_when("a run without this finding has the same rate")
+                .with_advice([Advice::new("remove the cause that is named, and measure again")]),
+            );
+        }
+    }
+    all
+}
+
+/// The code of that name. What a later version has and this one does not is a run that failed its own checks.
+fn code_named(name: &str) -> Code {
+    let named: StrDeserializer<'_, Error> = name.into_deserializer();
+    Code::deserialize(named).unwrap_or(Code::RunFailed)
+}
+
 #[cfg(test)]
-pub(super) mod testing;
+mod tests {
+    use super::testing::{codes, verdicts};
+    use super::*;
+
+    fn of(text: &str) -> (Trust, Option<String>) {
+        let verdict = verdicts(text).remove(0);
+        (verdict.trust, verdict.measures)
+    }
+
+    #[test]
+    fn figures_may_be_right_and_of_something_else() {
+        let (trust, measures) =
+            of("/dev/sda:\n Timing cached reads:   3462 MB in  2.00 seconds = 1731.24 MB/sec\n");
+        assert_eq!((trust, measures.as_deref()), (Trust::Other, Some("memory, no drive")));
+        let (trust, measures) =
+            of("/dev/sda:\n Timing buffered disk reads: 510 MB in  3.01 seconds = 169.62 MB/sec\n");
+        assert_eq!((trust, measures), (Trust::Yes, None));
+        let row = "[  5]   0.00-10.00  sec  118 MBytes  99.0 Mbits/sec                  receiver\n";
+        let (trust, measures) = of(row);
+        assert_eq!((trust, measures.as_deref()), (Trust::Yes, Some("the network, no storage")));
+    }
+
+    #[test]
+    fn a_depth_that_was_not_reached_is_another_measurement() {
+        let text = r#"{"fio version": "fio-3.36", "jobs": [{"jobname": "x", "job options": {"rw": "randread", "direct": "1", "ioengine": "psync", "iodepth": "16"},
+            "read": {"io_bytes": 4096000000, "bw_bytes": 68266666, "bw": 66666, "iops": 16666, "runtime": 60000, "total_ios": 1000000}}]}"#;
+        let (trust, measures) = of(text);
+        assert_eq!((trust, measures.as_deref()), (Trust::Other, Some("one I/O at a time, not 16")));
+    }
+
+    fn report(trusted: bool, code: &str) -> String {
+        format!(
+            r#"{{"schema": "narrows/bench/1", "target": {{"name": "sda", "kind": "device", "size_bytes": 1000000000000}},
+            "results": [{{"name": "SEQ1M", "elapsed_ns": 60000000000, "trusted": {trusted},
+            "load": {{"pattern": "sequential", "block_size": 1048576, "queue_depth": 8, "parallel": {{"threads": 1}}, "write_percent": 0, "buffered": false}},
+            "findings": [{{"code": "{code}", "severity": "limit", "summary": "another program read"}}],
+            "read": {{"bytes_per_second": 2e8, "iops": 190.7}}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_was_said_then_is_said_again_and_a_trusted_run_stays_so() {
+        let doubted = verdicts(&report(false, "raid_resync"));
+        assert_eq!((doubted[0].trusted, codes(&doubted[0])), (false, vec![Code::RaidResync]));
+        assert!(doubted[0].reason.as_deref().is_some_and(|why| why.contains("another program read")));
+        assert_eq!(codes(&verdicts(&report(false, "made_in_2030"))[0]), [Code::RunFailed]);
+        assert!(verdicts(&report(true, "raid_resync"))[0].trusted);
+    }
+}

@@ -6,11 +6,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::against::Stated;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_base::workload::Pattern;
 use narrows_load::stats::sweep::{Point, Shape, shape};
 use narrows_paste::results::{Imported, Measured, Op, Tool};
+
+use super::against::Stated;
 
 /// Fewer steps show no shape.
 const FEWEST: usize = 4;
@@ -50,7 +51,7 @@ pub struct Efficiency {
 
 /// What makes measurements steps of one series.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct Key {
+struct SweepKey {
     tool: Tool,
     op: Op,
     label: String,
@@ -60,7 +61,7 @@ struct Key {
 
 /// The series in results that were given together.
 pub fn sweeps(results: &[Imported], stated: &[Stated]) -> Vec<Sweep> {
-    let mut groups: BTreeMap<Key, Vec<(&Measured, BytesPerSec)>> = BTreeMap::new();
+    let mut groups: BTreeMap<SweepKey, Vec<(&Measured, BytesPerSec)>> = BTreeMap::new();
     for result in results {
         for measured in result.measurements.iter().filter(|one| !one.memory_only) {
             for (op, side) in measured.sides() {
@@ -71,7 +72,7 @@ pub fn sweeps(results: &[Imported], stated: &[Stated]) -> Vec<Sweep> {
     groups.into_iter().filter_map(|(key, steps)| sweep(key, &steps, stated)).collect()
 }
 
-fn key(result: &Imported, measured: &Measured, op: Op) -> Key {
+fn key(result: &Imported, measured: &Measured, op: Op) -> SweepKey {
     let work = &measured.work;
     let label = if result.tool == Tool::Iozone {
         work.label.clone()
@@ -84,10 +85,10 @@ fn key(result: &Imported, measured: &Measured, op: Op) -> Key {
         let block = work.block_size.map(|size| format!(" {}", human::block_size(size))).unwrap_or_default();
         format!("{pattern}{}{block}", op.word())
     };
-    Key { tool: result.tool, op, label, target: work.target.clone(), direct: work.direct }
+    SweepKey { tool: result.tool, op, label, target: work.target.clone(), direct: work.direct }
 }
 
-fn sweep(key: Key, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -> Option<Sweep> {
+fn sweep(key: SweepKey, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -> Option<Sweep> {
     let jobs = |one: &Measured| f64::from(one.work.jobs.unwrap_or(1));
     let depths: Vec<Option<u32>> = steps.iter().map(|(one, _)| one.work.queue_depth).collect();
     let is_one_depth = depths.windows(2).all(|pair| matches!(pair, [a, b] if a == b));

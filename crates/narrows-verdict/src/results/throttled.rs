@@ -3,7 +3,7 @@
 //! No medium is as even as a limiter, and none stays at one rate whatever the queue. One sign alone can be chance;
 //! each of these rules asks for two.
 
-use super::case::{Case, is_random, mean};
+use super::case::{Case, Signs, is_random, mean};
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::surroundings::Word;
@@ -61,7 +61,7 @@ fn as_told(case: &Case<'_>) -> Option<Finding> {
 
 /// The same I/Os per second at a block size and at one of eight times as many bytes and more, of random I/Os that queue:
 /// they are counted, not carried. An array of disks that seek has nearly that, so that it must not be one.
-fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     const TIMES: f64 = 8.0;
     /// YABS prints two digits of them.
     const ALIKE: f64 = 0.06;
@@ -88,15 +88,13 @@ fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
     Some((Confidence::Medium, vec![shown(measured), shown(larger)]))
 }
 
-type Seen = (Confidence, Vec<Evidence>);
-
 /// The sold limit within 3 % of a rate.
 fn sold(iops: f64) -> Option<f64> {
     SOLD_IOPS.into_iter().find(|limit| (iops / limit - 1.0).abs() <= 0.03)
 }
 
 /// Reads and writes, measured apart, at one rate, which is a round one: media read and write at different rates.
-fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
     let iops = side.iops?.get();
     let limit = sold(iops)?;
     let rate = |op: Op| {
@@ -126,7 +124,7 @@ fn is_mixed(measured: &Measured) -> bool {
 }
 
 /// As even as a clock, and slower than any medium but a disk, which is not even.
-fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
     let spread = side.spread?.relative()?;
     let mean = mean(side)?;
     (spread < 0.01 && mean > 20e6 && is_random(measured)).then(|| {
@@ -145,7 +143,7 @@ fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Se
 }
 
 /// Within 1 % of a limit that is sold, and steadier than media are, with I/Os that queue for it.
-fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Seen> {
+fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
     /// Rates that volumes are sold with, in bytes per second; above them drives and links have rates of their own.
     const SOLD_RATES: [f64; 8] = [125e6, 131.072e6, 200e6, 240e6, 250e6, 262.144e6, 300e6, 400e6];
     const EVEN: f64 = 0.01;
@@ -179,7 +177,7 @@ fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<S
 
 /// Three hosts and more with the same rate of I/Os within half a percent: they have the same limit, not the same luck.
 /// Results of several files are of several hosts only where their I/Os queue for a limit: a drive repeats itself, too.
-fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
+fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Signs> {
     const ALIKE: f64 = 0.005;
     /// A random I/O that waits this long, at no more than so many a second, waits for no flash.
     const QUEUED: f64 = 1e6;
@@ -200,7 +198,7 @@ fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Seen> {
 }
 
 /// Some I/Os are answered at once, the others after one and the same wait: they were parked.
-fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let percentiles: Vec<&Percentile> = side
         .latency_ns
         .as_ref()?
@@ -238,7 +236,7 @@ fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<S
 }
 
 /// Many times the queue, the same rate, and all I/Os wait alike.
-fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Seen> {
+fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
     let (iops, depth) = (side.iops?.get(), measured.asked_in_flight()?);
     let latency = side.latency_ns.as_ref()?;
     let is_flat = latency.p99? < 1.15 * latency.p50?;

@@ -1,11 +1,11 @@
 //! The run ended before it could say anything of what lasts.
 
-use super::case::Case;
-use super::window;
-use crate::finding::{Advice, Code, Evidence, Finding, Severity};
-use crate::interval;
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
+
+use super::case::{self, Case};
+use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use crate::trust;
 
 /// Caches of drives and controllers, burst credits of cloud volumes and clock ramps last seconds; diskspd's makers
 /// ask for a warm-up of a minute. Half a second is left for the tool's own rounding. A run that is shorter must show by
@@ -54,7 +54,7 @@ fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
     for (measured, op, side) in case.sides() {
         let Some(elapsed) = elapsed(side) else { continue };
         let is_unseen = elapsed < SHORTEST && unseen(measured, op, side).is_some();
-        if is_unseen || elapsed <= STILL_CHANGING && window::is_still_falling(case, measured, op, side) {
+        if is_unseen || elapsed <= STILL_CHANGING && case::is_still_falling(case, measured, op, side) {
             short.push(Short { measured, op: Some(op), elapsed, is_falling: !is_unseen });
         }
     }
@@ -122,9 +122,9 @@ fn is_known(case: &Case<'_>) -> bool {
         let by_seconds = || Some((side.spread?.relative()?, side.spread?.samples?));
         by_requests
             .or_else(by_seconds)
-            .and_then(|(deviation, count)| interval::of_independent(deviation, count))
+            .and_then(|(deviation, count)| trust::interval_of_independent(deviation, count))
     };
-    case.sides().all(|(_, _, side)| known(side).is_some_and(|interval| interval <= interval::WIDEST))
+    case.sides().all(|(_, _, side)| known(side).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL))
 }
 
 /// What a run does not show of a rate that lasts: how sure its mean is, or what is behind the caches. `None` when its own
@@ -138,12 +138,12 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
         let spread = side.spread?;
         // Samples of jobs that ran at the same time are of the same moments.
         let moments = spread.samples? / u64::from(measured.work.jobs.unwrap_or(1).max(1));
-        interval::of_samples(spread.relative()?, moments)
+        trust::interval_of_samples(spread.relative()?, moments)
     };
-    let Some(interval) = interval::of_series(&side.series).or_else(by_samples) else {
+    let Some(interval) = trust::interval_of_series(&side.series).or_else(by_samples) else {
         return Some("how sure its mean is: it tells too few samples of the rate".to_owned());
     };
-    if interval > interval::WIDEST {
+    if interval > trust::WIDEST_INTERVAL {
         return Some(format!("its mean closer than ±{} by its own samples", human::percent(interval)));
     }
     let is_past = match op {
@@ -184,9 +184,10 @@ fn elapsed(side: &Side) -> Option<Nanos> {
 
 #[cfg(test)]
 mod tests {
+    use narrows_paste::results::surroundings::Surroundings;
+
     use super::super::testing::{codes, fio_read, verdict_of, verdicts};
     use super::*;
-    use narrows_paste::results::surroundings::Surroundings;
 
     #[test]
     fn ten_seconds_are_too_short_and_a_minute_is_not() {

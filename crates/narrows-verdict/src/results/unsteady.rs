@@ -1,10 +1,10 @@
-//! The rate moved so much that its mean describes no time of the run.
+//! The rate did not hold: it moved so much that its mean describes no time of the run, stood still, or stepped down for good.
 
-use super::case::Case;
-use super::{stalls, window};
-use crate::finding::{Advice, Code, Evidence, Finding, Severity};
-use narrows_base::units::human;
+use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_paste::results::{Measured, Op, Side, Tool};
+
+use super::case::{self, Case};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// The limits of SNIA's steady state: range and slope of five windows as fractions of their mean.
 const RANGE: f64 = 0.2;
@@ -13,7 +13,8 @@ const SLOPE: f64 = 0.1;
 /// Samples that deviate by more than this fraction of their mean. diskspd's own scripts warn at 0.1.
 const DEVIATION: f64 = 0.2;
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+/// The rate moved so much that its mean describes no time of the run.
+pub(super) fn unsteady(case: &Case<'_>) -> Vec<Finding> {
     if let Some(finding) = by_repeats(case)
         .or_else(|| by_sizes(case))
         .or_else(|| by_iterations(case))
@@ -29,7 +30,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         let seen = by_log(case, measured, op, side)
             .or_else(|| by_samples(case, measured, side))
             .or_else(|| by_silence(case, measured, side))
-            .or_else(|| stalls::find(case, measured, side));
+            .or_else(|| stalls(case, measured, side));
         if let Some(evidence) = seen {
             let summary = format!(
                 "The rate of the {} did not hold: its mean describes no time of it",
@@ -59,7 +60,7 @@ fn by_repeats(case: &Case<'_>) -> Option<Finding> {
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let range = (most - least) / (rates.iter().sum::<f64>() / rates.len() as f64);
     let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > RANGE)?;
-    let shown = |rate: f64| human::rate(narrows_base::units::BytesPerSec::new(rate));
+    let shown = |rate: f64| human::rate(BytesPerSec::new(rate));
     let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
     Some(finding(case, "The rate differs from run to run: their mean describes none", [evidence]))
@@ -78,7 +79,7 @@ fn by_sizes(case: &Case<'_>) -> Option<Finding> {
     for one in case.siblings() {
         if let Some(before) = best.filter(|before| all(one) < FELL * all(before)) {
             let shown = |one: &Measured| {
-                let rate = human::rate(narrows_base::units::BytesPerSec::new(all(one)));
+                let rate = human::rate(BytesPerSec::new(all(one)));
                 case.evidence(one, &format!("reads and writes of `{}`", one.work.label), rate)
             };
             let summary = format!(
@@ -117,7 +118,7 @@ fn by_iterations(case: &Case<'_>) -> Option<Finding> {
 fn network(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
-    let evidence = by_log(case, measured, narrows_paste::results::Op::Read, side)?;
+    let evidence = by_log(case, measured, Op::Read, side)?;
     Some(finding(case, "The rate of the network did not hold: its mean describes no time of it", evidence))
 }
 
@@ -127,8 +128,8 @@ fn reports(case: &Case<'_>) -> Option<Finding> {
         return None;
     }
     let all = &case.result.measurements;
-    let ops = [narrows_paste::results::Op::Read, narrows_paste::results::Op::Write];
-    all.iter().take(window::DEVICES).zip(0..).find_map(|(first, at)| {
+    let ops = [Op::Read, Op::Write];
+    all.iter().take(case::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
         let is_new = !all.iter().take(at).any(|before| before.work.label == first.work.label);
         let of = |op| {
             let own = all.iter().filter(|one| one.work.label == first.work.label);
@@ -136,13 +137,13 @@ fn reports(case: &Case<'_>) -> Option<Finding> {
         };
         let moved = ops.into_iter().map(of).max_by(|a, b| sum(a).total_cmp(&sum(b))).filter(|_| is_new)?;
         let side = Side { series: moved, ..Side::default() };
-        let evidence = by_log(case, first, narrows_paste::results::Op::Read, &side)?;
+        let evidence = by_log(case, first, Op::Read, &side)?;
         let summary = format!("What {} carried changed from report to report", first.work.label);
         Some(Finding { severity: Severity::Info, ..finding(case, summary, evidence) })
     })
 }
 
-fn sum(rates: &[narrows_base::units::BytesPerSec]) -> f64 {
+fn sum(rates: &[BytesPerSec]) -> f64 {
     rates.iter().map(|rate| rate.get()).sum()
 }
 
@@ -158,12 +159,12 @@ fn finding(
 }
 
 fn by_log(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Vec<Evidence>> {
-    let (means, log) = window::means(case, measured, op, side)?;
-    let (range, slope) = window::range_and_slope(&means)?;
+    let (means, log) = case::window_means(case, measured, op, side)?;
+    let (range, slope) = case::range_and_slope(&means)?;
     // By chance a window of n I/Os is off by 1/√n (Poisson); the slope of five windows by 1.3 times that.
     let chance = side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
     (range > RANGE.max(4.0 * chance) || slope > SLOPE.max(4.0 * chance)).then(|| {
-        let shown = means.map(|mean| human::rate(narrows_base::units::BytesPerSec::new(mean))).join(", ");
+        let shown = means.map(|mean| human::rate(BytesPerSec::new(mean))).join(", ");
         vec![
             Evidence::new("rate in five windows", shown, log.clone()),
             Evidence::new(
@@ -231,12 +232,154 @@ fn window_tool(case: &Case<'_>) -> bool {
     matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
 }
 
+/// A stall that is named is this part of the run at least, and this long.
+const STALLED_PART: f64 = 0.02;
+const LONG_STALL: Nanos = Nanos::from_millis(1000);
+
+/// A run that stood still for some of its time: a second in which nothing ended is in its mean like any other, and no rate
+/// beside it says so.
+fn stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    one_of_a_thousand(case, measured, side)
+        .or_else(|| one_at_a_time(case, measured, side))
+        .or_else(|| in_series(case, measured, side))
+}
+
+fn shown(nanos: f64) -> String {
+    human::time(Nanos::new(nanos as u64))
+}
+
+/// A large part of all latency is in one I/O of a thousand, and those took far longer than one of a hundred did. The part is
+/// the least that it can be: each of the slowest thousandth took at least the 99.9th percentile.
+fn one_of_a_thousand(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    const STALLED_PART: f64 = 0.3;
+    const LONGER: f64 = 20.0;
+    /// Nanoseconds: what is shorter nobody calls a stall.
+    const LONG_STALL: f64 = 1e8;
+    /// I/Os of which one in a thousand are some.
+    const FEWEST: f64 = 10_000.0;
+    let counted = || Some(side.iops?.get() * side.elapsed_ns?.as_secs_f64());
+    let ios = side.ios.map(|ios| ios as f64).or_else(counted)?;
+    let latency = side.latency_ns.as_ref().filter(|_| ios >= FEWEST)?;
+    let mean = latency.mean.filter(|mean| *mean > 0.0)?;
+    let slowest =
+        latency.percentiles.iter().find(|one| (one.percent - 99.9).abs() < 1e-6).map(|one| one.latency_ns)?;
+    let part = slowest / 1000.0 / mean;
+    let is_stall = slowest >= LONG_STALL && slowest >= LONGER * latency.p99?;
+    (is_stall && (STALLED_PART..=1.0).contains(&part)).then(|| {
+        let value = format!(
+            "{} of all latency is in one I/O of a thousand: {} and more, where 99 of 100 took no longer than {}",
+            human::percent(part),
+            shown(slowest),
+            shown(latency.p99.unwrap_or_default())
+        );
+        vec![case.evidence(measured, "stalls", value)]
+    })
+}
+
+/// The longest I/O, where no other was in flight: the run stood still for as long.
+fn one_at_a_time(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    /// A device on which each I/O takes long does not stall.
+    const LONGER: f64 = 100.0;
+    let jobs = measured.work.jobs?;
+    // Threads of sysbench wait for each request; of others the depth is told.
+    let is_alone = jobs == 1
+        && measured.asked_in_flight().is_none_or(|count| count <= 1.0)
+        && (measured.work.queue_depth.is_some() || measured.latency_ns.is_some());
+    // Where reads and writes are not told apart, the longest of both is that of the run.
+    let latency = side.latency_ns.as_ref().or(measured.latency_ns.as_ref()).filter(|_| is_alone)?;
+    let (mean, longest, run) = (latency.mean?, latency.max?, side.elapsed_ns?);
+    let is_stall = longest >= LONG_STALL.get() as f64 && longest >= LONGER * mean;
+    let part = longest / run.get().max(1) as f64;
+    (is_stall && (STALLED_PART..=1.0).contains(&part)).then(|| {
+        let value = format!("{} of {}, and one I/O at a time", shown(longest), human::time(run));
+        vec![case.evidence(measured, "longest I/O: the run stood still for as long", value)]
+    })
+}
+
+/// Spans of a log or display in which next to nothing ended.
+fn in_series(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+    /// Of the median.
+    const NOTHING: f64 = 0.02;
+    const FEWEST: usize = 10;
+    let span = side.series_span_ns.filter(|_| side.series.len() >= FEWEST)?;
+    let mut rates: Vec<f64> = side.series.iter().map(|rate| rate.get()).collect();
+    // The last span is mostly a part of one.
+    rates.pop();
+    let mut sorted = rates.clone();
+    sorted.sort_by(f64::total_cmp);
+    let median = sorted.get(sorted.len() / 2).copied().filter(|median| *median > 0.0)?;
+    let still = rates.iter().filter(|rate| **rate < NOTHING * median).count();
+    let time = span.get() as f64 * still as f64;
+    let part = still as f64 / rates.len() as f64;
+    (time >= LONG_STALL.get() as f64 && part >= STALLED_PART).then(|| {
+        let value = format!("{} of {}", shown(time), shown(span.get() as f64 * rates.len() as f64));
+        let source = side.series_source.clone().unwrap_or_else(|| case.source(measured));
+        vec![Evidence::new("time in which next to nothing ended", value, source)]
+    })
+}
+
+/// I/Os waited at a device and none ended for a whole interval, by `iostat`.
+pub(super) fn stuck(case: &Case<'_>) -> Vec<Finding> {
+    let mut all = case.result.measurements.iter();
+    let Some((measured, waiting)) = all.find_map(|one| Some((one, one.stuck?))) else { return Vec::new() };
+    let name = &measured.work.label;
+    vec![
+        case.finding(
+            Code::NoReadEnded,
+            Severity::Info,
+            format!(
+                "{} I/Os waited at {name}, and none ended in an interval of iostat",
+                human::count(waiting)
+            ),
+        )
+        .with_evidence([case.evidence(
+            measured,
+            "I/Os in flight, and ended",
+            format!("{} and 0", human::count(waiting)),
+        )])
+        .not_so_when("the interval is shorter than one I/O of this device")
+        .with_advice([Advice::new("look for errors and resets of the device at that time: `dmesg`")]),
+    ]
+}
+
+/// What is left at the end of what there was at the beginning.
+const SLC_STEP: f64 = 0.7;
+
+/// The drive's fast cache ran out: writes stepped down and stayed there.
+pub(super) fn slc_exhausted(case: &Case<'_>) -> Vec<Finding> {
+    for (measured, op, side) in case.sides().filter(|(_, op, _)| *op == Op::Write) {
+        let Some(([first, .., last], log)) = case::window_means(case, measured, op, side) else { continue };
+        if last > SLC_STEP * first {
+            continue;
+        }
+        let rate = |rate| human::rate(BytesPerSec::new(rate));
+        let summary =
+            format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
+        return vec![
+            case.finding(Code::SlcExhausted, Severity::Limit, summary)
+                .with_evidence([Evidence::new(
+                    "first and last fifth of the run",
+                    format!("{} and {}", rate(first), rate(last)),
+                    log,
+                )])
+                .not_so_when(
+                    "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
+                )
+                .with_advice([Advice::new("quote the rate of the last part for writes that last")])
+                .with_confidence(Confidence::Medium),
+        ];
+    }
+    Vec::new()
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{codes, fio_read, verdict_of};
-    use super::*;
-    use narrows_paste::results::Spread;
+    use narrows_base::units::{BytesPerSec, Nanos};
     use narrows_paste::results::surroundings::Surroundings;
+    use narrows_paste::results::{Imported, Latency, Percentile, Spread};
+
+    use super::super::testing::{codes, fio_read, verdict_of, verdicts};
+    use crate::finding::Code;
 
     #[test]
     fn a_mean_of_samples_above_that_of_the_run_shows_spans_without_any_io() {
@@ -272,5 +415,77 @@ mod tests {
         let side = result.measurements[0].read.as_mut().expect("reads");
         side.ios = Some(180);
         assert!(!codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::Unsteady));
+    }
+
+    fn is_unsteady(result: &Imported) -> bool {
+        codes(&verdict_of(result, &Surroundings::default())).contains(&Code::Unsteady)
+    }
+
+    #[test]
+    fn a_run_that_stood_still_for_much_of_its_time_is_unsteady_and_one_with_a_usual_tail_is_not() {
+        let percentiles = |at_99_9: f64| {
+            let of = |percent, latency_ns| Percentile { percent, latency_ns };
+            vec![of(50.0, 8.8e5), of(99.0, 1.45e6), of(99.9, at_99_9)]
+        };
+        let of = |at_99_9: f64, ios: Option<u64>| {
+            let mut result = fio_read("randread", 60);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.ios = ios;
+            side.latency_ns = Some(Latency::of_mean(1.89e6).with_percentiles(percentiles(at_99_9)));
+            is_unsteady(&result)
+        };
+        assert!(of(9.9e8, Some(57_000)) && of(9.9e8, None), "12 500 a second for a minute");
+        assert!(!of(9.9e8, Some(900)) && !of(2e7, Some(57_000)));
+    }
+
+    #[test]
+    fn the_longest_of_ios_that_wait_for_each_other_is_a_stall_of_the_run() {
+        let of = |longest: f64, depth: u32| {
+            let mut result = fio_read("randread", 60);
+            result.measurements[0].work.queue_depth = Some(depth);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.latency_ns =
+                Some(Latency { mean: Some(80_000.0), max: Some(longest), ..Latency::default() });
+            is_unsteady(&result)
+        };
+        assert!(of(2.5e9, 1));
+        assert!(!of(0.9e9, 1), "shorter than a second");
+        assert!(!of(2.5e9, 32), "others went on");
+        let sysbench = |longest: &str| {
+            let text = format!(
+                "sysbench 1.0.20 (using bundled LuaJIT 2.1.0-beta2)\n\nNumber of threads: 1\nExtra file open flags: directio\n128 files, 1GiB each\n\
+                128GiB total file size\nBlock size 16KiB\nDoing random read test\nFile operations:\n    reads/s:                      3475.24\n\
+                \x20   writes/s:                     0.00\nThroughput:\n    read, MiB/s:                  54.30\n    written, MiB/s:               0.00\n\
+                General statistics:\n    total time:                          100.0116s\n    total number of events:              347554\n\
+                Latency (ms):\n         min:                                    0.00\n         avg:                                    0.28\n\
+                \x20        max:                                {longest}\n         95th percentile:                        0.35\n"
+            );
+            codes(&verdicts(&text).remove(0)).contains(&Code::Unsteady)
+        };
+        assert!(sysbench("4364.97") && !sysbench("64.97"));
+    }
+
+    #[test]
+    fn seconds_of_nothing_in_a_log_are_told_whatever_the_windows_say() {
+        let of = |still: usize| {
+            let mut result = fio_read("randread", 300);
+            let side = result.measurements[0].read.as_mut().expect("reads");
+            side.series =
+                (0..300).map(|at| BytesPerSec::new(if at % 60 < still { 0.0 } else { 5.1e7 })).collect();
+            side.series_span_ns = Some(Nanos::from_millis(1000));
+            is_unsteady(&result)
+        };
+        assert!(of(3) && !of(0));
+        assert!(!of(1), "one second of sixty is less than a fiftieth");
+    }
+
+    #[test]
+    fn waiting_without_an_end_is_told() {
+        let of = |reads: &str| {
+            let head = "Device:  rrqm/s wrqm/s r/s w/s rMB/s wMB/s avgrq-sz avgqu-sz await svctm %util\n";
+            let text = format!("{head}sdl 0.00 0.00 {reads} 0.00 0.00 0.00 0.00 42.00 0.00 0.00 100.00\n");
+            codes(&verdicts(&text).remove(0)).contains(&Code::NoReadEnded)
+        };
+        assert!(of("0.00") && !of("7.00"));
     }
 }

@@ -8,11 +8,11 @@
 use narrows_base::units::GtPerSec;
 use narrows_machine::log::LogKind;
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::gain;
-use super::super::link::Link;
-use super::super::sentence::capitalised;
 use super::{Context, Judged};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::link::Link;
+use crate::sentence::capitalised;
 
 pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     if !link.moves_data() || link.link.part.why_fixed().is_some() {
@@ -39,7 +39,10 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         link.place()
     );
     let gain = link.width().and_then(|width| {
-        let (now, better) = (gain::at(link.link, speed, width)?, gain::at(link.link, most, width)?);
+        let (now, better) = (
+            counterfactual::link_at(link.link, speed, width)?,
+            counterfactual::link_at(link.link, most, width)?,
+        );
         judged.is_limit(link.index).then(|| better.rate - now.rate)
     });
     let advice = [
@@ -129,9 +132,12 @@ fn advice(
     is_forced: bool,
 ) -> Vec<Advice> {
     let gain = link.width().and_then(|width| {
-        let (now, better) = (gain::at(link.link, speed, width)?, gain::at(link.link, common, width)?);
+        let (now, better) = (
+            counterfactual::link_at(link.link, speed, width)?,
+            counterfactual::link_at(link.link, common, width)?,
+        );
         // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
-        let whole = gain::of_better(judged, link.index, &better);
+        let whole = counterfactual::gain_of_better(judged, link.index, &better);
         whole.or_else(|| judged.is_limit(link.index).then(|| better.rate - now.rate))
     });
     if is_forced {
@@ -158,16 +164,15 @@ fn advice(
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::fact::{Fact, Source};
+    use narrows_machine::log::StatedLink;
+    use narrows_machine::pci::{Express, LinkState, PciAddress};
+    use narrows_model::path::LinkHop;
+
     use super::*;
     use crate::testing::{
         BRIDGE, DISPLAY, NVME, Sketch, WIFI, at, express, function, link, link_of, logged, run, stated,
     };
-    use narrows_base::fact::Fact;
-    use narrows_base::fact::Source;
-    use narrows_machine::log::StatedLink;
-    use narrows_machine::pci::Express;
-    use narrows_machine::pci::{LinkState, PciAddress};
-    use narrows_model::path::LinkHop;
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::LinkSpeedDegraded)

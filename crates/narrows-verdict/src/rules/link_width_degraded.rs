@@ -10,11 +10,11 @@
 use narrows_base::catalog::{BoardSlot, SlotOption};
 use narrows_base::units::Lanes;
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::gain;
-use super::super::link::Link;
-use super::super::sentence::capitalised;
 use super::{Context, Judged, need};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::link::Link;
+use crate::sentence::capitalised;
 
 /// What holds lanes back.
 enum Cause<'a> {
@@ -74,8 +74,8 @@ fn finding(
     possible: Lanes,
     cause: &Cause<'_>,
 ) -> Finding {
-    let better = gain::at_width(link.link, possible);
-    let gain = better.as_ref().and_then(|better| gain::of_better(judged, link.index, better));
+    let better = counterfactual::link_at_width(link.link, possible);
+    let gain = better.as_ref().and_then(|better| counterfactual::gain_of_better(judged, link.index, better));
     let rates = match (judged.subject.ceilings.get(link.index).and_then(|c| c.read.rate()), &better) {
         (Some(now), Some(better)) => format!("; that is {now} of {} usable", better.rate),
         _ => String::new(),
@@ -139,13 +139,14 @@ fn advice(cause: &Cause<'_>, gain: Option<narrows_base::units::BytesPerSec>) -> 
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::judge;
-    use crate::testing::{BRIDGE, DISPLAY, ETHERNET, Sketch, WIFI, at, function, link, link_of};
     use narrows_base::fact::Fact;
     use narrows_base::units::human;
     use narrows_machine::pci::PciId;
     use narrows_model::path::{HopSpec, LinkHop, UplinkHop};
+
+    use super::*;
+    use crate::judge;
+    use crate::testing::{BRIDGE, DISPLAY, ETHERNET, Sketch, WIFI, at, function, link, link_of};
 
     fn x99_slot() -> BoardSlot {
         BoardSlot {

@@ -1,49 +1,30 @@
-//! The rules: one file for each kind of finding.
+//! The rules: one function for each kind of finding.
 //!
 //! A rule is handed everything that is known and answers with findings. It must stay silent unless the facts leave no
 //! healthy reading: a false alarm is worse than silence. What limits a path without being wrong is a `limit`; what
 //! could be changed is a `fault`; the rest is `info`.
 //!
-//! To add one: write `fn check(&Context, &Judged) -> Vec<Finding>` in a file of its own, with a test where it fires, a
+//! To add one: write `fn name(&Context, &Judged) -> Vec<Finding>` beside its like, with a test where it fires, a
 //! near miss where it must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
 
-mod above_ceiling;
-mod adapter_drives;
 mod aer_errors;
-mod cache_measured;
-mod chipset_shared;
-mod crypto_cpu;
-mod crypto_workqueue;
-mod depth_too_low;
+mod bus_limited;
+mod crypt;
 mod device_limited;
-mod filesystem_limited;
-mod generator_cpu;
-mod hba_limited;
 mod link_speed_degraded;
 mod link_state;
 mod link_width_degraded;
-mod missing_device_bifurcation;
 mod mps_mrrs;
-mod narrower_than_before;
 mod need;
 mod network_limited;
-mod nic_slot_limited;
-mod no_read_ended;
-mod numa_remote;
-mod numa_unbalanced;
+mod numa;
 mod partial_input;
-mod power_save;
 mod raid_degraded;
 mod raid_resync;
-mod raid_slow_member;
-mod sata_limited;
+mod run_quality;
+mod shared_uplink;
 mod slot_limited;
-mod smbios_contradiction;
-mod switch_oversubscribed;
-mod thermal;
-mod too_short;
-mod unsteady;
-mod usb_limited;
+mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -52,11 +33,11 @@ use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopId, HopKind, Target};
 
-use super::Subject;
-use super::attribution::{self, Attribution, Cause};
-use super::case::Case;
-use super::finding::{Code, Finding};
-use super::trust::Audit;
+use crate::Subject;
+use crate::attribution::{self, Attribution, Cause};
+use crate::case::Case;
+use crate::finding::{Code, Finding};
+use crate::trust::Audit;
 
 /// Everything that a rule may look at.
 #[derive(Clone, Copy)]
@@ -119,7 +100,7 @@ impl<'a> Judged<'a> {
     }
 
     /// Hops of a kind that limit the path, each with its first direction and how that was found.
-    pub(super) fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
+    fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
         let hops = self.subject.path.hops.iter().enumerate();
         hops.filter(|(_, hop)| hop.kind() == kind)
             .filter_map(|(index, hop)| {
@@ -129,7 +110,7 @@ impl<'a> Judged<'a> {
     }
 
     /// The directions whose limit was found in this way.
-    pub(super) fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
+    fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
         self.outcomes
             .iter()
             .filter_map(|(direction, outcome)| Some((*direction, outcome.as_ref().ok()?)))
@@ -146,41 +127,41 @@ type PathRule = fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>;
 type MachineRule = fn(&Context<'_>) -> Vec<Finding>;
 
 const PATH_RULES: &[PathRule] = &[
-    cache_measured::check,
-    generator_cpu::check,
-    above_ceiling::check,
-    no_read_ended::check,
-    too_short::check,
-    unsteady::check,
-    depth_too_low::check,
+    run_quality::cache_measured,
+    run_quality::generator_cpu,
+    run_quality::above_ceiling,
+    run_quality::no_read_ended,
+    run_quality::too_short,
+    run_quality::unsteady,
+    run_quality::depth_too_low,
     link_state::check,
     mps_mrrs::check,
     aer_errors::check,
-    switch_oversubscribed::check,
-    chipset_shared::check,
-    numa_remote::check,
-    usb_limited::check,
-    sata_limited::check,
-    hba_limited::check,
-    network_limited::check,
-    crypto_cpu::check,
-    crypto_workqueue::check,
-    raid_slow_member::check,
-    raid_resync::check,
+    shared_uplink::switch_oversubscribed,
+    shared_uplink::chipset_shared,
+    numa::numa_remote,
+    bus_limited::usb_limited,
+    bus_limited::sata_limited,
+    bus_limited::hba_limited,
+    network_limited::network_limited,
+    crypt::crypto_cpu,
+    crypt::crypto_workqueue,
+    raid_resync::raid_slow_member,
+    raid_resync::raid_resync,
     raid_degraded::check,
-    filesystem_limited::check,
-    thermal::check,
-    device_limited::check,
+    device_limited::filesystem_limited,
+    device_limited::thermal,
+    device_limited::device_limited,
 ];
 
 const MACHINE_RULES: &[MachineRule] = &[
-    crypto_cpu::check_benchmark,
+    crypt::check_benchmark,
     raid_resync::check_pools,
     raid_degraded::check_pools,
-    adapter_drives::check,
-    numa_unbalanced::check,
-    smbios_contradiction::check,
-    missing_device_bifurcation::check,
+    slots::adapter_drives,
+    numa::numa_unbalanced,
+    slots::smbios_contradiction,
+    slots::missing_device_bifurcation,
     partial_input::check,
 ];
 
@@ -240,8 +221,8 @@ fn order(a: &Finding, b: &Finding) -> std::cmp::Ordering {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{Sketch, link};
-    use super::super::{Code, Severity, judge};
+    use crate::testing::{Sketch, link};
+    use crate::{Code, Severity, judge};
 
     #[test]
     fn a_finding_that_touches_two_paths_is_told_once_and_faults_come_first() {

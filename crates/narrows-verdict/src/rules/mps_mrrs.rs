@@ -4,17 +4,17 @@
 //! longer one is malformed), and so is one of which the kernel warns with "can't set Max Payload Size". And where a link is the bottleneck,
 //! payloads of half the size that both ends support cost 4 to 9 % of it: `info`, for whoever wants the last bit.
 
+use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::{Express, PortType};
+use narrows_model::ceiling::{Ceilings, Limit, pcie};
 use narrows_model::path::LinkPort;
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::gain;
-use super::super::link::{Link, wires};
 use super::{Context, Judged};
-use narrows_base::fact::Fact;
-use narrows_model::ceiling::{Ceilings, Limit, pcie};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::link::{Link, wires};
 
 /// The least read request that keeps the request direction idle enough.
 const SHORT_REQUEST: Bytes = Bytes::new(128);
@@ -100,7 +100,7 @@ fn inefficient(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let better = better(link, supported);
-    let gain_of = |limit: Option<&Limit>| gain::of_better(judged, link.index, limit?);
+    let gain_of = |limit: Option<&Limit>| counterfactual::gain_of_better(judged, link.index, limit?);
     let longer = (in_force < supported).then(|| gain_of(better.read.limit())).flatten();
     let request = device.max_read_request;
     // A read of the drive is a write to memory; what the drive asks for is what is written to it.
@@ -158,9 +158,10 @@ fn better(link: &Link<'_>, payload: Bytes) -> Ceilings {
 
 #[cfg(test)]
 mod tests {
+    use narrows_model::path::LinkHop;
+
     use super::*;
     use crate::testing::{Sketch, at, express, link, logged};
-    use narrows_model::path::LinkHop;
 
     fn sizes(device: (u64, u64), port: (u64, u64)) -> LinkHop {
         let mut link = link((3, 4), (3, 4), (3, 4));

@@ -9,12 +9,12 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::Downgraded;
 use narrows_model::path::LinkPort;
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use super::super::gain;
-use super::super::link::{Claim, Link};
-use super::super::sentence::capitalised;
 use super::need::{self, Need};
 use super::{Context, Judged};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::link::{Claim, Link};
+use crate::sentence::capitalised;
 
 pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     if !link.moves_data() || link.is_chipset_uplink(judged) {
@@ -116,8 +116,8 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         return None;
     }
     let (width, speed) = (offer.width.min(device_width), offer.speed.min(device_speed));
-    let offered = gain::at(link.link, speed, width)?;
-    let wanted = gain::at(link.link, device_speed, device_width)?;
+    let offered = counterfactual::link_at(link.link, speed, width)?;
+    let wanted = counterfactual::link_at(link.link, device_speed, device_width)?;
     // Fewer lanes of a newer generation can carry as much as many of an older one; the device runs one of its own.
     if offered.rate.get() >= wanted.rate.get() * 0.99 {
         return None;
@@ -125,7 +125,7 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
     let need = need::of(context, link, offered.rate);
     let fixed = link.link.part.why_fixed().filter(|_| need == Need::More);
     let binds = need == Need::More && fixed.is_none();
-    let gain = gain::of_better(judged, link.index, &wanted).filter(|_| binds);
+    let gain = counterfactual::gain_of_better(judged, link.index, &wanted).filter(|_| binds);
     let who = if offer.is_known { "the slot offers" } else { "it trained" };
     let summary = format!(
         "{}: {who} {width} at {speed} ({}), and the device can use {device_width} at {device_speed} ({}){}.",
@@ -159,11 +159,12 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
     use narrows_base::fact::Source;
     use narrows_base::units::human;
     use narrows_model::path::{HopSpec, LinkHop, LinkPart, Target};
+
+    use super::*;
+    use crate::testing::{DISPLAY, ETHERNET, NVME, Sketch, WIFI, at, claimed, function, link, link_of};
 
     fn found(link: LinkHop) -> Option<Finding> {
         Sketch::drive(link).finding(Code::SlotLimited)

@@ -6,26 +6,23 @@
 
 mod foretold;
 pub mod hidden;
-mod locate;
-mod rates;
-#[cfg(test)]
-mod tests;
 mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
-use super::attribution::REACHED;
-use super::case::Case;
-use super::ladder::SIGNIFICANT;
-use super::{Code, Evidence, Finding, Run, Severity, Subject, interval, judge};
-pub use foretold::{Conclusion, Fate, Foretold, conclude};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_load::stats;
 use narrows_machine::Machine;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path};
-pub use rates::{Rate, Share};
+use serde::{Deserialize, Serialize};
+
+use crate::attribution::REACHED;
+use crate::case::Case;
+use crate::ladder::SIGNIFICANT;
+use crate::{Code, Evidence, Finding, Run, Severity, Subject, judge, trust};
+
+pub use foretold::{Conclusion, Fate, Foretold, conclude};
 
 /// All processors together are full from here on, as in the ladder.
 const FULL: f64 = 0.95;
@@ -174,7 +171,7 @@ fn crossing<'a>(paths: impl Iterator<Item = (usize, &'a Path)>) -> Vec<(HopId, V
 pub fn judge_groups(machine: &Machine, alone: &[Subject], groups: &[Group]) -> Vec<GroupVerdict> {
     let mut verdicts: Vec<GroupVerdict> = groups.iter().map(|group| one(machine, alone, group)).collect();
     let names: Vec<&str> = alone.iter().map(|subject| subject.path.target.as_str()).collect();
-    locate::all(&mut verdicts, &|index| names.get(index).copied().unwrap_or(""));
+    words::locate_all(&mut verdicts, &|index| names.get(index).copied().unwrap_or(""));
     verdicts
 }
 
@@ -300,7 +297,8 @@ fn vague(verdict: &GroupVerdict) -> Option<String> {
         return Some("the runs were too short to say how well their rates are known".to_owned());
     };
     let widest = alone.max(together);
-    (widest > interval::WIDEST).then(|| format!("the rates are known to ±{} only", human::percent(widest)))
+    (widest > trust::WIDEST_INTERVAL)
+        .then(|| format!("the rates are known to ±{} only", human::percent(widest)))
 }
 
 /// What shows that narrows or the processors could do no more.
@@ -424,3 +422,102 @@ fn factors(machine: &Machine, member: &Member<'_>) -> Vec<((usize, HopId), f64)>
         .map(|((hop, _), through)| ((member.index, hop), through.rate.fraction_of(rate)))
         .collect()
 }
+
+/// A rate and how well it is known.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Rate {
+    /// The mean rate.
+    pub bytes_per_second: BytesPerSec,
+    /// A 95 % confidence interval of it; `null` where the run was too short for one.
+    pub ci95: Option<[BytesPerSec; 2]>,
+}
+
+impl Rate {
+    /// What a run gave.
+    pub fn of(run: &Run) -> Self {
+        Self { bytes_per_second: run.measurement.bytes_per_second, ci95: run.measurement.ci95 }
+    }
+
+    /// Half the width of the interval.
+    pub fn half(&self) -> Option<BytesPerSec> {
+        self.ci95.map(|[low, high]| (high - low) / 2.0)
+    }
+
+    /// The sum of runs one after another, which are independent: the squares of their halves add up.
+    fn of_runs_one_by_one(rates: impl Iterator<Item = Self> + Clone) -> Self {
+        let squares: Option<f64> = rates.clone().map(|rate| rate.half().map(|half| half.get().powi(2))).sum();
+        Self::sum(rates, squares.map(f64::sqrt))
+    }
+
+    /// The sum of runs at the same time, which depend on each other: drives behind one limit take it from each other, so that their sum is
+    /// steadier than each. The series of the sum tells; where a run is too short for that, the halves add up, which is the most that the
+    /// interval can be.
+    fn of_runs_at_once<'a>(runs: impl Iterator<Item = &'a Run> + Clone) -> Self {
+        let rates = runs.clone().map(Self::of);
+        let buckets = runs.clone().map(|run| run.measurement.series.len()).min().unwrap_or(0);
+        let series: Vec<BytesPerSec> = (0..buckets)
+            .map(|at| runs.clone().filter_map(|run| run.measurement.series.get(at).copied()).sum())
+            .collect();
+        let of_series = stats::ci95(&series).map(|[low, high]| (high - low).get() / 2.0);
+        let halves: Option<f64> = rates.clone().map(|rate| rate.half().map(BytesPerSec::get)).sum();
+        Self::sum(rates, of_series.zip(halves).map(|(of_series, halves)| of_series.min(halves)).or(halves))
+    }
+
+    fn sum(rates: impl Iterator<Item = Self>, half: Option<f64>) -> Self {
+        let bytes_per_second: BytesPerSec = rates.map(|rate| rate.bytes_per_second).sum();
+        let around = |half: f64| {
+            let mean = bytes_per_second.get();
+            [BytesPerSec::new((mean - half).max(0.0)), BytesPerSec::new(mean + half)]
+        };
+        Self { bytes_per_second, ci95: half.map(around) }
+    }
+
+    /// Whether it is less than `before` by more than chance explains: the intervals do not touch.
+    pub fn falls_short_of(&self, before: Self) -> bool {
+        let apart = self.ci95.zip(before.ci95).is_some_and(|([_, high], [low, _])| high < low);
+        apart && self.bytes_per_second < before.bytes_per_second * (1.0 - SIGNIFICANT)
+    }
+}
+
+/// What one target gives alone and beside the others.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Share {
+    /// Which target, as a place in the list of all.
+    #[serde(skip)]
+    pub member: usize,
+    /// Which target.
+    pub target: String,
+    /// Alone.
+    pub alone: Rate,
+    /// At the same time as the others.
+    pub together: Rate,
+}
+
+impl Share {
+    fn of(member: &Member<'_>) -> Self {
+        let target = member.alone.path.target.clone();
+        let (alone, together) = (Rate::of(member.before), Rate::of(member.after));
+        Self { member: member.index, target, alone, together }
+    }
+
+    /// What it gives together as a part of what it gives alone; `None` where it gives nothing alone.
+    pub fn part(&self) -> Option<f64> {
+        let alone = self.alone.bytes_per_second;
+        (alone.get() > 0.0).then(|| self.together.bytes_per_second.fraction_of(alone))
+    }
+
+    /// The interval of that part, by the ends of both intervals.
+    fn part_within(&self) -> Option<[f64; 2]> {
+        let ([low, high], [least, most]) = self.together.ci95.zip(self.alone.ci95)?;
+        (least.get() > 0.0).then(|| [low.fraction_of(most), high.fraction_of(least)])
+    }
+
+    fn falls_short(&self) -> bool {
+        self.together.falls_short_of(self.alone)
+    }
+}
+
+#[cfg(test)]
+mod tests;

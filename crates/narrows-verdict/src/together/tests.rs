@@ -1,10 +1,11 @@
-use super::*;
-use crate::Confidence;
-use crate::testing::{BRIDGE, NVME, Sketch, at, function, link, on_bus, run};
 use narrows_base::fact::Fact;
 use narrows_base::units::Nanos;
 use narrows_machine::health::{DriveHealth, SmartLog, Throttling};
 use narrows_model::path::{ControllerHop, HopSpec, UplinkHop};
+
+use super::*;
+use crate::Confidence;
+use crate::testing::{BRIDGE, NVME, Sketch, at, function, link, on_bus, run};
 
 /// A drive behind a hop of its own and a switch that carries so many MB/s; `None` where that is not known.
 fn drive(name: &str, uplink: Option<f64>) -> Sketch {

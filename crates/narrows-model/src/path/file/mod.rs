@@ -20,7 +20,7 @@ pub use read::{Document, MOST_BYTES, parse};
 
 use std::fmt;
 
-use read::{Table, Value};
+use read::{DocumentTable, Value};
 
 /// Where something stands.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -126,7 +126,7 @@ impl Document {
 
     fn push(&mut self, kind: &str, name: &str, at: &At, keys: Vec<(&str, Value)>) -> Name {
         let mut table =
-            Table { kind: kind.to_owned(), name: name.to_owned(), at: at.clone(), keys: Vec::new() };
+            DocumentTable { kind: kind.to_owned(), name: name.to_owned(), at: at.clone(), keys: Vec::new() };
         for (key, value) in keys {
             table.put(key, value, at);
         }

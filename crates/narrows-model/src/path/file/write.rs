@@ -18,7 +18,7 @@ impl System {
         for line in notes.iter().flat_map(|note| note.lines()) {
             let _ = writeln!(out, "# {line}");
         }
-        let mut head = Table::default();
+        let mut head = TableText::default();
         head.text("format", "narrows/path/1");
         head.text("name", &self.name);
         head.some("source", Some(&self.source).filter(|source| !source.is_empty()), |it| quoted(it));
@@ -38,11 +38,11 @@ impl System {
 
 /// The lines below the name of a table.
 #[derive(Debug, Default)]
-struct Table {
+struct TableText {
     body: String,
 }
 
-impl Table {
+impl TableText {
     fn put(&mut self, key: &str, value: &str) {
         let _ = writeln!(self.body, "{key} = {value}");
     }
@@ -150,7 +150,7 @@ fn share(share: f64) -> String {
 }
 
 fn part_body(part: &Part) -> String {
-    let mut t = Table::default();
+    let mut t = TableText::default();
     match &part.kind {
         PartKind::Host(_)
         | PartKind::Chipset(_)
@@ -168,7 +168,7 @@ fn part_body(part: &Part) -> String {
     t.body
 }
 
-fn board(t: &mut Table, kind: &PartKind) {
+fn board(t: &mut TableText, kind: &PartKind) {
     match kind {
         PartKind::Host(it) => {
             t.some("board", it.board.as_deref(), quoted);
@@ -229,7 +229,7 @@ fn board(t: &mut Table, kind: &PartKind) {
     }
 }
 
-fn device(t: &mut Table, kind: &PartKind) {
+fn device(t: &mut TableText, kind: &PartKind) {
     let PartKind::Device(it) = kind else { return };
     let kind = match it.kind {
         DeviceKind::Nvme => "nvme",
@@ -268,7 +268,7 @@ fn level(kind: RaidKind) -> String {
     }
 }
 
-fn layer(t: &mut Table, kind: &PartKind) {
+fn layer(t: &mut TableText, kind: &PartKind) {
     match kind {
         PartKind::Raid(it) => {
             t.text("level", &level(it.kind));
@@ -316,7 +316,7 @@ fn layer(t: &mut Table, kind: &PartKind) {
     }
 }
 
-fn network(t: &mut Table, kind: &PartKind) {
+fn network(t: &mut TableText, kind: &PartKind) {
     match kind {
         PartKind::Network(it) => {
             if it.technology == Technology::Infiniband {
@@ -367,7 +367,7 @@ fn network(t: &mut Table, kind: &PartKind) {
 }
 
 fn workload_body(it: &Workload) -> String {
-    let mut t = Table::default();
+    let mut t = TableText::default();
     t.text("target", it.target.as_str());
     t.some("pattern", Some("random").filter(|_| it.pattern == Pattern::Random), quoted);
     t.put("block_size", &size(it.block_size));
@@ -392,7 +392,7 @@ fn workload_body(it: &Workload) -> String {
 }
 
 fn published_body(it: &Published) -> String {
-    let mut t = Table::default();
+    let mut t = TableText::default();
     t.text("what", &it.what);
     t.text("workload", it.workload.as_str());
     if !it.set.is_empty() {

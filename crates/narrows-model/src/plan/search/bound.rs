@@ -49,14 +49,14 @@ struct Way {
 
 /// One slot: the ways to fill it, and what was found of its states so far.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct BoundRow {
     ways: Vec<Way>,
     known: HashMap<usize, Two>,
 }
 
 /// How a slot is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Use {
+pub(super) struct SlotUse {
     /// The slot.
     pub(super) slot: usize,
     /// Whether it may stay empty.
@@ -98,7 +98,7 @@ impl Bound {
     }
 
     /// The best and the next best sum from the row at `at` on. Rows are filled in as they are asked for.
-    pub(super) fn get(&self, rows: &mut [Row], at: usize, state: usize) -> Two {
+    pub(super) fn get(&self, rows: &mut [BoundRow], at: usize, state: usize) -> Two {
         if at >= rows.len() {
             let devices = state % self.budget_stride;
             return if devices == 0 { [Some(Score::default()), None] } else { [None, None] };
@@ -134,9 +134,9 @@ impl Bound {
         &self,
         problem: &Problem<'_>,
         prefer: Prefer,
-        used: &Use,
+        used: &SlotUse,
         allowed: &dyn Fn(usize, usize) -> bool,
-    ) -> Row {
+    ) -> BoundRow {
         let slot = used.slot;
         let place = &problem.site.slots[slot];
         let mut best: BTreeMap<Vec<u8>, Two> = BTreeMap::new();
@@ -191,7 +191,7 @@ impl Bound {
                 scores.into_iter().flatten().map(move |score| Way { counts: counts.clone(), delta, score })
             })
             .collect();
-        Row { ways, known: HashMap::with_capacity(self.states.min(1024)) }
+        BoundRow { ways, known: HashMap::with_capacity(self.states.min(1024)) }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
 
-use super::bound::{Bound, Row, Use, multisets};
+use super::bound::{Bound, BoundRow, SlotUse, multisets};
 use super::{Component, Placement, Prefer, Proof, Score, Seated, Sums, amount, is_serving, left_by_others};
 use crate::plan::problem::{Fill, Problem, WholeRate};
 use crate::plan::site::Attachment;
@@ -12,7 +12,7 @@ use crate::plan::wish::Kind;
 /// Slots in the order of the search: those whose use decides what others have come first, then those behind the chipset,
 /// then the others.
 #[derive(Debug)]
-struct Order {
+struct SlotOrder {
     slots: Vec<usize>,
     /// Behind the last slot whose use changes the lanes of another.
     deciding_end: usize,
@@ -20,7 +20,7 @@ struct Order {
     shared_end: usize,
 }
 
-impl Order {
+impl SlotOrder {
     fn new(problem: &Problem<'_>) -> Self {
         let site = problem.site;
         let mut deciding = vec![false; site.slots.len()];
@@ -46,7 +46,7 @@ struct Pattern {
 }
 
 impl Pattern {
-    fn all(problem: &Problem<'_>, order: &Order) -> Vec<Self> {
+    fn all(problem: &Problem<'_>, order: &SlotOrder) -> Vec<Self> {
         let mut patterns = vec![Self { used: Vec::new() }];
         for slot in order.slots.iter().take(order.deciding_end) {
             let has_setting = problem.site.slots[*slot].setting.is_some();
@@ -64,7 +64,7 @@ impl Pattern {
     }
 
     /// How the slot at a place of the order may be used.
-    fn of(&self, problem: &Problem<'_>, order: &Order, at: usize) -> Use {
+    fn of(&self, problem: &Problem<'_>, order: &SlotOrder, at: usize) -> SlotUse {
         let place_of =
             |slot: usize| order.slots.iter().take(order.deciding_end).position(|known| *known == slot);
         let way = |slot: usize| place_of(slot).and_then(|place| self.used.get(place).copied().flatten());
@@ -72,7 +72,7 @@ impl Pattern {
         let used = |slot: usize| way(slot).is_some();
         let is_set = |slot: usize| way(slot) == Some(true);
         let decided = (at < order.deciding_end).then(|| way(slot));
-        Use {
+        SlotUse {
             slot,
             may_be_empty: decided.is_none_or(|way| way.is_none()),
             may_be_used: decided.is_none_or(|way| way.is_some()),
@@ -109,11 +109,11 @@ pub(super) struct Walk<'p> {
 
 /// What one pass of the search looks things up in.
 struct Tables {
-    order: Order,
+    order: SlotOrder,
     bound: Bound,
-    uses: Vec<Use>,
+    uses: Vec<SlotUse>,
     fills: Vec<Vec<Fill>>,
-    rows: Vec<Row>,
+    rows: Vec<BoundRow>,
     seen: HashMap<Vec<u64>, Vec<Score>>,
 }
 
@@ -146,7 +146,7 @@ impl<'p> Walk<'p> {
             problem.may_use(class, slot)
                 && sockets.get(class).copied().flatten().is_none_or(|socket| socket == here)
         };
-        let order = Order::new(problem);
+        let order = SlotOrder::new(problem);
         let patterns = Pattern::all(problem, &order);
         let mut tables = Tables {
             order,
@@ -170,7 +170,7 @@ impl<'p> Walk<'p> {
         allowed: &dyn Fn(usize, usize) -> bool,
     ) {
         let problem = self.problem;
-        let uses: Vec<Use> =
+        let uses: Vec<SlotUse> =
             (0..tables.order.slots.len()).map(|at| pattern.of(problem, &tables.order, at)).collect();
         let same =
             uses.iter().rev().zip(tables.uses.iter().rev()).take_while(|(new, old)| new == old).count();
@@ -363,7 +363,7 @@ impl<'p> Walk<'p> {
 }
 
 /// Every way to fill a slot. Drives on a card for several are at least two, since one needs no such card.
-fn fills(problem: &Problem<'_>, used: &Use, allowed: &dyn Fn(usize, usize) -> bool) -> Vec<Fill> {
+fn fills(problem: &Problem<'_>, used: &SlotUse, allowed: &dyn Fn(usize, usize) -> bool) -> Vec<Fill> {
     let mut fills = Vec::new();
     if !used.may_be_used {
         return fills;

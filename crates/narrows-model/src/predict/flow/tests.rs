@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 
 fn flow(weight: f64, demand: Option<f64>, uses: &[(usize, f64)]) -> Flow {
-    let uses = uses.iter().map(|&(capacity, per_unit)| Use { capacity, per_unit }).collect();
+    let uses = uses.iter().map(|&(capacity, per_unit)| CapacityUse { capacity, per_unit }).collect();
     Flow { weight, demand, uses }
 }
 

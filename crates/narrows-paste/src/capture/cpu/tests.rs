@@ -1,7 +1,7 @@
+use narrows_base::units::Bytes;
 use proptest::prelude::*;
 
 use super::*;
-use narrows_base::units::Bytes;
 
 fn cpus(read: fn(&Text) -> Part, body: &str) -> Cpus {
     let part = read(&Text::new("cpu", body.as_bytes()));

@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::{Text, join, lsblk};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, CryptTable, DmDevice, DmKind};
 use proptest::prelude::*;
+
+use super::super::{Text, join, lsblk};
+use super::read;
 
 fn machine(text: &str) -> Machine {
     named("dm.txt", text)

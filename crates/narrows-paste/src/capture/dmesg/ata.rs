@@ -6,14 +6,15 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Boot, Device, Line};
-use crate::capture::sensors;
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::block::{BlockDevice, Sata, Transport};
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{self, UsbAddress};
+
+use super::{Boot, Device, LogLine};
+use crate::capture::sensors;
 
 /// What the log says of ports and disks.
 #[derive(Default)]
@@ -67,7 +68,7 @@ impl Disks {
 }
 
 /// A controller of libata speaks: its hosts come next.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     let is_libata =
         ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
     if is_libata {
@@ -88,7 +89,7 @@ fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
 }
 
 /// A message of a port, a SCSI host or a disk.
-pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let message = line.message;
     if let Some(rest) = message.strip_prefix("ata") {
         let Some((port, what)) = rest.split_once(": ") else { return false };
@@ -109,7 +110,7 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
     take_disk(boot, at, what, line)
 }
 
-fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool {
+fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> bool {
     let disks = &mut boot.disks;
     let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| driver.starts_with(name));
     if is_libata {
@@ -120,7 +121,7 @@ fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool 
         || super::scsi::take_host(boot, host, driver, line)
 }
 
-fn take_port(boot: &mut Boot, number: u32, what: &str, line: &Line<'_>) -> bool {
+fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bool {
     if what.starts_with("SATA max") || what.starts_with("PATA max") || what.starts_with("DUMMY") {
         let (host, pci) =
             boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
@@ -179,7 +180,7 @@ fn parse_inquiry(text: &str) -> Option<String> {
 }
 
 /// A message of a disk: `sda] 976773168 512-byte logical blocks: (500 GB/466 GiB)`.
-fn take_disk(boot: &mut Boot, at: &str, what: &str, line: &Line<'_>) -> bool {
+fn take_disk(boot: &mut Boot, at: &str, what: &str, line: &LogLine<'_>) -> bool {
     let Some((name, what)) = what.split_once("] ") else { return false };
     if name.len() > 8 || !name.starts_with("sd") || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return false;

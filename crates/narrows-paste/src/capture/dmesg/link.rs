@@ -1,16 +1,19 @@
-//! Links: how fast they are, when they go up and down, and the sizes that both ends agreed on.
+//! Links: how fast they are, when they go up and down, the sizes that both ends agreed on, and the errors that they report.
+
+use std::collections::BTreeMap;
+
+use narrows_base::units::{Bytes, GtPerSec, Lanes};
+use narrows_machine::log::{AerSeverity, LogEvent, LogKind, StatedLink};
+use narrows_machine::pci::{Aer, PciAddress};
 
 use super::pci::{bridge_entry, entry};
-use super::{Boot, Device, Line};
-use narrows_base::units::{Bytes, GtPerSec, Lanes};
-use narrows_machine::log::{LogKind, StatedLink};
-use narrows_machine::pci::PciAddress;
+use super::{Boot, Device, LogLine, parse_address};
 
 /// The widest link that PCI Express knows.
 const WIDEST: u8 = 32;
 
 /// A message of a link.
-pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn take_link(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     if take_bandwidth(boot, device, line) || take_own_link(boot, device, line) {
         return true;
     }
@@ -25,7 +28,7 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
     true
 }
 
-fn take_bandwidth(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+fn take_bandwidth(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     let Some(claim) = parse_bandwidth(device.rest) else { return false };
     if let LogKind::BandwidthLimited { by, at, capable } = &claim {
         if let Some(capable) = capable {
@@ -71,10 +74,6 @@ fn parse_bandwidth(rest: &str) -> Option<LogKind> {
     })
 }
 
-fn parse_address(text: &str) -> Option<PciAddress> {
-    text.split_whitespace().next()?.parse().ok()
-}
-
 /// Reads `8.0 GT/s PCIe x4 link`, `2.5 GT/s x16 link`, `5GT/s, Width: x4`.
 pub(super) fn parse_link(text: &str) -> Option<StatedLink> {
     let (before, behind) = text.split_once("GT/s")?;
@@ -91,7 +90,7 @@ fn parse_width(text: &str) -> Option<Lanes> {
 
 /// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)` and from Linux 3.12
 /// to 4.17 `(Speed:5.0GT/s, Width: x4, Encoding Loss:20%)`, i40e `PCI-Express: Speed 8.0GT/s Width x8`, mlx4 `PCIe link speed is 8.0GT/s, device supports 8.0GT/s`.
-fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     let rest = device.rest;
     if let Some(speeds) = rest.strip_prefix("PCIe link speed is ") {
         let mut speeds = speeds.split(", device supports ").map(GtPerSec::parse);
@@ -149,22 +148,22 @@ fn parse_event(rest: &str) -> Option<LogKind> {
 
 fn parse_sizes(rest: &str) -> Option<LogKind> {
     if let Some(size) = rest.strip_prefix("can't set Max Payload Size to ") {
-        return number(size).map(LogKind::MpsRefused);
+        return link_number(size).map(LogKind::MpsRefused);
     }
     if let Some((_, size)) = rest.split_once("limiting MRRS to ") {
-        return number(size).map(LogKind::MrrsLimited);
+        return link_number(size).map(LogKind::MrrsLimited);
     }
     let sizes = rest.strip_prefix("Max Payload Size set to ")?;
     Some(LogKind::MpsSet {
-        payload: number(sizes)?,
-        supported: number(sizes.split_once('/').or_else(|| sizes.split_once("max "))?.1)?,
-        was: number(sizes.split_once("was ")?.1)?,
-        read_request: sizes.split_once("Max Read Rq ").and_then(|(_, size)| number(size)),
+        payload: link_number(sizes)?,
+        supported: link_number(sizes.split_once('/').or_else(|| sizes.split_once("max "))?.1)?,
+        was: link_number(sizes.split_once("was ")?.1)?,
+        read_request: sizes.split_once("Max Read Rq ").and_then(|(_, size)| link_number(size)),
     })
 }
 
 /// Reads the number at the start of `  256/ 256`.
-fn number(text: &str) -> Option<Bytes> {
+fn link_number(text: &str) -> Option<Bytes> {
     let text = text.trim_start();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.get(..end)?.parse().ok().map(Bytes::new)
@@ -173,4 +172,214 @@ fn number(text: &str) -> Option<Bytes> {
 fn slot_name(rest: &str) -> Option<&str> {
     let (_, slot) = rest.split_once("Slot(")?;
     slot.split_once(')').map(|(name, _)| name)
+}
+
+/// Bits of the Correctable Error Status register, by the kernel's names (PCI Express Base Specification 5.0, section
+/// 7.8.4.5; `aer_correctable_error_string`), and the names that older kernels print.
+const CORRECTABLE: &[(u32, &str, &str)] = &[
+    (0, "RxErr", "Receiver Error"),
+    (6, "BadTLP", "Bad TLP"),
+    (7, "BadDLLP", "Bad DLLP"),
+    (8, "Rollover", "RELAY_NUM Rollover"),
+    (12, "Timeout", "Replay Timer Timeout"),
+    (13, "NonFatalErr", "Advisory Non-Fatal"),
+    (14, "CorrIntErr", "Corrected Internal Error"),
+    (15, "HeaderOF", "Header Log Overflow"),
+];
+
+/// Bits of the Uncorrectable Error Status register (section 7.8.4.2; `aer_uncorrectable_error_string`).
+const UNCORRECTABLE: &[(u32, &str, &str)] = &[
+    (0, "Undefined", "Undefined"),
+    (4, "DLP", "Data Link Protocol"),
+    (5, "SDES", "Surprise Down Error"),
+    (12, "TLP", "Poisoned TLP"),
+    (13, "FCP", "Flow Control Protocol"),
+    (14, "CmpltTO", "Completion Timeout"),
+    (15, "CmpltAbrt", "Completer Abort"),
+    (16, "UnxCmplt", "Unexpected Completion"),
+    (17, "RxOF", "Receiver Overflow"),
+    (18, "MalfTLP", "Malformed TLP"),
+    (19, "ECRC", "ECRC"),
+    (20, "UnsupReq", "Unsupported Request"),
+    (21, "ACSViol", "ACS Violation"),
+    (22, "UncorrIntErr", "Uncorrectable Internal Error"),
+    (23, "BlockedTLP", "MC Blocked TLP"),
+    (24, "AtomicOpBlocked", "AtomicOp Egress Blocked"),
+    (25, "TLPBlockedErr", "TLP Prefix Blocked Error"),
+    (26, "PoisonTLPBlocked", "Poisoned TLP Egress Blocked"),
+];
+
+/// Records as they come in, and the counts.
+#[derive(Default)]
+pub(super) struct AerRecords {
+    /// The record that is open for each function.
+    open: BTreeMap<PciAddress, OpenAerRecord>,
+    counts: BTreeMap<PciAddress, (Aer, String)>,
+}
+
+#[derive(Clone, Copy)]
+struct OpenAerRecord {
+    severity: AerSeverity,
+    /// Whether the status register was seen, so that the names of its bits say nothing more.
+    is_counted: bool,
+}
+
+/// Advanced Error Reporting (`drivers/pci/pcie/aer.c`). A record is two or more messages: whom and how bad, the status
+/// register, and the name of each bit in it. The register says all; names only count where it is missing.
+///
+/// A message about errors.
+pub(super) fn take_aer(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+    let rest = device.rest.strip_prefix("AER:").unwrap_or(device.rest).trim_start();
+    if let Some(severity) = rest.split_once("severity=").map(|(_, text)| text).and_then(parse_severity)
+        && rest.starts_with("PCIe Bus Error:")
+    {
+        boot.aer.open.insert(device.address, OpenAerRecord { severity, is_counted: false });
+        entry(boot, device.address);
+        return true;
+    }
+    if let Some(bits) = rest.split_once("error status/mask=").and_then(|(_, text)| parse_status(text)) {
+        return count_status(boot, device.address, bits, line);
+    }
+    if let Some(name) = parse_bit(rest) {
+        return count_bit(boot, device.address, name, line);
+    }
+    if rest.contains("callbacks suppressed") {
+        boot.event_at(device.address, LogKind::AerSuppressed, line);
+        return true;
+    }
+    let Some((severity, from)) = parse_message(rest) else { return false };
+    let about = from.unwrap_or(device.address);
+    boot.buses.set_above(about, device.address);
+    entry(boot, about);
+    boot.event_at(about, LogKind::AerMessage(severity), line);
+    true
+}
+
+/// Reads `Corrected, type=…` and the wordings of other versions.
+fn parse_severity(text: &str) -> Option<AerSeverity> {
+    let text = text.split(", type").next().unwrap_or(text);
+    if text.starts_with("Correct") {
+        Some(AerSeverity::Corrected)
+    } else if text.contains("(Non-Fatal") || text.contains("non-fatal") {
+        Some(AerSeverity::NonFatal)
+    } else {
+        text.contains("(Fatal").then_some(AerSeverity::Fatal)
+    }
+}
+
+/// Reads `00000001/0000e000`: the bits that are set and not masked.
+fn parse_status(text: &str) -> Option<u32> {
+    let (status, mask) = text.trim().split_once('/')?;
+    let mask = mask.split_whitespace().next()?;
+    Some(u32::from_str_radix(status, 16).ok()? & !u32::from_str_radix(mask, 16).ok()?)
+}
+
+/// Reads the name of `[ 0] RxErr                  (First)`.
+fn parse_bit(rest: &str) -> Option<&str> {
+    let (bit, name) = rest.strip_prefix('[')?.split_once(']')?;
+    bit.trim().parse::<u8>().ok()?;
+    Some(name.split("(First)").next()?.trim())
+}
+
+/// Reads `Multiple Corrected error received: 0000:02:00.0`, `Correctable error message received from 0000:06:00.0`, and
+/// `Corrected error received: id=00e0`, which names bus and function in one number.
+fn parse_message(rest: &str) -> Option<(AerSeverity, Option<PciAddress>)> {
+    let rest = rest.strip_prefix("Multiple ").unwrap_or(rest);
+    let (kind, from) = rest
+        .split_once(" error message received from ")
+        .or_else(|| rest.split_once(" error received:"))
+        .or_else(|| rest.split_once(" errors received:"))?;
+    let severity = parse_severity(kind)?;
+    Some((severity, from.split_whitespace().next().and_then(|from| from.parse().ok())))
+}
+
+fn count_status(boot: &mut Boot, address: PciAddress, bits: u32, line: &LogLine<'_>) -> bool {
+    let Some(open) = boot.aer.open.get_mut(&address) else { return false };
+    open.is_counted = true;
+    let severity = open.severity;
+    for (_, name, _) in status_table(severity).iter().filter(|(bit, _, _)| bits & 1 << bit != 0) {
+        count_error(boot, address, severity, name, line);
+    }
+    true
+}
+
+fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_>) -> bool {
+    let named = |table: &'static [(u32, &'static str, &'static str)]| {
+        table.iter().find(|(_, new, old)| *new == name || old.eq_ignore_ascii_case(name)).map(|found| found.1)
+    };
+    let open = boot.aer.open.get(&address);
+    if open.is_some_and(|open| open.is_counted) {
+        return true;
+    }
+    // Without the message that says how bad it is, only corrected errors are known by their names.
+    let severity = open.map_or(AerSeverity::Corrected, |open| open.severity);
+    let Some(name) = named(status_table(severity)) else { return false };
+    count_error(boot, address, severity, name, line);
+    true
+}
+
+const fn status_table(severity: AerSeverity) -> &'static [(u32, &'static str, &'static str)] {
+    match severity {
+        AerSeverity::Corrected => CORRECTABLE,
+        AerSeverity::NonFatal | AerSeverity::Fatal => UNCORRECTABLE,
+    }
+}
+
+fn count_error(
+    boot: &mut Boot,
+    address: PciAddress,
+    severity: AerSeverity,
+    name: &'static str,
+    line: &LogLine<'_>,
+) {
+    let (aer, _) =
+        boot.aer.counts.entry(address).or_insert_with(|| (Aer::default(), line.source().as_str().to_owned()));
+    let counts = match severity {
+        AerSeverity::Corrected => &mut aer.correctable,
+        AerSeverity::NonFatal => &mut aer.nonfatal,
+        AerSeverity::Fatal => &mut aer.fatal,
+    };
+    let counted = counts.entry(name.to_owned()).or_default();
+    *counted = counted.saturating_add(1);
+    let kind = LogKind::AerError { severity, name };
+    boot.log.add(LogEvent { pci: Some(address), device: None, kind, count: 1, source: line.source() });
+}
+
+/// Writes the counts to the functions.
+pub(super) fn finish_aer(boot: &mut Boot) {
+    for (address, (aer, source)) in std::mem::take(&mut boot.aer.counts) {
+        entry(boot, address).aer = narrows_base::fact::Fact::known(aer, source);
+    }
+}
+
+/// Host bridges of small machines, which say how their only link came up.
+///
+/// Understands `rockchip-dw-pcie a40000000.pcie: PCIe Gen.2 x1 link up`, `xgene-pcie 1f500000.pcie: (rc) x8 gen-2 link
+/// up`, `brcm-pcie fd500000.pcie: link up, 5.0 GT/s PCIe x1 (SSC)`, and `… PCI host bridge to bus 0000:00`.
+pub(super) fn take_host_bridge(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+    let Some((driver, behind)) = line.message.split_once(' ') else { return false };
+    let Some((name, rest)) = behind.split_once(": ") else { return false };
+    if name.contains(' ') || !(driver.contains("pci") || name.contains("pci")) {
+        return false;
+    }
+    if let Some(link) = parse_link_up(rest) {
+        boot.buses.set_port_link(name, line.known(link.speed), line.known(link.width));
+        return true;
+    }
+    rest.strip_prefix("PCI host bridge to bus ").is_some_and(|bus| boot.buses.set_host(name, bus))
+}
+
+fn parse_link_up(rest: &str) -> Option<StatedLink> {
+    if rest.starts_with("link up, ") {
+        return parse_link(rest);
+    }
+    let words = rest.strip_suffix("link up")?;
+    let words = || words.split_whitespace();
+    let generation =
+        words().find_map(|word| word.strip_prefix("Gen.").or_else(|| word.strip_prefix("gen-")))?;
+    let width = words().find(|word| word.starts_with('x'))?;
+    Some(StatedLink {
+        speed: GtPerSec::from_pcie_generation(generation.parse().ok()?)?,
+        width: Lanes::parse(width)?,
+    })
 }

@@ -3,30 +3,26 @@
 //! It tells what the kernel found when it started: links may have been trained again since. Where a file holds several
 //! boots the last that says anything counts. Wordings are those of the kernel's sources, from 2.6.30 on.
 
-mod aer;
 mod ata;
-mod driver;
-mod fc;
+mod drives;
 mod link;
-mod md;
-mod message;
-mod mmc;
-mod nic;
-mod nvme;
 mod pci;
-mod port;
+mod ports;
 mod scsi;
 mod system;
 mod usb;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use super::{Gap, Lacks, Part, Rank, Text};
-use message::Line;
+use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::MdArray;
 use narrows_machine::log::{EventLog, LogEvent, LogKind};
 use narrows_machine::pci::PciAddress;
+
+use super::{Gap, Lacks, Part, Rank, Text};
+use crate::text::{stamp, wrap};
 
 /// What one boot said.
 #[derive(Default)]
@@ -34,9 +30,9 @@ struct Boot {
     machine: Machine,
     log: EventLog,
     buses: pci::Buses,
-    aer: aer::Records,
+    aer: link::AerRecords,
     disks: ata::Disks,
-    cards: mmc::Cards,
+    cards: drives::MmcCards,
     adapters: scsi::Adapters,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
@@ -49,28 +45,28 @@ struct Boot {
 
 impl Boot {
     /// Counts an event of a PCI function.
-    fn event_at(&mut self, address: PciAddress, kind: LogKind, line: &Line<'_>) {
+    fn event_at(&mut self, address: PciAddress, kind: LogKind, line: &LogLine<'_>) {
         self.log.add(LogEvent { pci: Some(address), device: None, kind, count: 1, source: line.source() });
     }
 
     /// Counts an event of a device that has a name.
-    fn event_of(&mut self, device: &str, pci: Option<PciAddress>, kind: LogKind, line: &Line<'_>) {
+    fn event_of(&mut self, device: &str, pci: Option<PciAddress>, kind: LogKind, line: &LogLine<'_>) {
         let device = Some(device.to_owned());
         self.log.add(LogEvent { pci, device, kind, count: 1, source: line.source() });
     }
 
     /// Understands one message.
-    fn take(&mut self, line: &Line<'_>) {
+    fn take(&mut self, line: &LogLine<'_>) {
         let known = match device_of(line.message) {
             Some(device) => self.take_pci(&device, line),
             None => {
                 system::take(self, line)
-                    || nvme::take(self, line)
+                    || drives::take_nvme(self, line)
                     || ata::take(self, line)
                     || usb::take(self, line)
-                    || md::take(self, line)
-                    || mmc::take(self, line)
-                    || port::take(self, line)
+                    || drives::take_md(self, line)
+                    || drives::take_mmc(self, line)
+                    || link::take_host_bridge(self, line)
                     || pci::take_bus(self, line)
             }
         };
@@ -78,16 +74,16 @@ impl Boot {
     }
 
     /// A message may be of interest in several ways: every reader sees it.
-    fn take_pci(&mut self, device: &Device<'_>, line: &Line<'_>) -> bool {
+    fn take_pci(&mut self, device: &Device<'_>, line: &LogLine<'_>) -> bool {
         let known = [
             pci::take(self, device, line),
-            link::take(self, device, line),
-            aer::take(self, device, line),
+            link::take_link(self, device, line),
+            link::take_aer(self, device, line),
             usb::take_controller(self, device, line),
             ata::take_controller(self, device, line),
             scsi::take_controller(self, device, line),
-            nic::take(self, device, line),
-            fc::take(self, device, line),
+            ports::take_nic(self, device, line),
+            ports::take_fc(self, device, line),
             pci::bind(self, device, line),
         ];
         known.contains(&true)
@@ -96,11 +92,11 @@ impl Boot {
     /// Puts together what was said in several messages.
     fn finish(mut self) -> Machine {
         pci::finish(&mut self);
-        aer::finish(&mut self);
+        link::finish_aer(&mut self);
         usb::finish(&mut self);
         ata::finish(&mut self);
-        mmc::finish(&mut self);
-        md::finish(&mut self);
+        drives::finish_mmc(&mut self);
+        drives::finish_md(&mut self);
         self.machine.log = self.log.into_events();
         self.machine
     }
@@ -136,7 +132,7 @@ pub fn read(text: &Text) -> Part {
     let mut boot = Boot::default();
     let mut before: Option<Boot> = None;
     let mut functions = pci::Identities::default();
-    message::for_each(text, |line| {
+    for_each_message(text, |line| {
         if system::is_boot(line.message) && boot.is_known {
             functions.remember(&boot.machine.pci);
             let last = std::mem::take(&mut boot);
@@ -176,6 +172,94 @@ fn gaps(machine: &Machine) -> Vec<Gap> {
         run: "sudo lspci -vvv".to_owned(),
         lacks: Lacks::PresentLinks,
     }]
+}
+
+/// Mail breaks at 72 columns; no message of interest fills more than this many further lines.
+const MOST_CONTINUATIONS: usize = 4;
+
+/// One message of the log.
+struct LogLine<'a> {
+    /// The message, whole, without what stands before it.
+    message: &'a str,
+    text: &'a Text,
+    number: usize,
+}
+
+impl LogLine<'_> {
+    /// The place of the message.
+    fn source(&self) -> Source {
+        Source::new(self.text.source(self.number))
+    }
+
+    /// A fact that this message states.
+    fn known<T>(&self, value: T) -> Fact<T> {
+        Fact::known(value, self.text.source(self.number))
+    }
+}
+
+/// Calls `take` with every message, broken ones joined.
+fn for_each_message(text: &Text, mut take: impl FnMut(&LogLine<'_>)) {
+    let mut open: Option<(usize, Cow<'_, str>, usize)> = None;
+    let mut close = |open: Option<(usize, Cow<'_, str>, usize)>| {
+        if let Some((number, message, _)) = open {
+            take(&LogLine { message: &message, text, number });
+        }
+    };
+    let width = wrap::terminal_width(text);
+    let mut is_full = false;
+    for (number, line) in text.lines() {
+        let is_broken_in_word = std::mem::replace(&mut is_full, width == Some(line.chars().count()))
+            && !line.starts_with(char::is_whitespace);
+        let (is_stamped, message) = stamp::strip(line);
+        if is_stamped || starts_message(message) {
+            close(open.replace((number, Cow::Borrowed(message), 0)));
+        } else if message.is_empty() {
+            close(open.take());
+        } else if of_kmsg(message) {
+            continue;
+        } else if let Some((_, whole, continuations)) = &mut open
+            && *continuations < MOST_CONTINUATIONS
+        {
+            *continuations += 1;
+            let whole = whole.to_mut();
+            if !is_broken_in_word {
+                whole.push(' ');
+            }
+            whole.push_str(message);
+        }
+    }
+    close(open);
+}
+
+/// `SUBSYSTEM=pci` and `DEVICE=+pci:0000:01:00.0`, which `/dev/kmsg` has below a message.
+fn of_kmsg(message: &str) -> bool {
+    message.starts_with("SUBSYSTEM=") || message.starts_with("DEVICE=+") || message.starts_with("DEVICE=c")
+}
+
+/// Whether a line without a stamp starts a message of a device, rather than going on with the one above.
+fn starts_message(line: &str) -> bool {
+    let Some((first, rest)) = line.split_once(' ') else { return false };
+    match first {
+        "DMI:" | "Linux" | "md:" => true,
+        _ if first.ends_with(':') => {
+            let name = first.trim_end_matches(':');
+            name.starts_with("md/")
+                || (["ata", "mmc"].iter().any(|start| name.starts_with(start))
+                    && name.ends_with(|c: char| c.is_ascii_digit()))
+        }
+        _ => names_device(rest) || device_of(line).is_some(),
+    }
+}
+
+/// Whether `rest`, behind the name of a driver, starts with that of a device: `2-1: `, `0000:80: `, `fd500000.pcie: `.
+fn names_device(rest: &str) -> bool {
+    let name = rest.split_once(": ").map_or("", |(name, _)| name);
+    !name.contains(' ') && name.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// The address that a text begins with.
+fn parse_address(text: &str) -> Option<PciAddress> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Boot, Device, Line, driver};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
+
+use super::{Boot, Device, LogLine};
 
 /// Class of a bridge to another PCI bus; `pcieport` drives nothing else.
 const BRIDGE: u32 = 0x06_0400;
@@ -63,7 +64,7 @@ impl Buses {
     }
 
     /// Remembers a root bus.
-    pub(super) fn set_root(&mut self, bus: Bus) {
+    fn set_root(&mut self, bus: Bus) {
         self.roots.insert(bus);
     }
 }
@@ -78,7 +79,7 @@ pub(super) fn entry(boot: &mut Boot, address: PciAddress) -> &mut PciDevice {
 pub(super) fn bridge_entry<'b>(
     boot: &'b mut Boot,
     address: PciAddress,
-    line: &Line<'_>,
+    line: &LogLine<'_>,
 ) -> &'b mut PciDevice {
     let device = entry(boot, address);
     if device.class.value().is_none() {
@@ -122,7 +123,7 @@ fn fill<T: Clone>(fact: &mut Fact<T>, other: &Fact<T>) {
 }
 
 /// A message of a function.
-pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     if let Some(found) = parse_function(device.rest) {
         let function = entry(boot, device.address);
         function.id = line.known(found.id);
@@ -157,7 +158,7 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> boo
 
 /// A driver speaks of what it is bound to. Asked after the other readers, so that the first message that names a function
 /// tells its driver, too: a log that was searched may have no other.
-pub(super) fn bind(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn bind(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     let is_bus = matches!(device.driver, "pci" | "pci_bus" | "snbep_uncore" | "vgaarb" | "DMAR");
     if is_bus || !boot.machine.pci.contains_key(&device.address) && device.driver != "pcieport" {
         return false;
@@ -244,7 +245,7 @@ fn parse_bus(text: &str) -> Option<Bus> {
 }
 
 /// A message of a bus: `pci_bus 0000:80: on NUMA node 1`, `pci_bus 0000:00: root bus resource [bus 00-ff]`.
-pub(super) fn take_bus(boot: &mut Boot, line: &Line<'_>) -> bool {
+pub(super) fn take_bus(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let Some((bus, rest)) = line.message.strip_prefix("pci_bus ").and_then(|rest| rest.split_once(": "))
     else {
         return false;
@@ -268,7 +269,7 @@ pub(super) fn finish(boot: &mut Boot) {
     let bridges: BTreeMap<Bus, PciAddress> =
         buses.below.iter().map(|(bridge, bus)| ((bridge.domain, *bus), *bridge)).collect();
     for (address, device) in &mut boot.machine.pci {
-        driver::take_class(device);
+        take_class(device);
         let bus = (address.domain, address.bus);
         let bridge = bridges.get(&bus).filter(|bridge| *bridge != address);
         let is_root = buses.roots.contains(&bus);
@@ -345,5 +346,100 @@ fn mirror(devices: &mut BTreeMap<PciAddress, PciDevice>, bridges: &BTreeMap<Bus,
             device.link.current_speed = speed.clone();
             device.link.current_width = width.clone();
         }
+    }
+}
+
+/// Base class, sub-class and programming interface (PCI Code and ID Assignment Specification, section 1), and the drivers in
+/// Linux that serve devices of it and of no other: `mlx5_core` serves Ethernet and InfiniBand.
+const CLASSES: &[(u32, &[&str])] = &[
+    (0x03_0000, &["amdgpu", "ast", "i915", "mgag200", "nouveau", "nvidia", "radeon", "xe"]),
+    (0x01_0802, &["nvme"]),
+    (0x01_0601, &["ahci"]),
+    (0x01_0700, &["isci", "mpi3mr", "mpt2sas", "mpt3sas", "mptsas", "mvsas", "pm80xx", "hisi_sas_v3_hw"]),
+    (
+        0x01_0400,
+        &[
+            "3w-9xxx",
+            "3w-sas",
+            "aacraid",
+            "arcmsr",
+            "hpsa",
+            "hptiop",
+            "ipr",
+            "megaraid_sas",
+            "smartpqi",
+            "stex",
+        ],
+    ),
+    (
+        0x02_0000,
+        &[
+            "alx",
+            "atlantic",
+            "be2net",
+            "bna",
+            "bnx2",
+            "bnx2x",
+            "bnxt_en",
+            "cxgb4",
+            "e1000",
+            "e1000e",
+            "enic",
+            "fm10k",
+            "hinic",
+            "hns3",
+            "i40e",
+            "ice",
+            "igb",
+            "igc",
+            "ionic",
+            "ixgbe",
+            "netxen_nic",
+            "nfp",
+            "qede",
+            "qlcnic",
+            "r8169",
+            "sfc",
+            "sky2",
+            "tg3",
+        ],
+    ),
+    (0x0c_0400, &["bfa", "fnic", "lpfc", "qla2xxx"]),
+    (0x0c_0330, &["xhci_hcd"]),
+];
+
+/// What a function is, where a log does not list it and its driver is known: drivers serve one class of devices.
+///
+/// Puts down the class of a function that no line listed.
+fn take_class(device: &mut PciDevice) {
+    let Fact::Known { value: driver, source } = &device.driver else { return };
+    let class = CLASSES.iter().find(|(_, drivers)| drivers.contains(&driver.as_str()));
+    if let Some((class, _)) = class.filter(|_| device.class.value().is_none()) {
+        device.class = Fact::known(*class, source.as_str());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::capture::Text;
+
+    #[test]
+    fn a_driver_serves_one_class() {
+        let all: Vec<&str> = CLASSES.iter().flat_map(|(_, drivers)| drivers.iter().copied()).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    }
+
+    #[test]
+    fn a_log_that_begins_after_the_start_tells_classes_by_drivers() {
+        let log = "[ 1246.280222] radeon 0000:03:00.0: 16.000 Gb/s available PCIe bandwidth, limited by 5 GT/s x4 link at \
+                   0000:00:1c.4 (capable of 63.008 Gb/s with 8 GT/s x8 link)\n\
+                   [ 1246.291534] ipr 0010:01:00.0: Found IOA with IRQ: 0\n";
+        let machine = super::super::read(&Text::new("dmesg", log.as_bytes())).machine;
+        let of = |at: &str| machine.pci[&at.parse().expect("an address")].clone();
+        assert!(of("0000:03:00.0").is_display());
+        assert!(of("0010:01:00.0").is_storage());
     }
 }

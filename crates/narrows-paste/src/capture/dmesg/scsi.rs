@@ -6,11 +6,12 @@
 
 use std::collections::BTreeMap;
 
-use super::pci::entry;
-use super::{Boot, Device, Line};
 use narrows_base::fact::Fact;
 use narrows_machine::block::{Sas, Transport, makes_volumes};
 use narrows_machine::pci::PciAddress;
+
+use super::pci::entry;
+use super::{Boot, Device, LogLine};
 
 /// What carries the disks of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -83,7 +84,7 @@ struct Host {
 }
 
 /// An adapter's driver speaks of its function.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     let family = FAMILIES.iter().find(|family| family.drivers.contains(&device.driver));
     let Some(driver) = family.and_then(|family| family.drivers.first()) else { return false };
     let known = &mut boot.adapters.functions;
@@ -95,7 +96,7 @@ pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<
 }
 
 /// The host of an adapter: `scsi host0: smartpqi`.
-pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &Line<'_>) -> bool {
+pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &LogLine<'_>) -> bool {
     let is_of = |family: &&Family| family.host.iter().any(|text| fits(said, text));
     let Some(family) = FAMILIES.iter().find(is_of) else { return false };
     let driver = family.drivers.first().copied().unwrap_or_default();
@@ -163,9 +164,10 @@ impl Adapters {
 
 #[cfg(test)]
 mod tests {
+    use narrows_machine::Machine;
+
     use super::*;
     use crate::capture::Text;
-    use narrows_machine::Machine;
 
     fn machine(log: &str) -> Machine {
         super::super::read(&Text::new("dmesg", log.as_bytes())).machine

@@ -1,11 +1,11 @@
 //! The machine as a whole: kernel, board, processor, hypervisor.
 
-use super::{Boot, Line};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
-use narrows_machine::cpu;
-use narrows_machine::dmi;
 use narrows_machine::log::{LogEvent, LogKind};
+use narrows_machine::{cpu, dmi};
+
+use super::{Boot, LogLine};
 
 /// Makers whose name has more than one word, or none of the endings of [`ENDINGS`] where it ends. `DMI:` writes maker
 /// and product one after the other without a mark between them.
@@ -56,7 +56,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Understands `DMI:`, `Linux version`, `smpboot: CPU0:` and the like.
-pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let message = line.message;
     if let Some(rest) = message.strip_prefix("DMI: ") {
         return take_dmi(boot, rest, line);
@@ -101,7 +101,7 @@ pub(super) fn is_boot(message: &str) -> bool {
 }
 
 /// Reads `Memory: 16273276K/16733432K available (…)`: what the kernel may use, of what the firmware lists as memory.
-fn take_memory(boot: &mut Boot, message: &str, line: &Line<'_>) -> bool {
+fn take_memory(boot: &mut Boot, message: &str, line: &LogLine<'_>) -> bool {
     let whole = message.strip_prefix("Memory: ").and_then(|rest| rest.split_once("K/"));
     let kib = whole
         .and_then(|(_, rest)| rest.split_once("K available"))
@@ -112,7 +112,7 @@ fn take_memory(boot: &mut Boot, message: &str, line: &Line<'_>) -> bool {
 }
 
 /// Reads `Intel(R) Xeon(R) CPU E31270 @ 3.40GHz (family: 0x6, model: 0x2a, stepping: 0x7)`.
-fn take_processor(boot: &mut Boot, text: &str, line: &Line<'_>) -> bool {
+fn take_processor(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
     let (name, numbers) = text.split_once(" (").unwrap_or((text, ""));
     let number = |key: &str| {
         let (_, rest) = numbers.split_once(key)?;
@@ -130,7 +130,7 @@ fn take_processor(boot: &mut Boot, text: &str, line: &Line<'_>) -> bool {
 }
 
 /// Reads `Supermicro X9SCL/X9SCM/X9SCL/X9SCM, BIOS 1.1a 09/28/2011` (`dmi_format_ids`, `drivers/firmware/dmi_scan.c`).
-fn take_dmi(boot: &mut Boot, text: &str, line: &Line<'_>) -> bool {
+fn take_dmi(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
     let Some((names, bios)) = text.rsplit_once(", BIOS ") else { return false };
     let (maker, machine) = split_maker(names);
     let (product, board) = split_board(machine);

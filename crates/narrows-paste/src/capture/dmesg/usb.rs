@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{Boot, Device, Line};
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{UsbAddress, UsbDevice};
+
+use super::{Boot, Device, LogLine};
 
 /// What the log says of buses.
 #[derive(Default)]
@@ -34,7 +35,7 @@ fn entry(boot: &mut Boot, address: UsbAddress) -> &mut UsbDevice {
 }
 
 /// A host controller speaks of its buses.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &Line<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
     if let Some(bus) = device.rest.strip_prefix("new USB bus registered, assigned bus number ") {
         let Ok(bus) = bus.trim().parse() else { return false };
         boot.usb.buses.insert(device.address, bus);
@@ -72,7 +73,7 @@ fn parse_host(text: &str) -> Option<BitsPerSec> {
 }
 
 /// A message of a device, `usb 2-1: …`, or of its driver, `usb-storage 2-1:1.0: …`.
-pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     if let Some((interface, what)) =
         line.message.strip_prefix("usb-storage ").and_then(|rest| rest.split_once(": "))
     {
@@ -105,7 +106,7 @@ pub(super) fn take(boot: &mut Boot, line: &Line<'_>) -> bool {
     take_known(boot, name, address, what, line)
 }
 
-fn take_known(boot: &mut Boot, name: &str, address: UsbAddress, what: &str, line: &Line<'_>) -> bool {
+fn take_known(boot: &mut Boot, name: &str, address: UsbAddress, what: &str, line: &LogLine<'_>) -> bool {
     if what.starts_with("USB disconnect") {
         boot.machine.usb.remove(&address);
         boot.usb.devices.remove(name);
@@ -124,7 +125,7 @@ fn take_known(boot: &mut Boot, name: &str, address: UsbAddress, what: &str, line
     true
 }
 
-fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &Line<'_>) -> bool {
+fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &LogLine<'_>) -> bool {
     let name = interface.split(':').next().unwrap_or_default();
     let Some(address) = boot.usb.devices.get(name).copied() else { return false };
     let device = entry(boot, address);
@@ -134,7 +135,7 @@ fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &Line<'_>) -
 }
 
 /// The SCSI host of a USB device; only a driver that is UAS says no more than its name.
-pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &Line<'_>) -> bool {
+pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> bool {
     let Some(address) = boot.usb.is_host(driver) else { return false };
     if driver == "uas" {
         entry(boot, address).driver = line.known(driver.to_owned());

@@ -5,21 +5,21 @@
 //! the way, so that it is not relied on.
 
 mod hex;
-mod memory;
-mod slot;
-mod system;
+
+use narrows_base::fact::{Fact, Source};
+use narrows_base::units::{Bytes, GtPerSec, Lanes};
+use narrows_machine::Machine;
+use narrows_machine::cpu::{self, Cpus};
+use narrows_machine::dmi::{Dmi, MemoryModule, Slot, is_placeholder, parse_identity, parse_slots, plausible};
 
 use super::{Part, Rank, Text};
-use narrows_base::fact::{Fact, Source};
-use narrows_machine::Machine;
-use narrows_machine::dmi::{Slot, is_placeholder, parse_identity, parse_slots};
 
 /// More slots than any machine has.
 const MOST_SLOTS: usize = 512;
 
 /// The structures that are of interest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum DmiKind {
     Bios,
     System,
     Board,
@@ -32,7 +32,7 @@ enum Kind {
 
 /// One structure as it is read.
 struct Structure<'a> {
-    kind: Kind,
+    kind: DmiKind,
     /// The line of its title.
     line: usize,
     fields: Vec<(&'a str, &'a str)>,
@@ -46,37 +46,37 @@ impl<'a> Structure<'a> {
 
 /// What all structures together say.
 #[derive(Default)]
-struct Found {
+struct DmiFound {
     machine: Machine,
     slots: Vec<Slot>,
     slots_source: Option<Source>,
-    memory: memory::Total,
-    processors: system::Processors,
+    memory: MemoryTotal,
+    processors: Processors,
     has_board: bool,
     is_known: bool,
 }
 
-impl Found {
+impl DmiFound {
     fn take(&mut self, structure: &Structure<'_>, text: &Text) {
         let source = text.source(structure.line);
         let known = match structure.kind {
-            Kind::Bios => system::take_bios(&mut self.machine.dmi, structure, &source),
-            Kind::System => system::take_system(&mut self.machine, structure, &source),
+            DmiKind::Bios => take_bios(&mut self.machine.dmi, structure, &source),
+            DmiKind::System => take_system(&mut self.machine, structure, &source),
             // A server of several boards lists its risers too; the first is that of the processors.
-            Kind::Board if !self.has_board => {
-                self.has_board = system::take_board(&mut self.machine.dmi, structure, &source);
+            DmiKind::Board if !self.has_board => {
+                self.has_board = take_board(&mut self.machine.dmi, structure, &source);
                 self.has_board
             }
-            Kind::Processor => self.processors.take(structure, &source),
-            Kind::MemoryDevice => self.memory.take(structure, &source),
-            Kind::Slot => self.take_slot(structure, source),
-            Kind::Board | Kind::Other => false,
+            DmiKind::Processor => self.processors.take(structure, &source),
+            DmiKind::MemoryDevice => self.memory.take(structure, &source),
+            DmiKind::Slot => self.take_slot(structure, source),
+            DmiKind::Board | DmiKind::Other => false,
         };
         self.is_known |= known;
     }
 
     fn take_slot(&mut self, structure: &Structure<'_>, source: String) -> bool {
-        let Some(slot) = slot::parse(structure).filter(|_| self.slots.len() < MOST_SLOTS) else {
+        let Some(slot) = parse_slot(structure).filter(|_| self.slots.len() < MOST_SLOTS) else {
             return false;
         };
         self.slots.push(slot);
@@ -99,7 +99,7 @@ pub fn read(text: &Text) -> Part {
     if !["DMI type", "SMBIOS", "dmidecode", " Information"].iter().any(|mark| text.body().contains(mark)) {
         return Part::default();
     }
-    let mut found = Found::default();
+    let mut found = DmiFound::default();
     let mut open: Option<Structure<'_>> = None;
     for (number, line) in text.lines() {
         let line = line.trim();
@@ -151,7 +151,7 @@ pub fn read_table(name: &str, table: &[u8]) -> Part {
 const MOST_FIELDS: usize = 64;
 
 fn add_field<'a>(structure: &mut Structure<'a>, line: &'a str) {
-    if structure.kind == Kind::Other || structure.fields.len() >= MOST_FIELDS {
+    if structure.kind == DmiKind::Other || structure.fields.len() >= MOST_FIELDS {
         return;
     }
     if let Some((key, value)) = line.split_once(':') {
@@ -160,14 +160,14 @@ fn add_field<'a>(structure: &mut Structure<'a>, line: &'a str) {
 }
 
 /// The titles of structures (dmidecode, `dmi_decode`). Any line that ends as titles do ends the structure above it.
-fn title(line: &str) -> Option<Kind> {
+fn title(line: &str) -> Option<DmiKind> {
     Some(match line {
-        "BIOS Information" => Kind::Bios,
-        "System Information" => Kind::System,
-        "Base Board Information" => Kind::Board,
-        "Processor Information" => Kind::Processor,
-        "Memory Device" => Kind::MemoryDevice,
-        "System Slot Information" => Kind::Slot,
+        "BIOS Information" => DmiKind::Bios,
+        "System Information" => DmiKind::System,
+        "Base Board Information" => DmiKind::Board,
+        "Processor Information" => DmiKind::Processor,
+        "Memory Device" => DmiKind::MemoryDevice,
+        "System Slot Information" => DmiKind::Slot,
         "OEM Strings"
         | "Onboard Device"
         | "Memory Device Mapped Address"
@@ -176,8 +176,8 @@ fn title(line: &str) -> Option<Kind> {
         | "Temperature Probe"
         | "Voltage Probe"
         | "Cooling Device"
-        | "IPMI Device" => Kind::Other,
-        _ if line.ends_with(" Information") && !line.contains(':') && line.len() < 60 => Kind::Other,
+        | "IPMI Device" => DmiKind::Other,
+        _ if line.ends_with(" Information") && !line.contains(':') && line.len() < 60 => DmiKind::Other,
         _ => return None,
     })
 }
@@ -194,6 +194,239 @@ fn said(value: Option<&str>, source: &str) -> Fact<String> {
         Some(text) if !is_placeholder(text) && text != "<BAD INDEX>" => Fact::known(text.to_owned(), source),
         _ => Fact::absent(source),
     }
+}
+
+/// Types without a number of generation and lanes: dmidecode's name, ours, and the generation.
+const NAMED: &[(&str, &str, Option<GtPerSec>)] = &[
+    ("PCI", "PCI", None),
+    ("PCI-66", "PCI 66 MHz", None),
+    ("PCI-X", "PCI-X", None),
+    ("M.2 Socket 1-DP", "M.2 socket 1-DP", None),
+    ("M.2 Socket 1-SD", "M.2 socket 1-SD", None),
+    ("M.2 Socket 2", "M.2 socket 2", None),
+    ("M.2 Socket 3", "M.2 socket 3", None),
+    ("PCI Express 2 SFF-8639 (U.2)", "PCI Express 2 U.2", Some(GtPerSec::GEN2)),
+    ("PCI Express 3 SFF-8639 (U.2)", "PCI Express 3 U.2", Some(GtPerSec::GEN3)),
+    ("PCI Express 4 SFF-8639 (U.2)", "PCI Express 4 U.2", Some(GtPerSec::GEN4)),
+    ("PCI Express 5 SFF-8639 (U.2)", "PCI Express 5 U.2", Some(GtPerSec::GEN5)),
+    ("OCP NIC 3.0 Small Form Factor (SFF)", "OCP NIC 3.0 small", None),
+    ("OCP NIC 3.0 Large Form Factor (LFF)", "OCP NIC 3.0 large", None),
+    ("OCP NIC Prior to 3.0", "OCP NIC", None),
+    ("CXL FLexbus 1.0", "CXL Flexbus 1.0", None),
+    ("PCI Express Gen 6 and Beyond", "PCI Express 6 or later", Some(GtPerSec::GEN6)),
+    ("Enterprise and Datacenter 1U E1 Form Factor Slot", "EDSFF E1", None),
+    ("Enterprise and Datacenter 3\" E3 Form Factor Slot", "EDSFF E3", None),
+];
+
+/// System slots in the words of dmidecode (`dmi_slot_type`, `dmi_slot_bus_width`), which are those of DMTF DSP0134 3.7,
+/// section 7.10.
+///
+/// Reads one structure; `None` when it is none of a slot.
+fn parse_slot(structure: &Structure<'_>) -> Option<Slot> {
+    let (bus, kind) = split_width(structure.field("Type")?);
+    let (kind, named_speed, named_width) = slot_type(kind);
+    let field = |name: &str| structure.field(name);
+    let stated_speed = field("PCI Express Generation").and_then(|text| text.parse().ok());
+    Some(Slot {
+        designation: field("Designation")
+            .filter(|text| *text != "Not Specified")
+            .unwrap_or_default()
+            .to_owned(),
+        kind,
+        speed: stated_speed.and_then(GtPerSec::from_pcie_generation).or(named_speed),
+        width: bus.or_else(|| field("Data Bus Width").and_then(parse_width)),
+        connector: field("Slot Physical Width").and_then(parse_width).or(named_width),
+        in_use: match field("Current Usage") {
+            Some("Available") => Some(false),
+            Some("In Use") => Some(true),
+            _ => None,
+        },
+        address: field("Bus Address").and_then(|text| text.parse().ok()).and_then(plausible),
+    })
+}
+
+/// Takes the width of the bus off a type, as versions before 3.5 print it: `x8 PCI Express 3 x16`, `32-bit PCI`.
+fn split_width(text: &str) -> (Option<Lanes>, &str) {
+    match text.split_once(' ') {
+        Some((word, rest)) if word.ends_with("-bit") => (None, rest),
+        Some((word, rest)) if parse_width(word).is_some() => (parse_width(word), rest),
+        _ => (None, text),
+    }
+}
+
+/// Reads `x16`, and `16x or x16` of the newer versions.
+fn parse_width(text: &str) -> Option<Lanes> {
+    let word = text.rsplit(' ').next()?;
+    word.strip_prefix('x').and_then(|_| Lanes::parse(word)).filter(|lanes| lanes.get() <= 32)
+}
+
+/// Name, generation and width of a type.
+fn slot_type(text: &str) -> (String, Option<GtPerSec>, Option<Lanes>) {
+    if let Some((_, ours, speed)) = NAMED.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(text)) {
+        return ((*ours).to_owned(), *speed, None);
+    }
+    if text.starts_with("MXM ") {
+        return ("MXM".to_owned(), None, None);
+    }
+    let Some(rest) = text.strip_prefix("PCI Express") else { return ("other".to_owned(), None, None) };
+    if rest.starts_with(" Mini") {
+        return ("PCI Express Mini".to_owned(), None, None);
+    }
+    let generation: Option<u8> = rest.split_whitespace().find_map(|word| word.parse().ok());
+    let width = rest.split_whitespace().find_map(parse_width);
+    let number = generation.map(|generation| format!(" {generation}")).unwrap_or_default();
+    let lanes = width.map(|width| format!(" {width}")).unwrap_or_default();
+    (format!("PCI Express{number}{lanes}"), generation.and_then(GtPerSec::from_pcie_generation), width)
+}
+
+/// The modules so far.
+#[derive(Default)]
+struct MemoryTotal {
+    bytes: u64,
+    modules: Vec<MemoryModule>,
+    source: Option<String>,
+}
+
+impl MemoryTotal {
+    /// Adds a memory device; the flash chip of the firmware is listed as one too, and is none.
+    fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
+        let Some(size) = structure.field("Size").and_then(parse_size) else { return false };
+        if structure
+            .field("Type")
+            .is_none_or(|kind| matches!(kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM"))
+        {
+            return false;
+        }
+        self.bytes = self.bytes.saturating_add(size);
+        self.modules.extend(memory_module(structure).filter(|_| self.modules.len() < MOST_MODULES));
+        self.source.get_or_insert_with(|| source.to_owned());
+        true
+    }
+
+    /// The sum, and the modules whose speed is told; absent when none was listed.
+    fn facts(self) -> (Fact<Bytes>, Fact<Vec<MemoryModule>>) {
+        let Some(source) = self.source else { return Default::default() };
+        let modules = match self.modules.is_empty() {
+            true => Fact::default(),
+            false => Fact::known(self.modules, source.clone()),
+        };
+        (Fact::known(Bytes::new(self.bytes), source), modules)
+    }
+}
+
+/// No machine has more modules.
+const MOST_MODULES: usize = 1024;
+
+/// Reads `Configured Memory Speed: 2933 MT/s`, which was `Configured Clock Speed: 2933 MHz` before dmidecode 3.2, or the
+/// module's own speed, and `Data Width: 64 bits`.
+fn memory_module(structure: &Structure<'_>) -> Option<MemoryModule> {
+    let number = |name: &str| structure.field(name)?.split(' ').next()?.parse::<u32>().ok();
+    let configured = ["Configured Memory Speed", "Configured Clock Speed", "Speed"];
+    MemoryModule::new(configured.into_iter().find_map(number)?, number("Data Width")?)
+}
+
+/// Reads `16384 MB`, `16 GB`. These are powers of 1024 (DMTF DSP0134 3.7, section 7.18.5).
+fn parse_size(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_once(' ')?;
+    let shift = match unit {
+        "kB" | "KB" => 10,
+        "MB" => 20,
+        "GB" => 30,
+        "TB" => 40,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(1 << shift)
+}
+
+/// `BIOS Information`.
+fn take_bios(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> bool {
+    let is_one = structure.field("Release Date").is_some() || structure.field("Vendor").is_some();
+    if is_one {
+        dmi.bios_version = said(structure.field("Version"), source);
+        dmi.bios_date = said(structure.field("Release Date"), source);
+    }
+    is_one
+}
+
+/// `System Information`.
+fn take_system(machine: &mut Machine, structure: &Structure<'_>, source: &str) -> bool {
+    let (maker, product) = (structure.field("Manufacturer"), structure.field("Product Name"));
+    if maker.is_none() && product.is_none() {
+        return false;
+    }
+    machine.dmi.system_vendor = said(maker, source);
+    machine.dmi.product = said(product, source);
+    let is_metal = product.is_some_and(|product| product.ends_with(".metal"));
+    let hypervisor =
+        [product, maker].into_iter().flatten().find_map(cpu::hypervisor_named).filter(|_| !is_metal);
+    if let Some(name) = hypervisor {
+        machine.cpus.hypervisor = Fact::known(name, source);
+    }
+    true
+}
+
+/// `Base Board Information`.
+fn take_board(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> bool {
+    let (maker, name) = (structure.field("Manufacturer"), structure.field("Product Name"));
+    let is_other = structure.field("Type").is_some_and(|kind| kind != "Motherboard" && kind != "Unknown");
+    if is_other || (maker.is_none() && name.is_none()) {
+        return false;
+    }
+    dmi.board_vendor = said(maker, source);
+    dmi.board = said(name, source);
+    true
+}
+
+/// The processors so far.
+#[derive(Default)]
+struct Processors {
+    sockets: u32,
+    cores: u32,
+    model: Fact<String>,
+    signature: Fact<(u32, u32, u32)>,
+    source: Option<String>,
+}
+
+impl Processors {
+    /// Adds one `Processor Information`.
+    fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
+        let is_central = structure.field("Type").is_none_or(|kind| kind == "Central Processor");
+        let is_there = structure.field("Status").is_none_or(|status| status.starts_with("Populated"));
+        if structure.field("Socket Designation").is_none() || !is_central || !is_there {
+            return false;
+        }
+        self.sockets = self.sockets.saturating_add(1);
+        let cores = structure.field("Core Enabled").or_else(|| structure.field("Core Count"));
+        self.cores =
+            self.cores.saturating_add(cores.and_then(|count| count.parse().ok()).unwrap_or_default());
+        if self.source.is_none() {
+            self.model = said(structure.field("Version"), source)
+                .map(|model| model.split_whitespace().collect::<Vec<_>>().join(" "));
+            let signature = structure.field("Signature").and_then(parse_signature);
+            self.signature = signature.map_or_else(Fact::default, |signature| Fact::known(signature, source));
+            self.source = Some(source.to_owned());
+        }
+        true
+    }
+
+    /// Writes down what they are together.
+    fn fill(self, cpus: &mut Cpus) {
+        let Some(source) = self.source else { return };
+        cpus.model = self.model;
+        cpus.signature = self.signature;
+        cpus.sockets = Fact::known(self.sockets, source.as_str());
+        if self.cores > 0 {
+            cpus.cores = Fact::known(self.cores, source);
+        }
+    }
+}
+
+/// Reads `Type 0, Family 6, Model 58, Stepping 9`.
+fn parse_signature(text: &str) -> Option<(u32, u32, u32)> {
+    let number = |key: &str| {
+        text.split(',').find_map(|part| part.trim().strip_prefix(key)?.trim().parse::<u32>().ok())
+    };
+    Some((number("Family")?, number("Model")?, number("Stepping").unwrap_or_default()))
 }
 
 #[cfg(test)]

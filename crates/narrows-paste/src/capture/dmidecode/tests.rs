@@ -1,7 +1,7 @@
+use narrows_base::units::{Bytes, GtPerSec, Lanes};
 use proptest::prelude::*;
 
 use super::*;
-use narrows_base::units::{Bytes, GtPerSec, Lanes};
 
 /// Structures of a Dell and a Supermicro server, as version 3.3 prints them.
 const SERVER: &str = "\

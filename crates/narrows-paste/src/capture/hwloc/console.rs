@@ -4,12 +4,13 @@
 //! Bridges have no address, and links no rate, so no path is as sure as with `lspci -vv`. The words in parentheses are those of
 //! `hwloc_pci_class_string` (`hwloc/pci-common.c`).
 
-use super::{MOST_OS_DEVICES, disk, network};
+use narrows_machine::block::BlockKind;
+use narrows_machine::pci::{PciAddress, PciDevice};
+
+use super::{MOST_OS_DEVICES, network, transport};
 use crate::capture::device::{device, is_kernel_name, learn};
 use crate::capture::lspci::full_class;
 use crate::capture::{Part, Rank, Text};
-use narrows_machine::block::BlockKind;
-use narrows_machine::pci::{PciAddress, PciDevice};
 
 /// Words for classes of functions that carry disks or data of a network, and the class.
 const CLASSES: &[(&str, u16)] = &[
@@ -87,7 +88,7 @@ fn put(part: &mut Part, kind: &str, name: &str, pci: Option<PciAddress>) {
     if kind == "Net" {
         network(name, pci, &mut part.machine);
     } else if matches!(kind, "Block" | "Block(Disk)") && is_kernel_name(name) {
-        let transport = disk::transport(name, pci.and_then(|address| part.machine.pci.get(&address)));
+        let transport = transport(name, pci.and_then(|address| part.machine.pci.get(&address)));
         let disk = device(&mut part.machine, name);
         if disk.partition_of.is_none() && matches!(disk.kind, BlockKind::Disk) {
             disk.transport = transport;
@@ -97,14 +98,15 @@ fn put(part: &mut Part, kind: &str, name: &str, pci: Option<PciAddress>) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_machine::Machine;
     use narrows_machine::block::Transport;
     use proptest::prelude::*;
 
+    use super::*;
+
     /// The devices of an EPYC of two sockets, as lstopo 2.x prints them in a public log.
     const SERVER: &str = "\
-Machine (62GB total)
+    Machine (62GB total)
   Package L#0
     NUMANode L#0 (P#0 31GB)
     L2 L#15 (512KB) + L1d L#15 (32KB) + L1i L#15 (32KB) + Core L#15

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 
-use proptest::prelude::*;
-
-use super::*;
-use crate::capture::merge::merge;
-use crate::capture::parts;
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
 use narrows_machine::block::Transport;
 use narrows_machine::pci::PciDevice;
+use proptest::prelude::*;
+
+use super::super::merge::merge;
+use super::super::parts;
+use super::*;
 
 /// Format 3: an emulated machine with CXL memory, trimmed from open-mpi/hwloc `tests/hwloc/xml/cxlmem+dax.v3.xml`.
 const V3: &str = r#"<?xml version="1.0" encoding="UTF-8"?>
@@ -255,5 +255,31 @@ proptest! {
             let _ = part(&format!("{}{with}{}", &xml[..at], &xml[at..]));
             let _ = part(&xml[..at]);
         }
+    }
+}
+
+#[test]
+fn words_stand_from_the_highest_to_the_lowest() {
+    assert_eq!(parse_bitmap("0x00000003"), Some(vec![0, 1]));
+    assert_eq!(parse_bitmap("0x00000002,,0x0"), Some(vec![65]));
+    assert_eq!(parse_bitmap("0x1,0x80000000"), Some(vec![31, 32]));
+    assert_eq!(parse_bitmap("0x0"), Some(vec![]));
+}
+
+#[test]
+fn sets_without_end_and_malformed_ones_are_refused() {
+    for text in ["0xf...f", "0xg", "-1", "0x100000000", &"0x1,".repeat(4096)] {
+        assert_eq!(parse_bitmap(text), None, "{text}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_set_is_read_back(members in prop::collection::btree_set(0u32..512, 0..40)) {
+        let word = |number: u32| -> u32 {
+            members.iter().filter(|m| **m / 32 == number).map(|m| 1u32 << (m % 32)).sum()
+        };
+        let text: Vec<String> = (0..16).rev().map(|number| format!("0x{:08x}", word(number))).collect();
+        prop_assert_eq!(parse_bitmap(&text.join(",")), Some(members.into_iter().collect()));
     }
 }

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::io::{self, Cursor, Read};
 
-use super::format::{Format, HEAD, unpack};
-use super::spent::Spent;
+use narrows_machine::pci::PciAddress;
+use narrows_machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
+use narrows_machine::tree::{Node, Tree, normalise};
+
+use super::format::{Format, HEAD, Spent, unpack};
 use super::{
-    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive,
+    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, walk,
 };
 use crate::capture::merge::{MOST_OF_A_KIND, Merger};
 use crate::capture::sysfs::{self, Missing};
 use crate::capture::{Part, Text, dmidecode, lspci, parts};
-use narrows_machine::pci::PciAddress;
-use narrows_machine::snapshot::{self, Budget, MANIFEST, SnapshotError, directories_cost};
-use narrows_machine::tree::{Node, Tree, normalise};
 
 /// The directories of a record.
 const PARTS: [&str; 4] = ["sys", "proc", "dev", "narrows"];
@@ -92,7 +92,7 @@ impl<'v> Collector<'v> {
 }
 
 /// What stands at a path of a directory or archive.
-pub(super) enum Found<'r> {
+pub(super) enum FoundInput<'r> {
     /// A file.
     File(Box<dyn Read + 'r>),
     /// A link, directory, or file that could not be read.
@@ -112,7 +112,12 @@ impl Collector<'_> {
     ///
     /// # Errors
     /// [`SnapshotError`] when a record is of another version, or when all that was given holds too much.
-    pub(super) fn entry(&mut self, path: &str, found: Found<'_>, depth: Depth) -> Result<(), SnapshotError> {
+    pub(super) fn entry(
+        &mut self,
+        path: &str,
+        found: FoundInput<'_>,
+        depth: Depth,
+    ) -> Result<(), SnapshotError> {
         self.budget.entry()?;
         self.spent.check()?;
         let path = normalise(path);
@@ -120,7 +125,7 @@ impl Collector<'_> {
         if let Some((place, inside)) = split_record(path) {
             return self.record(place, inside, found, depth);
         }
-        let Found::File(content) = found else { return Ok(()) };
+        let FoundInput::File(content) = found else { return Ok(()) };
         self.entries_left =
             self.entries_left.checked_sub(1).ok_or(SnapshotError::TooLarge { limit: "50 000 texts" })?;
         // A file that cannot be used costs itself only.
@@ -135,12 +140,12 @@ impl Collector<'_> {
         &mut self,
         place: &str,
         inside: &str,
-        found: Found<'_>,
+        found: FoundInput<'_>,
         depth: Depth,
     ) -> Result<(), SnapshotError> {
         let node = match found {
-            Found::Node(node) => node,
-            Found::File(mut content) => {
+            FoundInput::Node(node) => node,
+            FoundInput::File(mut content) => {
                 let mut bytes = Vec::new();
                 let most = self.budget.bytes_left().saturating_add(1);
                 match (&mut content).take(most).read_to_end(&mut bytes) {
@@ -190,7 +195,7 @@ impl Collector<'_> {
         let whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
         match format {
             Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
-            Format::Tar if depth.archives < DEEPEST_ARCHIVE => archive::read(self, name, whole, depth),
+            Format::Tar if depth.archives < DEEPEST_ARCHIVE => walk::read_archive(self, name, whole, depth),
             Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
                 Ok(plain) => {
                     let depth = Depth { packings: depth.packings + 1, ..depth };

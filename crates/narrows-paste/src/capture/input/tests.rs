@@ -3,9 +3,10 @@
 use std::fs;
 use std::io::{Write, empty};
 
-use super::*;
 use narrows_base::units::Lanes;
 use narrows_machine::tree::Miss;
+
+use super::*;
 
 /// A listing that the readers know.
 const LISTING: &str = "/sys/bus/pci/devices/0000:01:00.0/class:0x010802\n";

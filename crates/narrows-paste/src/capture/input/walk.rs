@@ -2,14 +2,17 @@
 #![expect(clippy::disallowed_methods, reason = "the directory was named by the user; it is not the machine")]
 
 use std::fs::{self, DirEntry};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::collector::{Collector, Depth, Found};
-use crate::capture::foreign::{self, is_live};
-use narrows_machine::snapshot::{MOST_ENTRIES, SnapshotError};
+use narrows_machine::snapshot::{Limited, MOST_ENTRIES, SnapshotError};
 use narrows_machine::tree::Node;
+use tar::{Archive, Entry, EntryType};
+
+use super::MOST_UNPACKED;
+use super::collector::{Collector, Depth, FoundInput};
+use crate::capture::foreign::{self, is_live};
 
 /// The kernel's directories, that no record is made of.
 const LIVE: [&str; 2] = ["sys", "proc"];
@@ -44,11 +47,15 @@ fn walk_all(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotE
         let mut inside = match list(&path) {
             Ok(inside) => inside,
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
-                collector.entry(&name(directory, &path), Found::Node(Node::Denied), Depth::default())?;
+                collector.entry(
+                    &name_below(directory, &path),
+                    FoundInput::Node(Node::Denied),
+                    Depth::default(),
+                )?;
                 continue;
             }
             Err(error) => {
-                collector.note(format!("`{}` cannot be read: {error}", name(directory, &path)));
+                collector.note(format!("`{}` cannot be read: {error}", name_below(directory, &path)));
                 continue;
             }
         };
@@ -58,7 +65,7 @@ fn walk_all(directory: &Path, collector: &mut Collector) -> Result<(), SnapshotE
             let at = entry.path();
             match visit(directory, &at, collector)? {
                 true if depth < DEEPEST => below.push((depth + 1, at)),
-                true => collector.note(format!("`{}` is too deep", name(directory, &at))),
+                true => collector.note(format!("`{}` is too deep", name_below(directory, &at))),
                 false => {}
             }
         }
@@ -72,32 +79,32 @@ fn list(path: &Path) -> io::Result<Vec<DirEntry>> {
     fs::read_dir(path)?.take(MOST_ENTRIES + 1).collect()
 }
 
-fn name(directory: &Path, path: &Path) -> String {
+fn name_below(directory: &Path, path: &Path) -> String {
     path.strip_prefix(directory).unwrap_or(path).to_string_lossy().into_owned()
 }
 
 /// Hands over what is at `path`. Whether it is a directory, to be walked too.
 fn visit(directory: &Path, path: &Path, collector: &mut Collector) -> Result<bool, SnapshotError> {
-    let name = name(directory, path);
-    let found = match found(path) {
+    let name = name_below(directory, path);
+    let found = match found_file(path) {
         Ok(Some(found)) => found,
         Ok(None) => return Ok(false),
         Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             collector.note(format!("`{name}` may not be read"));
-            Found::Node(Node::Denied)
+            FoundInput::Node(Node::Denied)
         }
         Err(error) => {
             collector.note(format!("`{name}` cannot be read: {error}"));
             return Ok(false);
         }
     };
-    let is_directory = matches!(found, Found::Node(Node::Dir));
+    let is_directory = matches!(found, FoundInput::Node(Node::Dir));
     collector.entry(&name, found, Depth::default())?;
     Ok(is_directory)
 }
 
 /// What is at `path`; `None` for devices, pipes and sockets, which hold nothing to read.
-fn found(path: &Path) -> io::Result<Option<Found<'static>>> {
+fn found_file(path: &Path) -> io::Result<Option<FoundInput<'static>>> {
     let meta = fs::symlink_metadata(path)?;
     let kind = meta.file_type();
     // As in a snapshot: without any permission it stands for what could not be read, even for root.
@@ -105,11 +112,93 @@ fn found(path: &Path) -> io::Result<Option<Found<'static>>> {
     Ok(match () {
         () if kind.is_symlink() => {
             let target = fs::read_link(path)?.to_string_lossy().into_owned();
-            Some(Found::Node(Node::Link(target)))
+            Some(FoundInput::Node(Node::Link(target)))
         }
         () if !kind.is_dir() && !kind.is_file() => None,
-        () if is_denied => Some(Found::Node(Node::Denied)),
-        () if kind.is_dir() => Some(Found::Node(Node::Dir)),
-        () => Some(Found::File(Box::new(foreign::open_entry(path)?))),
+        () if is_denied => Some(FoundInput::Node(Node::Denied)),
+        () if kind.is_dir() => Some(FoundInput::Node(Node::Dir)),
+        () => Some(FoundInput::File(Box::new(foreign::open_entry(path)?))),
+    })
+}
+
+/// The longest path, as of the kernel (`PATH_MAX`).
+const LONGEST_PATH: usize = 4096;
+
+/// Hands every entry of the archive in `plain` to `collector`. What is cut off or holds too much is read as far as it
+/// goes.
+///
+/// # Errors
+/// As [`Collector::entry`].
+pub(super) fn read_archive(
+    collector: &mut Collector,
+    name: &str,
+    plain: impl Read,
+    depth: Depth,
+) -> Result<(), SnapshotError> {
+    let depth = Depth { archives: depth.archives + 1, ..depth };
+    let (limited, is_spent) = Limited::new(plain, MOST_UNPACKED);
+    let mut archive = Archive::new(limited);
+    let entries = match archive.entries() {
+        Ok(entries) => entries,
+        Err(error) => {
+            collector.note(format!("`{name}` cannot be read: {error}"));
+            return Ok(());
+        }
+    };
+    for entry in entries {
+        let mut entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                collector.note(cut_off(name, is_spent.get(), &error));
+                break;
+            }
+        };
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        if path.len() <= LONGEST_PATH {
+            if let Some(found) = found_entry(&mut entry) {
+                match collector.entry(&path, found, depth) {
+                    Err(SnapshotError::TooLarge { limit }) => {
+                        collector.note(format!("`{name}` holds more than {limit}; the rest is left out: unpack it and name what matters"));
+                        break;
+                    }
+                    other => other?,
+                }
+            }
+        } else {
+            collector.note(format!("an entry of `{name}` with a path of {} bytes is left out", path.len()));
+        }
+    }
+    Ok(())
+}
+
+fn cut_off(name: &str, is_spent: bool, error: &io::Error) -> String {
+    match is_spent {
+        true => format!("`{name}` unpacks to more than {} MiB; the rest is left out", MOST_UNPACKED >> 20),
+        false => format!("`{name}` is damaged or cut off: {error}"),
+    }
+}
+
+/// What an entry is; `None` for devices, pipes and extensions, which hold nothing to read.
+fn found_entry<'e>(entry: &'e mut Entry<'_, impl Read>) -> Option<FoundInput<'e>> {
+    let kind = entry.header().entry_type();
+    let is_denied = entry.header().mode().is_ok_and(|mode| mode & 0o7777 == 0);
+    let target = |entry: &Entry<'_, _>| {
+        let target = entry.link_name_bytes().unwrap_or_default();
+        String::from_utf8_lossy(&target).chars().take(LONGEST_PATH).collect::<String>()
+    };
+    Some(match kind {
+        EntryType::Symlink => FoundInput::Node(Node::Link(target(entry))),
+        // The other name of a file in the archive.
+        EntryType::Link => {
+            FoundInput::Node(Node::Link(format!("/{}", target(entry).trim_start_matches('/'))))
+        }
+        EntryType::Directory | EntryType::Regular | EntryType::Continuous if is_denied => {
+            FoundInput::Node(Node::Denied)
+        }
+        EntryType::Directory => FoundInput::Node(Node::Dir),
+        EntryType::Regular | EntryType::Continuous | EntryType::GNUSparse => {
+            FoundInput::File(Box::new(entry))
+        }
+        _ => return None,
     })
 }

@@ -3,29 +3,30 @@
 //!
 //! Blocks have the path of the device in sysfs, so that what is above a function and what carries a disk need no guess.
 
-use super::Drive;
-use crate::capture::device::{is_kernel_name, key_of};
-use crate::capture::lspci::Listed;
-use crate::capture::{Part, Rank, Text, links};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Sectors512};
 use narrows_machine::block::{Sas, Sata, Transport, Usb, makes_volumes};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciId};
 
+use super::Drive;
+use crate::capture::device::{is_kernel_name, key_of};
+use crate::capture::lspci::ListedFunctions;
+use crate::capture::{Part, Rank, Text, links};
+
 /// The most lines of one block; a real one has 40.
 const MOST_LINES: usize = 400;
 
 /// One device of the text.
 #[derive(Debug, Default)]
-struct Block<'t> {
+struct HwinfoBlock<'t> {
     line: usize,
     /// The class number and the words of the first line.
     class: &'t str,
     fields: Vec<(&'t str, &'t str)>,
 }
 
-impl<'t> Block<'t> {
+impl<'t> HwinfoBlock<'t> {
     fn get(&self, key: &str) -> Option<&'t str> {
         self.fields.iter().find(|(name, _)| *name == key).map(|(_, value)| *value)
     }
@@ -52,7 +53,7 @@ pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
     let body = text.body();
     if body.contains("Hardware Class: ") {
-        let mut functions = Listed::default();
+        let mut functions = ListedFunctions::default();
         for block in blocks(text) {
             function(&mut functions, text, &block);
             if block.is("disk") {
@@ -70,13 +71,13 @@ pub fn read(text: &Text) -> Part {
     part
 }
 
-fn blocks(text: &Text) -> Vec<Block<'_>> {
-    let mut blocks: Vec<Block<'_>> = Vec::new();
+fn blocks(text: &Text) -> Vec<HwinfoBlock<'_>> {
+    let mut blocks: Vec<HwinfoBlock<'_>> = Vec::new();
     let mut is_open = false;
     for (line, words) in text.lines() {
         let words = words.trim();
         if let Some(class) = head(words) {
-            blocks.push(Block { line, class, fields: Vec::new() });
+            blocks.push(HwinfoBlock { line, class, fields: Vec::new() });
             is_open = true;
         } else if let Some(block) =
             blocks.last_mut().filter(|block| is_open && block.fields.len() < MOST_LINES)
@@ -99,7 +100,7 @@ fn head(line: &str) -> Option<&str> {
     (is_number && is_code && bus.contains('.')).then_some(class)
 }
 
-fn function(functions: &mut Listed, text: &Text, block: &Block<'_>) {
+fn function(functions: &mut ListedFunctions, text: &Text, block: &HwinfoBlock<'_>) {
     let Some(address) = block.get("SysFS BusID").and_then(address) else { return };
     let Some(vendor) = block.number("Vendor") else { return };
     let id = block.number("Device").map(|device| PciId { vendor, device });
@@ -126,7 +127,7 @@ fn above(path: &str, of: PciAddress) -> Option<PciAddress> {
     (before.domain == of.domain).then_some(before)
 }
 
-fn disk(part: &mut Part, text: &Text, block: &Block<'_>) {
+fn disk(part: &mut Part, text: &Text, block: &HwinfoBlock<'_>) {
     let Some(name) = block.get("Device File").and_then(|file| key_of(file.split(' ').next()?)) else {
         return;
     };
@@ -152,7 +153,7 @@ fn disk(part: &mut Part, text: &Text, block: &Block<'_>) {
 }
 
 /// What carries a disk, by its path in sysfs.
-fn carrier(path: &str, block: &Block<'_>) -> Option<Transport> {
+fn carrier(path: &str, block: &HwinfoBlock<'_>) -> Option<Transport> {
     let parts: Vec<&str> = path.split('/').collect();
     let pci = parts.iter().rev().find_map(|part| address(part));
     let numbered = |prefix: &str| {
@@ -195,7 +196,7 @@ fn carrier(path: &str, block: &Block<'_>) -> Option<Transport> {
 }
 
 /// The name of a network card's interface.
-fn interface(part: &mut Part, text: &Text, block: &Block<'_>) {
+fn interface(part: &mut Part, text: &Text, block: &HwinfoBlock<'_>) {
     if !block.is("network") {
         return;
     }
@@ -228,9 +229,10 @@ fn short(part: &mut Part, text: &Text) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_machine::Machine;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn machine(text: &str) -> Machine {
         read(&Text::new("hwinfo.txt", text.as_bytes())).machine

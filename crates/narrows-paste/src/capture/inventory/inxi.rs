@@ -5,10 +5,11 @@
 //! The speed of an NVMe drive is the most that its link could do (`get_device_speed`, which asks for `max_link_speed`), so
 //! that it tells nothing of the link now; that of a SATA drive is the link's (`sata_spd`).
 
-use super::{Drive, sata_rate};
-use crate::capture::device::key_of;
-use crate::capture::{Part, Rank, Text, size};
 use narrows_machine::block::{Transport, Usb};
+
+use super::Drive;
+use crate::capture::device::{key_of, sata_rate};
+use crate::capture::{Part, Rank, Text, number};
 
 /// The longest entry, in bytes; a real one has a tenth of it.
 const LONGEST: usize = 4000;
@@ -78,7 +79,7 @@ fn put(part: &mut Part, text: &Text, entry: Option<(usize, String)>) {
         serial: value(&words, "serial")
             .filter(|serial| !serial.starts_with('<') && *serial != "N/A")
             .map(str::to_owned),
-        size: value(&words, "size").and_then(size::exact),
+        size: value(&words, "size").and_then(number::exact_size),
         rotational: rotational.filter(|_| !is_usb),
         sata: speed.filter(|_| !is_usb && name.starts_with("sd")),
         transport: is_usb.then(|| Transport::Usb(Usb::default())),
@@ -106,10 +107,11 @@ fn value<'t>(words: &'t str, key: &str) -> Option<&'t str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_base::units::{BitsPerSec, Bytes};
     use narrows_machine::Machine;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn machine(text: &str) -> Machine {
         read(&Text::new("inxi.txt", text.as_bytes())).machine
@@ -117,14 +119,14 @@ mod tests {
 
     /// As inxi 2.3 and 3.3 print drives.
     const OLD: &str = "\
-Network:   Card: Intel Ethernet Connection I218-V
+    Network:   Card: Intel Ethernet Connection I218-V
 Drives:    HDD Total Size: 3688.8GB (78.4% used)
            ID-1: /dev/sda model: KINGSTON_SV300S3 size: 240.1GB serial: 500
            ID-2: /dev/nvme0n1 model: LENSE20512GMSP34MEAT2TA size: 512.1GB
 Partition: ID-1: / size: 453G used: 19G (5%) fs: ext4 dev: /dev/dm-1
 ";
     const NEW: &str = "\
-Drives:
+    Drives:
   Local Storage: total: 2.73 TiB used: 1.1 TiB (48.6%)
   ID-1: /dev/nvme0n1 maj-min: 259:0 vendor: Samsung model: SSD 970 EVO Plus
     1TB size: 931.51 GiB block-size: physical: 512 B speed: 31.6 Gb/s lanes: 4

@@ -1,14 +1,15 @@
 //! `lshw` in words: nodes (`*-nvme`, `*-disk`) indented below what they hang on, with a line for each property.
 
-use super::Drive;
-use crate::capture::device::key_of;
-use crate::capture::lspci::{Listed, class_of};
-use crate::capture::{Part, Rank, Text, size};
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{Sata, Transport, Usb};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::PciAddress;
+
+use super::Drive;
+use crate::capture::device::key_of;
+use crate::capture::lspci::{ListedFunctions, class_of};
+use crate::capture::{Part, Rank, Text, number};
 
 /// More nodes above one than any machine has.
 const DEEPEST: usize = 64;
@@ -49,7 +50,7 @@ pub fn read(text: &Text) -> Part {
     if !text.body().contains("*-") || !text.body().contains("bus info: ") {
         return part;
     }
-    let mut functions = Listed::default();
+    let mut functions = ListedFunctions::default();
     let mut above: Vec<Node<'_>> = Vec::new();
     for node in nodes(text) {
         above.retain(|other| other.indent < node.indent);
@@ -81,7 +82,7 @@ fn nodes(text: &Text) -> Vec<Node<'_>> {
     nodes
 }
 
-fn function(functions: &mut Listed, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
+fn function(functions: &mut ListedFunctions, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
     let Some(address) = node.pci() else { return };
     let bridge = above.iter().rev().find_map(Node::pci).filter(|bridge| *bridge != address);
     let class = node.get("description").and_then(|words| match words {
@@ -131,7 +132,7 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
         source: text.source(node.line),
         model: of_drive.get("product").filter(|model| *model != "MassStorageClass").map(str::to_owned),
         serial: of_drive.get("serial").map(str::to_owned),
-        size: node.get("size").and_then(|size| size::exact(size.split(" (").next()?)),
+        size: node.get("size").and_then(|size| number::exact_size(size.split(" (").next()?)),
         rotational: turns.then_some(true),
         transport,
         ..Drive::default()
@@ -172,9 +173,10 @@ fn rate(text: &str) -> Option<BitsPerSec> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_machine::Machine;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn machine(text: &str) -> Machine {
         read(&Text::new("lshw.txt", text.as_bytes())).machine
@@ -182,7 +184,7 @@ mod tests {
 
     /// As lshw B.02.19 prints them; made up.
     const ALL: &str = "\
-host
+    host
     description: Desktop Computer
   *-core
      *-pci

@@ -3,17 +3,17 @@
 mod hwinfo;
 mod inxi;
 mod lshw;
-mod lsscsi;
+
+use narrows_base::units::{BitsPerSec, Bytes};
+use narrows_machine::Machine;
+use narrows_machine::block::{Sata, Transport, Usb};
+
+use super::device::{device, key_of, learn};
+use super::{Part, Rank, Text, sensors};
 
 pub use hwinfo::read as read_hwinfo;
 pub use inxi::read as read_inxi_drives;
 pub use lshw::read as read_lshw;
-pub use lsscsi::read as read_lsscsi;
-
-use super::device::{device, learn};
-use narrows_base::units::{BitsPerSec, Bytes};
-use narrows_machine::Machine;
-use narrows_machine::block::{Sata, Transport};
 
 /// The longest model that is kept, in characters; ATA has 40 of them.
 const LONGEST_MODEL: usize = 80;
@@ -89,8 +89,118 @@ fn implied(name: &str) -> Option<Transport> {
     }
 }
 
-/// A rate of SATA in Gbit/s; other rates are of other links.
-fn sata_rate(gigabits: &str) -> Option<BitsPerSec> {
-    let rate: f64 = gigabits.trim().parse().ok()?;
-    [1.5, 3.0, 6.0].contains(&rate).then(|| BitsPerSec::from_mbit(rate * 1000.0))
+/// The width of vendor and model in a row.
+const VENDOR: usize = 8;
+const MODEL: usize = 16;
+
+/// Disks as `lsscsi` prints them: `[2:0:0:0]    disk    ATA      WDC WD10EZEX-08W 1A01  /dev/sda`, with `-t` what carries
+/// them (`sata:…`, `sas:0x…`, `usb:2-1:1.0`, `fc:0x…`).
+///
+/// The model is that of the SCSI inquiry, which has 16 characters: any other text knows more of it.
+///
+/// Reads every disk that has a device.
+pub fn read_lsscsi(text: &Text) -> Part {
+    let mut part = Part { rank: Rank::Log, ..Part::default() };
+    if !text.body().contains("disk") || !text.body().contains(":0]") {
+        return part;
+    }
+    for (number, line) in text.lines() {
+        let Some((at, rest)) = lsscsi_row(line) else { continue };
+        let Some(name) = rest.split_whitespace().find_map(|word| key_of(word.strip_prefix("/dev/")?)) else {
+            continue;
+        };
+        let what = rest.split("/dev/").next().unwrap_or_default();
+        let transport = what.split_whitespace().next().and_then(lsscsi_carrier);
+        let drive = Drive {
+            source: text.source(number),
+            model: transport.is_none().then(|| lsscsi_model(what)).flatten(),
+            transport,
+            ..Drive::default()
+        };
+        drive.put(&mut part.machine, &name);
+        sensors::note_disk(&mut part.machine.links, at, &name);
+        part.kind = Some("lsscsi");
+    }
+    part
+}
+
+/// The address of a row of a disk, and what follows its type.
+fn lsscsi_row(line: &str) -> Option<(&str, &str)> {
+    let (at, rest) = line.trim_start().strip_prefix('[')?.split_once(']')?;
+    let rest = rest.trim_start();
+    let what = rest.strip_prefix("disk").or_else(|| rest.strip_prefix("zbc"))?;
+    (sensors::is_scsi_address(at) && what.starts_with(' ')).then(|| (at, what.trim_start()))
+}
+
+/// What carries a disk, of the column that `-t` prints in the place of its model.
+fn lsscsi_carrier(word: &str) -> Option<Transport> {
+    let (bus, _) = word.split_once(':')?;
+    Some(match bus {
+        "sata" => Transport::Sata(Default::default()),
+        "sas" => Transport::Sas(Default::default()),
+        "usb" => Transport::Usb(Usb::default()),
+        "iqn" => Transport::Iscsi(Default::default()),
+        "fc" | "fcoe" | "spi" | "sbp" | "ata" => Transport::Other { name: bus.to_owned(), pci: None },
+        _ => return None,
+    })
+}
+
+/// Vendor, model and revision stand in columns of fixed width; the vendor of a SATA disk is `ATA`.
+fn lsscsi_model(what: &str) -> Option<String> {
+    let mut chars = what.chars();
+    let vendor: String = chars.by_ref().take(VENDOR).collect();
+    let model: String = chars.skip(1).take(MODEL).collect();
+    let (vendor, model) = (vendor.trim(), model.trim());
+    if model.is_empty() {
+        return None;
+    }
+    Some(if vendor == "ATA" || vendor == "NVMe" { model.to_owned() } else { format!("{vendor} {model}") })
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_machine::Machine;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn machine(text: &str) -> Machine {
+        read_lsscsi(&Text::new("lsscsi.txt", text.as_bytes())).machine
+    }
+
+    #[test]
+    fn disks_have_models_and_addresses_and_other_devices_are_left_out() {
+        let machine = machine(
+            "[0:0:0:0]    disk    ATA      Hitachi HTS54161 SBDO  /dev/sda\n\
+             [1:0:0:0]    cd/dvd  MATSHITA DVD-RAM UJ-850S  1.10  /dev/sr0\n\
+             [2:0:4:0]    disk    SEAGATE  ST4000NM0023     0004  /dev/sdab  /dev/sg30\n\
+             [22:0:0:0]   disk    Nokia    S60              1.0   -\n\
+             see [1:2:3:4] disk\n",
+        );
+        let names: Vec<&str> = machine.block.keys().map(String::as_str).collect();
+        assert_eq!(names, ["sda", "sdab"]);
+        let model = |name: &str| machine.block[name].model.value().map(String::as_str);
+        assert_eq!((model("sda"), model("sdab")), (Some("Hitachi HTS54161"), Some("SEAGATE ST4000NM0023")));
+        assert_eq!(machine.links.get("scsi_disk/2:0:4:0").map(String::as_str), Some("sdab"));
+    }
+
+    #[test]
+    fn the_form_with_transports_tells_what_carries_a_disk() {
+        let machine = machine(
+            "[0:0:0:0]    disk    sata:50014ee2b2a0                /dev/sda\n\
+             [6:0:1:0]    disk    sas:0x5000c50055bca            /dev/sdb\n\
+             [7:0:0:0]    disk    usb:2-1:1.0                    /dev/sdc\n",
+        );
+        assert!(matches!(machine.block["sda"].transport, Transport::Sata(_)));
+        assert!(matches!(machine.block["sdb"].transport, Transport::Sas(_)));
+        assert!(matches!(machine.block["sdc"].transport, Transport::Usb(_)));
+        assert_eq!(machine.block["sdb"].model.value(), None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "(\\[|0:0:0:0\\]|disk|  |/dev/sda|sata:|ATA|é|\n){0,24}") {
+            let _ = machine(&format!("[0:0:0:0] disk {text}"));
+        }
+    }
 }

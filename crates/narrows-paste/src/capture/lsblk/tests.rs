@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::{Text, join};
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, Transport};
 use proptest::prelude::*;
+
+use super::super::{Text, join};
+use super::*;
 
 fn machine(text: &str) -> Machine {
     read(&Text::new("lsblk.txt", text.as_bytes())).machine
@@ -210,5 +211,28 @@ proptest! {
         let text = format!("NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINT\n{}\n", rows.join("\n"));
         let mut machine = machine(&text);
         join::join(&mut machine);
+    }
+}
+
+#[test]
+fn pairs_are_read_with_their_escapes() {
+    let line = "NAME=\"sda1\" MAJ_MIN=\"8:1\" MODEL=\"\" MOUNTPOINT=\"/mnt/a\\x20b\" TYPE=\"part\"";
+    let row = row_of_pairs(1, line).expect("is a row");
+    assert_eq!(row.number(), Some((8, 1)));
+    assert_eq!(row.mount_points().collect::<Vec<_>>(), ["/mnt/a b"]);
+    assert_eq!(row.get("MODEL"), None);
+}
+
+#[test]
+fn other_pairs_are_none() {
+    assert_eq!(row_of_pairs(1, "NAME=\"Debian GNU/Linux\""), None);
+    assert_eq!(row_of_pairs(1, "DEVNAME=/dev/sda NAME=\"x"), None);
+}
+
+proptest! {
+    #[test]
+    fn no_line_panics(line in "\\PC{0,80}", value in "[\\\\x0-9a-f]{0,20}") {
+        let _ = row_of_pairs(1, &line);
+        let _ = unescape(&value);
     }
 }

@@ -1,9 +1,15 @@
 //! `lsblk` as a tree or list for people: `├─sda1`, `|-sda1`, or with tree characters that a mail program broke.
 
-use super::row::Row;
-use crate::capture::device::{is_kernel_name, key_of};
-use crate::capture::table::{Head, Word, words};
-use crate::capture::{Text, size};
+use narrows_base::fact::Fact;
+use narrows_base::units::Bytes;
+use narrows_machine::Machine;
+use narrows_machine::block::{BlockDevice, BlockKind, DmDevice, LoopDevice, NvmeFabric, Transport};
+use narrows_machine::mount::Mount;
+
+use super::LsblkRow;
+use crate::capture::device::{array, device, is_kernel_name, key_of, learn, mapping, stack};
+use crate::capture::table::{TableHead, TableWord, is_tree, words};
+use crate::capture::{Text, mounts, number, sensors};
 
 /// The columns that `lsblk --help` names. A line with any other word is no head of it.
 const COLUMNS: &[&str] = &[
@@ -82,12 +88,12 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// The rows of every table in a text.
-pub(super) fn rows(text: &Text) -> Vec<Row> {
-    let mut rows: Vec<Row> = Vec::new();
-    let mut table: Option<Table<'_>> = None;
+pub(super) fn rows_of_tree(text: &Text) -> Vec<LsblkRow> {
+    let mut rows: Vec<LsblkRow> = Vec::new();
+    let mut table: Option<LsblkTable<'_>> = None;
     for (number, line) in text.lines() {
         if line.contains("NAME")
-            && let Some(head) = Table::new(line)
+            && let Some(head) = LsblkTable::new(line)
         {
             table = Some(head);
         } else if let Some(current) = &mut table
@@ -100,31 +106,31 @@ pub(super) fn rows(text: &Text) -> Vec<Row> {
 }
 
 /// A table that is being read.
-struct Table<'a> {
+struct LsblkTable<'a> {
     columns: Vec<&'a str>,
-    head: Head,
+    head: TableHead,
     /// Where names begin, in characters.
     indent: usize,
     /// The device on each level of the tree that the last row hangs on.
     above: Vec<String>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> LsblkTable<'a> {
     /// A table below this head; `None` when it is none of `lsblk`.
     fn new(line: &'a str) -> Option<Self> {
         let words = words(line);
-        let is_column = |word: &Word<'_>| COLUMNS.contains(&word.text);
+        let is_column = |word: &TableWord<'_>| COLUMNS.contains(&word.text);
         let first = words.first()?;
         let names_devices = matches!(first.text, "NAME" | "KNAME" | "PATH");
         if words.len() < 2 || !names_devices || !words.iter().all(is_column) {
             return None;
         }
         let columns = words.iter().map(|word| word.text).collect();
-        Some(Self { columns, head: Head::new(&words), indent: first.start, above: Vec::new() })
+        Some(Self { columns, head: TableHead::new(&words), indent: first.start, above: Vec::new() })
     }
 
     /// Takes a row; `false` when the line is none, which ends the table.
-    fn take(&mut self, number: usize, line: &str, rows: &mut Vec<Row>) -> bool {
+    fn take(&mut self, number: usize, line: &str, rows: &mut Vec<LsblkRow>) -> bool {
         let blanks = line.chars().take_while(|c| *c == ' ').count().min(self.indent);
         let prefix: String = line.chars().skip(blanks).take_while(|c| is_tree(*c)).collect();
         let Some(rest) =
@@ -162,7 +168,7 @@ impl<'a> Table<'a> {
         true
     }
 
-    fn row(&self, number: usize, name: &str, words: &[Word<'_>]) -> Option<Row> {
+    fn row(&self, number: usize, name: &str, words: &[TableWord<'_>]) -> Option<LsblkRow> {
         let by_place = self.head.cells(words);
         let by_kind;
         let cells = if self.holds(&by_place) {
@@ -174,7 +180,7 @@ impl<'a> Table<'a> {
             }
             by_kind
         };
-        let mut row = Row { line: number, ..Row::default() };
+        let mut row = LsblkRow { line: number, ..LsblkRow::default() };
         for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
             // The tree stands before the name, and may have been a word of its own.
             let cell = if index == 0 { name.to_owned() } else { cell };
@@ -201,7 +207,7 @@ impl<'a> Table<'a> {
     }
 
     /// The cells of a row whose alignment is lost: each word goes to the next column that it fits.
-    fn by_kind(&self, words: &[Word<'_>]) -> Vec<String> {
+    fn by_kind(&self, words: &[TableWord<'_>]) -> Vec<String> {
         let mut cells = vec![String::new(); self.columns.len()];
         let mut words = words
             .iter()
@@ -236,13 +242,13 @@ impl<'a> Table<'a> {
     }
 
     /// Whether a line has the cells of a name that was too long for its column.
-    fn is_wrapped(&self, words: &[Word<'_>], name: &str) -> bool {
+    fn is_wrapped(&self, words: &[TableWord<'_>], name: &str) -> bool {
         self.columns.get(1) == Some(&"MAJ:MIN")
             && fits("MAJ:MIN", name) == Some(true)
             && words.iter().any(|word| word.text == name && word.start > self.indent)
     }
 
-    fn continue_cells(&self, words: &[Word<'_>], rows: &mut [Row]) -> bool {
+    fn continue_cells(&self, words: &[TableWord<'_>], rows: &mut [LsblkRow]) -> bool {
         let Some(row) = rows.last_mut() else { return false };
         if row.get("MAJ:MIN").is_some() {
             return false;
@@ -257,15 +263,10 @@ impl<'a> Table<'a> {
 }
 
 /// A further mount point of the device above.
-fn continue_mounts(rest: &str, rows: &mut [Row]) -> bool {
+fn continue_mounts(rest: &str, rows: &mut [LsblkRow]) -> bool {
     let Some(row) = rows.last_mut() else { return false };
     row.set("MOUNTPOINTS", rest.trim().to_owned());
     true
-}
-
-/// Whether a character can be part of the tree before a name. Broken ones are anything outside ASCII.
-fn is_tree(c: char) -> bool {
-    matches!(c, ' ' | '|' | '`' | '-' | '+' | '?') || !c.is_ascii()
 }
 
 /// How deep in the tree a name stands. Each level is two characters wide: two blanks, a bar and a blank, or a branch;
@@ -290,7 +291,7 @@ fn fits(column: &str, word: &str) -> Option<bool> {
     Some(match column {
         "MAJ:MIN" => word.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor)),
         "SIZE" | "FSSIZE" | "FSUSED" | "FSAVAIL" | "DISC-GRAN" | "DISC-MAX" | "WSAME" => {
-            size::binary(word).is_some()
+            number::binary_size(word).is_some()
         }
         "RM" | "RO" | "ROTA" | "HOTPLUG" | "RAND" | "DAX" | "DISC-ZERO" => matches!(word, "0" | "1"),
         "RA" | "LOG-SEC" | "PHY-SEC" | "MIN-IO" | "OPT-IO" | "RQ-SIZE" | "DISC-ALN" | "START" => digits(word),
@@ -307,4 +308,167 @@ fn fits(column: &str, word: &str) -> Option<bool> {
         "PKNAME" | "KNAME" | "PATH" => key_of(word).or_else(|| key_of(&format!("/dev/{word}"))).is_some(),
         _ => return None,
     })
+}
+
+/// Puts every row down. A device with several parents has a row below each of them.
+pub(super) fn fill_machine(machine: &mut Machine, text: &Text, rows: &[LsblkRow]) {
+    let mut mounts = Vec::new();
+    for row in rows {
+        let Some(key) = row.key() else { continue };
+        let source = text.source(row.line);
+        let parent = row.parent.as_deref().and_then(parent_key);
+        identify(device(machine, &key), row, &source);
+        if let Some(address) = row.get("HCTL").filter(|_| row.parent.is_none()) {
+            sensors::note_disk(&mut machine.links, address, &key);
+        }
+        fill_kind(machine, &key, row, parent.as_deref(), &source);
+        add_mounts(&mut mounts, machine, &key, row, &source);
+    }
+    mounts::add(machine, mounts);
+}
+
+/// A parent is a key already, or what the PKNAME column says.
+fn parent_key(parent: &str) -> Option<String> {
+    let is_key = parent.starts_with("mapper/") || parent.starts_with("md/");
+    if is_key {
+        Some(parent.to_owned())
+    } else {
+        key_of(parent).or_else(|| key_of(&format!("/dev/{parent}")))
+    }
+}
+
+fn identify(device: &mut BlockDevice, row: &LsblkRow, source: &str) {
+    let text = |column: &str| row.get(column).map(|value| value.trim().to_owned());
+    let flag = |column: &str| row.get(column).and_then(parse_flag);
+    let bytes = |column: &str| row.get(column).and_then(|value| value.parse().ok()).map(Bytes::new);
+    let is_whole = device.partition_of.is_none();
+    learn(&mut device.number, row.number(), source);
+    learn(&mut device.size, row.get("SIZE").and_then(number::binary_size), source);
+    device.read_only |= flag("RO").unwrap_or_default();
+    device.removable |= flag("RM").unwrap_or_default() && is_whole;
+    learn(&mut device.model, text("MODEL"), source);
+    learn(&mut device.serial, text("SERIAL"), source);
+    learn(&mut device.firmware, text("REV"), source);
+    let queue = &mut device.queue;
+    learn(&mut queue.rotational, flag("ROTA"), source);
+    learn(&mut queue.scheduler, text("SCHED"), source);
+    learn(&mut queue.requests, row.get("RQ-SIZE").and_then(|value| value.parse().ok()), source);
+    learn(&mut queue.logical_block, bytes("LOG-SEC"), source);
+    learn(&mut queue.physical_block, bytes("PHY-SEC"), source);
+    // `queue/read_ahead_kb` (`misc-utils/lsblk.c`, COL_RA).
+    let read_ahead = row.get("RA").and_then(|value| value.parse::<u64>().ok()).filter(|kib| *kib < 1 << 40);
+    learn(&mut queue.read_ahead, read_ahead.map(Bytes::from_kib), source);
+    if is_whole && matches!(device.transport, Transport::None) {
+        device.transport = transport(row);
+    }
+}
+
+fn parse_flag(text: &str) -> Option<bool> {
+    match text {
+        "1" => Some(true),
+        "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// What carries the data of a disk, as far as TRAN, SUBSYSTEMS or the driver's name for it tell. Where it sits on the
+/// bus is in no column.
+fn transport(row: &LsblkRow) -> Transport {
+    let name = row.name().unwrap_or_default();
+    let chain = row.get("SUBSYSTEMS").unwrap_or_default();
+    let has = |bus: &str| chain.split(':').any(|part| part == bus);
+    let other = |name: &str| Transport::Other { name: name.to_owned(), pci: None };
+    match row.get("TRAN") {
+        Some("nvme" | "pcie") => other("nvme"),
+        Some("sata") => Transport::Sata(Default::default()),
+        Some("sas") => Transport::Sas(Default::default()),
+        Some("usb") => Transport::Usb(Default::default()),
+        Some("iscsi") => Transport::Iscsi(Default::default()),
+        Some("mmc") => Transport::Mmc { pci: None, mode: Fact::default() },
+        Some(network @ ("tcp" | "rdma")) => {
+            Transport::NvmeFabric(NvmeFabric { transport: network.to_owned(), ..NvmeFabric::default() })
+        }
+        Some(bus @ ("ata" | "spi" | "fc" | "fcoe" | "sbp")) => other(bus),
+        _ if has("virtio") && has("scsi") => {
+            Transport::Virtio { pci: None, flavour: "virtio-scsi".to_owned() }
+        }
+        _ if has("virtio") || name.starts_with("vd") => {
+            Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() }
+        }
+        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None, mode: Fact::default() },
+        _ if name.starts_with("nvme") => other("nvme"),
+        _ => Transport::None,
+    }
+}
+
+fn fill_kind(machine: &mut Machine, key: &str, row: &LsblkRow, parent: Option<&str>, source: &str) {
+    let name = row.name().unwrap_or_default();
+    let kind = row.get("TYPE").unwrap_or_default();
+    let is_partition = device(machine, key).partition_of.is_some();
+    if is_partition {
+        return;
+    }
+    if let Some(parent) = parent {
+        stack(machine, key, parent);
+    }
+    if key.starts_with("dm-") || key.starts_with("mapper/") {
+        let owner = owner_of_kind(kind);
+        if let Some(dm) = mapping(machine, key) {
+            let is_name = row.get("NAME").is_some() && !name.starts_with("dm-");
+            learn(&mut dm.name, is_name.then(|| name.to_owned()), source);
+            learn(&mut dm.owner, owner.map(str::to_owned), source);
+        }
+        as_mapping(device(machine, key));
+    } else if (kind.starts_with("raid") || kind == "linear")
+        && let Some(md) = array(machine, key)
+    {
+        learn(&mut md.level, Some(kind.to_owned()), source);
+    }
+    let device = device(machine, key);
+    if kind == "loop" && matches!(device.kind, BlockKind::Disk) {
+        device.kind = BlockKind::Loop(LoopDevice::default());
+    }
+}
+
+/// Nothing carries the data of a mapping itself.
+fn as_mapping(device: &mut BlockDevice) {
+    device.transport = Transport::None;
+    if matches!(device.kind, BlockKind::Disk) {
+        device.kind = BlockKind::Dm(DmDevice::default());
+    }
+}
+
+/// The maker of a mapping, as its identifier begins: lsblk makes the type of it (`misc-utils/lsblk.c`,
+/// `get_device_type`).
+fn owner_of_kind(kind: &str) -> Option<&'static str> {
+    match kind {
+        "crypt" => Some("CRYPT"),
+        "lvm" => Some("LVM"),
+        "mpath" => Some("mpath"),
+        "dmraid" => Some("DMRAID"),
+        _ => None,
+    }
+}
+
+fn add_mounts(mounts: &mut Vec<Mount>, machine: &Machine, key: &str, row: &LsblkRow, source: &str) {
+    for point in row.mount_points() {
+        mounts.push(Mount {
+            point: point.to_owned(),
+            fstype: row.get("FSTYPE").unwrap_or_default().to_owned(),
+            source: device_path(machine, key),
+            devices: vec![key.to_owned()],
+            number: row.number().unwrap_or_default(),
+            root: "/".to_owned(),
+            connections: Fact::absent(source),
+            ..Mount::default()
+        });
+    }
+}
+
+fn device_path(machine: &Machine, key: &str) -> String {
+    let name = machine.block.get(key).and_then(|device| match &device.kind {
+        BlockKind::Dm(dm) => dm.name.value(),
+        _ => None,
+    });
+    name.map_or_else(|| format!("/dev/{}", key.replace('!', "/")), |name| format!("/dev/mapper/{name}"))
 }

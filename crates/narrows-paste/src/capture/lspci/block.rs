@@ -3,7 +3,7 @@
 //! A block ends where the next function starts, or where `lspci` is called again. Within it, a line that starts with a
 //! name starts a record; lines without one go on with it, whether `lspci` broke the line or a mail program did.
 
-use super::line::{self, Place};
+use super::line::{self, LspciPlace};
 use crate::capture::Text;
 use crate::text::wrap::{USUAL, had_no_room};
 
@@ -76,7 +76,7 @@ const MOST_BYTES: usize = 4096;
 
 /// One named line with what goes on with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Record {
+pub(super) struct BlockRecord {
     /// The name, one of [`KEYS`] or [`SILENT`].
     pub(super) key: &'static str,
     /// What follows it, in one line.
@@ -87,7 +87,7 @@ pub(super) struct Record {
 
 /// How the first line of a block is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Head {
+pub(super) enum BlockHead {
     /// `SATA controller: …`
     Words(String),
     /// `"SATA controller" "…" …`, of `lspci -mm`.
@@ -102,11 +102,11 @@ pub(super) enum Head {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Block {
     /// Which function; `None` when the text does not say.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<LspciPlace>,
     /// Where it starts.
     pub(super) line: usize,
-    pub(super) head: Head,
-    pub(super) records: Vec<Record>,
+    pub(super) head: BlockHead,
+    pub(super) records: Vec<BlockRecord>,
     /// The rows of a hex dump that follow each other from 0.
     pub(super) bytes: Vec<u8>,
     /// Where the rows start.
@@ -114,17 +114,17 @@ pub(super) struct Block {
 }
 
 impl Block {
-    fn new(place: Option<Place>, line: usize, head: Head) -> Self {
+    fn new(place: Option<LspciPlace>, line: usize, head: BlockHead) -> Self {
         Self { place, line, head, records: Vec::new(), bytes: Vec::new(), bytes_line: 0 }
     }
 
     /// The first record of that name.
-    pub(super) fn get(&self, key: &str) -> Option<&Record> {
+    pub(super) fn get(&self, key: &str) -> Option<&BlockRecord> {
         self.records.iter().find(|record| record.key == key)
     }
 
     /// Every record of that name.
-    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &Record> {
+    pub(super) fn all(&self, key: &str) -> impl Iterator<Item = &BlockRecord> {
         self.records.iter().filter(move |record| record.key == key)
     }
 
@@ -140,7 +140,7 @@ impl Block {
 
 /// What a line without a name goes on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenBlock {
     /// The first line, which was this long.
     Head(usize),
     /// The last record, for so many more lines.
@@ -150,7 +150,7 @@ enum Open {
 
 /// Hands each block of `text` to `take`.
 pub(super) fn each(text: &Text, take: &mut impl FnMut(Block)) {
-    let mut cutter = Cutter { block: None, open: Open::Nothing, take };
+    let mut cutter = Cutter { block: None, open: OpenBlock::Nothing, take };
     for (number, line) in text.lines() {
         cutter.line(number, line::bare(line));
     }
@@ -159,7 +159,7 @@ pub(super) fn each(text: &Text, take: &mut impl FnMut(Block)) {
 
 struct Cutter<'t, T: FnMut(Block)> {
     block: Option<Block>,
-    open: Open,
+    open: OpenBlock,
     take: &'t mut T,
 }
 
@@ -167,8 +167,10 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     /// Ends the block and starts the next.
     fn start(&mut self, next: Option<Block>) {
         self.open = match &next {
-            Some(Block { head: Head::Words(words), .. }) => Open::Head(words.len() + "00:00.0 ".len()),
-            _ => Open::Nothing,
+            Some(Block { head: BlockHead::Words(words), .. }) => {
+                OpenBlock::Head(words.len() + "00:00.0 ".len())
+            }
+            _ => OpenBlock::Nothing,
         };
         if let Some(done) = std::mem::replace(&mut self.block, next) {
             (self.take)(done);
@@ -178,27 +180,31 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     fn line(&mut self, number: usize, line: &str) {
         // A blank line ends no block: some mails have one after every line.
         if line.is_empty() {
-            if matches!(self.open, Open::Head(_)) {
-                self.open = Open::Nothing;
+            if matches!(self.open, OpenBlock::Head(_)) {
+                self.open = OpenBlock::Nothing;
             }
             return;
         }
         if let Some((place, rest)) = line::addressed(line) {
             match head(rest) {
                 Some(head) => self.start(Some(Block::new(Some(place), number, head))),
-                None => self.open = Open::Nothing,
+                None => self.open = OpenBlock::Nothing,
             }
         } else if let Some((offset, row)) = line::hex_row(line) {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
             if let Some(block) = &mut self.block {
                 block.add_row(number, offset, row.bytes());
             }
         } else if line::is_tree(line) || line::is_log(line) {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
         } else if let Some(rest) = line.strip_prefix(SILENT) {
             self.record(SILENT, number, rest);
         } else if let Some(address) = line::lone(line) {
-            self.start(Some(Block::new(Some(Place { address, above: None }), number, Head::Missing)));
+            self.start(Some(Block::new(
+                Some(LspciPlace { address, above: None }),
+                number,
+                BlockHead::Missing,
+            )));
         } else if !line::keyed(line).is_some_and(|(key, rest)| self.named(number, key, rest)) {
             self.other(number, line);
         }
@@ -208,13 +214,13 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     fn named(&mut self, number: usize, key: &str, rest: &str) -> bool {
         let slot = matches!(key, "Slot" | "Device").then(|| line::address(rest)).flatten();
         if let Some(address) = slot {
-            let place = Some(Place { address, above: None });
-            self.start(Some(Block::new(place, number, Head::Named)));
+            let place = Some(LspciPlace { address, above: None });
+            self.start(Some(Block::new(place, number, BlockHead::Named)));
             return true;
         }
         let Some(key) = KEYS.iter().find(|known| **known == key) else { return false };
         if self.block.is_none() && OF_A_LINK.contains(key) {
-            self.start(Some(Block::new(None, number, Head::Missing)));
+            self.start(Some(Block::new(None, number, BlockHead::Missing)));
         }
         self.record(key, number, rest);
         true
@@ -222,10 +228,10 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
 
     fn other(&mut self, number: usize, line: &str) {
         if let Some(call) = line::call(line) {
-            let place = line::selected(call).map(|address| Place { address, above: None });
-            self.start(place.map(|place| Block::new(Some(place), number, Head::Missing)));
+            let place = line::selected(call).map(|address| LspciPlace { address, above: None });
+            self.start(place.map(|place| Block::new(Some(place), number, BlockHead::Missing)));
         } else if line::keyed(line).is_some() {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
         } else {
             self.go_on(line);
         }
@@ -235,25 +241,26 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         let Some(block) = &mut self.block else { return };
         if block.records.len() < MOST_RECORDS {
             let text = text.chars().take(LONGEST_RECORD).collect();
-            block.records.push(Record { key, text, line: number });
-            self.open = if OF_ONE_LINE.contains(&key) { Open::Nothing } else { Open::Record(MOST_LINES) };
+            block.records.push(BlockRecord { key, text, line: number });
+            self.open =
+                if OF_ONE_LINE.contains(&key) { OpenBlock::Nothing } else { OpenBlock::Record(MOST_LINES) };
         } else {
-            self.open = Open::Nothing;
+            self.open = OpenBlock::Nothing;
         }
     }
 
     fn go_on(&mut self, line: &str) {
         let Some(block) = &mut self.block else { return };
         match (self.open, &mut block.head) {
-            (Open::Head(length), Head::Words(words)) => {
+            (OpenBlock::Head(length), BlockHead::Words(words)) => {
                 let is_broken = had_no_room(length, line, USUAL) || line.starts_with("(prog-if");
-                self.open = if is_broken { Open::Head(line.len()) } else { Open::Nothing };
+                self.open = if is_broken { OpenBlock::Head(line.len()) } else { OpenBlock::Nothing };
                 if is_broken && words.len() < LONGEST_RECORD {
                     append(words, line);
                 }
             }
-            (Open::Record(left), _) => {
-                self.open = left.checked_sub(1).map_or(Open::Nothing, Open::Record);
+            (OpenBlock::Record(left), _) => {
+                self.open = left.checked_sub(1).map_or(OpenBlock::Nothing, OpenBlock::Record);
                 if let Some(record) = block.records.last_mut() {
                     append(&mut record.text, line);
                 }
@@ -269,13 +276,13 @@ fn append(text: &mut String, line: &str) {
 }
 
 /// Whether what follows an address starts a block.
-fn head(rest: &str) -> Option<Head> {
+fn head(rest: &str) -> Option<BlockHead> {
     if rest.starts_with('"') {
-        return Some(Head::Quoted(rest.chars().take(LONGEST_RECORD).collect()));
+        return Some(BlockHead::Quoted(rest.chars().take(LONGEST_RECORD).collect()));
     }
     let (class, name) = rest.split_once(": ").or_else(|| rest.split_once(':'))?;
     let is_class = super::class::code(class).is_some() || looks_like_a_class(class, name);
-    is_class.then(|| Head::Words(rest.chars().take(LONGEST_RECORD).collect()))
+    is_class.then(|| BlockHead::Words(rest.chars().take(LONGEST_RECORD).collect()))
 }
 
 /// Classes get new names. One that we do not know still ends the block before.

@@ -1,5 +1,7 @@
 //! Class codes by the names that `lspci` prints (`pci.ids`, the part `C`, <https://pci-ids.ucw.cz>).
 
+use super::line::half_id;
+
 /// Base class and sub-class, and the name. Older spellings follow those of today.
 const NAMES: &[(u16, &str)] = &[
     (0x0000, "Non-VGA unclassified device"),
@@ -133,12 +135,7 @@ pub(in crate::capture) fn code(text: &str) -> Option<u16> {
     let text = text.trim();
     let bracketed = text.strip_suffix(']').and_then(|text| text.rsplit_once('[')).map(|(_, number)| number);
     let alone = text.strip_prefix("Class ").unwrap_or(text);
-    bracketed.and_then(number).or_else(|| number(alone)).or_else(|| named(text))
-}
-
-fn number(text: &str) -> Option<u16> {
-    let is_code = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    is_code.then(|| u16::from_str_radix(text, 16).ok()).flatten()
+    bracketed.and_then(half_id).or_else(|| half_id(alone)).or_else(|| named(text))
 }
 
 fn named(text: &str) -> Option<u16> {

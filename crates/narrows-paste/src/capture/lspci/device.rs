@@ -1,20 +1,20 @@
 //! One function from its block.
 
-use super::block::{Block, Head, SILENT};
-use super::head;
-use super::line::Place;
-use super::link::LinkLines;
-use super::{NEED, acs, aer, express};
-use crate::capture::Text;
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice};
+
+use super::NEED;
+use super::block::{Block, BlockHead, SILENT};
+use super::capability::{self, LinkLines};
+use super::line::{self, LspciPlace};
+use crate::capture::Text;
 
 /// Names of slots and drivers are kept to this many characters.
 const LONGEST_WORD: usize = 60;
 
 /// A function with what decides about its neighbours.
 #[derive(Debug, Clone)]
-pub(super) struct Found {
+pub(super) struct FoundFunction {
     /// The function. Its address is [`PciAddress::unnamed`] when the text does not tell it.
     pub(super) device: PciDevice,
     /// The bus directly below a bridge and the last bus below it.
@@ -37,14 +37,14 @@ pub(super) enum Detail {
 }
 
 /// Reads a block; `None` when it tells nothing of a function. `whole` says that another block follows.
-pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
+pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<FoundFunction> {
     let head = parse_head(block);
     let buses = buses(block);
     let place = block.place.or_else(|| own_place(block));
     let links = LinkLines::of(block);
     let is_silent = head.is_silent || block.get(SILENT).is_some();
     let link = if is_silent { silent_link(text, block) } else { links.end(text, whole) };
-    let is_named = place.is_some() && block.head != Head::Missing;
+    let is_named = place.is_some() && block.head != BlockHead::Missing;
     let runs = link.current_speed.value().is_some() || link.current_width.value().is_some();
     let shows_link = runs || place.is_some() && link.max_speed.value().is_some();
     let says_anything = head.class.is_some() || !block.records.is_empty();
@@ -62,27 +62,27 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<Found> {
         link,
         ..PciDevice::default()
     };
-    if let Some((port, line)) = express::port(block) {
+    if let Some((port, line)) = capability::express_port(block) {
         device.port = Fact::known(port, text.source(line));
     }
-    if let Some((aer, line)) = aer::parse(block) {
+    if let Some((aer, line)) = capability::parse_aer(block) {
         device.aer = Fact::known(aer, text.source(line));
     }
-    device.acs = acs::parse(text, block);
+    device.acs = capability::parse_acs(text, block);
     fill_words(text, block, &mut device);
-    Some(Found { device, buses, detail: detail(block), dumped: block.bytes.len() })
+    Some(FoundFunction { device, buses, detail: detail(block), dumped: block.bytes.len() })
 }
 
-fn parse_head(block: &Block) -> head::Head {
+fn parse_head(block: &Block) -> line::FunctionHead {
     match &block.head {
-        Head::Words(words) => head::parse(words),
-        Head::Quoted(words) => head::parse_machine(words),
-        Head::Named => {
+        BlockHead::Words(words) => line::parse_head(words),
+        BlockHead::Quoted(words) => line::parse_machine_head(words),
+        BlockHead::Named => {
             let value = |key| block.get(key).map_or("", |record| record.text.as_str());
             let interface = u8::from_str_radix(value("ProgIf"), 16).ok();
-            Some(head::named(value("Class"), value("Vendor"), value("Device"), interface))
+            Some(line::head_of_names(value("Class"), value("Vendor"), value("Device"), interface))
         }
-        Head::Missing => None,
+        BlockHead::Missing => None,
     }
     .unwrap_or_default()
 }
@@ -115,28 +115,28 @@ fn bus_number(text: &str, name: &str) -> Option<u8> {
 /// The place of a root port whose first line is missing: its Error Source Identification names the function that an
 /// error message came from (PCI Express Base Specification 5.0, section 7.8.4.10). On the root port's own bus that is
 /// the port itself.
-fn own_place(block: &Block) -> Option<Place> {
+fn own_place(block: &Block) -> Option<LspciPlace> {
     let primary = bus_number(&block.get("Bus")?.text, "primary=")?;
     let is_root = block.all("Capabilities").any(|record| record.text.contains("Root Port"));
     let text = &block.get("ErrorSrc")?.text;
     let id = u16::from_str_radix(text.split_once("ERR_COR: ")?.1.get(..4)?, 16).ok()?;
     let [bus, devfn] = id.to_be_bytes();
     let address = PciAddress { domain: 0, bus, device: devfn >> 3, function: devfn & 7 };
-    (is_root && id != 0 && bus == primary).then_some(Place { address, above: None })
+    (is_root && id != 0 && bus == primary).then_some(LspciPlace { address, above: None })
 }
 
 fn express(text: &Text, block: &Block, links: LinkLines<'_>, link: &LinkEnd, whole: bool) -> Fact<Express> {
     let capabilities = block.get("Capabilities");
     let express = block.all("Capabilities").find(|record| record.text.contains("Express ("));
     let line = express.or(capabilities).map_or(block.line, |record| record.line);
-    if let Some(express) = express::parse(block, links) {
+    if let Some(express) = capability::parse_express(block, links) {
         return Fact::known(express, text.source(line));
     }
     // What was cut away around both lines of the link was readable.
     if link.max_speed.value().is_some() && link.max_width.value().is_some() {
         return Fact::default();
     }
-    let has_port = express::port(block).is_some();
+    let has_port = capability::express_port(block).is_some();
     let is_closed = capabilities.is_some_and(|record| record.text.contains("access denied"));
     if has_port || is_closed || link.is_present() {
         return Fact::Denied { source: Source::new(text.source(line)), need: NEED.to_owned() };
@@ -183,9 +183,9 @@ fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     device.driver = word(["Kernel driver in use", "Driver"]);
     device.slot = word(["Physical Slot", "PhySlot"]);
     if let Some(record) = line(["Subsystem", "SDevice"]) {
-        let (name, _) = head::split_id(&record.text);
-        device.board =
-            head::kept(name).map_or_else(Fact::default, |name| Fact::known(name, text.source(record.line)));
+        let (name, _) = line::split_id(&record.text);
+        device.board = line::kept_name(name)
+            .map_or_else(Fact::default, |name| Fact::known(name, text.source(record.line)));
     }
     device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
     device.iommu_group =

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::NEED;
-use super::device::{Detail, Found};
-use crate::capture::{Gap, Lacks, gap};
 use narrows_base::fact::{Asked, Fact, Source};
 use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
+
+use super::NEED;
+use super::device::{Detail, FoundFunction};
+use crate::capture::{Gap, Lacks, gap_of_links, gap_of_numbers};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
 pub(super) const MOST: usize = 20_000;
@@ -26,7 +27,7 @@ pub(super) struct Functions {
 
 impl Functions {
     /// Adds what a block said.
-    pub(super) fn add(&mut self, mut found: Found) {
+    pub(super) fn add(&mut self, mut found: FoundFunction) {
         if found.device.address.is_unnamed() {
             let Some(next) = self.unnamed.checked_add(1) else { return };
             self.unnamed = next;
@@ -161,8 +162,8 @@ fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> 
     };
     let closed = those(&|device| lacks_link(device) && !dump(device).registers);
     let unnumbered = those(&|device| device.id.value().is_none() && !dump(device).header);
-    let closed = (!closed.is_empty()).then(|| gap::links(closed, total));
-    let unnumbered = (!unnumbered.is_empty()).then(|| gap::numbers(unnumbered, total));
+    let closed = (!closed.is_empty()).then(|| gap_of_links(closed, total));
+    let unnumbered = (!unnumbered.is_empty()).then(|| gap_of_numbers(unnumbered, total));
     let missing = closed.into_iter().chain(unnumbered);
     let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
     let alone = alone.map(|device| Gap {

@@ -5,15 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use super::block::{self, Block};
-use super::device::{Detail, Found};
-use super::functions::{Functions, denied};
-use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::pci::{
     Aer, Express, LinkEnd, NoExpress, PciAddress, PciDevice, PciId, PortType, parse_acs, parse_express,
 };
+
+use super::block::{self, Block};
+use super::device::{Detail, FoundFunction};
+use super::functions::{Functions, denied};
+use crate::capture::{Part, Rank, Text};
 
 /// The header that every function has.
 const HEADER: usize = 64;
@@ -86,12 +87,17 @@ pub(in crate::capture) fn of_config(address: PciAddress, config: &[u8], source: 
     Part { kind: Some("config space"), rank: Rank::Raw, machine, gaps: Vec::new() }
 }
 
-fn device(text: &Text, block: &Block) -> Option<Found> {
+fn device(text: &Text, block: &Block) -> Option<FoundFunction> {
     let place = block.place?;
     decode(place.address, place.above, &block.bytes, text.source(block.bytes_line))
 }
 
-fn decode(address: PciAddress, above: Option<PciAddress>, config: &[u8], source: String) -> Option<Found> {
+fn decode(
+    address: PciAddress,
+    above: Option<PciAddress>,
+    config: &[u8],
+    source: String,
+) -> Option<FoundFunction> {
     if config.len() < HEADER {
         return None;
     }
@@ -119,7 +125,7 @@ fn decode(address: PciAddress, above: Option<PciAddress>, config: &[u8], source:
         device.aer = Fact::known(aer, source);
     }
     let buses = buses(config).filter(|_| vendor != u16::MAX);
-    Some(Found { device, buses, detail: Detail::Full, dumped: 0 })
+    Some(FoundFunction { device, buses, detail: Detail::Full, dumped: 0 })
 }
 
 /// The ends that sysfs would show of these registers.

@@ -2,16 +2,16 @@
 //! `Device-1: NVIDIA GA102 driver: nvidia … pcie: gen: 1 speed: 2.5 GT/s lanes: 16 link-max: gen: 4 speed: 16 GT/s
 //! bus-ID: 01:00.0 chip-ID: 10de:2206 class-ID: 0300`, broken at the width of the terminal.
 
-use super::class;
-use super::device::{Detail, Found};
-use super::functions::Functions;
-use super::head::{half, kept};
-use super::line;
-use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::pci::{LinkEnd, PciDevice, PciId};
+
+use super::class;
+use super::device::{Detail, FoundFunction};
+use super::functions::Functions;
+use super::line::{self, half_id, kept_name};
+use crate::capture::{Part, Rank, Text};
 
 /// The longest entry, in bytes; a real one has a tenth of it.
 const LONGEST: usize = 4000;
@@ -55,26 +55,27 @@ fn start(line: &str) -> Option<bool> {
     (is_name && is_capital).then(|| name.starts_with("Device-"))
 }
 
-fn device(text: &Text, number: usize, words: &str) -> Option<Found> {
+fn device(text: &Text, number: usize, words: &str) -> Option<FoundFunction> {
     let address = line::address(after(words, "bus-ID: ")?)?;
     let source = || text.source(number);
     let (_, rest) = words.split_once(": ")?;
     let name =
         [" vendor: ", " driver: "].into_iter().fold(rest, |name, end| name.split(end).next().unwrap_or(name));
     let id = after(words, "chip-ID: ").and_then(|id| id.split_once(':'));
-    let id = id.and_then(|(vendor, device)| Some(PciId { vendor: half(vendor)?, device: half(device)? }));
+    let id =
+        id.and_then(|(vendor, device)| Some(PciId { vendor: half_id(vendor)?, device: half_id(device)? }));
     let class = after(words, "class-ID: ").and_then(|digits| class::code(digits.get(..4)?));
     let device = PciDevice {
         address,
         id: id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: kept(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
+        name: kept_name(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
         class: class.map_or_else(Fact::default, |code| Fact::known(class::full(code, None), source())),
         driver: after(words, "driver: ")
             .map_or_else(Fact::default, |name| Fact::known(name.to_owned(), source())),
         link: link(words, &source()),
         ..PciDevice::default()
     };
-    Some(Found { device, buses: None, detail: Detail::Full, dumped: 0 })
+    Some(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 })
 }
 
 /// The link. `link-max` has only what differs from the running link, and is printed with `-a` alone, so that without it
@@ -119,13 +120,14 @@ fn after<'t>(words: &'t str, name: &str) -> Option<&'t str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use narrows_machine::pci::PciAddress;
     use proptest::prelude::*;
 
+    use super::*;
+
     /// As `man inxi` describes the fields of `-Gxxxa` and `-Nxxx`.
     const DEVICES: &str = "\
-Graphics:
+    Graphics:
   Device-1: NVIDIA GA102 [GeForce RTX 3080] vendor: Gigabyte driver: nvidia
     v: 525.60 arch: Ampere pcie: gen: 1 speed: 2.5 GT/s lanes: 16 link-max:
     gen: 4 speed: 16 GT/s ports: active: none bus-ID: 01:00.0

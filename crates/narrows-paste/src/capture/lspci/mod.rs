@@ -3,40 +3,38 @@
 //!
 //! Sources: pciutils (`lspci.c`, `ls-caps.c`, `ls-ecaps.c`, `ls-tree.c`, `ls-kernel.c`) from version 2.2 to 3.14.
 
-mod acs;
-mod aer;
 mod block;
+mod capability;
 mod class;
 mod device;
-mod express;
 mod functions;
-mod head;
 mod hex;
 mod inxi;
 mod line;
-mod link;
-mod listed;
 mod pciconf;
-mod summary;
 mod sysfs;
 mod tree;
 
+use std::collections::BTreeMap;
+
+use narrows_base::fact::{Fact, Source};
+use narrows_machine::Machine;
+use narrows_machine::pci::{Downgraded, LinkEnd, PciAddress, PciDevice, PciId};
+
+use super::{Part, Rank, Text};
+use capability::{lanes_of, link_value, speed_of};
+use device::{Detail, FoundFunction};
+use functions::Functions;
+use line::kept_name;
+
 pub(super) use class::{code as class_of, full as full_class};
+pub(super) use functions::lacks_link;
 pub(super) use hex::of_config;
 pub use hex::read_hex;
 pub use inxi::read_inxi;
-pub(super) use listed::Listed;
 pub use pciconf::read_pciconf;
-pub use summary::read_summary;
 pub use sysfs::read_sysfs;
 pub use tree::read_tree;
-
-use device::Detail;
-use functions::Functions;
-pub(super) use functions::lacks_link;
-
-use super::{Part, Rank, Text};
-use narrows_machine::Machine;
 
 /// What shows the registers of a link.
 const NEED: &str = "root: sudo lspci -vvv";
@@ -59,6 +57,143 @@ pub fn read(text: &Text) -> Part {
     };
     let (pci, gaps) = functions.finish();
     Part { kind: Some(kind), rank: Rank::Decoded, machine: Machine { pci, ..Machine::default() }, gaps }
+}
+
+/// Classes by driver, where the name of the device does not end in its class. The kernel's drivers of these names bind
+/// to one kind of device.
+const CLASSES: &[(&str, u32)] = &[
+    ("ahci", 0x01_0601),
+    ("nvme", 0x01_0802),
+    ("mpt3sas", 0x01_0700),
+    ("megaraid_sas", 0x01_0400),
+    ("xhci_hcd", 0x0c_0330),
+    ("nvidia", 0x03_0000),
+    ("nouveau", 0x03_0000),
+    ("amdgpu", 0x03_0000),
+    ("radeon", 0x03_0000),
+    ("i915", 0x03_0000),
+    ("mlx4_core", 0x02_0000),
+    ("mlx5_core", 0x02_0000),
+    ("igb", 0x02_0000),
+    ("igc", 0x02_0000),
+    ("ixgbe", 0x02_0000),
+    ("i40e", 0x02_0000),
+    ("ice", 0x02_0000),
+    ("e1000e", 0x02_0000),
+    ("r8169", 0x02_0000),
+    ("r8125", 0x02_0000),
+    ("r8127", 0x02_0000),
+];
+
+/// One line for each device, as `sbc-bench` prints its links: `* Vendor Device: Speed 5GT/s (downgraded), Width x2`.
+///
+/// Reads such lines. The devices have no address; the most that their ends can do is known only where the link runs at
+/// it.
+pub fn read_summary(text: &Text) -> Part {
+    if !text.body().contains(": Speed ") {
+        return Part::default();
+    }
+    let mut functions = Functions::default();
+    for (number, line) in text.lines() {
+        summary_device(text, number, line::bare(line)).into_iter().for_each(|device| {
+            functions.add(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 });
+        });
+    }
+    if functions.detail().is_none() {
+        return Part::default();
+    }
+    let (pci, gaps) = functions.finish();
+    Part {
+        kind: Some("sbc-bench"),
+        rank: Rank::Summary,
+        machine: Machine { pci, ..Machine::default() },
+        gaps,
+    }
+}
+
+fn summary_device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
+    let (name, link) = line.split_once(": Speed ")?;
+    let name = name.trim_start_matches(['*', '-', ' ']);
+    let link = format!("Speed {link}");
+    let (speed, width) = (link_value(&link, "Speed ")?, link_value(&link, ", Width ")?);
+    let is_lspci = matches!(name, "LnkSta" | "LnkCap" | "Link") || line::is_log(name);
+    if is_lspci || speed_of(speed).is_none() || lanes_of(width).is_none() {
+        return None;
+    }
+    let source = || text.source(number);
+    let driver = link_value(&link, "driver in use: ").map(str::to_owned);
+    let drive = name.contains(" as /dev/nvme").then_some("nvme");
+    let driver = driver.or_else(|| drive.map(str::to_owned));
+    let class = class::at_the_end_of(name).map(|code| class::full(code, None));
+    let class = class.or_else(|| {
+        CLASSES.iter().find(|(known, _)| Some(*known) == driver.as_deref()).map(|(_, class)| *class)
+    });
+    let fact = |value: Option<String>| value.map_or_else(Fact::default, |value| Fact::known(value, source()));
+    let said =
+        |what| capability::says_more(capability::note_link(&link, what)).then(|| Source::new(source()));
+    Some(PciDevice {
+        address: PciAddress::unnamed(0),
+        name: fact(kept_name(name)),
+        driver: fact(driver),
+        class: class.map_or_else(Fact::default, |class| Fact::known(class, source())),
+        link: LinkEnd {
+            current_speed: speed_of(speed).map_or_else(Fact::default, |speed| Fact::known(speed, source())),
+            max_speed: most(speed_of(speed), capability::note_link(&link, "Speed "), &source()),
+            current_width: lanes_of(width).map_or_else(Fact::default, |width| Fact::known(width, source())),
+            max_width: most(lanes_of(width), capability::note_link(&link, "Width "), &source()),
+            downgraded: Downgraded { speed: said("Speed "), width: said("Width ") },
+        },
+        ..PciDevice::default()
+    })
+}
+
+/// lspci 3.9 and later print nothing where the link runs at the most that its end can do, and `sbc-bench` shows
+/// endpoints only, whose ends are always compared.
+fn most<T>(current: Option<T>, note: Option<&str>, source: &str) -> Fact<T> {
+    match (note, current) {
+        (None | Some("ok"), Some(current)) => Fact::known(current, source),
+        (Some(note), _) if !capability::says_more(Some(note)) => {
+            Fact::Garbled { source: Source::new(source), raw: note.to_owned() }
+        }
+        _ => Fact::absent(source),
+    }
+}
+
+/// The functions of one listing.
+#[derive(Debug, Default)]
+pub(super) struct ListedFunctions(BTreeMap<PciAddress, PciDevice>);
+
+impl ListedFunctions {
+    /// Adds a function: its place and the bridge above it; its id, its name and its class of 16 bits; its driver.
+    pub(super) fn add(
+        &mut self,
+        source: &str,
+        (address, above): (PciAddress, Option<PciAddress>),
+        (id, name, class): (Option<PciId>, Option<&str>, Option<u16>),
+        driver: Option<&str>,
+    ) {
+        if self.0.len() >= functions::MOST {
+            return;
+        }
+        let text = |text: Option<&str>| {
+            text.and_then(kept_name).map_or_else(Fact::default, |text| Fact::known(text, source))
+        };
+        let device = PciDevice {
+            address,
+            parent: above.filter(|above| above.domain == address.domain && above.bus < address.bus),
+            id: id.map_or_else(Fact::default, |id| Fact::known(id, source)),
+            name: text(name),
+            class: class.map_or_else(Fact::default, |code| Fact::known(class::full(code, None), source)),
+            driver: text(driver),
+            ..PciDevice::default()
+        };
+        self.0.entry(address).or_insert(device);
+    }
+
+    /// What was added; `None` of nothing.
+    pub(super) fn finish(self) -> Option<BTreeMap<PciAddress, PciDevice>> {
+        (!self.0.is_empty()).then_some(self.0)
+    }
 }
 
 #[cfg(test)]

@@ -4,15 +4,16 @@
 //! (`cap_express`), versions 6 to 16. Each pair `link x4(x8)` is the value in force and, in parentheses, the most that
 //! the function can do.
 
-use super::device::{Detail, Found};
-use super::functions::Functions;
-use super::head::{half, kept};
-use super::link::lanes_of;
-use crate::capture::{Lacks, Part, Rank, Text};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{Bytes, GtPerSec};
 use narrows_machine::Machine;
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PciId, PortType};
+
+use super::capability::lanes_of;
+use super::device::{Detail, FoundFunction};
+use super::functions::Functions;
+use super::line::{half_id, kept_name};
+use crate::capture::{Lacks, Part, Rank, Text};
 
 /// What shows the links and the bus numbers of bridges.
 const NEED: &str = "root: sudo pciconf -lvbcB";
@@ -46,7 +47,7 @@ pub fn read_pciconf(text: &Text) -> Part {
 
 /// What is said of one function.
 #[derive(Debug, Default)]
-struct Block {
+struct PciconfBlock {
     address: PciAddress,
     line: usize,
     /// The driver with the number of its instance; `none0` has none.
@@ -64,8 +65,8 @@ struct Block {
     open: usize,
 }
 
-fn blocks(text: &Text) -> Vec<Block> {
-    let mut blocks: Vec<Block> = Vec::new();
+fn blocks(text: &Text) -> Vec<PciconfBlock> {
+    let mut blocks: Vec<PciconfBlock> = Vec::new();
     for (number, line) in text.lines() {
         let line = line.trim();
         if let Some(block) = head(number, line) {
@@ -83,13 +84,17 @@ fn blocks(text: &Text) -> Vec<Block> {
 
 /// Reads `nvme0@pci0:1:0:0: class=0x010802 rev=0x00 hdr=0x00 vendor=0x15b7 device=0x5006 …`, or with
 /// `card=0x… chip=0x…` before version 14.
-fn head(number: usize, line: &str) -> Option<Block> {
+fn head(number: usize, line: &str) -> Option<PciconfBlock> {
     let (selector, fields) = line.split_once([' ', '\t'])?;
     let (instance, place) = selector.split_once("@pci")?;
     let is_name =
         !instance.is_empty() && instance.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-    let mut block =
-        Block { address: address(place)?, line: number, instance: instance.to_owned(), ..Block::default() };
+    let mut block = PciconfBlock {
+        address: address(place)?,
+        line: number,
+        instance: instance.to_owned(),
+        ..PciconfBlock::default()
+    };
     block.take_fields(fields);
     (is_name && block.class.is_some()).then_some(block)
 }
@@ -112,7 +117,7 @@ fn address(text: &str) -> Option<PciAddress> {
     })
 }
 
-impl Block {
+impl PciconfBlock {
     fn take(&mut self, number: usize, line: &str) {
         if let Some((key, value)) = line.split_once('=').map(|(key, value)| (key.trim(), value.trim())) {
             if let Some((_, id)) = key.strip_prefix("cap ").and_then(|_| key.split_once(' ')) {
@@ -149,12 +154,12 @@ impl Block {
             let number = || u32::from_str_radix(digits, 16).ok();
             match key {
                 "class" if digits.len() == 6 => self.class = self.class.or_else(number),
-                "vendor" => self.vendor_id = self.vendor_id.or_else(|| half(digits)),
-                "device" => self.device_id = self.device_id.or_else(|| half(digits)),
+                "vendor" => self.vendor_id = self.vendor_id.or_else(|| half_id(digits)),
+                "device" => self.device_id = self.device_id.or_else(|| half_id(digits)),
                 // The device is the upper half.
                 "chip" if digits.len() == 8 => {
-                    self.device_id = self.device_id.or_else(|| half(digits.get(..4)?));
-                    self.vendor_id = self.vendor_id.or_else(|| half(digits.get(4..)?));
+                    self.device_id = self.device_id.or_else(|| half_id(digits.get(..4)?));
+                    self.vendor_id = self.vendor_id.or_else(|| half_id(digits.get(4..)?));
                 }
                 _ => {}
             }
@@ -166,7 +171,7 @@ impl Block {
     }
 
     fn name(&self) -> Option<String> {
-        kept(
+        kept_name(
             &[self.vendor.as_deref(), self.device.as_deref()]
                 .into_iter()
                 .flatten()
@@ -190,7 +195,7 @@ fn buses(range: &str, own: u8) -> Option<(u8, u8)> {
 }
 
 /// `is_listed` says that a capability of the function would stand in the text.
-fn found(text: &Text, block: &Block, is_listed: bool) -> Found {
+fn found(text: &Text, block: &PciconfBlock, is_listed: bool) -> FoundFunction {
     let source = || text.source(block.line);
     fn known<T>(value: Option<T>, source: String) -> Fact<T> {
         value.map_or_else(Fact::default, |value| Fact::known(value, source))
@@ -217,7 +222,7 @@ fn found(text: &Text, block: &Block, is_listed: bool) -> Found {
         (false, Some(_)) => Detail::Verbose,
         (false, None) => Detail::Listed,
     };
-    Found { device, buses: block.buses, detail, dumped: 0 }
+    FoundFunction { device, buses: block.buses, detail, dumped: 0 }
 }
 
 fn take_express(device: &mut PciDevice, words: &str, source: &str) {

@@ -2,16 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use super::device::{Detail, Found};
-use super::functions::{Functions, MOST};
-use super::head::half;
-use super::line::{self, Place};
-use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::cpu::parse_list;
 use narrows_machine::pci::{PciAddress, PciDevice, PciId};
+
+use super::device::{Detail, FoundFunction};
+use super::functions::{Functions, MOST};
+use super::line::{self, LspciPlace, half_id};
+use crate::capture::{Part, Rank, Text};
 
 /// The widest link that PCI Express knows.
 const WIDEST: u8 = 32;
@@ -58,7 +58,7 @@ fn heading(rest: &str) -> Option<&str> {
 }
 
 /// Splits `…/0000:00:1c.0/0000:06:00.0/class:0x010802` into function, file and value. A file of another kind is `None`.
-fn file(line: &str) -> Option<(Place, &str, &str)> {
+fn file(line: &str) -> Option<(LspciPlace, &str, &str)> {
     // Most lines of most texts name no path at all.
     if !line.as_bytes().contains(&b'/') {
         return None;
@@ -71,7 +71,7 @@ fn file(line: &str) -> Option<(Place, &str, &str)> {
     let mut parts = dir.rsplit('/');
     let address = line::address(parts.next()?)?;
     let above = parts.next().and_then(line::address);
-    Some((Place { address, above }, name, value))
+    Some((LspciPlace { address, above }, name, value))
 }
 
 /// The files that are read.
@@ -109,7 +109,7 @@ struct Device {
 }
 
 impl Device {
-    fn new(place: Place) -> Self {
+    fn new(place: LspciPlace) -> Self {
         let device = PciDevice { address: place.address, parent: place.above, ..PciDevice::default() };
         Self { device, vendor: Fact::default(), model: Fact::default() }
     }
@@ -155,9 +155,14 @@ impl Device {
         self.device.aer = Fact::known(aer, source);
     }
 
-    fn found(self) -> Found {
+    fn found(self) -> FoundFunction {
         let id = self.vendor.and_then(|vendor| self.model.map(|device| PciId { vendor, device }));
-        Found { device: PciDevice { id, ..self.device }, buses: None, detail: Detail::Full, dumped: 0 }
+        FoundFunction {
+            device: PciDevice { id, ..self.device },
+            buses: None,
+            detail: Detail::Full,
+            dumped: 0,
+        }
     }
 }
 
@@ -166,7 +171,7 @@ fn hex(text: &str) -> Option<u32> {
 }
 
 fn number(text: &str) -> Option<u16> {
-    half(text.strip_prefix("0x")?)
+    half_id(text.strip_prefix("0x")?)
 }
 
 /// A function that does not answer shows a width of all ones, 63.

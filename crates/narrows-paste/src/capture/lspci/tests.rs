@@ -1,12 +1,13 @@
 //! Pieces of real texts, cut to what a test needs. Where they are from stands beside each; serial numbers are left out.
 
-use super::*;
+mod forms;
+
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::pci::{Acs, Express, LinkEnd, PciAddress, PciDevice, PortType};
 use proptest::prelude::*;
 
-mod forms;
+use super::*;
 
 fn at(text: &str) -> PciAddress {
     text.parse().expect("an address")

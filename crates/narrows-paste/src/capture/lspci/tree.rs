@@ -3,13 +3,14 @@
 //! The last branch of a level is `\-`, an only one `--`, so that the tree can be read also where a mail program or a web
 //! page took the indentation away (pciutils, `ls-tree.c`).
 
-use super::device::{Detail, Found};
-use super::functions::Functions;
-use super::head;
-use crate::capture::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
+
+use super::device::{Detail, FoundFunction};
+use super::functions::Functions;
+use super::line;
+use crate::capture::{Part, Rank, Text};
 
 /// Base class, sub-class and interface of a PCI bridge.
 const PCI_BRIDGE: u32 = 0x06_0400;
@@ -66,7 +67,7 @@ impl Tree {
         let mut rest = Cursor { line, at: start, is_nested };
         while let Some(step) = rest.next() {
             match step {
-                Step::Fork { column, is_last } => {
+                TreeStep::Fork { column, is_last } => {
                     if column != start {
                         // A fork after the start of the line opens a level.
                         if let Some(level) = level.as_mut() {
@@ -77,15 +78,15 @@ impl Tree {
                         }
                     }
                 }
-                Step::Root { domain, bus } => {
+                TreeStep::Root { domain, bus } => {
                     let column = rest.at;
                     self.open.clear();
                     level = Some(Level { column, domain, bus, bridge: None });
                 }
-                Step::Bus { domain, bus } => {
+                TreeStep::Bus { domain, bus } => {
                     level = level.map(|level| Level { domain: domain.unwrap_or(level.domain), bus, ..level });
                 }
-                Step::Function { device, function, below, name } => {
+                TreeStep::Function { device, function, below, name } => {
                     let Some(here) = level else { return };
                     let address = PciAddress { domain: here.domain, bus: here.bus, device, function };
                     functions.add(found(text, number, address, here.bridge, below, name));
@@ -112,24 +113,24 @@ fn found(
     bridge: Option<PciAddress>,
     below: Option<(u8, u8)>,
     name: &str,
-) -> Found {
+) -> FoundFunction {
     let source = || text.source(number);
     // With -nn the numbers follow the name, as in a first line.
-    let (name, id) = head::split_id(name);
+    let (name, id) = line::split_id(name);
     let device = PciDevice {
         address,
         parent: bridge,
         id: id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: head::kept(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
+        name: line::kept_name(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
         class: below.map_or_else(Fact::default, |_| Fact::known(PCI_BRIDGE, source())),
         ..PciDevice::default()
     };
-    Found { device, buses: below, detail: Detail::Listed, dumped: 0 }
+    FoundFunction { device, buses: below, detail: Detail::Listed, dumped: 0 }
 }
 
 /// One piece of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step<'t> {
+enum TreeStep<'t> {
     /// `+-` or `\-`.
     Fork { column: usize, is_last: bool },
     /// `[0000:00]` at the head of a tree.
@@ -154,7 +155,7 @@ impl<'t> Cursor<'t> {
         self.line.get(self.at..).unwrap_or_default()
     }
 
-    fn next(&mut self) -> Option<Step<'t>> {
+    fn next(&mut self) -> Option<TreeStep<'t>> {
         loop {
             let rest = self.rest();
             match rest.bytes().next()? {
@@ -162,7 +163,7 @@ impl<'t> Cursor<'t> {
                 b'+' | b'\\' => {
                     let column = self.at;
                     self.at += 1;
-                    return Some(Step::Fork { column, is_last: rest.starts_with('\\') });
+                    return Some(TreeStep::Fork { column, is_last: rest.starts_with('\\') });
                 }
                 b'[' => return self.bracket(),
                 _ => return self.function(),
@@ -171,19 +172,19 @@ impl<'t> Cursor<'t> {
     }
 
     /// `[0000:00]`, at the head of a tree when only branches stand before it.
-    fn bracket(&mut self) -> Option<Step<'t>> {
+    fn bracket(&mut self) -> Option<TreeStep<'t>> {
         let (inside, _) = self.rest().get(1..)?.split_once(']')?;
         let before = self.line.get(..self.at)?;
         let is_head = !self.is_nested && before.bytes().all(|byte| b" \t|+-\\".contains(&byte));
         self.at += inside.len() + 2;
         let (domain, first, _) = buses(inside)?;
         match (domain, is_head) {
-            (Some(domain), true) => Some(Step::Root { domain, bus: first }),
-            (domain, _) => Some(Step::Bus { domain, bus: first }),
+            (Some(domain), true) => Some(TreeStep::Root { domain, bus: first }),
+            (domain, _) => Some(TreeStep::Bus { domain, bus: first }),
         }
     }
 
-    fn function(&mut self) -> Option<Step<'t>> {
+    fn function(&mut self) -> Option<TreeStep<'t>> {
         let rest = self.rest();
         let device = u8::from_str_radix(rest.get(..2)?, 16).ok().filter(|device| *device < 32)?;
         let function = u8::from_str_radix(rest.get(3..4)?, 16).ok().filter(|function| *function < 8)?;
@@ -197,10 +198,10 @@ impl<'t> Cursor<'t> {
         {
             self.at += inside.len() + 3;
             let below = buses(inside).map(|(_, first, last)| (first, last));
-            return Some(Step::Function { device, function, below, name: "" });
+            return Some(TreeStep::Function { device, function, below, name: "" });
         }
         let name = if after.starts_with("  ") { after.trim() } else { "" };
-        Some(Step::Function { device, function, below: None, name })
+        Some(TreeStep::Function { device, function, below: None, name })
     }
 }
 

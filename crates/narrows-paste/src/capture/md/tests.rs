@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::{Text, join};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, MdArray};
 use proptest::prelude::*;
+
+use super::super::{Text, join};
+use super::read;
 
 fn machine(text: &str) -> Machine {
     read(&Text::new("mdstat", text.as_bytes())).machine

@@ -1,16 +1,15 @@
-//! Field by field: what of each type is filled from another source.
+//! Field by field: what of each type is filled from another source that is believed less.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::fill::{Fill, Than, fill_by_field, unite};
-use super::link;
-use narrows_base::fact::{Fact, Source};
+use narrows_base::fact::{Asked, Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
 };
-use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Affinity, Connection};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume};
+use narrows_machine::captured::{Affinity, Connection};
 use narrows_machine::cpu::{Cpus, NumaNode};
 use narrows_machine::dmi::{Dmi, Slot};
 use narrows_machine::health::DriveHealth;
@@ -20,6 +19,100 @@ use narrows_machine::nic::Nic;
 use narrows_machine::pci::{Aer, PciDevice};
 use narrows_machine::usb::UsbDevice;
 use narrows_machine::zfs::ZfsPool;
+
+use super::keep_worse;
+
+/// How far the other source is believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Than {
+    /// As far as this one.
+    Same,
+    /// Less than this one.
+    Less,
+}
+
+/// Something that can take from another of its kind what it lacks.
+pub(super) trait Fill {
+    /// Takes from `other` what is missing here.
+    fn fill(&mut self, other: Self, than: Than);
+}
+
+impl<T> Fill for Fact<T> {
+    fn fill(&mut self, other: Self, _: Than) {
+        self.take_better(other, Asked::Elsewhere);
+    }
+}
+
+impl<T> Fill for Option<T> {
+    fn fill(&mut self, other: Self, _: Than) {
+        if self.is_none() {
+            *self = other;
+        }
+    }
+}
+
+impl Fill for String {
+    fn fill(&mut self, other: Self, _: Than) {
+        if self.is_empty() {
+            *self = other;
+        }
+    }
+}
+
+/// A flag is set only where something says so.
+impl Fill for bool {
+    fn fill(&mut self, other: Self, _: Than) {
+        *self |= other;
+    }
+}
+
+/// A list whose order means something is taken whole.
+impl<T> Fill for Vec<T> {
+    fn fill(&mut self, other: Self, _: Than) {
+        if self.is_empty() {
+            *self = other;
+        }
+    }
+}
+
+impl<K: Ord, V: Fill> Fill for BTreeMap<K, V> {
+    fn fill(&mut self, other: Self, than: Than) {
+        if self.is_empty() {
+            *self = other;
+            return;
+        }
+        for (key, value) in other {
+            match self.get_mut(&key) {
+                Some(known) => known.fill(value, than),
+                None => _ = self.insert(key, value),
+            }
+        }
+    }
+}
+
+/// Adds what a list does not have yet.
+pub(super) fn unite<T: Ord + Clone>(list: &mut Vec<T>, other: Vec<T>) {
+    if list.is_empty() {
+        *list = other;
+        return;
+    }
+    let known: BTreeSet<T> = list.iter().cloned().collect();
+    list.extend(other.into_iter().filter(|item| !known.contains(item)));
+}
+
+/// Makes a type fill itself field by field. Every field must be named: `fills` those that fill themselves, `unites`
+/// lists that are sets, `keeps` those that are what the thing is known by.
+macro_rules! fill_by_field {
+    ($type:ident fills { $($field:ident),* $(,)? } unites { $($set:ident),* } keeps { $($key:ident),* }) => {
+        impl Fill for $type {
+            fn fill(&mut self, other: Self, than: Than) {
+                let $type { $($field,)* $($set,)* $($key: _,)* } = other;
+                $(self.$field.fill($field, than);)*
+                $(unite(&mut self.$set, $set);)*
+            }
+        }
+    };
+}
 
 impl Fill for Machine {
     fn fill(&mut self, other: Self, than: Than) {
@@ -132,7 +225,7 @@ impl Fill for PciDevice {
             return;
         }
         if than == Than::Same {
-            link::keep_worse(self, &mut other);
+            keep_worse(self, &mut other);
         }
         let Self {
             address: _,
@@ -258,9 +351,12 @@ impl Fill for Transport {
 }
 
 fill_by_field!(Adapter fills { model, pci, drives, volumes } unites {} keeps {});
+
 fill_by_field!(AdapterDrive
     fills { state, group, interface, turns, model, size, link, most, predicted_failures } unites {} keeps {});
+
 fill_by_field!(AdapterVolume fills { level, state, size, disk } unites {} keeps {});
+
 fill_by_field!(Affinity fills { node, cpus, connections, address } unites {} keeps {});
 
 /// The first text that tells of a connection is believed.
@@ -269,35 +365,80 @@ impl Fill for (Connection, Source) {
 }
 
 fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
+
 fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
+
 fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }
     unites {} keeps {});
+
 fill_by_field!(BlockDevice
     fills { number, size, partition_of, start, kind, transport, model, serial, firmware, read_only, removable, queue }
     unites { slaves, holders } keeps { name });
+
 fill_by_field!(Queue
     fills { scheduler, requests, hardware_queues, max_request, logical_block, physical_block, read_ahead, rotational,
             write_cache }
     unites {} keeps {});
+
 fill_by_field!(MdArray
     fills { level, raid_disks, chunk, layout, degraded, sync_action, sync_speed, sync_done, sync_left, bitmap,
             members, group_threads }
     unites {} keeps {});
+
 fill_by_field!(DmDevice fills { name, owner, table } unites {} keeps {});
+
 fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing } unites { caches } keeps {});
+
 fill_by_field!(LoopDevice fills { file, direct } unites {} keeps {});
+
 fill_by_field!(Sata fills { port, speed, port_speed, drive_speed, pci } unites {} keeps {});
+
 fill_by_field!(Sas fills { phy_speeds, driver, hidden, uplink_phy_speeds, expander, pci } unites {} keeps {});
+
 fill_by_field!(Usb fills { device, speed, version, most_speed, root_hub_speed, driver, pci } unites {} keeps {});
+
 fill_by_field!(NvmeFabric fills { controller, transport, remote, queues } unites {} keeps {});
+
 fill_by_field!(Remote fills { address, port, interface } unites {} keeps {});
+
 fill_by_field!(Nic fills { speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
+
 fill_by_field!(Mount
     fills { fstype, source, options, root, remote, connections } unites { devices } keeps { point, number });
+
 fill_by_field!(ZfsPool fills { state, scan, vdevs } unites {} keeps { name });
+
 fill_by_field!(IrqLine fills { counts, name } unites {} keeps {});
 
 /// A count of something is taken whole.
 impl Fill for u64 {
     fn fill(&mut self, _: Self, _: Than) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_fact_beats_a_missing_one_and_a_reason_beats_none() {
+        let denied =
+            || Fact::Denied { source: narrows_base::fact::Source::new("a:1"), need: "root".to_owned() };
+        let mut fact = Fact::<u32>::default();
+        fact.fill(Fact::absent("b:1"), Than::Less);
+        assert_eq!(fact, Fact::absent("b:1"));
+        fact.fill(denied(), Than::Less);
+        assert_eq!(fact, denied());
+        fact.fill(Fact::absent("c:1"), Than::Same);
+        assert_eq!(fact, denied());
+        fact.fill(Fact::known(1, "d:1"), Than::Less);
+        fact.fill(Fact::known(2, "e:1"), Than::Less);
+        assert_eq!(fact, Fact::known(1, "d:1"));
+    }
+
+    #[test]
+    fn sets_are_united_without_repeating_anything() {
+        let mut list = vec!["a", "b"];
+        unite(&mut list, vec!["b", "c"]);
+        assert_eq!(list, ["a", "b", "c"]);
+    }
 }

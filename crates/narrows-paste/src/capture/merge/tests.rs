@@ -1,9 +1,10 @@
-use super::*;
-use crate::capture::{Lacks, gap};
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::block::{BlockDevice, BlockKind, MdArray};
 use narrows_machine::pci::{Buses, PciAddress, PciDevice, PciId};
+
+use super::super::{Lacks, gap_of_links, gap_of_numbers};
+use super::*;
 
 fn address(text: &str) -> PciAddress {
     text.parse().expect("an address")
@@ -121,12 +122,12 @@ fn a_gap_that_another_text_fills_is_none() {
 
 #[test]
 fn a_machine_without_end_ends() {
-    let devices = (0..u32::try_from(bound::MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
+    let devices = (0..u32::try_from(MOST_OF_A_KIND).expect("fits") + 10).map(|domain| PciDevice {
         address: PciAddress { domain, ..PciAddress::default() },
         ..PciDevice::default()
     });
     let machine = merge(vec![part(Rank::Log, devices.collect())]);
-    assert_eq!(machine.pci.len(), bound::MOST_OF_A_KIND);
+    assert_eq!(machine.pci.len(), MOST_OF_A_KIND);
 }
 
 fn bridge(at: PciAddress, generation: GtPerSec) -> PciDevice {
@@ -178,7 +179,7 @@ fn counted_gaps_shrink_by_what_another_text_tells() {
     let bare = |at: &str| PciDevice { address: address(at), ..PciDevice::default() };
     let functions = vec![address("01:00.0"), address("02:00.0")];
     let mut poor = part(Rank::Decoded, vec![bare("01:00.0"), bare("02:00.0"), bare("00:00.0")]);
-    poor.gaps = vec![gap::links(functions.clone(), 3), gap::numbers(functions, 3)];
+    poor.gaps = vec![gap_of_links(functions.clone(), 3), gap_of_numbers(functions, 3)];
     let known = |at: &str| PciDevice {
         id: Fact::known(PciId { vendor: 0x144d, device: 0xa808 }, "sys:1"),
         ..ran(at, GtPerSec::GEN3, 4, "sys:1")

@@ -1,7 +1,8 @@
-use super::read;
-use crate::capture::Text;
 use narrows_machine::mount::Mount;
 use proptest::prelude::*;
+
+use super::super::Text;
+use super::read;
 
 fn mounts(text: &str) -> Vec<Mount> {
     read(&Text::new("mounts.txt", text.as_bytes())).machine.mounts

@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::Text;
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::captured::Connection;
 use proptest::prelude::*;
+
+use super::super::Text;
+use super::read;
 
 fn machine(text: &str) -> Machine {
     named("net.txt", text)

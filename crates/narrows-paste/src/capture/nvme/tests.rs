@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::Text;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, BlockKind, Transport};
 use proptest::prelude::*;
+
+use super::super::Text;
+use super::read;
 
 fn machine(text: &str) -> Machine {
     read(&Text::new("nvme.txt", text.as_bytes())).machine

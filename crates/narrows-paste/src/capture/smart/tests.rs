@@ -1,9 +1,10 @@
-use super::read;
-use crate::capture::{Text, join};
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::Machine;
 use narrows_machine::block::{Sata, Transport};
 use proptest::prelude::*;
+
+use super::super::{Text, join};
+use super::read;
 
 fn machine(text: &str) -> Machine {
     named("smart.txt", text)

@@ -1,9 +1,10 @@
 //! Outputs of three adapters and versions, as the field has them; serial numbers and WWNs are made up.
 
-use super::*;
 use narrows_base::units::Bytes;
 use narrows_machine::captured::Lack;
 use proptest::prelude::*;
+
+use super::*;
 
 /// `storcli64 /c0/e252/s0 show all` of a 9361 (storcli 007.0606).
 const DRIVE: &str = "\

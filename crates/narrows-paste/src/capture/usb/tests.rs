@@ -1,7 +1,7 @@
+use narrows_machine::usb::port_speed;
 use proptest::prelude::*;
 
 use super::*;
-use narrows_machine::usb::port_speed;
 
 fn devices(body: &str) -> UsbDevices {
     let part = read(&Text::new("lsusb", body.as_bytes()));

@@ -1,8 +1,9 @@
-use super::read;
-use crate::capture::Text;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::zfs::ZfsPool;
 use proptest::prelude::*;
+
+use super::super::Text;
+use super::read;
 
 fn pools(text: &str) -> Vec<ZfsPool> {
     read(&Text::new("zpool.txt", text.as_bytes())).machine.zfs

@@ -5,15 +5,16 @@
 //! `N bytes transferred in S secs (R bytes/sec)`. The rate is computed from bytes and seconds, which have more digits.
 
 mod line;
-mod work;
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
-use self::line::{Records, Seen, broken, failure, looks_like, records, report};
-use self::work::{asked, block_of, is_piece, reads, work};
 use super::command::{Commands, each};
-use super::rounded::Rounded;
+use super::number::Rounded;
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
+use line::{
+    DdRecords, SeenReport, asked, block_of, broken, failure, is_piece, looks_like, reads, records, report,
+    work,
+};
 
 /// dd itself does not say what it read and wrote.
 const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a write to a file; whether past the page cache, whether \
@@ -24,7 +25,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["bytes", "copied", "/s", "/秒", "dd: "]) {
         return Vec::new();
     }
-    let mut reader = Reader::new(*page);
+    let mut reader = DdReader::new(*page);
     let mut lines = page.lines().peekable();
     while let Some((number, line)) = lines.next() {
         reader.line(number, line, lines.peek().map(|(_, next)| *next));
@@ -52,7 +53,7 @@ const FAR: usize = 4;
 
 /// A report of a copy.
 #[derive(Debug, Clone)]
-struct Report {
+struct DdReport {
     line: usize,
     bytes: u64,
     seconds: Rounded,
@@ -60,7 +61,7 @@ struct Report {
     failures: Vec<String>,
     command: Option<String>,
     /// The counts of records above it, as they stand at the end of a copy.
-    records: Option<Records>,
+    records: Option<DdRecords>,
     /// Whether nothing but such counts stands between it and the commands, so that they are whole.
     is_below: bool,
     /// Whether the counts stand below it and no report: it is of the time before the end.
@@ -77,20 +78,20 @@ struct Report {
     is_either: bool,
 }
 
-impl Report {
+impl DdReport {
     const fn is_final(&self) -> bool {
         self.records.is_some()
     }
 }
 
 #[derive(Debug)]
-struct Reader<'a> {
+struct DdReader<'a> {
     page: Page<'a>,
     found: Vec<Imported>,
     commands: Commands,
     /// The reports since the last commands.
-    block: Vec<Report>,
-    records: Option<(usize, Records)>,
+    block: Vec<DdReport>,
+    records: Option<(usize, DdRecords)>,
     failures: Vec<String>,
     /// Whether something stood below the last command that is no part of a report.
     between: bool,
@@ -121,7 +122,7 @@ struct Reader<'a> {
     always_cold: bool,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> DdReader<'a> {
     fn new(page: Page<'a>) -> Self {
         Self {
             page,
@@ -202,7 +203,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn report(&mut self, number: usize, seen: Seen) {
+    fn report(&mut self, number: usize, seen: SeenReport) {
         let is_told = std::mem::take(&mut self.is_told);
         if self.is_of_others(is_told, &seen) {
             let records = self.records.take();
@@ -216,7 +217,7 @@ impl<'a> Reader<'a> {
             self.called += self.empty;
         }
         let records = self.records.take().filter(|(line, _)| number - line <= 2);
-        let report = Report {
+        let report = DdReport {
             line: number,
             bytes: seen.bytes,
             seconds: seen.seconds,
@@ -243,7 +244,7 @@ impl<'a> Reader<'a> {
     /// Whether a report is none of the commands above it: it has a heading, which the first of them has not or which says that it
     /// is of the other direction; or it stands below a sentence, and each of them has its report or what the only one of them moves
     /// is another amount.
-    fn is_of_others(&self, is_told: bool, seen: &Seen) -> bool {
+    fn is_of_others(&self, is_told: bool, seen: &SeenReport) -> bool {
         let calls: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
         if self.block.is_empty() || calls.is_empty() {
             return false;
@@ -300,7 +301,7 @@ impl<'a> Reader<'a> {
         assign(&calls, self.loops, is_alone.then_some(called), &mut reports);
         // Where the commands differ it is not known whether a copy reads, and where one is in pieces nothing is.
         let differ = calls.iter().any(|call| reads(call) != calls.first().is_some_and(|first| reads(first)));
-        let is_open = |report: &Report| report.is_broken && (report.command.is_none() || !report.is_below);
+        let is_open = |report: &DdReport| report.is_broken && (report.command.is_none() || !report.is_below);
         for report in reports.iter_mut().filter(|one| one.command.is_none() && one.heading.is_none()) {
             report.is_either = differ;
         }
@@ -317,7 +318,7 @@ impl<'a> Reader<'a> {
 
 /// Which of the commands above them made which of the reports. Where that is not certain, none. `called` is the line of the
 /// last call, where it stands alone in it, without the empty lines below it.
-fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [Report]) {
+fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [DdReport]) {
     let count = calls.len();
     let first = reports.first().map(|report| (report.line, report.bytes));
     let in_turn = count == reports.len() || loops && count > 0 && reports.len().is_multiple_of(count);
@@ -350,7 +351,7 @@ fn the_one<'a, 'c>(calls: &'a [&'c str], bytes: u64) -> Option<&'a &'c str> {
 }
 
 /// Whether the later of two reports is of the same copy: it goes on from the earlier, which has no counts of records.
-fn is_progress(earlier: &Report, later: &Report) -> bool {
+fn is_progress(earlier: &DdReport, later: &DdReport) -> bool {
     let more = later.bytes > earlier.bytes || later.is_final() && later.bytes == earlier.bytes;
     let grows = more && later.seconds.value() >= earlier.seconds.value();
     // dd reports its progress once a second.
@@ -400,7 +401,7 @@ fn ends_loop(line: &str) -> bool {
     line.split(|c: char| c.is_whitespace() || c == ';').any(|word| word == "done")
 }
 
-fn result(page: &Page<'_>, report: &Report) -> Imported {
+fn result(page: &Page<'_>, report: &DdReport) -> Imported {
     let command = report.command.as_deref();
     // What is 512 bytes where nothing else is asked.
     let by_itself = report.is_below.then(|| Bytes::new(512));

@@ -1,7 +1,7 @@
 //! dd as people paste it.
 
+use super::super::Durability;
 use super::*;
-use crate::results::Durability;
 
 fn commands(body: &str) -> Vec<Option<String>> {
     read(&Page { name: "x", body }).into_iter().map(|one| one.command).collect()

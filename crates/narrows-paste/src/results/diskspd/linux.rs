@@ -1,11 +1,10 @@
 //! diskspd for Linux. Its MB/s are MiB/s. Blogs glue its lines together, so that a table may begin behind another's sum.
 
-use super::super::number::Base;
-use super::super::number::{seconds, size, value, whole};
-use super::super::rounded::{Rounded, contradiction};
-use super::super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
+
+use crate::results::number::{Base, MIB, Rounded, contradiction, seconds, size, value, whole};
+use crate::results::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The jobs in a text, each a result. What only this diskspd prints tells it from that of Windows.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -102,7 +101,6 @@ impl Job {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        const MIB: f64 = 1_048_576.0;
         let time = self.time?;
         let mut result = Imported::new(Tool::Diskspd, page.name, self.line.max(1));
         result.version = Some("for Linux".to_owned());
@@ -175,7 +173,7 @@ mod tests {
         let both = format!("{BODY}\nand the other one:\n{windows}");
         let page = Page { name: "x", body: &both };
         assert_eq!(of(&both).len(), 1);
-        let of_windows = super::super::text::read(&page);
+        let of_windows = super::super::read_text(&page);
         let [result] = of_windows.as_slice() else { panic!("{of_windows:?}") };
         assert!(result.measurements[0].both.is_some() && result.command.is_none(), "{result:?}");
         let whole = format!(
@@ -185,7 +183,7 @@ mod tests {
         let command =
             format!("{BODY}\nCommand Line: diskspd.exe -b4K testfile.dat\nInput parameters:\n{windows}");
         let page = Page { name: "x", body: &command };
-        assert_eq!(super::super::text::read(&page).len(), 1);
+        assert_eq!(super::super::read_text(&page).len(), 1);
     }
 
     #[test]

@@ -3,9 +3,7 @@
 //! Sources: fio's `HOWTO.rst` ("Interpreting the output", "JSON output") and `stat.c`, versions 2.1 to 3.42.
 
 pub mod client;
-mod failure;
 mod json;
-mod lines;
 mod log;
 mod options;
 mod rates;
@@ -13,17 +11,16 @@ mod stream;
 mod terse;
 mod text;
 
-pub(super) use failure::read as read_failures;
+use std::collections::BTreeMap;
+
+use super::{Imported, Measured, Op, Page, Side, Tool};
+
 pub(super) use json::read as read_json;
 pub use log::Log;
-pub(super) use log::{Name, Shape, complete as complete_logs};
+pub(super) use log::{LogName, LogShape, complete as complete_logs};
 pub(super) use stream::read as read_long_json;
 pub(super) use terse::read as read_terse;
 pub(super) use text::read as read_text;
-
-use std::collections::BTreeMap;
-
-use super::{Imported, Measured, Op, Side, Tool};
 
 /// Of a job that was printed in several formats into one text (`--output-format=json,normal,terse`) the JSON is kept, or
 /// else the normal text: they have more digits. It is dropped job by job, so that what else stands in that text stays. A job
@@ -32,7 +29,7 @@ use super::{Imported, Measured, Op, Side, Tool};
 /// far as they are printed.
 pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
     drop_twins_of_json(found);
-    let mut kept: BTreeMap<Key, Vec<Rates>> = BTreeMap::new();
+    let mut kept: BTreeMap<TwinKey, Vec<Rates>> = BTreeMap::new();
     for is_kept in [is_json, is_text] {
         for one in found.iter().filter(|one| one.tool == Tool::Fio && is_kept(one)) {
             for (key, measured) in
@@ -150,11 +147,11 @@ fn are_near(some: &Rates, others: &Rates) -> bool {
 }
 
 /// What makes a job the same: the text it stands in, its name, and numbers of one kind.
-type Key = (String, String, Kind, Vec<u64>);
+type TwinKey = (String, String, TwinKind, Vec<u64>);
 
 /// What the numbers of a key are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum TwinKind {
     /// I/Os in each direction.
     Ios,
     /// Run times in each direction.
@@ -164,7 +161,7 @@ enum Kind {
 }
 
 /// The keys of a job, the best first.
-fn keys(file: &str, measured: &Measured) -> impl Iterator<Item = Key> {
+fn keys(file: &str, measured: &Measured) -> impl Iterator<Item = TwinKey> {
     let ios: Vec<u64> = measured.sides().filter_map(|(_, side)| side.ios).collect();
     let times: Vec<u64> = measured
         .sides()
@@ -174,7 +171,7 @@ fn keys(file: &str, measured: &Measured) -> impl Iterator<Item = Key> {
     let is_void = measured.sides().next().is_none();
     let error: Vec<u64> = is_void.then(|| measured.error.unsigned_abs()).into_iter().collect();
     let (file, label) = (file.to_owned(), measured.work.label.clone());
-    [(Kind::Ios, ios), (Kind::Times, times), (Kind::Error, error)]
+    [(TwinKind::Ios, ios), (TwinKind::Times, times), (TwinKind::Error, error)]
         .into_iter()
         .filter(|(_, numbers)| !numbers.is_empty())
         .map(move |(kind, numbers)| (file.clone(), label.clone(), kind, numbers))
@@ -218,6 +215,45 @@ fn is_text(one: &Imported) -> bool {
 /// A result from JSON has a count of I/Os and a second rate for each side.
 fn is_json(one: &Imported) -> bool {
     one.measurements.iter().any(|measured| measured.sides().any(|(_, side)| side.second_rate.is_some()))
+}
+
+/// The messages of fio in a text, as one result without measurements.
+pub(super) fn read_failures(page: &Page<'_>) -> Vec<Imported> {
+    if !page.has(&["fio: ", "error: failed to setup shm segment", "verify: "]) {
+        return Vec::new();
+    }
+    let mut found: Option<Imported> = None;
+    for (number, line) in page.lines() {
+        let Some(message) = failure_message(line.trim_start_matches('\u{feff}').trim()) else { continue };
+        let result = found.get_or_insert_with(|| Imported::new(Tool::Fio, page.name, number));
+        if result.failures.len() < MOST_FAILURES && !result.failures.iter().any(|known| known == message) {
+            result.failures.push(message.to_owned());
+        }
+    }
+    found.into_iter().collect()
+}
+
+/// The most messages that are kept: a failed verification prints one for each block.
+const MOST_FAILURES: usize = 8;
+
+/// The line, when it is a message of fio that a run failed or ended early (fio's `log_err` and `td_verror` calls).
+fn failure_message(line: &str) -> Option<&str> {
+    let is_failure = match line.split_once(": ") {
+        Some(("fio", rest)) => {
+            rest.starts_with("terminating on signal")
+                || rest.starts_with("pid=") && rest.contains("err=")
+                || rest.starts_with("job <") && rest.contains("error")
+                || rest.contains("failed")
+                || rest.contains("engine") && rest.contains("not loadable")
+                || rest.starts_with("io_u error")
+                || rest.starts_with("first I/O failed")
+        }
+        Some(("verify", rest)) => rest.starts_with("bad ") || rest.contains("verify failed"),
+        Some(("error", rest)) => rest.starts_with("failed to setup shm segment"),
+        Some((verify, _)) => verify.ends_with("verify failed at file"),
+        None => line.contains("verify failed at file"),
+    };
+    is_failure.then_some(line)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! The lines of fio's normal output that tell a rate: of a job and direction, and of a group of jobs together.
 
-use crate::results::number::{self, Base, after, factor, scaled, size, value};
-use crate::results::rounded::{Rounded, contradiction};
-use crate::results::{Derived, Op, Side};
 use narrows_base::units::{Bytes, Iops, Nanos};
+
+use crate::results::number::{self, Base, Rounded, after, contradiction, factor, scaled, size, value};
+use crate::results::{Derived, Op, Side};
 
 /// A rate.
 #[derive(Debug, Clone, PartialEq)]

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::json::{device, failures, measured};
 use super::options::{self, Options};
-use crate::results::chunks::Chunks;
 use crate::results::json::{text, what_is_whole};
+use crate::results::long::Chunks;
 use crate::results::{DeviceUse, Imported, MOST_MEASUREMENTS, Measured, Tool};
 
 /// No job is longer without its bins, in bytes.
@@ -29,7 +29,7 @@ pub(in crate::results) type Between = (usize, String);
 
 /// The results in a long text, and what stands between them.
 pub(in crate::results) fn read(name: &str, chunks: &mut Chunks<'_>) -> (Vec<Imported>, Vec<Between>) {
-    let mut reader = Reader {
+    let mut reader = JobReader {
         name,
         chunks,
         value: Vec::new(),
@@ -61,7 +61,7 @@ enum Stop {
     Broken,
 }
 
-struct Reader<'c, 'r> {
+struct JobReader<'c, 'r> {
     name: &'c str,
     chunks: &'c mut Chunks<'r>,
     /// The value that was read last, without the contents of `bins`.
@@ -86,7 +86,7 @@ struct Document {
     left_out: usize,
 }
 
-impl Reader<'_, '_> {
+impl JobReader<'_, '_> {
     /// Whether a document begins here, at the beginning of a line: then goes past its brace and gives its line. What was
     /// looked at and is none is kept as text.
     fn opens(&mut self) -> Option<usize> {
@@ -381,10 +381,11 @@ fn ends_with_bins(value: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::read_json;
     use super::*;
     use crate::results::Page;
-    use crate::results::fio::read_json;
-    use proptest::prelude::*;
 
     const TWO_JOBS: &str = r#"fio: terminating on signal 2
 {

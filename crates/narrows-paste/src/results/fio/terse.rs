@@ -4,13 +4,14 @@
 //! `print_disk_util`), versions 2.1 to 3.42. Sizes are KiB, rates KiB per second, run times milliseconds, latencies
 //! microseconds. Version 3 is the usual one; 2, 4 and 5 have trims too, and 5 has samples of I/Os per second.
 
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+
 use super::options::pattern;
 use crate::results::command::Commands;
 use crate::results::number::plain;
 use crate::results::{
     Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The results in a text: lines that follow each other are the jobs of one run.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
@@ -22,7 +23,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut goes_on = false;
     for (number, line) in page.lines() {
         commands.see(number, line, "fio");
-        let Some(row) = Row::of(line) else {
+        let Some(row) = TerseRow::of(line) else {
             // Version 2 has a description on a line of its own, a client the disks.
             goes_on &= line.trim_start().starts_with(';');
             continue;
@@ -75,7 +76,7 @@ const OF_SAMPLES: usize = 1 + 5;
 const PERCENTILES: usize = 20;
 
 /// A line.
-struct Row<'l> {
+struct TerseRow<'l> {
     version: Option<&'l str>,
     label: &'l str,
     error: i64,
@@ -87,7 +88,7 @@ struct Row<'l> {
     is_cut: bool,
 }
 
-impl<'l> Row<'l> {
+impl<'l> TerseRow<'l> {
     /// A line that is one, with whatever stands before it: a prompt, a host.
     fn of(line: &'l str) -> Option<Self> {
         let start = match line.find(";fio-") {

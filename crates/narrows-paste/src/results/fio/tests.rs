@@ -1,6 +1,7 @@
 //! Jobs that were printed in several formats.
 
-use crate::results::{Page, Tool, read};
+use super::super::{Page, Tool, read};
+use super::*;
 
 /// A run as JSON and in words, as `--output-format=json,normal` prints it.
 const BOTH: &str = r#"{
@@ -77,4 +78,22 @@ fn sums_of_a_group_whose_job_stands_as_json_are_no_result_of_their_own() {
     let rate = rate.expect("a rate");
     assert_eq!(jobs(&sum(rate)).len(), 1);
     assert_eq!(jobs(&sum(rate * 2.0)).len(), 2, "of another run");
+}
+
+fn failures(body: &str) -> Vec<String> {
+    read_failures(&Page { name: "x", body }).into_iter().flat_map(|one| one.failures).collect()
+}
+
+#[test]
+fn a_run_that_did_not_start_is_a_result_of_its_own() {
+    assert_eq!(failures("error: failed to setup shm segment\n").len(), 1);
+    assert_eq!(
+        failures("fio: pid=4879, err=84/file:io_u.c:2141, func=io_u_queued_complete, error=x\n").len(),
+        1
+    );
+}
+
+#[test]
+fn ordinary_words_are_no_failure() {
+    assert!(failures("fio: a benchmark\nerror: failed to open x\nfio-3.1\n").is_empty());
 }

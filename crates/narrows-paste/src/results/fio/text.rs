@@ -3,19 +3,22 @@
 //! fio 2 writes `KB` and `MB` and means KiB and MiB (`kb_base=1024`); fio 3 writes `MiB/s` and, in brackets, decimal
 //! `MB/s`. Versions 3.0 and 3.1 drop the fraction of the binary rate, so the one in brackets is taken.
 
-use super::lines::{announced, device, fill, group, is_version, latency, unit};
-use super::options::{self, Options};
+use narrows_base::units::Bytes;
+
+use super::options::{self, Options, pattern};
 use super::rates::{self, Rate};
 use crate::results::command::Commands;
-use crate::results::number::{self, Base, after, scaled, value};
-use crate::results::{Cpu, Imported, Measured, Op, Page, Percentile, Side, Tool, Work};
+use crate::results::number::{self, Base, after, leading, scaled, size, value};
+use crate::results::{
+    Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
+};
 
 /// The results of every run in the text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["IOPS=", "iops=", "aggrb=", "READ: bw=", "WRITE: bw="]) {
         return Vec::new();
     }
-    let mut reader = Reader::new(*page);
+    let mut reader = FioTextReader::new(*page);
     let mut lines = page.lines().peekable();
     while let Some((number, line)) = lines.next() {
         match lines.next_if(|(_, next)| rates::is_broken(line, next)) {
@@ -29,7 +32,7 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
 
 /// What the line before said that the next one goes on with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Table {
+enum PercentileTable {
     /// Nothing.
     #[default]
     None,
@@ -40,7 +43,7 @@ enum Table {
 }
 
 #[derive(Debug)]
-struct Reader<'a> {
+struct FioTextReader<'a> {
     page: Page<'a>,
     found: Vec<Imported>,
     run: Option<Imported>,
@@ -48,7 +51,7 @@ struct Reader<'a> {
     announced: Vec<Work>,
     version: Option<String>,
     op: Option<Op>,
-    table: Table,
+    table: PercentileTable,
     in_disks: bool,
     /// The last group whose sums were seen. They stand below the last job of a run, in the order of their numbers.
     in_sums: Option<u64>,
@@ -61,7 +64,7 @@ struct Reader<'a> {
     parts: Vec<Imported>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> FioTextReader<'a> {
     fn new(page: Page<'a>) -> Self {
         Self {
             page,
@@ -71,7 +74,7 @@ impl<'a> Reader<'a> {
             announced: Vec::new(),
             version: None,
             op: None,
-            table: Table::None,
+            table: PercentileTable::None,
             in_disks: false,
             in_sums: None,
             percentiles: Vec::new(),
@@ -99,7 +102,7 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self, number: usize, raw: &str) {
         let line = raw.trim().trim_start_matches('\u{feff}');
-        if self.table != Table::None && !line.starts_with('|') {
+        if self.table != PercentileTable::None && !line.starts_with('|') {
             self.end_table();
         }
         if let Some(work) = announced(line) {
@@ -268,9 +271,9 @@ impl<'a> Reader<'a> {
             return self.percentile_row(line);
         }
         if let Some(rest) = line.strip_prefix("clat percentiles").or(line.strip_prefix("lat percentiles")) {
-            self.table = Table::Io(unit(rest));
+            self.table = PercentileTable::Io(unit(rest));
         } else if let Some(rest) = line.strip_prefix("sync percentiles") {
-            self.table = Table::Sync(unit(rest));
+            self.table = PercentileTable::Sync(unit(rest));
         } else if let Some(rest) = line.strip_prefix("cpu ") {
             let percent = |key| value(rest, key).map(|percent| percent / 100.0);
             let cpu = percent("usr=").zip(percent("sys=")).map(|(user, system)| Cpu { user, system });
@@ -297,8 +300,8 @@ impl<'a> Reader<'a> {
     /// ` |  1.00th=[11584],  5.00th=[11712],` in the unit of the heading.
     fn percentile_row(&mut self, line: &str) {
         let unit = match self.table {
-            Table::Io(unit) | Table::Sync(unit) => f64::from(unit),
-            Table::None => return,
+            PercentileTable::Io(unit) | PercentileTable::Sync(unit) => f64::from(unit),
+            PercentileTable::None => return,
         };
         for cell in line.trim_start_matches('|').split("],") {
             let Some((percent, value)) = cell.split_once("th=[") else { continue };
@@ -313,9 +316,9 @@ impl<'a> Reader<'a> {
     fn end_table(&mut self) {
         let percentiles = std::mem::take(&mut self.percentiles);
         let latency = match std::mem::take(&mut self.table) {
-            Table::Io(_) => self.side().and_then(|side| side.latency_ns.as_mut()),
-            Table::Sync(_) => self.current().and_then(|measured| measured.sync_ns.as_mut()),
-            Table::None => None,
+            PercentileTable::Io(_) => self.side().and_then(|side| side.latency_ns.as_mut()),
+            PercentileTable::Sync(_) => self.current().and_then(|measured| measured.sync_ns.as_mut()),
+            PercentileTable::None => None,
         };
         if let Some(latency) = latency {
             *latency = std::mem::take(latency).with_percentiles(percentiles);
@@ -346,7 +349,7 @@ impl<'a> Reader<'a> {
     }
 
     fn end_run(&mut self) {
-        if self.table != Table::None {
+        if self.table != PercentileTable::None {
             self.end_table();
         }
         let command = self.commands.last().map(str::to_owned);
@@ -390,6 +393,115 @@ impl<'a> Reader<'a> {
 /// Whether two rates are one that is told twice.
 fn is_same(one: &Side, other: &Side) -> bool {
     one.bytes_per_second == other.bytes_per_second && (one.iops == other.iops || other.iops.is_none())
+}
+
+/// The lines of fio's normal output, but for those of rates.
+pub(super) fn is_version(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit()) && !text.contains(char::is_whitespace)
+}
+
+/// `name: (g=0): rw=read, bs=(R) 4096B-4096B, …, ioengine=libaio, iodepth=64`.
+pub(super) fn announced(line: &str) -> Option<Work> {
+    let (label, rest) = line.split_once(": (g=")?;
+    let options = rest.split_once("): rw=").map(|(_, rest)| rest)?;
+    let rw = options.split(',').next()?;
+    let block = after(options, "bs=").and_then(|text| {
+        let text = text.strip_prefix("(R)").unwrap_or(text).trim_start();
+        size(text.split(['-', ',', '/']).next()?, Base::Binary)
+    });
+    let engine =
+        after(options, "ioengine=").map(|rest| rest.split(',').next().unwrap_or(rest).trim().to_owned());
+    let depth = value(options, "iodepth=").map(|depth| depth as u32);
+    Some(Work {
+        label: label.trim().to_owned(),
+        pattern: pattern(rw),
+        block_size: block,
+        queue_depth: depth,
+        engine,
+        ..Work::default()
+    })
+}
+
+/// `name: (groupid=0, jobs=1): err= 0: pid=…`.
+pub(super) fn group(line: &str) -> Option<(&str, u32, i64)> {
+    let (label, rest) = line.split_once(": (groupid=")?;
+    let jobs = value(rest, "jobs=").map_or(1, |jobs| jobs as u32);
+    let error = after(rest, "err=").and_then(|text| {
+        let end = text.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(text.len());
+        text.get(..end)?.parse().ok()
+    });
+    Some((label.trim(), jobs, error.unwrap_or(0)))
+}
+
+/// The nanoseconds of a unit in brackets: `(usec)`.
+pub(super) fn unit(text: &str) -> u32 {
+    match text {
+        text if text.contains("nsec") => 1,
+        text if text.contains("msec") => 1_000_000,
+        text if text.contains("usec") => 1000,
+        _ => 1_000_000_000,
+    }
+}
+
+/// `clat (usec): min=2, max=139, avg= 4.34, stdev= 3.43`. Numbers may have a suffix: `max=17356k`.
+pub(super) fn latency(line: &str) -> Option<Latency> {
+    let (head, rest) = line.split_once(':')?;
+    let unit = f64::from(unit(head));
+    let of = |key| after(rest, key).and_then(|text| scaled(suffixed(text), Base::Decimal)).map(|n| n * unit);
+    Some(Latency { mean: Some(of("avg=")?), max: of("max="), ..Latency::default() })
+}
+
+/// A number with its own suffix, without the comma behind it.
+fn suffixed(text: &str) -> &str {
+    text.split([' ', ',']).next().unwrap_or(text)
+}
+
+/// What a line below a rate tells of it.
+pub(super) fn fill(side: &mut Side, line: &str) {
+    let mean = |line: &str| latency(line).and_then(|latency| latency.mean);
+    if line.starts_with("slat") {
+        side.submission_ns = mean(line);
+    } else if line.starts_with("clat (") {
+        side.completion_ns = mean(line);
+        side.latency_ns = latency(line);
+    } else if line.starts_with("lat (") && line.contains("avg=") {
+        side.latency_ns = latency(line);
+    } else if (line.starts_with("bw (") || line.starts_with("iops ")) && line.contains("avg=") {
+        let of = |key| after(line, key).and_then(leading).map(|(number, _)| number);
+        if let Some((mean, deviation)) = of("avg=").zip(of("stdev=")) {
+            let samples = of("samples=").map(|samples| samples as u64);
+            let is_each_io = samples.zip(side.ios).is_some_and(|(samples, ios)| samples > ios / 2);
+            side.spread = (mean > 0.0 && !is_each_io).then_some(Spread { mean, deviation, samples });
+        }
+    }
+}
+
+/// `nvme0n1: ios=5649889/2, merge=0/1, ticks=442006/0, in_queue=442006, util=99.47%`.
+pub(super) fn device(line: &str) -> Option<DeviceUse> {
+    let (name, rest) = line.split_once(": ios=")?;
+    let pair = |key: &str| {
+        let text = after(rest, key)?;
+        let (first, rest) = number::whole(text)?;
+        let second = rest.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second);
+        Some((first, second))
+    };
+    let (read_ios, write_ios) = {
+        let (first, tail) = number::whole(rest)?;
+        (first, tail.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second))
+    };
+    let (read_merges, write_merges) = pair("merge=").unwrap_or_default();
+    let sectors = pair("sectors=");
+    let bytes = |count: u64| Bytes::from_sectors(narrows_base::units::Sectors512::new(count));
+    Some(DeviceUse {
+        name: name.trim().to_owned(),
+        read_ios,
+        write_ios,
+        read_merges,
+        write_merges,
+        read_bytes: sectors.map(|(read, _)| bytes(read)),
+        write_bytes: sectors.map(|(_, write)| bytes(write)),
+        busy: value(rest, "util=").map(|percent| percent / 100.0),
+    })
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use narrows_base::units::{Bytes, Nanos};
 
-use crate::results::number::{Base, factor};
-use crate::results::rounded::Rounded;
+use crate::results::number::{Base, Rounded, factor};
 use crate::results::{Imported, Latency, Measured, Side, Tool};
 
 /// A measurement, or a sum that was checked: where it stands, and its numbers.

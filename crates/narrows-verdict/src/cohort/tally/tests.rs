@@ -1,6 +1,6 @@
+use super::super::Outlier;
+use super::super::testing::{found, host};
 use super::*;
-use crate::cohort::Outlier;
-use crate::cohort::testing::{found, host};
 
 fn tally(hosts: impl IntoIterator<Item = Host>) -> Tally {
     let mut tally = Tally::default();

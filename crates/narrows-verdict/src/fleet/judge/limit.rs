@@ -5,9 +5,8 @@ use std::collections::BTreeSet;
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
 
-use super::alone::Alone;
-use super::map::card::Card;
-use super::{Case, Conservation, Kind, Limit, Side};
+use super::map::HostCards;
+use super::{Case, Conservation, Kind, LegAlone, Limit, Side};
 use crate::Confidence;
 use crate::fleet::HostPoint;
 use crate::fleet::flows::{Congested, Flow, congested, serves_one_each};
@@ -63,12 +62,12 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
         return named(Kind::Cache, name, all, Confidence::High, vec![differs.clone()]);
     }
     let flows = case.flows();
-    let alone = Alone::network(case);
-    let drives = Alone::drives(case);
+    let alone = LegAlone::network(case);
+    let drives = LegAlone::drives(case);
     if let Some((kind, name, clients, confidence)) = network(case, &flows) {
         let mut evidence = flow_evidence(case, &flows);
-        evidence.extend(alone.as_ref().map(Alone::in_words));
-        evidence.extend(drives.as_ref().map(Alone::in_words));
+        evidence.extend(alone.as_ref().map(LegAlone::in_words));
+        evidence.extend(drives.as_ref().map(LegAlone::in_words));
         // Queues on a network that carried clearly more alone are not all that limits.
         let is_more = clients.len() == all.len() && alone.is_some_and(|alone| alone.gives_more());
         let confidence = if is_more { confidence.max(Confidence::Medium) } else { confidence };
@@ -84,7 +83,7 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
 }
 
 /// What the drives gave alone, beside what was found at the storage: it says whether these drives are the limit.
-fn with_drives_alone(mut limit: Limit, drives: Option<Alone>) -> Limit {
+fn with_drives_alone(mut limit: Limit, drives: Option<LegAlone>) -> Limit {
     let Some(drives) = drives else { return limit };
     match limit.kind {
         Kind::Drive | Kind::Unknown if drives.is_reached() => {
@@ -275,7 +274,7 @@ fn full_side(case: &Case<'_>, flows: &[Flow], clients: &BTreeSet<usize>) -> Opti
         flows.iter().filter(|flow| clients.contains(&flow.client)).map(|flow| flow.server).collect();
     let is_full = |hosts: &[Host], activities: &[Option<Activity>], receives: bool, place: usize| {
         let activity = activities.get(place).and_then(Option::as_ref);
-        hosts.get(place).is_some_and(|host| Card::of(host, activity, receives).is_full())
+        hosts.get(place).is_some_and(|host| HostCards::of(host, activity, receives).is_full())
     };
     let reads = case.reads_most();
     let of_clients = clients.iter().map(|at| is_full(&case.run.clients, case.clients, reads, *at));
@@ -327,9 +326,9 @@ fn at_the_storage(
         let name = format!("processors of {}", case.server_names([place]));
         return named(Kind::ServerCpu, name, all, Confidence::Medium, vec![evidence]);
     }
-    let alone = Alone::network(case);
+    let alone = LegAlone::network(case);
     if alone.is_some_and(|alone| alone.is_reached()) {
-        let evidence = alone.iter().map(Alone::in_words).chain([
+        let evidence = alone.iter().map(LegAlone::in_words).chain([
             "with storage behind it it carries as much, and no queue was seen that tells which side"
                 .to_owned(),
         ]);
@@ -369,7 +368,7 @@ fn at_the_storage(
     if !flows.is_empty() || is_more {
         let mut evidence = flow_evidence(case, flows);
         evidence.push("no connection is congested, no processor is full".to_owned());
-        evidence.extend(alone.as_ref().map(Alone::in_words));
+        evidence.extend(alone.as_ref().map(LegAlone::in_words));
         let name = "the storage of the servers (drives, or the software before them)".to_owned();
         let confidence = if is_more { Confidence::Medium } else { Confidence::Low };
         return named(Kind::Drive, name, all, confidence, evidence);

@@ -1,24 +1,22 @@
 //! The hops that the bytes of a run crossed: hosts, the network between them, servers, drives. Hosts that are alike are one hop together.
 
-pub(super) mod card;
-mod group;
+use std::collections::{BTreeMap, BTreeSet};
 
-use std::collections::BTreeSet;
-
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::fact::Fact;
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, human};
 use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::network::of_network;
+use narrows_model::path::NetworkHop;
 use serde::{Deserialize, Serialize};
 
-use super::alone::Alone;
 use super::limit::FULL;
-use super::{Case, Kind, Limit};
+use super::{CARRIES_LOAD, Case, Kind, LegAlone, Limit};
 use crate::fleet::flows::{Congested, congested};
 use crate::fleet::record::Host;
 use crate::fleet::samples::Activity;
-use group::{Group, clients, servers};
 
 /// A drive that carried less than this share of what the busiest one of its host did is none of the storage that was asked.
-const CARRIES: f64 = 0.01;
+const DRIVE_CARRIES: f64 = 0.01;
 
 /// The hops of a run, in the direction in which more bytes went.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,7 +97,7 @@ pub fn map(case: &Case<'_>, limit: &Limit, apart: &BTreeSet<usize>) -> Option<Fl
     }
     let direction = if case.reads_most() { Direction::Read } else { Direction::Write };
     let mut made = Made { case, limit, direction, hops: Vec::new() };
-    let groups = clients(case, limit, direction, apart);
+    let groups = client_groups(case, limit, direction, apart);
     match case.is_remote() {
         true => made.remote(&groups),
         false => made.local(&groups),
@@ -117,7 +115,7 @@ struct Made<'a> {
 
 impl Made<'_> {
     /// Clients, the network, servers, drives.
-    fn remote(&mut self, groups: &[Group]) {
+    fn remote(&mut self, groups: &[AlikeHosts]) {
         let far = self.servers();
         let network = self.network(groups, &far);
         for (number, group) in groups.iter().enumerate() {
@@ -130,7 +128,7 @@ impl Made<'_> {
     }
 
     /// Hosts, each with drives of its own.
-    fn local(&mut self, groups: &[Group]) {
+    fn local(&mut self, groups: &[AlikeHosts]) {
         for (number, group) in groups.iter().enumerate() {
             let hop = self.drives(&group.places, &self.case.run.clients, self.case.clients, number);
             let lost = group.hop(Part::Drives, number, Vec::new()).lost;
@@ -140,7 +138,7 @@ impl Made<'_> {
     }
 
     /// The hop of a group of clients, with its processors before it where they limit.
-    fn client(&mut self, group: &Group, number: usize, hop: MapHop) {
+    fn client(&mut self, group: &AlikeHosts, number: usize, hop: MapHop) {
         if self.limit.kind == Kind::Generator && group.is_limited {
             let mut before = group.hop(Part::ClientProcessors, number, vec![hop.id.clone()]);
             before.no_ceiling("how much the processors can do is not known; they are full");
@@ -151,16 +149,17 @@ impl Made<'_> {
     }
 
     /// What lies between network cards: one hop, or two where some clients share what limits them.
-    fn network(&mut self, groups: &[Group], far: &[String]) -> Vec<String> {
+    fn network(&mut self, groups: &[AlikeHosts], far: &[String]) -> Vec<String> {
         let is_split = self.limit.kind == Kind::Fabric && groups.iter().any(|group| !group.is_limited);
         let sides: Vec<Option<bool>> = if is_split { vec![Some(true), Some(false)] } else { vec![None] };
         let mut ids = Vec::new();
         for (number, side) in sides.into_iter().enumerate() {
-            let of: Vec<&Group> =
+            let of: Vec<&AlikeHosts> =
                 groups.iter().filter(|group| side.is_none_or(|side| group.is_limited == side)).collect();
-            let mut hop = Group::united(&of).hop(Part::Network, number, far.to_vec());
+            let mut hop = AlikeHosts::united(&of).hop(Part::Network, number, far.to_vec());
             hop.no_ceiling("no switch or cable between the hosts was looked at");
-            if let Some(alone) = Alone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped)
+            if let Some(alone) =
+                LegAlone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped)
             {
                 (hop.ceiling, hop.reason) = (Some(alone.rate), None);
                 hop.formula = Some("measured alone, from memory to memory (--network-leg)".to_owned());
@@ -187,7 +186,7 @@ impl Made<'_> {
             _ => BTreeSet::new(),
         };
         let mut ids = Vec::new();
-        for (number, group) in servers(case, self.direction, &full, self.limit).iter().enumerate() {
+        for (number, group) in server_groups(case, self.direction, &full, self.limit).iter().enumerate() {
             let drives = self.drives(&group.places, &case.run.servers, case.servers, number);
             let mut behind = drives.id.clone();
             self.hops.push(drives);
@@ -245,7 +244,7 @@ impl Made<'_> {
             let rates: Vec<_> = rates.collect();
             let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
             let used =
-                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * CARRIES);
+                || rates.iter().filter(|(_, rate, _)| rate.get() > 0.0 && rate.get() >= most * DRIVE_CARRIES);
             if hop.drives.is_empty() {
                 hop.drives = used().map(|(name, ..)| (*name).clone()).collect();
             }
@@ -314,6 +313,240 @@ fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2
 /// `58 × 1.18 GB/s: why`; the formula alone of one.
 fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
     if count == 1 { formula.to_owned() } else { format!("{count} × {}: {formula}", human::rate(rate)) }
+}
+
+/// The most hops of one kind. The hosts of further ones are one hop together.
+const MOST_HOPS_OF_A_KIND: usize = 6;
+
+/// Hosts that are alike.
+#[derive(Debug, Clone, Default)]
+struct AlikeHosts {
+    /// Their places among the clients, or among the servers.
+    places: Vec<usize>,
+    /// Whether the verdict is about them and not about all.
+    is_limited: bool,
+    names: Vec<String>,
+    cards: Vec<Result<(BytesPerSec, String), String>>,
+    measured: Vec<Option<BytesPerSec>>,
+    lost: usize,
+}
+
+/// What makes hosts alike; groups stand in this order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct AlikeKey {
+    is_free: bool,
+    is_usual: bool,
+    is_lost: bool,
+    card: String,
+    drives: usize,
+}
+
+/// One host.
+struct MapHost {
+    place: usize,
+    name: String,
+    card: HostCards,
+    measured: Option<BytesPerSec>,
+    is_lost: bool,
+}
+
+/// The clients that were asked.
+fn client_groups(
+    case: &Case<'_>,
+    limit: &Limit,
+    direction: Direction,
+    apart: &BTreeSet<usize>,
+) -> Vec<AlikeHosts> {
+    let is_about_some = matches!(limit.kind, Kind::Fabric | Kind::ClientNic | Kind::Generator);
+    let hosts = case.point.hosts.iter().filter_map(|seen| {
+        let host = case.run.clients.get(seen.client)?;
+        let activity = case.clients.get(seen.client).and_then(Option::as_ref);
+        let side = if direction == Direction::Read { &seen.read } else { &seen.write };
+        let counts = seen.outcome.state.counts();
+        let one = MapHost {
+            place: seen.client,
+            name: host.host.clone(),
+            card: HostCards::of(host, activity, direction == Direction::Read),
+            measured: counts.then_some(side.rate),
+            is_lost: !counts,
+        };
+        let drives = host.target.as_ref().map_or(0, |target| target.drives.len());
+        let key = alike_key(
+            &one,
+            is_about_some && limit.clients.contains(&seen.client),
+            !apart.contains(&seen.client),
+            drives,
+        );
+        Some((key, one))
+    });
+    grouped(hosts)
+}
+
+/// The servers that were watched; `full` are those whose network cards are.
+fn server_groups(
+    case: &Case<'_>,
+    direction: Direction,
+    full: &BTreeSet<usize>,
+    limit: &Limit,
+) -> Vec<AlikeHosts> {
+    let hosts = case.run.servers.iter().enumerate().map(|(place, host)| {
+        let activity = case.servers.get(place).and_then(Option::as_ref);
+        let card = HostCards::of(host, activity, direction == Direction::Write);
+        let is_busy = limit.kind == Kind::ServerCpu
+            && activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
+        let one = MapHost { place, name: host.host.clone(), measured: card.carried, card, is_lost: false };
+        let drives = host.target.as_ref().map_or(0, |target| target.drives.len());
+        (alike_key(&one, full.contains(&place) || is_busy, true, drives), one)
+    });
+    grouped(hosts)
+}
+
+fn alike_key(one: &MapHost, is_limited: bool, is_usual: bool, drives: usize) -> AlikeKey {
+    let card = match &one.card.ceiling {
+        // Filled with zeros, so that the narrowest stand first.
+        Ok((rate, formula)) => format!("{:020.0} {formula}", rate.get()),
+        Err(why) => why.clone(),
+    };
+    AlikeKey { is_free: !is_limited, is_usual, is_lost: one.is_lost, card, drives }
+}
+
+fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> {
+    let mut groups: BTreeMap<AlikeKey, AlikeHosts> = BTreeMap::new();
+    for (key, one) in hosts {
+        let group = groups.entry(key.clone()).or_default();
+        group.is_limited = !key.is_free;
+        group.places.push(one.place);
+        group.names.push(one.name);
+        group.cards.push(one.card.ceiling);
+        group.measured.push(one.measured);
+        group.lost += usize::from(one.is_lost);
+    }
+    let mut groups: Vec<AlikeHosts> = groups.into_values().collect();
+    // What the verdict names stays apart from what it does not.
+    while groups.len() > MOST_HOPS_OF_A_KIND {
+        let (Some(last), Some(before)) = (groups.pop(), groups.pop()) else { break };
+        if last.is_limited != before.is_limited {
+            groups.extend([before, last]);
+            break;
+        }
+        groups.push(AlikeHosts::united(&[&before, &last]));
+    }
+    groups
+}
+
+impl AlikeHosts {
+    /// All hosts of these.
+    fn united(groups: &[&Self]) -> Self {
+        let mut all = Self { is_limited: groups.iter().all(|group| group.is_limited), ..Self::default() };
+        for group in groups {
+            all.places.extend(&group.places);
+            all.names.extend(group.names.iter().cloned());
+            all.cards.extend(group.cards.iter().cloned());
+            all.measured.extend(&group.measured);
+            all.lost += group.lost;
+        }
+        all
+    }
+
+    /// These hosts as one hop, with what their network cards can carry.
+    fn hop(&self, part: Part, number: usize, behind: Vec<String>) -> MapHop {
+        let mut hop = MapHop { hosts: self.names.clone(), lost: self.lost, behind, ..empty(part, number) };
+        match self.cards.iter().cloned().collect::<Result<Vec<_>, String>>() {
+            Ok(cards) => {
+                hop.ceiling = summed(&cards.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()).0;
+                let alike = cards.iter().all(|card| Some(card) == cards.first());
+                hop.formula = cards.first().map(|(rate, formula)| match alike {
+                    true => times(cards.len(), *rate, formula),
+                    false => format!("the network cards of {} hosts together", cards.len()),
+                });
+            }
+            Err(why) => hop.reason = Some(why),
+        }
+        let measured: Vec<BytesPerSec> = self.measured.iter().copied().flatten().collect();
+        // A host without a result carried nothing that counts; a server without counters may have.
+        if measured.len() + self.lost == self.measured.len() {
+            (hop.measured, hop.each) = summed(&measured);
+        }
+        hop
+    }
+}
+
+/// The cards of which facts are known carried the load if they carried this share of what the busiest interface did.
+const SHARE_OF_KNOWN_CARDS: f64 = 0.5;
+
+/// What the network cards of a host can carry that carried the load, and what they did.
+///
+/// The network cards of a host.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct HostCards {
+    /// What they can carry and how that was worked out, or why it is not known.
+    pub(super) ceiling: Result<(BytesPerSec, String), String>,
+    /// What they carried; absent where no counter was seen.
+    pub(super) carried: Option<BytesPerSec>,
+}
+
+impl HostCards {
+    /// Whether it carries all that it can. One that does not tell its line rate, or that something shapes, is never known to.
+    pub(super) fn is_full(&self) -> bool {
+        /// What reaches this share of a ceiling is at it; counters have headers besides, which the ceiling has not.
+        const FULL: f64 = 0.95;
+        let ceiling = self.ceiling.as_ref().ok().map(|(ceiling, _)| ceiling.get());
+        self.carried.zip(ceiling).is_some_and(|(carried, ceiling)| carried.get() >= ceiling * FULL)
+    }
+
+    /// `receives`: whether the bytes of the map come in here, or go out.
+    pub(super) fn of(host: &Host, activity: Option<&Activity>, receives: bool) -> Self {
+        let Some(activity) = activity else {
+            return Self { ceiling: Err("its network cards were not seen".to_owned()), carried: None };
+        };
+        let side = usize::from(!receives);
+        let rate = |name: &str| activity.nics.get(name).map_or(0.0, |rates| rates[side].get());
+        let most =
+            activity.nics.keys().filter(|name| *name != "lo").map(|name| rate(name)).fold(0.0, f64::max);
+        let names = host.facts.keys().filter_map(|fact| fact.strip_prefix("speed of "));
+        let used: Vec<&str> =
+            names.filter(|name| rate(name) > 0.0 && rate(name) >= most * CARRIES_LOAD).collect();
+        let carried = used.iter().map(|name| rate(name)).sum::<f64>();
+        if used.is_empty() || carried < most * SHARE_OF_KNOWN_CARDS {
+            let why = "the interface that carried the load is no network card of its own, or did not tell its line rate";
+            return Self { ceiling: Err(why.to_owned()), carried: Some(activity.network()[side]) };
+        }
+        Self { ceiling: cards_together(host, &used), carried: Some(BytesPerSec::new(carried)) }
+    }
+}
+
+/// What these interfaces can carry together; not known where it is not of one of them.
+fn cards_together(host: &Host, names: &[&str]) -> Result<(BytesPerSec, String), String> {
+    let mut sum = BytesPerSec::default();
+    let mut formulas: Vec<String> = Vec::new();
+    for name in names {
+        let number = |fact: &str| {
+            let text = host.facts.get(&format!("{fact} of {name}"))?;
+            text.trim().parse::<f64>().ok().filter(|value| *value > 0.0 && value.is_finite())
+        };
+        let Some(megabits) = number("speed") else {
+            return Err(format!("{name} does not tell its line rate"));
+        };
+        let hop = NetworkHop {
+            interface: (*name).to_owned(),
+            speed: Fact::known(BitsPerSec::new(megabits * 1e6), format!("/sys/class/net/{name}/speed")),
+            mtu: number("MTU").map_or_else(Fact::default, |mtu| {
+                Fact::known(Bytes::new(mtu as u64), format!("/sys/class/net/{name}/mtu"))
+            }),
+            ..NetworkHop::default()
+        };
+        // Both directions carry the same.
+        let ceilings = of_network(&hop);
+        let Some(limit) = ceilings.of(Direction::Read).limit() else {
+            return Err(format!("{name} does not tell its line rate"));
+        };
+        sum = sum + limit.rate;
+        if !formulas.contains(&limit.formula) {
+            formulas.push(limit.formula.clone());
+        }
+    }
+    let count = if names.len() == 1 { String::new() } else { format!("{} cards: ", names.len()) };
+    Ok((sum, format!("{count}{}", formulas.join("; "))))
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
+use narrows_base::units::{Bytes, Nanos};
+
 use super::super::record::{DrivesLeg, DrivesRate, LegFlow, Load, NetworkLeg, PointRecord, State};
 use super::super::samples::DiskActivity;
 use super::super::testing::{STEP, load, record, run, told};
 use super::*;
-use narrows_base::units::{Bytes, Nanos};
 
 /// Six clients that read 12 MB/s each from one server; what the server's connections are like is given by client.
 fn verdict(

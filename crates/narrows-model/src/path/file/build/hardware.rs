@@ -1,7 +1,8 @@
 //! The way from a part to the memory of its host: its interface and link, slots, switches, adapters, chipsets and sockets.
 
 use super::{
-    BuildError, Place, Walk, chipset_entry, contains, fact, given, processor_entry, switch_entry, unlisted,
+    BuildError, ReaderPlace, Walk, chipset_entry, contains, fact, given, processor_entry, switch_entry,
+    unlisted,
 };
 use crate::path::file::{
     Adapter, Attachment, Chipset, Device, DeviceKind, LinkGiven, Name, Part, PartKind, Slot, Switch,
@@ -30,7 +31,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         upstream: &Name,
         end: LinkGiven,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let carrier = self.part(upstream, &part.name)?;
         if self.depth >= super::MOST_LAYERS {
@@ -101,7 +102,7 @@ impl<'s> Walk<'s> {
         above: Node,
         part: &'s Part,
         slot: &'s Slot,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         match &slot.on {
             Attachment::Socket { host, socket } => {
@@ -136,7 +137,7 @@ impl<'s> Walk<'s> {
         above: Node,
         part: &'s Part,
         switch: &'s Switch,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let known = switch_entry(part, switch)?;
         let name = known
@@ -155,7 +156,7 @@ impl<'s> Walk<'s> {
         above: Node,
         part: &'s Part,
         chipset: &'s Chipset,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let entry = chipset_entry(part, chipset)?;
         let name = entry.as_ref().map_or_else(
@@ -175,7 +176,7 @@ impl<'s> Walk<'s> {
         above: Node,
         host: &Name,
         socket: u32,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let part = self.part(host, &"a slot")?;
         let PartKind::Host(given_host) = &part.kind else {
@@ -245,7 +246,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         device: &'s Device,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let title = match &device.model {
             Some(model) => format!("{} {model}", part.name),

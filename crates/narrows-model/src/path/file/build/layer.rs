@@ -1,6 +1,6 @@
 //! Arrays, encryption, caches, volumes, file systems, virtual machines; interfaces, storage over networks, clusters.
 
-use super::{BuildError, Place, Walk, fact, given};
+use super::{BuildError, ReaderPlace, Walk, fact, given};
 use crate::path::file::{
     Attachment, Cache, Cluster, Copies, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Raid,
     RaidKind, Remote, Technology, Vm, Volume, VolumeKind,
@@ -25,7 +25,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         raid: &'s Raid,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let members: Vec<String> = raid.members.iter().map(Name::to_string).collect();
         let md = md_of(part, raid);
@@ -87,7 +87,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         crypt: &'s Crypt,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let host = self.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
@@ -129,7 +129,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         cache: &'s Cache,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let bcache = Bcache {
             mode: Fact::known(
@@ -158,7 +158,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         volume: &'s Volume,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let layout = match volume.kind {
             VolumeKind::Linear => VolumeLayout::Linear,
@@ -191,7 +191,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         filesystem: &'s Filesystem,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let spec = match filesystem.rate {
             Some(rate) => {
@@ -224,7 +224,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         vm: &'s Vm,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         // What it may move is a cap on a workload, and not what it can carry.
         let spec = given(
@@ -312,7 +312,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         network: &'s Network,
         (fraction, both_ways): (Traffic, bool),
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<Option<Node>, BuildError> {
         let ports = network.ports.max(1);
         let speed = BitsPerSec::new(network.rate.get() * f64::from(ports));
@@ -350,7 +350,7 @@ impl<'s> Walk<'s> {
         part: &'s Part,
         remote: &'s Remote,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
         let rate = fact(remote.rate, &part.given);
         let what = remote.protocol.as_deref().unwrap_or("server");
@@ -408,7 +408,7 @@ impl<'s> Walk<'s> {
         }
         let count = cluster.members.len().max(1) as f64;
         let share = Traffic { read: 1.0 / count, write: cluster.copies.amplification() / count };
-        let places: Vec<Place> = cluster.networks.iter().filter_map(|name| self.place(name)).collect();
+        let places: Vec<ReaderPlace> = cluster.networks.iter().filter_map(|name| self.place(name)).collect();
         for member in &cluster.members {
             let host = self.host_of(member).map(|(part, _)| part.name.clone());
             let reader = places.iter().find(|place| Some(&place.host) == host.as_ref());
@@ -418,7 +418,7 @@ impl<'s> Walk<'s> {
     }
 
     /// Where a network card is.
-    fn place(&self, network: &Name) -> Option<Place> {
+    fn place(&self, network: &Name) -> Option<ReaderPlace> {
         let mut at = network.clone();
         for _ in 0..super::MOST_LAYERS {
             let part = self.system.part(&at)?;
@@ -431,13 +431,13 @@ impl<'s> Walk<'s> {
                     }
                 },
                 PartKind::Chipset(chipset) => (chipset.host.clone(), chipset.socket),
-                PartKind::Host(_) => return Some(Place { host: part.name.clone(), socket: None }),
+                PartKind::Host(_) => return Some(ReaderPlace { host: part.name.clone(), socket: None }),
                 _ => {
                     at = (*part.needs().first()?).clone();
                     continue;
                 }
             };
-            return Some(Place { host, socket: Some(socket) });
+            return Some(ReaderPlace { host, socket: Some(socket) });
         }
         None
     }

@@ -56,7 +56,7 @@ pub enum BuildError {
 
 /// A place in a host: where data is to arrive.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct ReaderPlace {
     host: Name,
     /// `None`: wherever the data is.
     socket: Option<u32>,
@@ -98,7 +98,7 @@ impl<'s> Walk<'s> {
         above: Node,
         name: &Name,
         fraction: Traffic,
-        reader: Option<&Place>,
+        reader: Option<&ReaderPlace>,
         by: &dyn fmt::Display,
     ) -> Result<(), BuildError> {
         let part = self.part(name, by)?;

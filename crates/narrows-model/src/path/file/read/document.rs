@@ -18,27 +18,27 @@ pub struct Document {
     /// The name of the file, for messages.
     pub(in crate::path::file) file: String,
     /// Keys before the first table.
-    pub(in crate::path::file) head: Table,
+    pub(in crate::path::file) head: DocumentTable,
     /// Tables with a name, `[slot.slot3]`.
-    pub(in crate::path::file) parts: Vec<Table>,
+    pub(in crate::path::file) parts: Vec<DocumentTable>,
     /// Entries of `[[published]]`.
-    pub(in crate::path::file) published: Vec<Table>,
+    pub(in crate::path::file) published: Vec<DocumentTable>,
 }
 
 /// A table.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(in crate::path::file) struct Table {
+pub(in crate::path::file) struct DocumentTable {
     /// `slot`; empty for the head.
     pub(in crate::path::file) kind: String,
     /// `slot3`; empty without one.
     pub(in crate::path::file) name: String,
     pub(in crate::path::file) at: At,
-    pub(in crate::path::file) keys: Vec<Key>,
+    pub(in crate::path::file) keys: Vec<DocumentKey>,
 }
 
 /// A key with its value.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::path::file) struct Key {
+pub(in crate::path::file) struct DocumentKey {
     pub(in crate::path::file) name: String,
     /// Where the key stands.
     pub(in crate::path::file) at: At,
@@ -55,7 +55,7 @@ pub(in crate::path::file) enum Value {
     Float(f64),
     Flag(bool),
     List(Vec<(Value, At)>),
-    Table(Vec<Key>),
+    Table(Vec<DocumentKey>),
     /// A date, or a number that is too large.
     Other,
 }
@@ -82,7 +82,7 @@ impl Value {
     }
 }
 
-impl Table {
+impl DocumentTable {
     /// `[slot.slot3]`, for a message.
     pub(in crate::path::file) fn title(&self) -> String {
         match (self.kind.as_str(), self.name.as_str()) {
@@ -92,14 +92,14 @@ impl Table {
         }
     }
 
-    pub(in crate::path::file) fn key(&self, name: &str) -> Option<&Key> {
+    pub(in crate::path::file) fn key(&self, name: &str) -> Option<&DocumentKey> {
         self.keys.iter().find(|key| key.name == name)
     }
 
     /// Puts a value in place of the one that is there.
     pub(in crate::path::file) fn put(&mut self, name: &str, value: Value, at: &At) {
         self.keys.retain(|key| key.name != name);
-        self.keys.push(Key { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() });
+        self.keys.push(DocumentKey { name: name.to_owned(), at: at.clone(), value, value_at: at.clone() });
     }
 }
 
@@ -144,8 +144,12 @@ impl Document {
             FileError::one(at, error.message().trim(), duplicate_hint(error.message()))
         })?;
         let mut problems = Vec::new();
-        let mut document =
-            Self { file: file.to_owned(), head: Table::default(), parts: Vec::new(), published: Vec::new() };
+        let mut document = Self {
+            file: file.to_owned(),
+            head: DocumentTable::default(),
+            parts: Vec::new(),
+            published: Vec::new(),
+        };
         document.head.at = lines.at(&(0..0));
         for (key, value) in root.get_ref() {
             document.take(&lines, key.get_ref(), (&key.span(), value), &mut problems);
@@ -168,7 +172,7 @@ impl Document {
                 for (name, body) in named {
                     let name_at = lines.at(&name.span());
                     match body.get_ref() {
-                        DeValue::Table(body) => self.parts.push(Table {
+                        DeValue::Table(body) => self.parts.push(DocumentTable {
                             kind: key.to_owned(),
                             name: name.get_ref().to_string(),
                             at: name_at,
@@ -187,7 +191,12 @@ impl Document {
                     if let DeValue::Table(body) = entry.get_ref() {
                         let at = lines.at(&entry.span());
                         let keys = keys(lines, body);
-                        self.published.push(Table { kind: key.to_owned(), name: String::new(), at, keys });
+                        self.published.push(DocumentTable {
+                            kind: key.to_owned(),
+                            name: String::new(),
+                            at,
+                            keys,
+                        });
                     }
                 }
             }
@@ -252,16 +261,16 @@ fn value_of_text(text: &str, at: &At) -> Value {
     }
 }
 
-fn keys(lines: &Lines, table: &DeTable<'_>) -> Vec<Key> {
-    let mut keys: Vec<Key> =
+fn keys(lines: &Lines, table: &DeTable<'_>) -> Vec<DocumentKey> {
+    let mut keys: Vec<DocumentKey> =
         table.iter().map(|(key, value)| key_of(lines, key.get_ref(), &key.span(), value)).collect();
     keys.sort_by(|a, b| a.at.cmp(&b.at));
     keys
 }
 
-fn key_of(lines: &Lines, name: &str, span: &Range<usize>, value: &Spanned<DeValue<'_>>) -> Key {
+fn key_of(lines: &Lines, name: &str, span: &Range<usize>, value: &Spanned<DeValue<'_>>) -> DocumentKey {
     let place = |span: &Range<usize>| lines.at(span);
-    Key {
+    DocumentKey {
         name: name.to_owned(),
         at: lines.at(span),
         value: convert(value, &place),
@@ -289,7 +298,7 @@ fn convert(value: &Spanned<DeValue<'_>>, at: &dyn Fn(&Range<usize>) -> At) -> Va
         DeValue::Table(table) => Value::Table(
             table
                 .iter()
-                .map(|(key, value)| Key {
+                .map(|(key, value)| DocumentKey {
                     name: key.get_ref().to_string(),
                     at: at(&key.span()),
                     value: convert(value, at),

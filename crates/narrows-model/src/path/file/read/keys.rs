@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Quantity;
-use super::document::{Key, Table, Value};
+use super::document::{DocumentKey, DocumentTable, Value};
 use crate::path::file::read;
 use crate::path::file::{At, Name, Problem, nearest};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
@@ -21,12 +21,12 @@ pub(super) struct Reference {
 
 /// What is found while the tables are read.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ReadSoFar {
     pub(super) problems: Vec<Problem>,
     pub(super) references: Vec<Reference>,
 }
 
-impl Found {
+impl ReadSoFar {
     pub(super) fn problem(&mut self, at: &At, message: impl Into<String>, hint: Option<String>) {
         self.problems.push(Problem { at: at.clone(), message: message.into(), hint });
     }
@@ -34,22 +34,22 @@ impl Found {
 
 /// A table that is being read.
 pub(super) struct Keys<'t> {
-    table: &'t Table,
-    found: &'t mut Found,
+    table: &'t DocumentTable,
+    found: &'t mut ReadSoFar,
     asked: BTreeSet<&'static str>,
 }
 
 impl<'t> Keys<'t> {
-    pub(super) const fn new(table: &'t Table, found: &'t mut Found) -> Self {
+    pub(super) const fn new(table: &'t DocumentTable, found: &'t mut ReadSoFar) -> Self {
         Self { table, found, asked: BTreeSet::new() }
     }
 
-    fn ask(&mut self, key: &'static str) -> Option<&'t Key> {
+    fn ask(&mut self, key: &'static str) -> Option<&'t DocumentKey> {
         self.asked.insert(key);
         self.table.key(key)
     }
 
-    fn refuse(&mut self, key: &Key, message: impl Into<String>, hint: impl Into<String>) {
+    fn refuse(&mut self, key: &DocumentKey, message: impl Into<String>, hint: impl Into<String>) {
         self.found.problem(&key.value_at, message, Some(hint.into()));
     }
 
@@ -293,7 +293,7 @@ impl<'t> Keys<'t> {
     }
 
     /// The value of a key as it is.
-    pub(super) fn raw(&mut self, key: &'static str) -> Option<&'t Key> {
+    pub(super) fn raw(&mut self, key: &'static str) -> Option<&'t DocumentKey> {
         self.ask(key)
     }
 

@@ -12,13 +12,13 @@ mod tests;
 mod work;
 
 pub use document::{Document, MOST_BYTES};
-pub(super) use document::{Table, Value};
+pub(super) use document::{DocumentTable, Value};
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{At, FileError, Name, Part, Problem, System, build, nearest};
 use document::FORMAT;
-use keys::{Found, Keys, Reference};
+use keys::{Keys, ReadSoFar, Reference};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos};
 
 impl Document {
@@ -28,10 +28,10 @@ impl Document {
     /// Everything that is wrong: unknown keys, missing units, names that are not there or stand twice, parts that lie on
     /// themselves, numbers out of range. Each with its place.
     pub fn system(&self) -> Result<System, FileError> {
-        let mut found = Found::default();
+        let mut found = ReadSoFar::default();
         let (name, source) = self.head(&mut found);
         self.check_names(&mut found);
-        let hosts: Vec<&Table> = self.parts.iter().filter(|table| table.kind == "host").collect();
+        let hosts: Vec<&DocumentTable> = self.parts.iter().filter(|table| table.kind == "host").collect();
         let only_host = match hosts.as_slice() {
             [host] => Some(host.name.as_str()),
             _ => None,
@@ -69,7 +69,7 @@ impl Document {
         Ok(system)
     }
 
-    fn head(&self, found: &mut Found) -> (String, String) {
+    fn head(&self, found: &mut ReadSoFar) -> (String, String) {
         let mut keys = Keys::new(&self.head, found);
         match keys.text("format").as_deref() {
             Some(FORMAT) => {}
@@ -85,8 +85,8 @@ impl Document {
     }
 
     /// A name stands once, whatever the kind, and can be written before a dot.
-    fn check_names(&self, found: &mut Found) {
-        let mut seen: BTreeMap<&str, &Table> = BTreeMap::new();
+    fn check_names(&self, found: &mut ReadSoFar) {
+        let mut seen: BTreeMap<&str, &DocumentTable> = BTreeMap::new();
         for table in &self.parts {
             let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
             if table.name.is_empty() || !table.name.chars().all(plain) || table.name.len() > 64 {
@@ -103,12 +103,12 @@ impl Document {
     }
 
     /// The table that a copy with this name comes from. Its own name may end in a digit, too: `m20` of `[slot.m2]`.
-    pub(super) fn copied(&self, name: &str) -> Option<&Table> {
+    pub(super) fn copied(&self, name: &str) -> Option<&DocumentTable> {
         let is_number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
         self.parts.iter().find(|table| name.strip_prefix(table.name.as_str()).is_some_and(is_number))
     }
 
-    fn check_references(&self, found: &mut Found) {
+    fn check_references(&self, found: &mut ReadSoFar) {
         let references = std::mem::take(&mut found.references);
         for Reference { by, name, at, kinds } in references {
             let known = self.parts.iter().find(|table| table.name == name).or_else(|| self.copied(&name));
@@ -134,7 +134,7 @@ impl Document {
         }
     }
 
-    fn check_cycles(&self, parts: &[(Part, u32)], found: &mut Found) {
+    fn check_cycles(&self, parts: &[(Part, u32)], found: &mut ReadSoFar) {
         let needs: BTreeMap<&Name, Vec<&Name>> =
             parts.iter().map(|(part, _)| (&part.name, part.needs())).collect();
         let mut reported = BTreeSet::new();
@@ -180,7 +180,7 @@ impl Document {
     }
 
     /// The table of a part or workload, or of the part that it is a copy of.
-    pub(super) fn table(&self, name: &str) -> Option<&Table> {
+    pub(super) fn table(&self, name: &str) -> Option<&DocumentTable> {
         self.parts.iter().find(|table| table.name == name).or_else(|| self.copied(name))
     }
 

@@ -1,7 +1,7 @@
 //! What each kind of table means.
 
-use super::document::Table;
-use super::keys::{Found, Keys};
+use super::document::DocumentTable;
+use super::keys::{Keys, ReadSoFar};
 use crate::path::RaidLevel;
 use crate::path::file::{
     Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Filesystem, Host,
@@ -53,7 +53,11 @@ const LEVELS: &[&str] = &[
 ];
 
 /// Reads a part, and how many of it there are.
-pub(super) fn part(table: &Table, found: &mut Found, only_host: Option<&str>) -> Option<(Part, u32)> {
+pub(super) fn part(
+    table: &DocumentTable,
+    found: &mut ReadSoFar,
+    only_host: Option<&str>,
+) -> Option<(Part, u32)> {
     let mut keys = Keys::new(table, found);
     let count = keys.count("count", 1, MOST).unwrap_or(1);
     let kind = kind(table.kind.as_str(), &mut keys, only_host);

@@ -1,8 +1,8 @@
 //! Workloads and published results.
 
 use super::Quantity;
-use super::document::{Table, Value};
-use super::keys::{Found, Keys};
+use super::document::{DocumentTable, Value};
+use super::keys::{Keys, ReadSoFar};
 use super::parts::TARGETS;
 use crate::path::HopKind;
 use crate::path::file::read;
@@ -16,7 +16,7 @@ const MOST: u32 = 1 << 20;
 /// The words for an engine.
 const ENGINE_WORDS: &[&str] = &["io_uring", "polled", "libaio", "sync", "buffered", "hdparm"];
 
-pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
+pub(super) fn workload(table: &DocumentTable, found: &mut ReadSoFar) -> Option<Workload> {
     let mut keys = Keys::new(table, found);
     let target = keys.name("target", TARGETS);
     if target.is_none() && keys.raw("target").is_none() {
@@ -53,7 +53,7 @@ pub(super) fn workload(table: &Table, found: &mut Found) -> Option<Workload> {
     (!workload.target.as_str().is_empty()).then_some(workload)
 }
 
-pub(super) fn published(table: &Table, found: &mut Found) -> Option<Published> {
+pub(super) fn published(table: &DocumentTable, found: &mut ReadSoFar) -> Option<Published> {
     let mut keys = Keys::new(table, found);
     let what = keys.text("what").unwrap_or_default();
     let workload = keys.name("workload", &["workload"]);

@@ -1,5 +1,6 @@
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 /// FreeBSD 14 on a laptop, shortened.
 const LAPTOP: &str = "\

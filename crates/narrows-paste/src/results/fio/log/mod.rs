@@ -5,39 +5,32 @@
 //! in a bounded number of spans of time and to a histogram, so that a log of any length takes the same room.
 
 mod buckets;
-mod entry;
-mod name;
 mod set;
 mod spans;
 
-pub(super) use buckets::{ALL as FINEST, middle as middle_of};
-pub(in crate::results) use entry::Shape;
-pub(super) use entry::counts;
-pub(in crate::results) use name::Name;
-use name::Quantity;
-pub(in crate::results) use set::complete;
-
-use buckets::Buckets;
-use entry::{Entry, LONGEST};
+use crate::results::Page;
+use crate::results::long::Chunks;
+use buckets::{Buckets, LONGEST, LogEntry};
 use spans::Spans;
 
-use crate::results::Page;
-use crate::results::chunks::Chunks;
+pub(in crate::results) use buckets::LogShape;
+pub(super) use buckets::{ALL as FINEST, counts, middle as middle_of};
+pub(in crate::results) use set::complete;
 
 /// One file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Log {
     /// What its name tells.
-    name: Name,
+    name: LogName,
     /// Of reads and of writes.
-    tracks: [Option<Track>; 2],
+    tracks: [Option<LogTrack>; 2],
     /// Whether its lines have no priority, as of versions before 3.18.
     is_old: bool,
 }
 
 /// One direction of a log.
 #[derive(Debug, Clone, Default, PartialEq)]
-struct Track {
+struct LogTrack {
     /// How many lines there are.
     lines: u64,
     /// Lines that stand for one I/O, which they tell the bytes of.
@@ -67,27 +60,31 @@ struct Track {
 impl Log {
     /// The log in a text; `None` when it is none, or its name does not say of what.
     pub(in crate::results) fn of_page(page: &Page<'_>) -> Option<Self> {
-        let shape = Shape::of(page.body.as_bytes(), true)?;
-        let mut reader = Reader::new(Name::of(page.name)?, shape);
+        let shape = LogShape::of(page.body.as_bytes(), true)?;
+        let mut reader = LogReader::new(LogName::of(page.name)?, shape);
         page.body.lines().for_each(|line| reader.line(line.as_bytes()));
         reader.finish()
     }
 
     /// The log in a long text.
-    pub(in crate::results) fn of_chunks(name: Name, shape: Shape, chunks: &mut Chunks<'_>) -> Option<Self> {
-        let mut reader = Reader::new(name, shape);
+    pub(in crate::results) fn of_chunks(
+        name: LogName,
+        shape: LogShape,
+        chunks: &mut Chunks<'_>,
+    ) -> Option<Self> {
+        let mut reader = LogReader::new(name, shape);
         chunks.each_line(LONGEST, |line| reader.line(line));
         reader.finish()
     }
 }
 
-struct Reader {
+struct LogReader {
     log: Log,
-    shape: Shape,
+    shape: LogShape,
 }
 
-impl Reader {
-    const fn new(name: Name, shape: Shape) -> Self {
+impl LogReader {
+    const fn new(name: LogName, shape: LogShape) -> Self {
         Self { log: Log { name, tracks: [None, None], is_old: false }, shape }
     }
 
@@ -100,7 +97,7 @@ impl Reader {
             self.log.is_old = memchr::memchr_iter(b',', line).count() == 3;
         }
         match self.shape {
-            Shape::Histogram(columns) => track.histogram(&entry, columns, line),
+            LogShape::Histogram(columns) => track.histogram(&entry, columns, line),
             _ => track.sample(&entry, self.log.name.quantity),
         }
     }
@@ -113,18 +110,18 @@ impl Reader {
     }
 }
 
-impl Track {
-    fn histogram(&mut self, entry: &Entry, columns: usize, line: &[u8]) {
+impl LogTrack {
+    fn histogram(&mut self, entry: &LogEntry, columns: usize, line: &[u8]) {
         self.times(entry.millis as f64);
         self.lines += 1;
         if self.values.is_none() {
             self.values = Buckets::of_columns(columns).map(Box::new);
         }
         let Some(buckets) = &mut self.values else { return };
-        entry::counts(line).enumerate().for_each(|(bucket, count)| buckets.add_to(bucket, count));
+        buckets::counts(line).enumerate().for_each(|(bucket, count)| buckets.add_to(bucket, count));
     }
 
-    fn sample(&mut self, entry: &Entry, quantity: Quantity) {
+    fn sample(&mut self, entry: &LogEntry, quantity: Quantity) {
         let at = entry.millis as f64;
         let before = self.last;
         self.times(at);
@@ -185,6 +182,90 @@ impl Track {
             _ => true,
         };
         self.of_one > self.lines / 2 && adds_up
+    }
+}
+
+/// What a log holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Quantity {
+    /// KiB per second.
+    Bandwidth,
+    /// I/Os per second.
+    Iops,
+    /// The time until an I/O was submitted.
+    Submission,
+    /// The time from there to its end.
+    Completion,
+    /// Both together.
+    Latency,
+}
+
+impl Quantity {
+    /// Whether it is something per second.
+    const fn is_rate(self) -> bool {
+        matches!(self, Self::Bandwidth | Self::Iops)
+    }
+}
+
+/// What the name of a log tells: `NAME_bw.1.log` (fio's `init.c`, `gen_log_name`), with a host behind it where a client
+/// collected it (`client.c`).
+///
+/// The name of a log, in its parts.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::results) struct LogName {
+    /// All of it.
+    whole: String,
+    /// The directory it stands in, empty when not told.
+    directory: String,
+    /// What the logs of a run have in common: the value of `write_bw_log`, or the job's name.
+    prefix: String,
+    /// What it holds.
+    quantity: Quantity,
+    /// The number of the job, from 1.
+    job: Option<u32>,
+    /// The host that it is from.
+    host: String,
+}
+
+/// The words that stand before the number of the job; longer ones first.
+const QUANTITY_WORDS: [(&str, Quantity); 9] = [
+    ("clat_hist", Quantity::Completion),
+    ("slat_hist", Quantity::Submission),
+    ("lat_hist", Quantity::Latency),
+    ("hist", Quantity::Completion),
+    ("slat", Quantity::Submission),
+    ("clat", Quantity::Completion),
+    ("lat", Quantity::Latency),
+    ("iops", Quantity::Iops),
+    ("bw", Quantity::Bandwidth),
+];
+
+impl LogName {
+    /// The parts of a name; `None` when it does not say what the log holds.
+    pub(in crate::results) fn of(whole: &str) -> Option<Self> {
+        let (directory, file) = whole.rsplit_once('/').unwrap_or(("", whole));
+        let (stem, host) = file.split_once(".log").unwrap_or((file, ""));
+        let (stem, job) = match stem.rsplit_once('.') {
+            Some((stem, number))
+                if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) =>
+            {
+                (stem, number.parse().ok())
+            }
+            _ => (stem, None),
+        };
+        let (prefix, quantity) = QUANTITY_WORDS.iter().find_map(|(word, quantity)| {
+            let prefix = stem.strip_suffix(word)?;
+            let is_word = prefix.is_empty() || prefix.ends_with(['_', '-', '.']);
+            is_word.then(|| (prefix.trim_end_matches(['_', '-', '.']), *quantity))
+        })?;
+        Some(Self {
+            whole: whole.to_owned(),
+            directory: directory.to_owned(),
+            prefix: prefix.to_owned(),
+            quantity,
+            job,
+            host: host.trim_start_matches('.').to_owned(),
+        })
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+
 use super::buckets::Buckets;
-use super::{Log, Quantity, Track};
+use super::{Log, LogTrack, Quantity};
 use crate::results::number::to_bytes;
 use crate::results::{Imported, Latency, Measured, Op, Side, Spread, Tool, Work};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The most spans that a rate over time is given in.
 const MOST_SPANS: usize = 60;
@@ -59,7 +60,7 @@ impl Series {
 }
 
 /// A track with the log that it is of.
-type Of<'l> = (&'l Log, &'l Track);
+type Of<'l> = (&'l Log, &'l LogTrack);
 
 impl<'l> Set<'l> {
     /// The places of the measurements that these logs are of. `given` are the names that logs have.
@@ -301,7 +302,7 @@ fn sum(tracks: &[Of<'_>], amounts: impl Fn(&Of<'_>, f64, f64, usize) -> Vec<f64>
 /// The latency that logs of one quantity tell: by single I/Os, else by histograms, else by means of many I/Os, of which
 /// each weighs the same. `unit` is the nanoseconds of a value of 1; a histogram knows its own.
 fn latency(tracks: &[Of<'_>], unit: f64) -> Option<Latency> {
-    let those = |is: fn(&Track) -> bool| -> Vec<&Track> {
+    let those = |is: fn(&LogTrack) -> bool| -> Vec<&LogTrack> {
         tracks.iter().map(|(_, track)| *track).filter(|track| is(track)).collect()
     };
     let single = those(|track| track.of_one > 0);
@@ -322,7 +323,7 @@ fn latency(tracks: &[Of<'_>], unit: f64) -> Option<Latency> {
     Some(Latency { mean: Some(mean), max, ..Latency::default() }.with_percentiles(percentiles))
 }
 
-fn merged(tracks: &[&Track]) -> Option<Buckets> {
+fn merged(tracks: &[&LogTrack]) -> Option<Buckets> {
     let mut all = tracks.iter().filter_map(|track| track.values.as_deref());
     let mut sum = all.next()?.clone();
     all.for_each(|more| {

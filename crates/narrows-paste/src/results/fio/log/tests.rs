@@ -1,6 +1,8 @@
+use narrows_base::units::{Bytes, Nanos};
+
+use super::*;
 use crate::results::surroundings::Surroundings;
 use crate::results::{Imported, Measured, Op, Page, Side, Tool, complete};
-use narrows_base::units::{Bytes, Nanos};
 
 fn completed(mut results: Vec<Imported>, texts: &[(&str, String)]) -> Vec<Imported> {
     let mut around = Surroundings::default();
@@ -183,4 +185,17 @@ fn microseconds_of_version_2_are_seen() {
 #[test]
 fn a_latency_alone_is_no_result() {
     assert!(completed(Vec::new(), &[("j_lat.1.log", means(&[800; 20], 0))]).is_empty());
+}
+
+#[test]
+fn names_have_a_prefix_a_quantity_and_a_job() {
+    let of = |name: &str| LogName::of(name).map(|name| (name.prefix, name.quantity, name.job));
+    assert_eq!(of("a/fio_bw.1.log"), Some(("fio".to_owned(), Quantity::Bandwidth, Some(1))));
+    assert_eq!(of("x_clat_hist.12.log"), Some(("x".to_owned(), Quantity::Completion, Some(12))));
+    assert_eq!(of("my_job_iops.log"), Some(("my_job".to_owned(), Quantity::Iops, None)));
+    assert_eq!(of("bw.log"), Some((String::new(), Quantity::Bandwidth, None)));
+    let remote = LogName::of("d/j_lat.2.log.node-7").expect("a name");
+    assert_eq!((remote.host.as_str(), remote.directory.as_str()), ("node-7", "d"));
+    assert_eq!(of("flat.1.log"), None);
+    assert_eq!(of("notes.txt"), None);
 }

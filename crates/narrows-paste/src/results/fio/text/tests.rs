@@ -1,7 +1,8 @@
 //! fio's normal output, whole and in the parts that people quote.
 
-use super::*;
 use narrows_base::units::{Bytes, Nanos};
+
+use super::*;
 
 const NEW: &str = "\
 root@nas[~]# fio --rw=write --ioengine=sync --fdatasync=1 --size=22m --bs=4k --name=mytest --filename=/dev/nvme1n1

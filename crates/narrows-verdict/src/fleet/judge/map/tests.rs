@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
+use narrows_base::units::Nanos;
+
 use super::super::judge;
 use super::*;
 use crate::fleet::record::{Run, State};
 use crate::fleet::samples::{DiskActivity, FlowActivity};
 use crate::fleet::testing::{STEP, record, run, told};
 use crate::fleet::{Point, Told};
-use narrows_base::units::Nanos;
 
 /// Clients that read 12.288 MB/s each; what the connections of each are like, and what else is changed.
 struct Fleet {

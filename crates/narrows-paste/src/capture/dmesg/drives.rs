@@ -1,0 +1,348 @@
+//! NVMe drives, eMMC and SD cards, and the arrays of software RAID.
+
+use std::collections::BTreeMap;
+
+use narrows_base::fact::Fact;
+use narrows_base::units::Bytes;
+use narrows_machine::block::{BlockDevice, BlockKind, MdArray, Transport};
+use narrows_machine::log::LogKind;
+use narrows_machine::pci::PciAddress;
+
+use super::{Boot, LogLine, parse_address, pci};
+use crate::capture::device::is_kernel_name;
+use crate::capture::number;
+
+/// The class of an NVMe controller.
+const NVME: u32 = 0x01_0802;
+
+/// NVMe drives (`drivers/nvme/host/core.c`, `pci.c`).
+///
+/// Understands messages such as `nvme nvme0: pci function 0000:01:00.0` and ` nvme0n1: p1 p2`.
+pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+    let Some(rest) = line.message.strip_prefix("nvme ") else { return take_namespace(boot, line) };
+    let Some((controller, what)) = rest.split_once(": ") else { return false };
+    if !is_controller(controller) {
+        return false;
+    }
+    if let Some(address) = what.strip_prefix("pci function ").and_then(parse_address) {
+        let function = pci::entry(boot, address);
+        function.driver = line.known("nvme".to_owned());
+        if function.class.value().is_none() {
+            function.class = line.known(NVME);
+        }
+        boot.disks.set_controller(controller, address);
+        return true;
+    }
+    let Some(kind) = parse_event(what) else { return false };
+    let pci = boot.disks.controller(controller);
+    boot.event_of(controller, pci, kind, line);
+    true
+}
+
+fn is_controller(name: &str) -> bool {
+    name.strip_prefix("nvme").is_some_and(|number| {
+        !number.is_empty() && number.len() <= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+fn parse_event(what: &str) -> Option<LogKind> {
+    if what.starts_with("I/O ") && what.contains(" timeout") {
+        return Some(LogKind::NvmeTimeout);
+    }
+    if what.starts_with("controller is down; will reset") {
+        return Some(LogKind::NvmeDown);
+    }
+    let gave_up = [
+        "Removing after probe failure",
+        "Device not ready; aborting",
+        "Disabling device after reset failure",
+    ];
+    if gave_up.iter().any(|text| what.starts_with(text)) {
+        return Some(LogKind::NvmeProbeFailed);
+    }
+    if let Some(size) =
+        what.strip_prefix("allocated ").and_then(|rest| rest.split_once(" MiB host memory buffer"))
+    {
+        return size.0.parse::<u32>().ok().map(|mib| LogKind::HostMemoryBuffer(Bytes::from_mib(mib.into())));
+    }
+    // `default/read/poll`, before Linux 5.2 `read/write/poll` or, without any, `queues`.
+    let queues = what
+        .strip_suffix(" default/read/poll queues")
+        .or_else(|| what.strip_suffix(" read/write/poll queues"));
+    queues.and_then(|counts| counts.split('/').next()?.trim().parse().ok()).map(LogKind::NvmeQueues)
+}
+
+/// Understands the list of partitions that the kernel prints when it finds a disk: `nvme0n1: p1 p2`.
+fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+    let Some((name, partitions)) = line.message.split_once(':') else { return false };
+    let Some((number, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return false;
+    };
+    let controller = format!("nvme{number}");
+    let is_partition = |word: &str| word.strip_prefix('p').is_some_and(is_number);
+    // Logical partitions of a DOS table stand between `<` and `>` behind their extended one (`block/partitions/msdos.c`).
+    let words = || partitions.split_whitespace().filter(|word| !matches!(*word, "<" | ">"));
+    if !is_controller(&controller) || !is_number(namespace) || !words().all(is_partition) {
+        return false;
+    }
+    let disk = BlockDevice {
+        name: name.to_owned(),
+        // A log that was cut off at its begin does not say which function it is.
+        transport: match boot.disks.controller(&controller) {
+            Some(pci) => Transport::NvmePci { controller, pci },
+            None => Transport::Other { name: "nvme".to_owned(), pci: None },
+        },
+        ..BlockDevice::default()
+    };
+    for partition in words() {
+        let partition = format!("{name}{partition}");
+        boot.machine.block.insert(
+            partition.clone(),
+            BlockDevice {
+                name: partition,
+                kind: BlockKind::Partition,
+                partition_of: Some(name.to_owned()),
+                ..disk.clone()
+            },
+        );
+    }
+    boot.machine.block.insert(name.to_owned(), disk);
+    true
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.len() <= 6 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Hosts and their cards.
+#[derive(Default)]
+pub(super) struct MmcCards {
+    /// The function of each host, by its name.
+    functions: BTreeMap<String, PciAddress>,
+    /// How each host talks to its card, in the kernel's words: `HS400 MMC`.
+    modes: BTreeMap<String, Fact<String>>,
+    /// Disks, with the host of each.
+    disks: BTreeMap<String, (String, BlockDevice)>,
+}
+
+/// More hosts than a machine has.
+const MOST_CARDS: usize = 64;
+
+/// eMMC and SD cards (`drivers/mmc/core/bus.c`, `mmc_add_card`; `drivers/mmc/core/block.c`; `drivers/mmc/host/sdhci.c`).
+///
+/// `mmc0: SDHCI controller on PCI [0000:00:1c.0] using ADMA 64-bit`, `mmc0: new HS400 MMC card at address 0001`,
+/// `mmc1: new ultra high speed SDR104 SDHC card at address aaaa`, `mmcblk0: mmc0:0001 BGSD4R 29.1 GiB`.
+///
+/// A message of a host or a card.
+pub(super) fn take_mmc(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+    let Some((name, what)) = line.message.split_once(": ") else { return false };
+    let is_host = |name: &str| {
+        let number = name.strip_prefix("mmc").unwrap_or_default();
+        (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let cards = &mut boot.cards;
+    if is_host(name) {
+        if let Some((mode, _)) = what.strip_prefix("new ").and_then(|what| what.split_once(" card")) {
+            let is_storage =
+                mode.rsplit(' ').next().is_some_and(|kind| kind == "MMC" || kind.starts_with("SD"));
+            if is_storage && !mode.ends_with("SDIO") && cards.modes.len() < MOST_CARDS {
+                cards.modes.insert(name.to_owned(), line.known(mode.to_owned()));
+                return true;
+            }
+        }
+        let function = what.split_once(" on PCI [").and_then(|(_, at)| at.split(']').next()?.parse().ok());
+        if let Some(address) = function.filter(|_| cards.functions.len() < MOST_CARDS) {
+            cards.functions.insert(name.to_owned(), address);
+            return true;
+        }
+        return false;
+    }
+    take_disk(cards, name, what, line)
+}
+
+/// `mmcblk0: mmc0:0001 BGSD4R 29.1 GiB`, with `(ro)` or `(quirks 0x4000)` behind it. Boot areas are no disks for data.
+fn take_disk(cards: &mut MmcCards, name: &str, what: &str, line: &LogLine<'_>) -> bool {
+    let is_disk =
+        name.strip_prefix("mmcblk").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    if !is_disk || !is_kernel_name(name) || cards.disks.len() >= MOST_CARDS {
+        return false;
+    }
+    let mut words = what.split_whitespace();
+    let Some((host, _)) = words.next().and_then(|at| at.split_once(':')) else { return false };
+    let words: Vec<&str> = words.collect();
+    let Some(unit) = words.iter().position(|word| matches!(*word, "KiB" | "MiB" | "GiB" | "TiB")) else {
+        return false;
+    };
+    let Some(number) = unit.checked_sub(1) else { return false };
+    let (Some(model), Some(amount)) = (words.get(..number), words.get(number..=unit)) else { return false };
+    let Some(size) = number::binary_size(&amount.join(" ")) else { return false };
+    let model = model.join(" ");
+    let device = BlockDevice {
+        name: name.to_owned(),
+        size: line.known(size),
+        model: if model.is_empty() { Fact::default() } else { line.known(model) },
+        ..BlockDevice::default()
+    };
+    cards.disks.insert(name.to_owned(), (host.to_owned(), device));
+    true
+}
+
+/// Makes block devices of the cards.
+pub(super) fn finish_mmc(boot: &mut Boot) {
+    let cards = std::mem::take(&mut boot.cards);
+    for (name, (host, device)) in cards.disks {
+        let transport = Transport::Mmc {
+            pci: cards.functions.get(&host).copied(),
+            mode: cards.modes.get(&host).cloned().unwrap_or_default(),
+        };
+        boot.machine.block.insert(name, BlockDevice { transport, ..device });
+    }
+}
+
+/// Linux software RAID (`drivers/md/*.c`).
+///
+/// Understands `md/raid:md1: raid level 6 active with 11 out of 12 devices, algorithm 2` and the like.
+pub(super) fn take_md(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+    if let Some(rest) = line.message.strip_prefix("md: ") {
+        return take_sync(boot, rest, line);
+    }
+    let Some((personality, rest)) = line.message.strip_prefix("md/").and_then(|rest| rest.split_once(':'))
+    else {
+        return false;
+    };
+    let Some((name, what)) = rest.split_once(": ") else { return false };
+    if !is_array(name) {
+        return false;
+    }
+    if let Some((level, ready, all)) = parse_active(personality, what) {
+        let array = array(boot, name);
+        array.level = line.known(level);
+        array.raid_disks = line.known(all);
+        array.degraded = line.known(all.saturating_sub(ready));
+        return true;
+    }
+    if let Some(member) =
+        what.strip_prefix("device ").and_then(|rest| rest.split_once(" operational as raid disk"))
+    {
+        array(boot, name).members.insert(member.0.to_owned(), line.known("in_sync".to_owned()));
+        return true;
+    }
+    let Some(member) = what.strip_prefix("Disk failure on ").and_then(|rest| rest.split(',').next()) else {
+        return false;
+    };
+    let array = array(boot, name);
+    array.members.insert(member.to_owned(), line.known("faulty".to_owned()));
+    if let Some(degraded) = array.degraded.get() {
+        array.degraded = line.known(degraded.saturating_add(1));
+    }
+    boot.event_of(name, None, LogKind::RaidMemberFailed, line);
+    true
+}
+
+fn is_array(name: &str) -> bool {
+    name.len() <= 32
+        && name
+            .strip_prefix("md")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '_'))
+}
+
+fn array<'b>(boot: &'b mut Boot, name: &str) -> &'b mut MdArray {
+    boot.arrays.entry(name.to_owned()).or_default()
+}
+
+/// Makes block devices of the arrays.
+pub(super) fn finish_md(boot: &mut Boot) {
+    for (name, array) in std::mem::take(&mut boot.arrays) {
+        let slaves = array.members.keys().cloned().collect();
+        let kind = BlockKind::Md(Box::new(array));
+        boot.machine.block.insert(name.clone(), BlockDevice { name, slaves, kind, ..BlockDevice::default() });
+    }
+}
+
+/// Level, members that work, and members in all, of `raid level 6 active with 11 out of 12 devices` (personality
+/// `raid`), `active with 2 out of 2 mirrors` (`raid1`).
+fn parse_active(personality: &str, what: &str) -> Option<(String, u32, u32)> {
+    let (level, counts) = what.split_once("active with ")?;
+    let level = match level.trim().strip_prefix("raid level ") {
+        Some(number) => format!("raid{}", number.trim().parse::<u8>().ok()?),
+        None => personality.to_owned(),
+    };
+    let (ready, rest) = counts.split_once(" out of ")?;
+    let all = rest.split_whitespace().next()?;
+    Some((level, ready.trim().parse().ok()?, all.parse().ok()?))
+}
+
+/// Understands `resync of RAID array md0`, `recovery of RAID array md0`, `md0: resync done.`
+fn take_sync(boot: &mut Boot, rest: &str, line: &LogLine<'_>) -> bool {
+    if let Some((what, name)) = rest.split_once(" of RAID array ") {
+        let name = name.trim();
+        let action = match what {
+            "resync" => "resync",
+            "recovery" => "recover",
+            "reshape" => "reshape",
+            "data-check" => "check",
+            "requested-resync" => "repair",
+            _ => return false,
+        };
+        if is_array(name) {
+            array(boot, name).sync_action = line.known(action.to_owned());
+        }
+        return is_array(name);
+    }
+    let Some((name, what)) = rest.split_once(": ") else { return false };
+    let is_over = is_array(name) && (what.ends_with(" done.") || what.ends_with(" interrupted."));
+    if is_over && boot.arrays.contains_key(name) {
+        array(boot, name).sync_action = line.known("idle".to_owned());
+    }
+    is_over
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_base::units::Bytes;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::capture::Text;
+
+    /// Of mails and posts about Renesas, Rockchip and NXP boards; sizes are those of the kernel.
+    const LOG: &str = "mmc0: SDHCI controller on PCI [0000:00:1c.0] using ADMA 64-bit\n\
+        mmc0: new HS400 MMC card at address 0001\n\
+        mmcblk0: mmc0:0001 BGSD4R 29.1 GiB\n\
+        mmcblk0boot0: mmc0:0001 BGSD4R 31.9 MiB\n\
+        mmcblk0rpmb: mmc0:0001 BGSD4R 4.00 MiB, chardev (247:0)\n\
+        mmc1: new ultra high speed SDR104 SDHC card at address aaaa\n\
+        mmcblk1: mmc1:aaaa SL16G 14.8 GiB (quirks 0x00004000)\n\
+        mmc2: new ultra high speed SDR104 SDIO card at address 0001\n";
+
+    fn block(log: &str) -> BTreeMap<String, BlockDevice> {
+        super::super::read(&Text::new("dmesg", log.as_bytes())).machine.block
+    }
+
+    #[test]
+    fn a_card_has_its_size_model_and_mode() {
+        let block = block(LOG);
+        assert_eq!(block.keys().collect::<Vec<_>>(), ["mmcblk0", "mmcblk1"]);
+        let Transport::Mmc { pci, mode } = &block["mmcblk0"].transport else { panic!("a card") };
+        assert_eq!(pci.map(|pci| pci.to_string()).as_deref(), Some("0000:00:1c.0"));
+        assert_eq!(mode.value().map(String::as_str), Some("HS400 MMC"));
+        assert_eq!(block["mmcblk0"].model.value().map(String::as_str), Some("BGSD4R"));
+        let size = block["mmcblk1"].size.value().map(|size| Bytes::get(*size));
+        assert_eq!(size, Some((14.8 * 1_073_741_824.0_f64).round() as u64));
+        let Transport::Mmc { pci: None, mode } = &block["mmcblk1"].transport else { panic!("a card") };
+        assert_eq!(mode.value().map(String::as_str), Some("ultra high speed SDR104 SDHC"));
+    }
+
+    #[test]
+    fn what_is_no_card_or_has_no_size_is_none() {
+        assert!(block("mmc2: new high speed SDIO card at address 0001\n").is_empty());
+        assert!(block("mmcblk0: mmc0:0001\nmmcblk0: error -110 transferring data\n").is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_log_panics(text in "(mmc0: |new |card|mmcblk0: |mmc0:0001|on PCI \\[|GiB|[0-9.]{1,4}|\\PC{0,4}|[ \n]){0,30}") {
+            let _ = block(&text);
+        }
+    }
+}

@@ -1,0 +1,516 @@
+//! Linux software RAID: `/proc/mdstat`, `mdadm --detail` and `mdadm --examine`.
+
+use std::collections::BTreeMap;
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, Nanos};
+use narrows_machine::Machine;
+use narrows_machine::block::MdArray;
+use narrows_machine::block::is_numbered;
+use narrows_machine::block::md::parse_speed;
+
+use super::device::{array, device, key_of, learn, stack};
+use super::{Part, Rank, Text, number};
+
+/// Reads every output about md arrays in a text.
+pub fn read(text: &Text) -> Part {
+    let mut part = Part::default();
+    let body = text.body();
+    if body.contains(" blocks") && read_mdstat(&mut part.machine, text) {
+        part.kind = Some("/proc/mdstat");
+        part.rank = Rank::Decoded;
+    }
+    if body.contains("Raid Level") && read_detail(&mut part.machine, text) {
+        part.kind = part.kind.or(Some("mdadm --detail"));
+        part.rank = Rank::Decoded;
+    }
+    if body.contains("Array UUID") && read_examine(&mut part.machine, text) {
+        part.kind = part.kind.or(Some("mdadm --examine"));
+        part.rank = Rank::Decoded;
+    }
+    part
+}
+
+/// The number of an algorithm of RAID-5 and RAID-6 (kernel `include/uapi/linux/raid/md_p.h` and
+/// `drivers/md/raid5.h`, `ALGORITHM_*`), or of the copies of RAID-10 (md(4): near copies in the lowest byte, far copies
+/// in the next, and a bit for offset).
+fn layout_number(name: &str) -> Option<u64> {
+    let copies = |text: &str| text.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from);
+    match name {
+        "left-asymmetric" => Some(0),
+        "right-asymmetric" => Some(1),
+        "left-symmetric" => Some(2),
+        "right-symmetric" => Some(3),
+        _ => match name.split_once('=')? {
+            ("near", count) => Some(0x100 | copies(count)?),
+            ("far", count) => Some(copies(count)? << 8 | 1),
+            ("offset", count) => Some(0x10000 | copies(count)? << 8 | 1),
+            _ => None,
+        },
+    }
+}
+
+/// `raid5` for what mdadm and the kernel also call `raid4`, `raid6`…; `None` for anything that is no level.
+fn level(word: &str) -> Option<&'static str> {
+    const LEVELS: &[&str] = &[
+        "raid0",
+        "raid1",
+        "raid10",
+        "raid4",
+        "raid5",
+        "raid6",
+        "linear",
+        "multipath",
+        "faulty",
+        "container",
+    ];
+    LEVELS.iter().copied().find(|known| *known == word)
+}
+
+/// `/proc/mdstat` (kernel `drivers/md/md.c`, `md_seq_show`, and the `status` functions of the levels).
+///
+/// Reads every array; whether there was one.
+fn read_mdstat(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut current: Option<MdstatArray> = None;
+    for (number, line) in text.lines() {
+        if let Some(begun) = MdstatArray::begin(number, line) {
+            found |= finish_mdstat(machine, text, current.replace(begun));
+        } else if let Some(open) = &mut current
+            && !open.take(number, line)
+        {
+            found |= finish_mdstat(machine, text, current.take());
+        }
+    }
+    found | finish_mdstat(machine, text, current)
+}
+
+/// One array as it is read.
+#[derive(Debug, Default)]
+struct MdstatArray {
+    line: usize,
+    name: String,
+    level: Option<&'static str>,
+    active: bool,
+    members: Vec<MdstatMember>,
+    blocks: Option<u64>,
+    /// The chunk in KiB.
+    chunk: Option<u64>,
+    layout: Option<u64>,
+    /// Members when complete, and those that are in sync.
+    disks: Option<(u32, u32)>,
+    bitmap: Option<String>,
+    sync: Option<MdstatSync>,
+}
+
+#[derive(Debug)]
+struct MdstatMember {
+    name: String,
+    number: u32,
+    flags: String,
+}
+
+#[derive(Debug)]
+struct MdstatSync {
+    line: usize,
+    action: &'static str,
+    done: Option<f64>,
+    speed: Option<String>,
+    left: Option<Nanos>,
+}
+
+impl MdstatArray {
+    /// `md0 : active (auto-read-only) raid5 sdc1[2](S) sdb1[1]`.
+    fn begin(line: usize, text: &str) -> Option<Self> {
+        let (name, rest) = text.trim_start().split_once(" : ")?;
+        let name = name.trim_end();
+        if !(is_numbered(name, "md") || name.starts_with("md_") || name.starts_with("md/")) || name.len() > 64
+        {
+            return None;
+        }
+        let mut array = Self { line, name: name.to_owned(), ..Self::default() };
+        for word in rest.split_whitespace() {
+            match word {
+                "active" => array.active = true,
+                "inactive" | "(read-only)" | "(auto-read-only)" | "broken" | "failed" => {}
+                _ if array.level.is_none() && level(word).is_some() => array.level = level(word),
+                _ => array.members.extend(mdstat_member(word)),
+            }
+        }
+        (array.active || !array.members.is_empty()).then_some(array)
+    }
+
+    /// Takes a line that belongs to the array; `false` when the line ends it.
+    fn take(&mut self, number: usize, line: &str) -> bool {
+        let line = line.trim_start();
+        if line.contains(" blocks") && line.starts_with(|c: char| c.is_ascii_digit()) {
+            self.blocks_line(line);
+            return true;
+        }
+        if line.contains('%')
+            || line.contains("=DELAYED")
+            || line.contains("=PENDING")
+            || line.contains("=REMOTE")
+        {
+            self.sync = mdstat_sync(number, line).or(self.sync.take());
+            return true;
+        }
+        if let Some(rest) = line.strip_prefix("bitmap:") {
+            let file = rest.split_once("file:").map(|(_, file)| format!("file:{}", file.trim()));
+            self.bitmap = Some(file.unwrap_or_else(|| "internal".to_owned()));
+            return true;
+        }
+        // Members that a mail program moved to the next line, and what it cut off the line of blocks.
+        let members: Vec<MdstatMember> = line.split_whitespace().filter_map(mdstat_member).collect();
+        if self.blocks.is_none() && !members.is_empty() {
+            self.members.extend(members);
+            return true;
+        }
+        let continues =
+            self.disks.is_none() && line.starts_with(['[', '(', 'l', 'a']) && self.blocks.is_some();
+        if continues {
+            self.blocks_line(line);
+        }
+        continues && self.disks.is_some()
+    }
+
+    /// `1953260544 blocks super 1.2 level 6, 512k chunk, algorithm 2 [6/5] [UUUUU_]`, or `… 512K chunks 2 near-copies
+    /// [4/4] [UUUU]`.
+    fn blocks_line(&mut self, line: &str) {
+        let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_end_matches(',')).collect();
+        for pair in words.windows(2) {
+            let [first, second] = pair else { continue };
+            match *second {
+                "blocks" => self.blocks = first.parse().ok(),
+                "chunk" | "chunks" => self.chunk = first.trim_end_matches(['k', 'K']).parse().ok(),
+                "near-copies" => self.layout = copies(first).map(|near| 0x100 | near),
+                "far-copies" => self.layout = copies(first).map(|far| far << 8 | 1),
+                "offset-copies" => self.layout = copies(first).map(|far| 0x10000 | far << 8 | 1),
+                _ => {}
+            }
+            if *first == "algorithm" {
+                self.layout = second.parse().ok();
+            }
+        }
+        for word in words {
+            let inner = word.strip_prefix('[').and_then(|word| word.strip_suffix(']'));
+            if let Some((all, working)) = inner.and_then(|inner| inner.split_once('/')) {
+                self.disks = all.parse().ok().zip(working.parse().ok());
+            }
+        }
+    }
+
+    /// The state of a member in the words of sysfs (kernel `Documentation/admin-guide/md.rst`, `dev-*/state`).
+    fn state(&self, member: &MdstatMember) -> String {
+        let has = |flag: &str| member.flags.contains(flag);
+        if has("(F)") {
+            return "faulty".to_owned();
+        }
+        if has("(S)") || self.is_rebuilt(member) {
+            return "spare".to_owned();
+        }
+        if has("(J)") {
+            return "journal".to_owned();
+        }
+        if has("(R)") {
+            return "replacement".to_owned();
+        }
+        if has("(E)") {
+            return "in_sync,write_error".to_owned();
+        }
+        if has("(W)") { "in_sync,write_mostly".to_owned() } else { "in_sync".to_owned() }
+    }
+
+    /// Whether a member is the one that is being rebuilt. It takes the place of one that is gone, and so has a number
+    /// above those that the array began with; when that does not tell exactly as many as are missing, none is named.
+    fn is_rebuilt(&self, member: &MdstatMember) -> bool {
+        let recovers = self.sync.as_ref().is_some_and(|sync| sync.action == "recover" && sync.done.is_some());
+        let Some((all, working)) = self.disks.filter(|_| recovers) else { return false };
+        let is_new = |member: &&MdstatMember| member.number >= all && member.flags.is_empty();
+        let new = self.members.iter().filter(is_new).count();
+        is_new(&member) && usize::try_from(all.saturating_sub(working)).is_ok_and(|missing| missing == new)
+    }
+}
+
+fn copies(text: &str) -> Option<u64> {
+    text.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from)
+}
+
+/// `sdc1[2](S)`: the device, its number and its flags. `(E)` is a mark of Synology's md for a member that had errors and still
+/// serves.
+fn mdstat_member(word: &str) -> Option<MdstatMember> {
+    let (name, rest) = word.split_once('[')?;
+    let (number, flags) = rest.split_once(']')?;
+    let key = key_of(&format!("/dev/{name}"))?;
+    let are_flags = flags.chars().all(|c| "()EFSWJR".contains(c));
+    are_flags.then_some(MdstatMember { name: key, number: number.parse().ok()?, flags: flags.to_owned() })
+}
+
+/// `[=>…] recovery = 7.7% (109702192/1423666176) finish=5790.5min speed=3781K/sec`, `resync=DELAYED`.
+fn mdstat_sync(number: usize, line: &str) -> Option<MdstatSync> {
+    let names = [
+        ("recovery", "recover"),
+        ("resync", "resync"),
+        ("check", "check"),
+        ("repair", "repair"),
+        ("reshape", "reshape"),
+    ];
+    let (action, rest) = names.iter().find_map(|(name, action)| {
+        let (_, rest) = line.split_once(name)?;
+        Some((*action, rest.trim_start().strip_prefix('=')?))
+    })?;
+    let counts = rest.split_once('(').and_then(|(_, rest)| rest.split_once(')')).map(|(counts, _)| counts);
+    let done = counts.and_then(|counts| {
+        let (done, all) = counts.split_once('/')?;
+        let (done, all): (u64, u64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
+        (all > 0).then(|| (done as f64 / all as f64).min(1.0))
+    });
+    let percent =
+        || rest.split_once('%')?.0.trim().parse::<f64>().ok().filter(|done| (0.0..=100.0).contains(done));
+    let speed =
+        rest.split_once("speed=").and_then(|(_, speed)| speed.split_once('K')).map(|(kib, _)| kib.to_owned());
+    let left = rest
+        .split_once("finish=")
+        .and_then(|(_, left)| left.split_once("min")?.0.trim().parse::<f64>().ok())
+        .filter(|minutes| minutes.is_finite() && (0.0..1e9).contains(minutes))
+        .map(|minutes| Nanos::new((minutes * 60e9) as u64));
+    Some(MdstatSync {
+        line: number,
+        action,
+        done: done.or_else(|| percent().map(|done| done / 100.0)),
+        speed,
+        left,
+    })
+}
+
+/// Puts a finished array down; whether there was one.
+fn finish_mdstat(machine: &mut Machine, text: &Text, open: Option<MdstatArray>) -> bool {
+    let Some(open) = open else { return false };
+    let source = text.source(open.line);
+    for member in &open.members {
+        stack(machine, &open.name, &member.name);
+    }
+    let size = open.blocks.filter(|blocks| *blocks < 1 << 50).map(Bytes::from_kib);
+    learn(&mut device(machine, &open.name).size, size, &source);
+    let Some(md) = array(machine, &open.name) else { return false };
+    fill_mdstat(md, &open, text, &source);
+    true
+}
+
+fn fill_mdstat(md: &mut MdArray, open: &MdstatArray, text: &Text, source: &str) {
+    learn(&mut md.level, open.level.map(str::to_owned), source);
+    learn(&mut md.chunk, open.chunk.filter(|kib| (1..1 << 30).contains(kib)).map(Bytes::from_kib), source);
+    learn(&mut md.layout, open.layout, source);
+    // Levels without redundancy show no such pair; all that is listed is then needed.
+    let listed = u32::try_from(open.members.iter().filter(|member| member.flags.is_empty()).count()).ok();
+    let needed = open.disks.map(|(all, _)| all).or(listed.filter(|count| *count > 0 && open.active));
+    learn(&mut md.raid_disks, needed, source);
+    learn(&mut md.degraded, open.disks.map(|(all, working)| all.saturating_sub(working)), source);
+    learn(&mut md.bitmap, open.bitmap.clone(), source);
+    for member in &open.members {
+        let state = Fact::known(open.state(member), source);
+        md.members.entry(member.name.clone()).or_insert(state);
+    }
+    match &open.sync {
+        Some(sync) => {
+            let source = text.source(sync.line);
+            learn(&mut md.sync_action, Some(sync.action.to_owned()), &source);
+            learn(&mut md.sync_done, sync.done, &source);
+            learn(&mut md.sync_left, sync.left, &source);
+            learn(&mut md.sync_speed, sync.speed.as_deref().and_then(parse_speed), &source);
+        }
+        None if open.active && open.blocks.is_some() => {
+            learn(&mut md.sync_action, Some("idle".to_owned()), source);
+        }
+        None => {}
+    }
+}
+
+/// `mdadm --detail /dev/md0` (mdadm `Detail.c`).
+///
+/// Reads every array; whether there was one.
+fn read_detail(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    // The device that the last heading named, which an array begins below.
+    let mut heading: Option<String> = None;
+    let mut current: Option<String> = None;
+    for (number, line) in text.lines() {
+        let line = line.trim();
+        if let Some(key) = line.strip_suffix(':').filter(|line| line.starts_with("/dev/")).and_then(key_of) {
+            heading = Some(key);
+            current = None;
+        } else if line.starts_with("Raid Level :") {
+            // `--examine` prints a level too, below a member; that one's heading is no array.
+            current = heading.take().filter(|key| key.starts_with("md"));
+            found |= current.is_some();
+        }
+        let Some(name) = &current else { continue };
+        let source = text.source(number);
+        match line.split_once(" : ") {
+            Some((key, value)) => {
+                if key.trim() == "Array Size" {
+                    let kib = value.split_whitespace().next().and_then(|kib| kib.parse().ok());
+                    let size = kib.filter(|kib| *kib < 1 << 50).map(Bytes::from_kib);
+                    learn(&mut device(machine, name).size, size, &source);
+                }
+                if let Some(md) = array(machine, name) {
+                    detail_field(md, key.trim(), value.trim(), &source);
+                }
+            }
+            None => {
+                if let Some((member, state)) = detail_member(line) {
+                    stack(machine, name, &member);
+                    if let Some(md) = array(machine, name) {
+                        md.members.entry(member).or_insert_with(|| Fact::known(state, source));
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+fn detail_field(md: &mut MdArray, key: &str, value: &str, source: &str) {
+    let count = || value.split_whitespace().next().and_then(|count| count.parse::<u32>().ok());
+    match key {
+        "Raid Level" => learn(&mut md.level, level(value).map(str::to_owned), source),
+        "Raid Devices" => learn(&mut md.raid_disks, count(), source),
+        "Active Devices" => {
+            let missing = md.raid_disks.get().zip(count()).map(|(all, active)| all.saturating_sub(active));
+            // Levels without redundancy cannot lack a member.
+            let is_redundant =
+                md.level.value().is_some_and(|level| !matches!(level.as_str(), "raid0" | "linear"));
+            learn(&mut md.degraded, missing.filter(|_| is_redundant), source);
+        }
+        "Chunk Size" => {
+            learn(&mut md.chunk, number::binary_size(value).filter(|chunk| chunk.get() > 0), source)
+        }
+        "Layout" => learn(&mut md.layout, layout_number(value), source),
+        "Intent Bitmap" | "Bitmap" => learn(&mut md.bitmap, Some(value.to_lowercase()), source),
+        "State" => learn(&mut md.sync_action, action(value), source),
+        "Rebuild Status" | "Resync Status" | "Check Status" | "Reshape Status" => {
+            let percent = value.split_once('%').and_then(|(percent, _)| percent.trim().parse::<f64>().ok());
+            let done = percent.filter(|done| (0.0..=100.0).contains(done)).map(|done| done / 100.0);
+            learn(&mut md.sync_done, done, source);
+            if key == "Reshape Status" {
+                md.sync_action = Fact::known("reshape".to_owned(), source);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What the array is busy with, in the words of sysfs: `clean, degraded, recovering`.
+fn action(state: &str) -> Option<String> {
+    let names =
+        [("recovering", "recover"), ("resyncing", "resync"), ("checking", "check"), ("reshaping", "reshape")];
+    let mut words = state.split(',').map(str::trim);
+    let running = words.find_map(|word| {
+        names.iter().find(|(name, _)| word.split(' ').next() == Some(*name)).map(|(_, action)| *action)
+    });
+    Some(running.unwrap_or("idle").to_owned())
+}
+
+/// `0  8  129  0  active sync  /dev/sdi1`: number, major, minor, place, state, device.
+fn detail_member(line: &str) -> Option<(String, String)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [number, major, minor, place, state @ .., path] = words.as_slice() else { return None };
+    let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_place = *place == "-" || digits(place);
+    if !([number, major, minor].into_iter().all(|word| digits(word) || *word == "-") && is_place) {
+        return None;
+    }
+    Some((path.strip_prefix("/dev/").and_then(|_| key_of(path))?, state_of(state)?))
+}
+
+/// The state of a member in the words of sysfs.
+fn state_of(words: &[&str]) -> Option<String> {
+    let state = match words {
+        ["active", "sync", rest @ ..] if rest.contains(&"writemostly") => "in_sync,write_mostly",
+        ["active", "sync", ..] => "in_sync",
+        ["faulty", ..] => "faulty",
+        ["spare", ..] => "spare",
+        ["journal", ..] => "journal",
+        ["active", ..] | ["write-mostly", ..] | ["replacement", ..] => "in_sync",
+        _ => return None,
+    };
+    Some(state.to_owned())
+}
+
+/// What one member says.
+#[derive(Debug, Default)]
+struct ExamineMember<'a> {
+    device: String,
+    fields: BTreeMap<&'a str, (usize, &'a str)>,
+}
+
+/// `mdadm --examine /dev/sda1`: what a member says of its array (mdadm `super1.c`, `examine_super1`).
+///
+/// Reads every member; whether there was one. The members of one array are put together by its UUID; the array is
+/// called by the name that it was created with.
+fn read_examine(machine: &mut Machine, text: &Text) -> bool {
+    let mut members: Vec<ExamineMember<'_>> = Vec::new();
+    let mut open = false;
+    for (number, line) in text.lines() {
+        let line = line.trim();
+        if let Some(key) = line.strip_suffix(':').filter(|line| line.starts_with("/dev/")).and_then(key_of) {
+            open = !key.starts_with("md");
+            if open {
+                members.push(ExamineMember { device: key, ..ExamineMember::default() });
+            }
+        } else if let (true, Some((key, value)), Some(member)) =
+            (open, line.split_once(" : "), members.last_mut())
+        {
+            member.fields.entry(key.trim()).or_insert((number, value.trim()));
+        }
+    }
+    let mut names: BTreeMap<&str, String> = BTreeMap::new();
+    let mut found = false;
+    for member in &members {
+        found |= fill_examined(machine, text, member, &mut names).is_some();
+    }
+    found
+}
+
+fn fill_examined<'a>(
+    machine: &mut Machine,
+    text: &Text,
+    member: &ExamineMember<'a>,
+    names: &mut BTreeMap<&'a str, String>,
+) -> Option<()> {
+    let get = |key: &str| member.fields.get(key).copied();
+    let (line, uuid) = get("Array UUID")?;
+    let source = text.source(line);
+    let called = || {
+        // `host:name  (local to host …)`; a name without a host is one of an older mdadm.
+        let name = get("Name")?.1.split_whitespace().next()?;
+        key_of(&format!("/dev/md/{}", name.rsplit(':').next()?))
+    };
+    let name = names.get(uuid).cloned().or_else(called)?;
+    names.entry(uuid).or_insert_with(|| name.clone());
+    stack(machine, &name, &member.device);
+    let md = array(machine, &name)?;
+    learn(&mut md.level, get("Raid Level").and_then(|(_, value)| level(value)).map(str::to_owned), &source);
+    let count = get("Raid Devices").and_then(|(_, value)| value.split_whitespace().next()?.parse().ok());
+    learn(&mut md.raid_disks, count, &source);
+    learn(&mut md.chunk, get("Chunk Size").and_then(|(_, value)| number::binary_size(value)), &source);
+    learn(&mut md.layout, get("Layout").and_then(|(_, value)| layout_number(value)), &source);
+    let state = match get("Device Role").map(|(_, role)| role) {
+        Some(role) if role.starts_with("Active") => Some("in_sync"),
+        Some(role) if role.starts_with("spare") => Some("spare"),
+        Some(role) if role.starts_with("Journal") => Some("journal"),
+        _ => None,
+    };
+    if let Some(state) = state {
+        md.members
+            .entry(member.device.clone())
+            .or_insert_with(|| Fact::known(state.to_owned(), source.as_str()));
+    }
+    let (line, states) = get("Array State")?;
+    let missing = states.split_whitespace().next()?.bytes().filter(|state| *state == b'.').count();
+    learn(&mut md.degraded, u32::try_from(missing).ok(), &text.source(line));
+    Some(())
+}
+
+#[cfg(test)]
+mod tests;

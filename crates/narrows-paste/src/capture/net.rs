@@ -1,0 +1,438 @@
+//! Networks and what else tells of links: `ip link`, `ip addr`, `ethtool`, `ibstat`, `ibstatus`, `nvidia-smi -q` and
+//! `nvidia-smi topo -m`.
+
+use std::collections::BTreeMap;
+
+use narrows_base::fact::Source;
+use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
+use narrows_machine::Machine;
+use narrows_machine::captured::{Affinity, Connection};
+use narrows_machine::cpu::parse_list;
+use narrows_machine::nic::Nic;
+use narrows_machine::pci::{PciAddress, PciDevice};
+
+use super::device::learn;
+use super::{Output, Part, Text, read_outputs};
+
+const OUTPUTS: [Output; 5] = [
+    ("ip link", |body| body.contains(" mtu "), read_ip),
+    ("ethtool", |body| body.contains("Settings for ") || body.contains("bus-info:"), read_ethtool),
+    (
+        "ibstat",
+        |body| body.contains("Port 1") || body.contains("Infiniband device") || body.contains("port 1"),
+        read_ib,
+    ),
+    ("nvidia-smi", |body| body.contains("PCIe Generation") || body.contains("NVIDIA-SMI"), read_nvidia),
+    (
+        "nvidia-smi topo -m",
+        |body| body.contains("CPU Affinity"),
+        |machine, text| read_topology(&mut machine.affinities, text),
+    ),
+];
+
+/// Reads every output of these in a text.
+pub fn read(text: &Text) -> Part {
+    read_outputs(text, &OUTPUTS)
+}
+
+/// The interface of this name, made if need be. `None` for what can be no name (kernel `include/uapi/linux/if.h`,
+/// `IFNAMSIZ`; `dev_valid_name`).
+pub(super) fn nic<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mut Nic> {
+    let is_name =
+        (1..16).contains(&name.len()) && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':');
+    is_name.then(|| {
+        let new = || Nic { name: name.to_owned(), ..Nic::default() };
+        machine.nics.entry(name.to_owned()).or_insert_with(new)
+    })
+}
+
+/// Kinds of interfaces without hardware of their own, as `-d` prints them on a line below.
+const VIRTUAL: &[&str] = &[
+    "bond",
+    "bridge",
+    "dummy",
+    "gre",
+    "ifb",
+    "ipip",
+    "ipvlan",
+    "macvlan",
+    "macvtap",
+    "openvswitch",
+    "sit",
+    "team",
+    "tun",
+    "veth",
+    "vlan",
+    "vrf",
+    "vxlan",
+    "wireguard",
+];
+
+/// No interface has more below it.
+const MOST_LOWER: usize = 256;
+
+/// `ip link` and `ip addr`, with and without `-d` (iproute2 `ip/ipaddress.c`).
+///
+/// Reads every interface; whether there was one.
+fn read_ip(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<String> = None;
+    for (number, line) in text.lines() {
+        if let Some(link) = IpLink::parse(line) {
+            found |= put_link(machine, &link, &text.source(number)).is_some();
+            open = Some(link.name.to_owned());
+        } else if let Some(nic) = open.as_ref().and_then(|name| machine.nics.get_mut(name)) {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            nic.is_virtual |=
+                line.starts_with("    ") && VIRTUAL.contains(&first) || first == "link/loopback";
+        }
+    }
+    found
+}
+
+/// `5: eth0.10@eth0: <BROADCAST,UP> mtu 1500 qdisc noqueue master br0 state UP mode DEFAULT`.
+struct IpLink<'a> {
+    name: &'a str,
+    /// What a VLAN or macvlan lies on.
+    lower: Option<&'a str>,
+    master: Option<&'a str>,
+    mtu: Option<u64>,
+    state: Option<&'a str>,
+}
+
+impl<'a> IpLink<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let (index, rest) = line.split_once(": ")?;
+        let (name, rest) = rest.split_once(": <")?;
+        index.trim().parse::<u32>().ok()?;
+        let (name, lower) = name.split_once('@').map_or((name, None), |(name, lower)| (name, Some(lower)));
+        let words: Vec<&str> = rest.split_whitespace().collect();
+        let after = |key: &str| {
+            words.windows(2).find(|pair| pair.first() == Some(&key)).and_then(|pair| pair.get(1)).copied()
+        };
+        Some(Self {
+            name,
+            // `veth0@if5` lies in another namespace.
+            lower: lower.filter(|lower| *lower != "NONE" && !lower.starts_with("if")),
+            master: after("master"),
+            mtu: after("mtu").and_then(|mtu| mtu.parse().ok()),
+            state: after("state"),
+        })
+    }
+}
+
+fn put_link(machine: &mut Machine, link: &IpLink<'_>, source: &str) -> Option<()> {
+    let add = |names: &mut Vec<String>, name: &str| {
+        if names.len() < MOST_LOWER && !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    };
+    let own = nic(machine, link.name)?;
+    learn(&mut own.mtu, link.mtu.map(Bytes::new), source);
+    learn(&mut own.state, link.state.map(str::to_lowercase), source);
+    if let Some(lower) = link.lower {
+        add(&mut own.lower, lower);
+        own.is_virtual = true;
+    }
+    if let Some(master) = link.master.and_then(|master| nic(machine, master)) {
+        add(&mut master.lower, link.name);
+        master.is_virtual = true;
+    }
+    Some(())
+}
+
+/// `ethtool eth0` and `ethtool -i eth0`. The second does not name its interface: that is in the command above it, or in
+/// the name of the file as sosreport makes it (`ethtool_-i_eth0`).
+///
+/// Reads every interface; whether there was one.
+fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<String> = None;
+    let mut named = text.name().rsplit_once("ethtool_-i_").map(|(_, name)| name.to_owned());
+    for (number, line) in text.lines() {
+        let trimmed = line.trim();
+        if let Some(name) = trimmed.strip_prefix("Settings for ").and_then(|name| name.strip_suffix(':')) {
+            open = Some(name.to_owned());
+            continue;
+        }
+        if let Some((_, name)) = trimmed.split_once("ethtool -i ") {
+            named = name.split_whitespace().next().map(str::to_owned);
+            continue;
+        }
+        let Some((key, value)) = trimmed.split_once(':') else { continue };
+        if key == "driver" {
+            open = named.take();
+        }
+        let Some(nic) = open.as_ref().and_then(|name| nic(machine, name)) else { continue };
+        let source = text.source(number);
+        let value = value.trim();
+        match key {
+            "Speed" => learn(&mut nic.speed, speed(value), &source),
+            "Duplex" => {
+                let known = Some(value.to_lowercase()).filter(|duplex| !duplex.starts_with("unknown"));
+                learn(&mut nic.duplex, known, &source);
+            }
+            "Link detected" => {
+                let state = match value {
+                    "yes" => Some("up".to_owned()),
+                    _ if value.starts_with("no") => Some("down".to_owned()),
+                    _ => None,
+                };
+                learn(&mut nic.state, state, &source);
+            }
+            "driver" => {
+                learn(&mut nic.driver, Some(value.to_owned()).filter(|name| !name.is_empty()), &source)
+            }
+            "bus-info" => nic.pci = nic.pci.or(value.parse().ok()),
+            _ => continue,
+        }
+        found = true;
+    }
+    found
+}
+
+/// `25000Mb/s`, `Unknown!`.
+fn speed(value: &str) -> Option<BitsPerSec> {
+    let megabits: u32 = value.strip_suffix("Mb/s")?.parse().ok()?;
+    (megabits > 0 && megabits < u32::MAX).then(|| BitsPerSec::from_mbit(f64::from(megabits)))
+}
+
+/// `ibstat` and `ibstatus`: ports of InfiniBand and RoCE adapters, by the name of their RDMA device (`mlx5_0`).
+///
+/// Reads every port; whether there was one. Of several ports of one adapter the first that is active counts.
+fn read_ib(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<String> = None;
+    for (number, line) in text.lines() {
+        let trimmed = line.trim();
+        if let Some(name) = quoted(trimmed, "CA '").or_else(|| quoted(trimmed, "Infiniband device '")) {
+            open = Some(name.to_owned());
+            continue;
+        }
+        let (Some(name), Some((key, value))) = (&open, trimmed.split_once(':')) else { continue };
+        let source = text.source(number);
+        let value = value.trim();
+        let Some(nic) = nic(machine, name) else { continue };
+        match key.to_ascii_lowercase().as_str() {
+            // `Rate: 100` in Gbit/s; `rate: 100 Gb/sec (4X EDR)`.
+            "rate" => {
+                let gigabits = value.split_whitespace().next().and_then(|rate| rate.parse::<f64>().ok());
+                let rate = gigabits.filter(|rate| (1.0..=10_000.0).contains(rate));
+                learn(&mut nic.speed, rate.map(|rate| BitsPerSec::from_mbit(rate * 1000.0)), &source);
+            }
+            // `Active`; `4: ACTIVE`.
+            "state" => {
+                let state = if value.to_ascii_lowercase().ends_with("active") { "up" } else { "down" };
+                learn(&mut nic.state, Some(state.to_owned()), &source);
+            }
+            _ => continue,
+        }
+        found = true;
+    }
+    found
+}
+
+fn quoted<'a>(line: &'a str, before: &str) -> Option<&'a str> {
+    line.strip_prefix(before)?.split('\'').next()
+}
+
+/// Which of the two properties of a link is being listed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GpuProperty {
+    Generation,
+    Width,
+}
+
+/// `nvidia-smi`: which GPUs there are. `nvidia-smi -q`: the PCIe link of each GPU. What it calls maximum is what GPU and slot can do together on old
+/// versions, and what the device can do (`Device Max`) on new ones; only the latter is a fact of the device.
+///
+/// Reads every GPU; whether there was one.
+fn read_nvidia(machine: &mut Machine, text: &Text) -> bool {
+    let mut found = false;
+    let mut open: Option<PciAddress> = None;
+    let mut property: Option<GpuProperty> = None;
+    for (number, line) in text.lines() {
+        let trimmed = line.trim();
+        if let Some(gpu) = listed_gpu(trimmed) {
+            let new = || PciDevice { address: gpu, ..PciDevice::default() };
+            let function = machine.pci.entry(gpu).or_insert_with(new);
+            learn(&mut function.driver, Some("nvidia".to_owned()), &text.source(number));
+            found = true;
+            continue;
+        }
+        if let Some(address) = trimmed.strip_prefix("GPU ").and_then(gpu_address) {
+            open = Some(address);
+            property = None;
+            continue;
+        }
+        match trimmed {
+            "PCIe Generation" => property = Some(GpuProperty::Generation),
+            "Link Width" => property = Some(GpuProperty::Width),
+            _ => {
+                let Some((key, value)) = trimmed.split_once(':') else {
+                    property = None;
+                    continue;
+                };
+                let (key, value) = (key.trim(), value.trim());
+                if key == "Bus Id" {
+                    open = gpu_address(value).or(open);
+                }
+                let (Some(gpu), Some(listed)) = (open, property) else { continue };
+                found |= put_gpu_link(&mut machine.pci, gpu, listed, (key, value), &text.source(number));
+            }
+        }
+    }
+    found
+}
+
+/// The GPU of a row of the table: `|   0  NVIDIA GeForce RTX 4090 D      On  |   00000000:A9:00.0 Off |`.
+fn listed_gpu(line: &str) -> Option<PciAddress> {
+    let mut cells = line.strip_prefix('|')?.split('|');
+    cells.next()?.split_whitespace().next()?.parse::<u16>().ok()?;
+    let bus = cells.next()?.split_whitespace().next()?;
+    bus.parse().ok().filter(|_| bus.matches(':').count() == 2)
+}
+
+/// `00000000:01:00.0`.
+fn gpu_address(text: &str) -> Option<PciAddress> {
+    text.contains(':').then(|| text.trim().parse().ok()).flatten()
+}
+
+fn put_gpu_link(
+    functions: &mut BTreeMap<PciAddress, PciDevice>,
+    address: PciAddress,
+    property: GpuProperty,
+    (key, value): (&str, &str),
+    source: &str,
+) -> bool {
+    let new = || PciDevice { address, ..PciDevice::default() };
+    let speed = || value.parse().ok().and_then(GtPerSec::from_pcie_generation);
+    let width = || Lanes::parse(value.strip_suffix('x')?);
+    let is_known = matches!(key, "Current" | "Device Current" | "Device Max");
+    if !is_known || (speed().is_none() && width().is_none()) {
+        return false;
+    }
+    let function = functions.entry(address).or_insert_with(new);
+    learn(&mut function.driver, Some("nvidia".to_owned()), source);
+    let link = &mut function.link;
+    match (property, key) {
+        (GpuProperty::Generation, "Device Max") => learn(&mut link.max_speed, speed(), source),
+        (GpuProperty::Generation, _) => learn(&mut link.current_speed, speed(), source),
+        (GpuProperty::Width, "Device Max") => learn(&mut link.max_width, width(), source),
+        (GpuProperty::Width, _) => learn(&mut link.current_width, width(), source),
+    }
+    true
+}
+
+/// No matrix has more rows.
+const MOST: usize = 512;
+
+/// More processors than any machine has.
+const MOST_CPUS: usize = 8192;
+
+/// `nvidia-smi topo -m`: a matrix of GPUs and network cards, with the NUMA node and processors of each GPU. How a network
+/// card is connected to a GPU tells its node: anything nearer than `SYS` stays within one (the legend of the output).
+///
+/// Reads every matrix; whether there was one.
+fn read_topology(affinities: &mut BTreeMap<String, Affinity>, text: &Text) -> bool {
+    let mut matrix: Option<TopologyMatrix<'_>> = None;
+    let mut cards: Vec<(String, Affinity)> = Vec::new();
+    let mut legend: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut found = false;
+    for (number, line) in text.lines() {
+        if let Some(head) = TopologyMatrix::head(line) {
+            matrix = Some(head);
+        } else if let Some((name, card)) =
+            line.trim().split_once(": ").filter(|(name, _)| is_numbered(name, "NIC"))
+        {
+            legend.insert(name, card.trim());
+        } else if let Some(row) = matrix.as_mut().and_then(|matrix| matrix.row(line)) {
+            let source = text.source(number);
+            if is_numbered(row.name, "GPU") && affinities.len() < MOST {
+                let gpu = affinities.entry(row.name.to_owned()).or_default();
+                learn(&mut gpu.node, row.node, &source);
+                learn(&mut gpu.cpus, row.cpus, &source);
+                let connections = row.connections.iter().map(|(name, connection)| {
+                    ((*name).to_owned(), (*connection, Source::new(source.as_str())))
+                });
+                gpu.connections.extend(connections);
+                found = true;
+            } else if cards.len() < MOST {
+                let near = row.connections.iter().filter(|(_, connection)| *connection < Connection::Sys);
+                let gpus = near.filter_map(|(name, _)| affinities.get(*name));
+                let near = gpus.into_iter().find(|gpu| gpu.node.value().is_some());
+                let mut card = Affinity::default();
+                learn(&mut card.node, near.and_then(|gpu| gpu.node.get()), &source);
+                cards.push((row.name.to_owned(), card));
+            }
+        }
+    }
+    name_by(&legend, affinities);
+    for (name, card) in cards {
+        let name = legend.get(name.as_str()).map_or(name, |name| (*name).to_owned());
+        if card.node.value().is_some() && affinities.len() < MOST {
+            affinities.entry(name).or_insert(card);
+        }
+    }
+    found
+}
+
+/// Calls network cards by the names that the legend gives their numbers.
+fn name_by(legend: &BTreeMap<&str, &str>, affinities: &mut BTreeMap<String, Affinity>) {
+    for gpu in affinities.values_mut() {
+        for (number, name) in legend {
+            if let Some(connection) = gpu.connections.remove(*number) {
+                gpu.connections.insert((*name).to_owned(), connection);
+            }
+        }
+    }
+}
+
+/// The head of a matrix: the devices of its columns.
+struct TopologyMatrix<'t> {
+    devices: Vec<&'t str>,
+    has_cpus: bool,
+    has_nodes: bool,
+}
+
+/// A row of it.
+struct TopologyRow<'t> {
+    name: &'t str,
+    cpus: Option<Vec<u32>>,
+    node: Option<u32>,
+    /// How it is connected to the others.
+    connections: Vec<(&'t str, Connection)>,
+}
+
+impl<'t> TopologyMatrix<'t> {
+    /// `GPU0 GPU1 NIC0 mlx5_1 CPU Affinity NUMA Affinity GPU NUMA ID`.
+    fn head(line: &'t str) -> Option<Self> {
+        let (devices, rest) = line.split_once("CPU Affinity")?;
+        let devices: Vec<&str> = devices.split_whitespace().take(MOST).collect();
+        devices.first().filter(|name| is_numbered(name, "GPU"))?;
+        Some(Self { devices, has_cpus: true, has_nodes: rest.contains("NUMA Affinity") })
+    }
+
+    fn row(&mut self, line: &'t str) -> Option<TopologyRow<'t>> {
+        let mut words = line.split_whitespace();
+        let name = words.next().filter(|name| self.devices.contains(name))?;
+        let mut connections = Vec::new();
+        for device in &self.devices {
+            let connection = Connection::from_word(words.next()?);
+            connections.extend(connection.map(|connection| (*device, connection)));
+        }
+        let mut after = words;
+        let cpus = after.next().filter(|_| self.has_cpus).and_then(parse_list);
+        let cpus = cpus.filter(|cpus| (1..=MOST_CPUS).contains(&cpus.len()));
+        let node = after.next().filter(|_| self.has_nodes).and_then(|node| node.parse().ok());
+        Some(TopologyRow { name, cpus, node, connections })
+    }
+}
+
+fn is_numbered(name: &str, kind: &str) -> bool {
+    name.strip_prefix(kind)
+        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+//! smartctl: who a drive is, whether it turns, how fast its SATA link runs and could run, and how it is.
+//!
+//! The text does not name the drive's device: that is in the command above it, in the name of the file as sosreport
+//! makes it (`smartctl_--all_.dev.sda`), or is found by serial number or model. Until then it is kept under
+//! `smart/SERIAL`, and `join` gives it to its drive.
+
+use narrows_base::units::{BitsPerSec, Bytes, Celsius};
+use narrows_machine::Machine;
+use narrows_machine::block::Transport;
+use serde_json::Value;
+
+use super::device::{device, key_of, learn, sata_rate};
+use super::health::{Log, take, temperature, warns_from};
+use super::json::{documents, text_of};
+use super::{Part, Rank, Text};
+
+/// Reads every output of smartctl in a text.
+pub fn read(text: &Text) -> Part {
+    let mut part = Part { rank: Rank::Decoded, ..Part::default() };
+    let body = text.body();
+    let mut drives = Vec::new();
+    if body.contains("START OF INFORMATION SECTION") {
+        drives.extend(drives_of_lines(text));
+    }
+    if body.contains("\"smartctl\"") {
+        drives.extend(drives_of_json(text));
+    }
+    for drive in drives {
+        if put_drive(&mut part.machine, drive).is_some() {
+            part.kind = Some("smartctl");
+        }
+    }
+    part
+}
+
+/// What one output says of a drive.
+#[derive(Debug, Default)]
+struct SmartDrive {
+    /// Where it was read.
+    source: String,
+    /// The device, where it is known.
+    name: Option<String>,
+    model: Option<String>,
+    serial: Option<String>,
+    firmware: Option<String>,
+    size: Option<Bytes>,
+    rotational: Option<bool>,
+    logical_block: Option<Bytes>,
+    physical_block: Option<Bytes>,
+    kind: SmartKind,
+    /// The rate of the link now, and the most that the drive can do.
+    speed: Option<BitsPerSec>,
+    drive_speed: Option<BitsPerSec>,
+    /// The health log of an NVMe drive.
+    log: Log,
+    /// The temperature of any other.
+    temperature: Option<Celsius>,
+    /// From this temperature on it warns.
+    warning: Option<Celsius>,
+}
+
+/// What a drive speaks.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum SmartKind {
+    #[default]
+    Unknown,
+    Sata,
+    Sas,
+    Nvme,
+}
+
+/// The device of `/dev/sda`, or the first namespace of the controller `/dev/nvme0`.
+fn device_in(text: &str) -> Option<String> {
+    let name = key_of(text)?;
+    let digits = name.strip_prefix("nvme").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
+    Some(if digits.is_some_and(|digits| !digits.is_empty()) { format!("{name}n1") } else { name })
+}
+
+fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
+    let name = match (&drive.name, &drive.serial) {
+        (Some(name), _) => name.clone(),
+        (None, Some(serial)) => format!("smart/{serial}"),
+        (None, None) => return None,
+    };
+    let source = drive.source.as_str();
+    let device = device(machine, &name);
+    learn(&mut device.model, drive.model, source);
+    learn(&mut device.serial, drive.serial, source);
+    learn(&mut device.firmware, drive.firmware, source);
+    learn(&mut device.size, drive.size, source);
+    learn(&mut device.queue.rotational, drive.rotational, source);
+    learn(&mut device.queue.logical_block, drive.logical_block, source);
+    learn(&mut device.queue.physical_block, drive.physical_block, source);
+    if matches!(device.transport, Transport::None) {
+        device.transport = match drive.kind {
+            SmartKind::Sata => Transport::Sata(Default::default()),
+            SmartKind::Sas => Transport::Sas(Default::default()),
+            SmartKind::Nvme => Transport::Other { name: "nvme".to_owned(), pci: None },
+            SmartKind::Unknown => Transport::None,
+        };
+    }
+    if let Transport::Sata(sata) = &mut device.transport {
+        learn(&mut sata.speed, drive.speed, source);
+        learn(&mut sata.drive_speed, drive.drive_speed, source);
+    }
+    if drive.log.is_log() {
+        take(machine, &name, drive.log, source);
+    } else if drive.temperature.is_some() {
+        learn(&mut machine.health.entry(name.clone()).or_default().temperature, drive.temperature, source);
+    }
+    warns_from(machine, &name, drive.warning, source);
+    Some(())
+}
+
+/// smartctl for people (smartmontools `ataprint.cpp`, `scsiprint.cpp`, `nvmeprint.cpp`).
+///
+/// Every drive whose information section is in the text.
+fn drives_of_lines(text: &Text) -> Vec<SmartDrive> {
+    let mut drives: Vec<SmartDrive> = Vec::new();
+    let mut named = of_file(text.name());
+    let mut open = false;
+    for (number, line) in text.lines() {
+        if line.contains("smartctl ") && line.contains("/dev/") {
+            // A drive behind a RAID controller has the device of the volume, which is not its own.
+            let is_hidden = ["megaraid", "cciss", "aacraid", "3ware", "areca", "hpt"]
+                .iter()
+                .any(|kind| line.contains(kind));
+            named = line.split_whitespace().rev().find_map(device_in).filter(|_| !is_hidden);
+        } else if line.contains("START OF INFORMATION SECTION") {
+            drives.push(SmartDrive {
+                source: text.source(number),
+                name: named.take(),
+                ..SmartDrive::default()
+            });
+            open = true;
+        } else if line.starts_with("=== START OF") {
+            open = false;
+        } else if let (true, Some(drive), Some((key, value))) =
+            (open, drives.last_mut(), line.split_once(':'))
+        {
+            take_line(drive, key.trim(), value.trim());
+        } else if let (false, Some(drive), Some((key, value))) =
+            (open, drives.last_mut(), line.split_once(':'))
+        {
+            drive.log.set(key, value);
+        } else if let (false, Some(drive), Some(raw)) = (open, drives.last_mut(), attribute(line)) {
+            drive.temperature = raw;
+        }
+    }
+    drives
+}
+
+/// `sos_commands/ata/smartctl_-a_.dev.sda`.
+fn of_file(name: &str) -> Option<String> {
+    let (_, rest) = name.rsplit_once("smartctl")?.1.split_once(".dev.")?;
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(rest.len());
+    device_in(&format!("/dev/{}", rest.get(..end)?))
+}
+
+fn take_line(drive: &mut SmartDrive, key: &str, value: &str) {
+    let text = || Some(value.to_owned()).filter(|text| !text.is_empty());
+    match key {
+        "Device Model" => {
+            drive.model = text();
+            drive.kind = SmartKind::Sata;
+        }
+        "Model Number" => {
+            drive.model = text();
+            drive.kind = SmartKind::Nvme;
+        }
+        // SCSI: the vendor stands on its own line, and the kernel's model is without it.
+        "Product" => drive.model = text(),
+        "Transport protocol" if value.starts_with("SAS") => drive.kind = SmartKind::Sas,
+        "Serial Number" | "Serial number" => drive.serial = text(),
+        "Firmware Version" | "Revision" => drive.firmware = text(),
+        "User Capacity" | "Namespace 1 Size/Capacity" | "Total NVM Capacity" if drive.size.is_none() => {
+            drive.size = capacity(value);
+        }
+        "Rotation Rate" => drive.rotational = rotation(value),
+        "Sector Size" | "Sector Sizes" | "Logical block size" | "Physical block size" => {
+            sectors(drive, key, value)
+        }
+        "Warning  Comp. Temp. Threshold" => drive.warning = temperature(value),
+        "SATA Version is" => take_links(drive, value),
+        _ => {}
+    }
+}
+
+/// The raw value of `194 Temperature_Celsius 0x0022 114 099 000 Old_age Always - 36 (Min/Max 18/51)`.
+fn attribute(line: &str) -> Option<Option<Celsius>> {
+    let mut words = line.split_whitespace();
+    let is_temperature = words.next()? == "194" && words.next()?.starts_with("Temperature_");
+    let raw: f64 = words.nth(7)?.parse().ok()?;
+    is_temperature.then(|| Some(raw).filter(|degrees| (1.0..200.0).contains(degrees)).map(Celsius::new))
+}
+
+/// `1,000,204,886,016 bytes [1.00 TB]`: thousands are separated as the language does.
+fn capacity(value: &str) -> Option<Bytes> {
+    let number = value.split(['[', 'b']).next()?;
+    let digits: String = number.chars().filter(char::is_ascii_digit).collect();
+    digits.parse().ok().filter(|bytes| *bytes > 0).map(Bytes::new)
+}
+
+fn rotation(value: &str) -> Option<bool> {
+    match value {
+        "Solid State Device" => Some(false),
+        _ => value.strip_suffix(" rpm")?.trim().parse::<u32>().ok().map(|_| true),
+    }
+}
+
+/// `512 bytes logical, 4096 bytes physical`, `512 bytes logical/physical`, `512 bytes`.
+fn sectors(drive: &mut SmartDrive, key: &str, value: &str) {
+    let size = |text: &str| {
+        let bytes = text.split_whitespace().next()?.parse().ok()?;
+        (512..=1 << 20).contains(&bytes).then(|| Bytes::new(bytes))
+    };
+    let (logical, physical) = value.split_once(',').unwrap_or((value, value));
+    if key != "Physical block size" {
+        drive.logical_block = size(logical);
+    }
+    if key != "Logical block size" {
+        drive.physical_block = size(physical);
+    }
+}
+
+/// `SATA 3.2, 6.0 Gb/s (current: 3.0 Gb/s)`.
+fn take_links(drive: &mut SmartDrive, value: &str) {
+    let most = value.split_once(',').and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(most, _)| most);
+    let now = value.split_once("current:").and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(now, _)| now);
+    drive.drive_speed = most.and_then(sata_rate);
+    drive.speed = now.and_then(sata_rate);
+}
+
+/// `smartctl -j` (smartmontools 7 and later).
+///
+/// Every drive of every document.
+fn drives_of_json(text: &Text) -> Vec<SmartDrive> {
+    let own = documents(text).into_iter().filter(|(_, document)| document.get("smartctl").is_some());
+    own.map(|(line, document)| drive_of_json(&document, text.source(line))).collect()
+}
+
+fn drive_of_json(document: &Value, source: String) -> SmartDrive {
+    let at = |path: &str| document.pointer(path);
+    let bytes = |path: &str| at(path).and_then(Value::as_u64).filter(|bytes| *bytes > 0).map(Bytes::new);
+    let protocol = at("/device/protocol").and_then(Value::as_str).unwrap_or_default();
+    let speed = |which: &str| {
+        let text = at(&format!("/interface_speed/{which}/string")).and_then(Value::as_str)?;
+        sata_rate(text.strip_suffix("Gb/s")?)
+    };
+    let celsius = |path: &str| at(path).and_then(Value::as_f64).filter(|now| *now > 0.0).map(Celsius::new);
+    // `megaraid,4` and the like name a drive behind a volume by the volume's device.
+    let kind = at("/device/type").and_then(Value::as_str).unwrap_or_default();
+    let name = at("/device/name").and_then(Value::as_str).filter(|_| !kind.contains(','));
+    SmartDrive {
+        source,
+        name: name.and_then(device_in),
+        model: text_of(document, "model_name").or_else(|| text_of(document, "scsi_product")),
+        serial: text_of(document, "serial_number"),
+        firmware: text_of(document, "firmware_version"),
+        size: bytes("/user_capacity/bytes").or_else(|| bytes("/nvme_total_capacity")),
+        rotational: at("/rotation_rate").and_then(Value::as_u64).map(|rate| rate > 0),
+        logical_block: bytes("/logical_block_size"),
+        physical_block: bytes("/physical_block_size"),
+        kind: match protocol {
+            "ATA" => SmartKind::Sata,
+            "NVMe" => SmartKind::Nvme,
+            _ if document.get("scsi_transport_protocol").is_some() => SmartKind::Sas,
+            _ => SmartKind::Unknown,
+        },
+        speed: speed("current"),
+        drive_speed: speed("max"),
+        log: at("/nvme_smart_health_information_log").map(Log::of_json).unwrap_or_default(),
+        temperature: celsius("/temperature/current"),
+        // Other drives have a limit of operation only, which is none of throttling.
+        warning: celsius("/nvme_composite_temperature_threshold/warning"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,331 @@
+//! `lsusb`: the tree (`-t`, `-tv`), the list, and descriptors (`-v`), of usbutils 0.8x to 018; and attributes of
+//! `/sys/bus/usb/devices` printed with their paths.
+
+use narrows_base::fact::Fact;
+use narrows_base::units::BitsPerSec;
+use narrows_machine::Machine;
+use narrows_machine::usb::{UsbAddress, UsbDevice, UsbDevices};
+
+use super::{Gap, Lacks, Part, Rank, Text};
+
+/// More devices than a machine can have: 256 buses of 127.
+const MOST_DEVICES: usize = 32_512;
+
+/// What is read line by line.
+#[derive(Default)]
+struct UsbFound {
+    devices: UsbDevices,
+    /// The device that lines without one belong to.
+    last: Option<UsbAddress>,
+    /// The place in the tree.
+    branch: UsbBranch,
+}
+
+impl UsbFound {
+    /// The device at `address`, which further lines belong to; `None` when there are too many.
+    fn open(&mut self, address: UsbAddress) -> Option<&mut UsbDevice> {
+        if self.devices.len() >= MOST_DEVICES && !self.devices.contains_key(&address) {
+            self.last = None;
+            return None;
+        }
+        self.last = Some(address);
+        Some(self.devices.entry(address).or_insert_with(|| UsbDevice { address, ..UsbDevice::default() }))
+    }
+
+    fn last(&mut self) -> Option<&mut UsbDevice> {
+        self.devices.get_mut(&self.last?)
+    }
+}
+
+/// Reads what `lsusb` printed in `text`.
+pub fn read(text: &Text) -> Part {
+    if !["Bus ", "/sys/bus/usb/devices/usb"].iter().any(|mark| text.body().contains(mark)) {
+        return Part::default();
+    }
+    let mut found = UsbFound::default();
+    for (number, line) in text.lines() {
+        let source = || text.source(number);
+        let _ = take_branch(&mut found, line, source)
+            || take_listed(&mut found, line, source)
+            || take_attribute(&mut found, line, source);
+    }
+    if found.devices.is_empty() {
+        return Part::default();
+    }
+    let gaps = gaps(&found.devices);
+    let machine = Machine { usb: found.devices, ..Machine::default() };
+    Part { kind: Some("lsusb"), rank: Rank::Summary, machine, gaps }
+}
+
+/// A bare list says neither how fast the devices are nor which of them store data.
+fn gaps(devices: &UsbDevices) -> Vec<Gap> {
+    let says_more = |device: &UsbDevice| device.speed.value().is_some() || device.version.value().is_some();
+    if devices.values().any(says_more) {
+        return Vec::new();
+    }
+    vec![Gap {
+        what: "the rates that the USB devices run at".to_owned(),
+        run: "lsusb -t".to_owned(),
+        lacks: Lacks::UsbRates,
+    }]
+}
+
+/// Keeps the faster of a known rate and another.
+fn raise(rate: &mut Fact<BitsPerSec>, other: BitsPerSec, source: String) {
+    if rate.value().is_none_or(|known| *known < other) {
+        *rate = Fact::known(other, source);
+    }
+}
+
+/// Reads `0bda:9210`.
+fn parse_id(text: &str) -> Option<(u16, u16)> {
+    let (vendor, product) = text.split_once(':')?;
+    let number = |text: &str| (text.len() == 4).then(|| u16::from_str_radix(text, 16).ok()).flatten();
+    Some((number(vendor)?, number(product)?))
+}
+
+/// Takes `ID 0bda:9210 Realtek Semiconductor Corp. RTL9210` into a device.
+fn take_identity(device: &mut UsbDevice, text: &str, source: impl Fn() -> String) {
+    let (id, name) = text.split_once(' ').unwrap_or((text, ""));
+    let Some(id) = parse_id(id) else { return };
+    device.id = Fact::known(id, source());
+    // Behind a tab stands what somebody added.
+    let name = name.split('\t').next().unwrap_or_default().trim();
+    if !name.is_empty() && device.product.value().is_none() {
+        device.product = Fact::known(name.to_owned(), source());
+    }
+}
+
+/// No chain of hubs is longer (Universal Serial Bus 3.2 Specification, section 10.1: seven tiers); kernel names stay
+/// short.
+const DEEPEST: usize = 8;
+
+/// Where in the tree the line before was.
+#[derive(Default)]
+struct UsbBranch {
+    bus: Option<u16>,
+    /// The column and port of each device above.
+    ports: Vec<(usize, u16)>,
+}
+
+/// The tree of `lsusb -t`, and the numbers that `-v` adds below each device.
+///
+/// Takes a line of the tree; whether it was one.
+fn take_branch(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+    let plain = line.trim_start();
+    if let Some(root) = plain.strip_prefix("/:") {
+        return take_root(found, root.trim_start(), source);
+    }
+    if let Some(child) = plain.strip_prefix("|__ ") {
+        return take_child(found, column(line), child, source);
+    }
+    // A number on a line of its own is that of the device above it (`-v`).
+    let Some(identity) = plain.strip_prefix("ID ").filter(|_| found.branch.bus.is_some()) else {
+        return false;
+    };
+    let Some(device) = found.last() else { return false };
+    take_identity(device, identity, source);
+    true
+}
+
+/// The column of the first character, tabs counting as eight.
+fn column(line: &str) -> usize {
+    line.bytes().take_while(u8::is_ascii_whitespace).map(|byte| if byte == b'\t' { 8 } else { 1 }).sum()
+}
+
+/// `Bus 02.Port 1: Dev 1, Class=root_hub, Driver=xhci_hcd/4p, 10000M`.
+fn take_root(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+    let Some((bus, rest)) = line.strip_prefix("Bus ").and_then(|rest| rest.split_once('.')) else {
+        return false;
+    };
+    let Ok(bus) = bus.parse() else { return false };
+    found.branch = UsbBranch { bus: Some(bus), ports: Vec::new() };
+    let Some(fields) = rest.split_once(": ").and_then(|(_, fields)| UsbFields::parse(fields)) else {
+        return false;
+    };
+    let Some(hub) = found.open(UsbAddress { bus, device: fields.device }) else { return true };
+    hub.name = Fact::known(format!("usb{bus}"), source());
+    fields.fill(hub, source);
+    true
+}
+
+/// `Port 4: Dev 4, If 0, Class=Mass Storage, Driver=usb-storage, 5000M`.
+fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn() -> String) -> bool {
+    let Some(bus) = found.branch.bus else { return false };
+    let Some((port, fields)) = line.strip_prefix("Port ").and_then(|rest| rest.split_once(": ")) else {
+        return false;
+    };
+    let (Ok(port), Some(fields)) = (port.parse(), UsbFields::parse(fields)) else { return false };
+    let ports = &mut found.branch.ports;
+    while ports.last().is_some_and(|(above, _)| *above >= column) {
+        ports.pop();
+    }
+    if ports.len() >= DEEPEST {
+        return false;
+    }
+    ports.push((column, port));
+    let path: Vec<String> = ports.iter().map(|(_, port)| port.to_string()).collect();
+    let name = format!("{bus}-{}", path.join("."));
+    let Some(device) = found.open(UsbAddress { bus, device: fields.device }) else { return true };
+    device.name = Fact::known(name, source());
+    fields.fill(device, source);
+    true
+}
+
+/// What stands behind the place of a device.
+struct UsbFields<'a> {
+    device: u16,
+    class: Option<&'a str>,
+    driver: Option<&'a str>,
+    speed: Option<BitsPerSec>,
+}
+
+impl<'a> UsbFields<'a> {
+    fn parse(text: &'a str) -> Option<Self> {
+        let mut fields = text.split(", ");
+        let device = fields.next()?.strip_prefix("Dev ")?.trim().parse().ok()?;
+        let mut found = Self { device, class: None, driver: None, speed: None };
+        for field in fields {
+            if let Some(class) = field.strip_prefix("Class=") {
+                found.class = Some(class.trim());
+            } else if let Some(driver) = field.strip_prefix("Driver=") {
+                // Hubs add the number of their ports, `hub/4p`.
+                let driver = driver.split('/').next().unwrap_or_default().trim();
+                found.driver = Some(driver).filter(|driver| !driver.is_empty() && *driver != "[none]");
+            } else if let Some(speed) = parse_speed(field) {
+                found.speed = Some(speed);
+            }
+        }
+        Some(found)
+    }
+
+    /// A device has a line for each interface: the one that stores counts, else the first.
+    fn fill(&self, device: &mut UsbDevice, source: impl Fn() -> String) {
+        if let Some(speed) = self.speed {
+            device.speed = Fact::known(speed, source());
+        }
+        let is_first = device.class.value().is_none() && device.driver.value().is_none();
+        if is_first || (!device.is_storage() && matches!(self.driver, Some("uas" | "usb-storage"))) {
+            let known = |text: Option<&str>| text.map(|text| Fact::known(text.to_owned(), source()));
+            device.class = known(self.class).unwrap_or_default();
+            device.driver = known(self.driver).unwrap_or_default();
+        }
+    }
+}
+
+/// Reads `480M`, `1.5M`, `20000M/x2`; what somebody wrote behind it does not matter.
+fn parse_speed(text: &str) -> Option<BitsPerSec> {
+    let (number, rest) = text.split_once('M')?;
+    let rate: f64 = number.parse().ok()?;
+    let ends = rest.is_empty() || rest.starts_with(['/', ' ', '\t']);
+    (ends && rate > 0.0 && rate < 1e6).then(|| BitsPerSec::from_mbit(rate))
+}
+
+/// The list of devices, and what `lsusb -v` prints below each.
+///
+/// Takes a line of the list or of descriptors; whether it was one.
+fn take_listed(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+    let line = line.trim();
+    if let Some((address, identity)) = parse_head(line) {
+        found.branch = UsbBranch::default();
+        if let Some(device) = found.open(address) {
+            if device.is_root_hub() {
+                device.name = Fact::known(format!("usb{}", address.bus), source());
+            }
+            take_identity(device, identity, source);
+        }
+        return true;
+    }
+    let Some(device) = found.last() else { return false };
+    take_descriptor(device, line, source)
+}
+
+/// Reads `Bus 004 Device 002: ID 0578:0578 Intrinsix Corp. JMS580`.
+fn parse_head(line: &str) -> Option<(UsbAddress, &str)> {
+    let (bus, rest) = line.strip_prefix("Bus ")?.split_once(" Device ")?;
+    let (device, identity) = rest.split_once(": ID ")?;
+    Some((UsbAddress { bus: bus.parse().ok()?, device: device.parse().ok()? }, identity))
+}
+
+fn take_descriptor(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> bool {
+    let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let value = value.trim();
+    match key {
+        "bcdUSB" => device.version = Fact::known(value.to_owned(), source()),
+        "iProduct" => {
+            // The number of the string comes before it.
+            let name = value.split_once(' ').map_or("", |(_, name)| name.trim());
+            if !name.is_empty() {
+                device.product = Fact::known(name.to_owned(), source());
+            }
+        }
+        "bInterfaceClass" => {
+            let class = value.split_once(' ').map_or("", |(_, class)| class.trim());
+            if !class.is_empty() && !device.is_storage() {
+                device.class = Fact::known(class.to_owned(), source());
+            }
+        }
+        _ => return take_rate(device, line, source),
+    }
+    true
+}
+
+/// The rates that a device announces, and the one that usbutils from 014 on asks the kernel for.
+fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> bool {
+    if let Some(rate) = line.strip_prefix("Negotiated speed: ").and_then(bracketed).and_then(parse_rate) {
+        device.speed = Fact::known(rate, source());
+        return true;
+    }
+    let most = if let Some(speed) = line.strip_prefix("Device can operate at ") {
+        bracketed(speed).and_then(parse_rate)
+    } else if let Some((_, speed)) =
+        line.strip_prefix("Speed Attribute ID: ").and_then(|rest| rest.split_once(' '))
+    {
+        speed.split(' ').next().and_then(parse_rate)
+    } else {
+        None
+    };
+    if let Some(most) = most {
+        raise(&mut device.most_speed, most, source());
+    }
+    most.is_some()
+}
+
+/// The rate in `SuperSpeed+ (10Gbps)`.
+fn bracketed(text: &str) -> Option<&str> {
+    text.split_once('(')?.1.split_once(')').map(|(rate, _)| rate)
+}
+
+/// Reads `480Mbps`, `5Gbps`, `10Gb/s`.
+fn parse_rate(text: &str) -> Option<BitsPerSec> {
+    let number = |end: &str| text.split_once(end).and_then(|(number, _)| number.trim().parse::<f64>().ok());
+    let megabits = number("Gb").map(|rate| rate * 1000.0).or_else(|| number("Mb"))?;
+    (megabits > 0.0 && megabits < 1e6).then(|| BitsPerSec::from_mbit(megabits))
+}
+
+/// The rate of two lanes, Gen 2x2: a root hub has two only when it can do that (kernel `xhci_gen_setup`).
+const TWO_LANES: f64 = 20_000.0;
+
+/// Attributes of root hubs, printed with their paths: `/sys/bus/usb/devices/usb5/rx_lanes = 2`, or as `grep` does,
+/// `…/usb5/speed:10000` (kernel `Documentation/ABI/testing/sysfs-bus-usb`).
+///
+/// Takes a line; whether it was one.
+fn take_attribute(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+    let Some((_, rest)) = line.split_once("/sys/bus/usb/devices/usb") else { return false };
+    let Some((bus, rest)) = rest.split_once('/') else { return false };
+    let Some((name, value)) = rest.split_once(['=', ':', ' ']) else { return false };
+    let value = value.trim_start_matches(['=', ':', ' ']).trim();
+    let (Ok(bus), Ok(number)) = (bus.parse::<u16>(), value.parse::<f64>()) else { return false };
+    let rate = match name.trim() {
+        "speed" if number > 0.0 && number < 1e6 => BitsPerSec::from_mbit(number),
+        "rx_lanes" | "tx_lanes" if value == "2" => BitsPerSec::from_mbit(TWO_LANES),
+        _ => return false,
+    };
+    let Some(hub) = found.open(UsbAddress { bus, device: 1 }) else { return false };
+    hub.name = Fact::known(format!("usb{bus}"), source());
+    raise(&mut hub.speed, rate, source());
+    true
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,479 @@
+//! What the text itself says against its numbers: they contradict each other, are of zeros, of nothing durable, of a failed run, or cut off.
+
+use narrows_base::units::{Nanos, human};
+use narrows_paste::results::surroundings::Word;
+use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
+
+use super::case::{Case, is_random, mean};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+
+/// fio rounds nothing by more than this; rates below some I/Os per second are counted too coarsely to compare.
+const FAR: f64 = 0.03;
+const FEWEST: u64 = 1000;
+
+/// Marks take the best rate and the best latency of several passes, each by itself.
+const PASSES: f64 = 1.5;
+
+/// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
+pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = derived(case) {
+        return vec![finding];
+    }
+    for (measured, op, side) in case.sides() {
+        let (severity, mut evidence) = match case.result.tool {
+            Tool::Fio => (Severity::Limit, fio(case, measured, op, side)),
+            Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(case, measured, side)),
+            _ => (Severity::Limit, Vec::new()),
+        };
+        let impossible = [out_of_order(case, measured, side), blocks(case, measured, side)];
+        let mut severity = severity;
+        for seen in impossible.into_iter().flatten() {
+            severity = Severity::Limit;
+            evidence.push(seen);
+        }
+        if evidence.is_empty() {
+            continue;
+        }
+        let summary = format!("The numbers of the {} contradict each other", case.name(measured, op));
+        return vec![
+            case.finding(Code::InconsistentNumbers, severity, summary)
+                .with_evidence(evidence)
+                .not_so_when("the tool measured these numbers in different parts of the run")
+                .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
+        ];
+    }
+    Vec::new()
+}
+
+/// A sum, mean or score that is not that of the numbers beside it.
+fn derived(case: &Case<'_>) -> Option<Finding> {
+    let wrong: Vec<_> = case.result.derived.iter().filter(|one| !one.agrees()).collect();
+    let first = wrong.first()?;
+    let shown = |value: f64| format!("{value:.6}").trim_end_matches('0').trim_end_matches('.').to_owned();
+    let evidence = wrong.iter().take(3).map(|one| {
+        let value =
+            format!("{} is printed, {} is what its parts make", shown(one.printed), shown(one.computed));
+        Evidence::new(one.name.clone(), value, case.result.place())
+    });
+    let summary = format!("The {} is not that of the numbers beside it", first.name);
+    Some(
+        case.finding(Code::InconsistentNumbers, Severity::Limit, summary)
+            .with_evidence(evidence)
+            .not_so_when("parts of the same run stand elsewhere")
+            .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
+    )
+}
+
+fn differ(a: f64, b: f64, far: f64) -> bool {
+    a > 0.0 && b > 0.0 && (a / b - 1.0).abs() > far
+}
+
+/// Little's law: I/Os per second × mean latency are the I/Os in flight, of which there are no more than were asked for.
+fn more_in_flight(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    /// Rounding, and I/Os that cross the ends of the measured time.
+    const MORE: f64 = 1.25;
+    // The command beside a part that somebody quoted may be that of another run.
+    let jobs = measured.work.jobs.filter(|_| !case.result.is_headless);
+    let asked = jobs.and(measured.asked_in_flight())?;
+    let real = mean(side)? * 1e-9 * side.iops?.get();
+    (real > MORE * asked).then(|| {
+        let value = format!("{} and {}", human::count(real), human::count(asked));
+        case.evidence(measured, "I/Os in flight by rate × mean latency, and asked for", value)
+    })
+}
+
+fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence> {
+    let mut seen: Vec<Evidence> = more_in_flight(case, measured, side).into_iter().collect();
+    if side.ios.is_some_and(|ios| ios < FEWEST) {
+        return seen;
+    }
+    let rate = side.bytes_per_second;
+    if let Some(second) = side.second_rate.filter(|second| differ(second.get(), rate.get(), FAR)) {
+        let value = format!("{} and {}", human::rate(rate), human::rate(second));
+        seen.push(case.evidence(measured, "`bw_bytes` and `bw` × 1024", value));
+    }
+    // Text rounds counts of I/Os per second; JSON does not.
+    if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
+        (side.iops, side.elapsed_ns, side.ios, side.second_rate)
+    {
+        let counted = iops.get() * elapsed.as_secs_f64();
+        if differ(counted, ios as f64, FAR) {
+            let value = format!("{} and {}", human::count(counted), human::count(ios as f64));
+            seen.push(case.evidence(measured, "rate × time and the count of I/Os", value));
+        }
+    }
+    seen
+}
+
+/// A mean above the greatest, or percentiles that fall.
+fn out_of_order(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    /// What the buckets of histograms do not resolve.
+    const ROUNDED: f64 = 1.05;
+    let latency = side.latency_ns.as_ref()?;
+    let shown = |nanos: f64| human::time(Nanos::new(nanos.max(0.0) as u64));
+    let pair = |what: &str, small: Option<f64>, large: Option<f64>| {
+        let (small, large) = (small?, large?);
+        // Below some microseconds tools print few digits.
+        (small > ROUNDED * large + 1_000.0)
+            .then(|| case.evidence(measured, what, format!("{} and {}", shown(small), shown(large))))
+    };
+    pair("mean and maximum of the latency", latency.mean, latency.max)
+        .or_else(|| pair("median and 99th percentile", latency.p50, latency.p99))
+}
+
+/// I/Os per second × the block size is the rate, where a tool moves blocks of one size.
+fn blocks(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+    let fixed = matches!(case.result.tool, Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Diskspd);
+    let (size, iops) = measured.work.block_size.filter(|_| fixed).zip(side.iops)?;
+    // A rate of some I/Os per second is printed with few digits.
+    if iops.get() < 100.0 {
+        return None;
+    }
+    let product = narrows_base::units::BytesPerSec::new(size.as_f64() * iops.get());
+    differ(product.get(), side.bytes_per_second.get(), FAR).then(|| {
+        let value = format!("{} and {}", human::rate(product), human::rate(side.bytes_per_second));
+        case.evidence(measured, "I/Os per second × block size, and the rate", value)
+    })
+}
+
+fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
+    let by_little = measured.asked_in_flight().zip(side.iops).map(|(depth, iops)| depth / iops.get() * 1e9);
+    let Some((expected, latency)) = by_little.zip(mean(side)) else { return Vec::new() };
+    if !expected.is_finite() || expected < PASSES * latency && latency < PASSES * expected {
+        return Vec::new();
+    }
+    let shown = |nanos: f64| human::time(Nanos::new(nanos as u64));
+    vec![case.evidence(
+        measured,
+        "latency, and depth ÷ I/Os per second",
+        format!("{} and {}", shown(latency), shown(expected)),
+    )]
+}
+
+/// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
+pub(super) fn zero_or_sparse_data(case: &Case<'_>) -> Vec<Finding> {
+    zeros(case)
+        .or_else(|| sparse(case))
+        .or_else(|| holes(case))
+        .or_else(|| zeros_by_name(case))
+        .into_iter()
+        .collect()
+}
+
+/// Zeros compress to nothing and dedupe to one block; where nothing compresses they are data like any other.
+fn zeros(case: &Case<'_>) -> Option<Finding> {
+    let (measured, _, _) =
+        case.sides().find(|(measured, op, _)| *op == Op::Write && measured.work.zeros == Some(true))?;
+    let compresses = case.around.has(Word::Zfs).or_else(|| case.around.has(Word::Compresses));
+    let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
+    let mut evidence = vec![case.evidence(measured, "data", "zeros")];
+    evidence.extend(compresses.map(|source| Evidence::new("file system", "one that compresses", source)));
+    Some(
+        case.finding(
+            Code::ZeroOrSparseData,
+            severity,
+            "Only zeros were written, which some storage does not store",
+        )
+        .with_evidence(evidence)
+        .not_so_when("neither file system nor drive compresses or recognises zeros")
+        .with_advice([Advice::new(
+            "write data that does not compress (/dev/urandom into a file first, fio's default)",
+        )])
+        .with_confidence(Confidence::Medium),
+    )
+}
+
+/// Reads of a sparse file or a thin volume, as fast as memory: what was never written is made up on the way.
+fn holes(case: &Case<'_>) -> Option<Finding> {
+    /// Above what one drive of the fastest bus reads, or below what any of flash needs.
+    const FAST: f64 = 3e9;
+    let source = case.around.has(Word::Sparse)?;
+    let (measured, _, side) = case.sides().find(|(measured, op, side)| {
+        let latency = side.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.mean));
+        let soon = latency.is_some_and(|latency| latency < 20_000.0) && is_random(measured);
+        *op == Op::Read && (soon || side.bytes_per_second.get() > FAST)
+    })?;
+    let summary = format!(
+        "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
+        human::rate(side.bytes_per_second)
+    );
+    Some(
+        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
+                Evidence::new("the storage", "sparse, thin, or never written", source),
+            ])
+            .not_so_when("`du` shows as much as `ls -l`: every block was written")
+            .with_advice([Advice::new("write the whole region once before reading it")])
+            .with_confidence(Confidence::Medium),
+    )
+}
+
+/// A file whose name says that it holds zeros was read.
+fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
+    let name = |measured: &Measured| {
+        let target = measured.work.target.as_deref().filter(|target| !target.starts_with("/dev/"))?;
+        let name = target.rsplit('/').next()?;
+        let is_called = name.split(|c: char| !c.is_ascii_alphabetic()).any(|word| {
+            matches!(word.to_ascii_lowercase().as_str(), "zero" | "zeros" | "zeroes" | "zerofile" | "zeroed")
+        });
+        is_called.then(|| name.to_owned())
+    };
+    let (measured, name) = case
+        .sides()
+        .filter(|(_, op, _)| *op == Op::Read)
+        .find_map(|(measured, _, _)| Some((measured, name(measured)?)))?;
+    let summary =
+        format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
+    Some(
+        case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
+            .with_evidence([case.evidence(measured, "file", name)])
+            .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
+            .with_advice([Advice::new("read a file of data that does not compress")])
+            .with_confidence(Confidence::Low),
+    )
+}
+
+/// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
+/// NAND, has no data at most addresses: they were trimmed or never written.
+fn sparse(case: &Case<'_>) -> Option<Finding> {
+    let (measured, (fast, slow)) =
+        case.sides().find_map(|(measured, op, side)| Some((measured, two_speeds(measured, op, side)?)))?;
+    let shown = |nanos: f64| human::time(Nanos::new(nanos as u64));
+    let summary = format!(
+        "Half of the reads took {}, less than NAND needs, others {}: most addresses were never written or trimmed",
+        shown(fast),
+        shown(slow)
+    );
+    Some(
+        case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "median", shown(fast)),
+                case.evidence(measured, "95th percentile", shown(slow)),
+            ])
+            .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
+            .with_advice([Advice::new("write the whole region once before reading it")])
+            .with_confidence(Confidence::Medium),
+    )
+}
+
+fn two_speeds(measured: &Measured, op: Op, side: &Side) -> Option<(f64, f64)> {
+    /// Between what DRAM and the interface need and what a page of NAND needs.
+    const CONTROLLER: std::ops::Range<f64> = 15_000.0..50_000.0;
+    /// What a page of NAND needs, with the way there.
+    const NAND: std::ops::Range<f64> = 70_000.0..500_000.0;
+    let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);
+    if op != Op::Read || !is_random(measured) || !single || measured.work.direct == Some(false) {
+        return None;
+    }
+    let latency = side.latency_ns.as_ref()?;
+    let p95 = latency.percentiles.iter().find(|one| (one.percent - 95.0).abs() < 1e-9)?.latency_ns;
+    let fast = latency.p50.filter(|fast| CONTROLLER.contains(fast))?;
+    (NAND.contains(&p95) && p95 > 2.5 * fast).then_some((fast, p95))
+}
+
+/// A measurement that calls itself synchronous and made nothing durable.
+pub(super) fn not_synchronous(case: &Case<'_>) -> Vec<Finding> {
+    if let Some(finding) = without_barrier(case) {
+        return vec![finding];
+    }
+    if case.result.tool != Tool::Fio {
+        return Vec::new();
+    }
+    let claims = |label: &str| {
+        let words = label.split(|c: char| !c.is_ascii_alphanumeric());
+        words.into_iter().any(|word| {
+            matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync")
+        })
+    };
+    let found = case.sides().find(|(measured, op, _)| {
+        *op == Op::Write
+            && claims(&measured.work.label)
+            && measured.sync_ns.is_none()
+            && matches!(measured.work.durability, Some(Durability::None | Durability::AtEnd))
+    });
+    let Some((measured, _, _)) = found else { return Vec::new() };
+    let summary = format!(
+        "`{}` calls itself synchronous, but its writes were not: the rate says nothing of durable writes",
+        measured.work.label
+    );
+    let engine = measured.work.engine.clone().unwrap_or_default();
+    vec![
+        case.finding(Code::NotSynchronous, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "sync, fsync, fdatasync", "not asked for within the run"),
+                case.evidence(
+                    measured,
+                    "ioengine",
+                    format!("{engine} (`sync` only means that write(2) is called)"),
+                ),
+            ])
+            .not_so_when("the file system or data set forces every write to be synchronous")
+            .with_advice([Advice::new("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`")]),
+    ]
+}
+
+/// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
+fn without_barrier(case: &Case<'_>) -> Option<Finding> {
+    let source = case.around.has(Word::NoBarrier)?;
+    let measured =
+        case.result.measurements.iter().find(|one| {
+            matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync) && one.syncs.is_some()
+        })?;
+    let rate = measured.syncs.map(|syncs| human::count(syncs.get())).unwrap_or_default();
+    let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
+    Some(
+        case.finding(Code::NotSynchronous, Severity::Limit, summary)
+            .with_evidence([
+                case.evidence(measured, "fsyncs each second", rate),
+                Evidence::new("mount option", "barrier=0", source),
+            ])
+            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
+            .with_advice([Advice::new("mount with barriers and measure again")])
+            .with_confidence(Confidence::Low),
+    )
+}
+
+/// A unit that the tool prints is wrong; the number was corrected on reading.
+pub(super) fn units_suspect(case: &Case<'_>) -> Vec<Finding> {
+    let Some(correction) = case.result.corrections.first() else { return Vec::new() };
+    vec![
+        case.finding(Code::UnitsSuspect, Severity::Info, correction.clone())
+            .with_evidence([Evidence::new("corrected", correction, case.result.place())])
+            .not_so_when("I/Os per second × block size is the printed rate")
+            .with_advice([Advice::new("compare the corrected rate with other tools, not the printed one")]),
+    ]
+}
+
+/// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
+pub(super) fn errors(result: &Imported) -> Vec<&String> {
+    let mut errors: Vec<&String> =
+        result.failures.iter().filter(|failure| !failure.contains("terminating on signal")).collect();
+    errors.dedup();
+    errors
+}
+
+/// The tool says that it failed: there is no result, or none that counts.
+pub(super) fn run_failed(case: &Case<'_>) -> Vec<Finding> {
+    let errors = errors(case.result);
+    let Some(first) = errors.first() else { return Vec::new() };
+    let tool = case.result.tool.name();
+    let summary = match case.result.measurements.is_empty() {
+        true => format!("{tool} failed and measured nothing: {first}"),
+        false => format!("{tool} says that something went wrong; its numbers are void: {first}"),
+    };
+    let evidence =
+        errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
+    vec![
+        case.finding(Code::RunFailed, Severity::Fault, summary)
+            .with_evidence(evidence)
+            .not_so_when("the message is of another run")
+            .with_advice([Advice::new("mend what the message names, and measure again")]),
+    ]
+}
+
+/// The text ends before the result does.
+pub(super) fn partial_input(case: &Case<'_>) -> Vec<Finding> {
+    if !case.result.truncated {
+        return Vec::new();
+    }
+    let behind = match case.result.measurements.as_slice() {
+        [.., last] if !last.work.label.is_empty() => {
+            format!(" in or behind job {} (`{}`)", case.result.measurements.len(), last.work.label)
+        }
+        _ => String::new(),
+    };
+    let summary =
+        format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
+    vec![
+        case.finding(Code::PartialInput, Severity::Info, summary)
+            .with_evidence([Evidence::new("the text", "ends before the result does", case.result.place())])
+            .not_so_when("the missing part holds no measurement")
+            .with_advice([Advice::new("give the whole file")]),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_base::units::BytesPerSec;
+    use narrows_paste::results::Derived;
+    use narrows_paste::results::surroundings::Surroundings;
+
+    use super::super::testing::{codes, fio_read, verdict_of, verdicts};
+    use super::*;
+
+    #[test]
+    fn a_score_is_that_of_its_parts() {
+        let mut result = fio_read("randread", 60);
+        let mut score = Derived { name: "score".to_owned(), printed: 2.0, computed: 2.001, rounding: 0.001 };
+        result.derived = vec![score.clone()];
+        assert!(verdict_of(&result, &Surroundings::default()).trusted);
+        score.printed = 2.1;
+        result.derived = vec![score];
+        assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers));
+    }
+
+    #[test]
+    fn no_more_ios_are_in_flight_than_were_asked_for() {
+        use super::super::testing::with_latency;
+        let found = |nanos: f64| {
+            let result = with_latency(fio_read("randread", 60), nanos);
+            codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers)
+        };
+        // 12 500 a second at a depth of 1: 80 µs each.
+        assert!(!found(80_000.0) && found(120_000.0));
+    }
+
+    #[test]
+    fn two_rates_of_one_side_must_agree() {
+        let mut result = fio_read("randread", 60);
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.second_rate = Some(side.bytes_per_second);
+        assert!(verdict_of(&result, &Surroundings::default()).trusted);
+        let side = result.measurements[0].read.as_mut().expect("reads");
+        side.second_rate = Some(BytesPerSec::new(side.bytes_per_second.get() * 1.1));
+        assert!(codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers));
+    }
+
+    #[test]
+    fn a_file_that_is_called_zeros_may_hold_them() {
+        let of = |name: &str| {
+            let text = format!(
+                "dd if={name} iflag=direct of=/dev/null bs=1M\n2048+0 records in\n2048+0 records out\n2147483648 bytes (2.1 GB, 2.0 GiB) copied, 3.68213 s, 583 MB/s\n"
+            );
+            codes(&verdicts(&text).remove(0)).contains(&Code::ZeroOrSparseData)
+        };
+        assert!(of("zerofile") && of("/mnt/zeros.bin") && !of("/mnt/subzerox") && !of("/dev/sda"));
+    }
+
+    fn of(name: &str, option: &str) -> Vec<Code> {
+        let text = format!(
+            r#"{{"fio version": "fio-3.36", "jobs": [{{"jobname": "{name}", "job options": {{"rw": "write", "direct": "1", "{option}": "1"}},
+            "write": {{"io_bytes": 4096000000, "bw_bytes": 68266666, "bw": 66666, "iops": 100, "runtime": 60000, "total_ios": 6000}}}}]}}"#
+        );
+        codes(&verdicts(&text).remove(0))
+    }
+
+    #[test]
+    fn the_label_is_held_against_the_options() {
+        assert!(of("sync_seq_write", "end_fsync").contains(&Code::NotSynchronous));
+        assert!(!of("sync_seq_write", "sync").contains(&Code::NotSynchronous));
+        assert!(!of("async_seq_write", "end_fsync").contains(&Code::NotSynchronous));
+    }
+
+    #[test]
+    fn a_message_alone_is_a_failed_run_and_never_a_rate_of_nothing() {
+        let all = verdicts("error: failed to setup shm segment\n");
+        assert!(!all[0].trusted);
+        assert_eq!(codes(&all[0]), [Code::RunFailed]);
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_limit_and_a_message_stands_once() {
+        let failed = "read() failed: Input/output error\n";
+        let all = verdicts(&format!("/dev/sda1:\n{failed} Timing buffered disk reads:  {failed}"));
+        assert_eq!(codes(&all[0]), [Code::RunFailed]);
+        assert_eq!(all[0].findings[0].evidence.len(), 1);
+        assert_eq!(all[0].limiting, None);
+    }
+}

@@ -1,0 +1,291 @@
+//! Encryption: processors that encrypt as fast as they can, and work queues that cost latency.
+
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_machine::cipher::CipherRate;
+use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::crypt::READ_SHARE;
+use narrows_model::path::{CryptHop, HopKind, HopSpec};
+
+use super::{Context, Judged};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+
+/// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
+/// sheets). Every solid-state drive does more.
+const SLOWEST_DISK: f64 = 150.0;
+
+/// What `cryptsetup luksFormat` takes when it is not told otherwise: AES in XTS mode with two keys of 256 bits
+/// (cryptsetup(8), `--cipher`, `--key-size`).
+const USUAL: (&str, u32) = ("xts(aes)", 512);
+
+/// The largest sector of LUKS2; one key schedule and one tweak for each.
+const LARGE_SECTOR: Bytes = Bytes::new(4096);
+
+/// `crypto_cpu`: the cipher is the bottleneck.
+pub(super) fn crypto_cpu(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    judged
+        .limits_of_kind(HopKind::Crypt)
+        .into_iter()
+        .filter_map(|(index, hop, _, limit)| {
+            let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+            let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+            let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
+            let gain = counterfactual::gain_of_removing(judged, index);
+            Some(
+                Finding::about(Code::CryptoCpu, limit.severity(), hop, summary)
+                    .with_confidence(limit.confidence)
+                    .with_evidence(limit.evidence.clone())
+                    .with_evidence(cipher_evidence(crypt))
+                    .with_advice(advice(context, crypt, gain)),
+            )
+        })
+        .collect()
+}
+
+/// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
+/// encrypted path of the machine is limited by it.
+pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
+    let machine = context.machine;
+    let rates: Vec<&Fact<CipherRate>> = machine.cipher_benchmarks.iter().collect();
+    let of = |cipher: &str, bits: Option<u32>| {
+        rates.iter().copied().find(|rate| {
+            rate.value()
+                .is_some_and(|rate| rate.cipher == cipher && bits.is_none_or(|bits| rate.key_bits == bits))
+        })
+    };
+    let usual = of(USUAL.0, Some(USUAL.1)).or_else(|| of(USUAL.0, None));
+    let Some((fact, rate)) = usual.and_then(|fact| Some((fact, fact.value()?))) else { return Vec::new() };
+    let best = rate.decrypt * READ_SHARE;
+    if !machine.ciphers.is_empty() || best.get() >= SLOWEST_DISK * 1e6 {
+        return Vec::new();
+    }
+    let summary = format!(
+        "Encryption would limit any disk: one core decrypts {} with {} and a key of {} bits, of which dm-crypt leaves \
+         {best} to one reader; the slowest hard disk reads {SLOWEST_DISK} MB/s.",
+        rate.decrypt, rate.cipher, rate.key_bits
+    );
+    let source = fact.source().as_str();
+    vec![
+        Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence([
+                Evidence::new("decryption on one core", rate.decrypt, source),
+                Evidence::new("encryption on one core", rate.encrypt, source),
+            ])
+            .with_advice([Advice::new(
+                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
+                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
+            )]),
+    ]
+}
+
+fn described(crypt: &CryptHop) -> String {
+    let cipher = match &crypt.table {
+        Fact::Known { value, .. } => format!(
+            "{} with a key of {} bits in sectors of {}",
+            value.cipher,
+            value.key_bits,
+            human::block_size(value.sector_size)
+        ),
+        _ => "the cipher's settings need root".to_owned(),
+    };
+    match crypt.cipher.value() {
+        Some(rate) => format!("{cipher}; one core decrypts {}", rate.decrypt),
+        None => cipher,
+    }
+}
+
+fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
+    let Some(rate) = crypt.cipher.value() else { return Vec::new() };
+    let source = crypt.cipher.source().as_str();
+    vec![
+        Evidence::new("decryption on one core", rate.decrypt, source),
+        Evidence::new("encryption on one core", rate.encrypt, source),
+    ]
+}
+
+fn advice(
+    context: &Context<'_>,
+    crypt: &CryptHop,
+    gain: Option<narrows_base::units::BytesPerSec>,
+) -> Vec<Advice> {
+    let flags = &context.machine.cpus.flags;
+    let mut advice = Vec::new();
+    if let Some(table) = crypt.table.value() {
+        if table.sector_size < LARGE_SECTOR {
+            advice.push(Advice::new(
+                "Use LUKS2 with sectors of 4 KiB (cryptsetup reencrypt --sector-size 4096): fewer, longer cipher calls.",
+            ));
+        }
+        if !table.no_read_workqueue || !table.no_write_workqueue {
+            advice.push(Advice::new(
+                "Try --perf-no_read_workqueue --perf-no_write_workqueue (cryptsetup refresh --persistent), and measure: \
+                 it saves hand-overs, and ties the cipher to the processors that take the interrupts.",
+            ));
+        }
+    }
+    if flags.iter().any(|flag| flag == "vaes") {
+        advice.push(Advice::new(
+            "This processor has VAES, which kernels from 6.10 on use for AES-XTS: update an older kernel.",
+        ));
+    }
+    advice.push(Advice::with_gain(
+        "Encrypt each member below the array instead of the array: every mapping has its own workers. Without the cipher \
+         the path could gain at most this.",
+        gain,
+    ));
+    advice
+}
+
+/// Less time than this is the cipher's own, not a hand-over.
+const WORTH_IT: Nanos = Nanos::new(15_000);
+/// The hand-over must also be this part of the whole.
+const PART: f64 = 0.3;
+/// Requests longer than this spend their time in the cipher.
+const SMALL: u64 = 16 * 1024;
+
+/// `crypto_workqueue`: dm-crypt's work queues cost latency.
+///
+/// Each request is handed to a worker and back, 20 to 40 µs on a usual machine. It is worth a word only where a run on
+/// a solid-state drive shows that time between the mapping and the device below.
+pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let base = judged.case(Direction::Read);
+    let small =
+        judged.subject.runs.iter().filter(|run| {
+            run.direction == Direction::Read && run.measurement.workload.block_size.get() <= SMALL
+        });
+    small
+        .flat_map(|run| {
+            let case = base.with_run(run);
+            case.of_kind(HopKind::Crypt).filter_map(move |(_, hop)| {
+                let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+                let queued = crypt.table.value().is_some_and(|table| !table.no_read_workqueue);
+                let above = case.hop_disk(hop)?.read_latency?;
+                let below = case
+                    .leaves()
+                    .iter()
+                    .filter(|(_, leaf, device)| {
+                        case.is_above(hop, leaf) && device.rotational.value() == Some(&false)
+                    })
+                    .filter_map(|(_, leaf, _)| case.hop_disk(leaf)?.read_latency)
+                    .max()?;
+                let between = Nanos::new(above.get().saturating_sub(below.get()));
+                let part = between.get() as f64 / above.get().max(1) as f64;
+                if !queued || between < WORTH_IT || part < PART || case.media_are_saturated() {
+                    return None;
+                }
+                let summary = format!(
+                    "A read of {} takes {above}, of which {between} ({}) pass between the mapping and the device.",
+                    human::block_size(run.measurement.workload.block_size),
+                    human::percent(part)
+                );
+                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue --perf-no_write_workqueue on \
+                              the mapping, and measure: small requests gain, long ones may lose.";
+                Some(
+                    Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
+                        .with_confidence(Confidence::Medium)
+                        .with_evidence([
+                            Evidence::new("mean read of the mapping", above, "/proc/diskstats"),
+                            Evidence::new("mean read of the device below", below, "/proc/diskstats"),
+                        ])
+                        .with_advice([Advice::new(action)]),
+                )
+            })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use narrows_base::fact::Fact;
+    use narrows_base::units::{Bytes, BytesPerSec};
+    use narrows_machine::block::CryptTable;
+    use narrows_model::path::CryptHop;
+
+    use super::*;
+    use crate::testing::{Sketch, run};
+
+    fn crypto_cpu_path(cipher: f64, disk: f64, sector: u64, vaes: bool) -> Sketch {
+        let table = CryptTable { sector_size: Bytes::new(sector), ..CryptTable::default() };
+        let crypt =
+            CryptHop { block: "dm-0".to_owned(), table: Fact::known(table, "table"), ..CryptHop::default() };
+        Sketch::of("/home").crypt(crypt, cipher).device("nvme0n1", Some(disk)).on(|machine| {
+            machine.cpus.flags = if vaes { vec!["vaes".to_owned()] } else { Vec::new() };
+        })
+    }
+
+    #[test]
+    fn a_cipher_slower_than_its_drive_is_a_limit_with_its_gain() {
+        let finding =
+            crypto_cpu_path(2000.0, 3500.0, 512, true).finding(Code::CryptoCpu).expect("2 of 3.5 GB/s");
+        let actions: Vec<&str> = finding.advice.iter().map(|advice| advice.action.as_str()).collect();
+        assert!(actions[0].contains("4 KiB") && actions[2].contains("VAES"), "{actions:?}");
+        assert_eq!(finding.best_gain().get(), 1.5e9);
+    }
+
+    #[test]
+    fn long_sectors_are_not_advised_twice_and_a_fast_cipher_is_silent() {
+        let finding =
+            crypto_cpu_path(2000.0, 3500.0, 4096, false).finding(Code::CryptoCpu).expect("2 of 3.5 GB/s");
+        assert!(finding.advice.iter().all(|advice| !advice.action.contains("4 KiB")));
+        assert_eq!(crypto_cpu_path(5000.0, 3500.0, 512, true).finding(Code::CryptoCpu), None);
+    }
+
+    /// A machine of which only a benchmark is known, decrypting at so many MB/s.
+    fn benchmark(decrypt: f64) -> Option<Finding> {
+        let rate = CipherRate {
+            cipher: "xts(aes)".to_owned(),
+            key_bits: 512,
+            decrypt: BytesPerSec::from_mb(decrypt),
+            encrypt: BytesPerSec::from_mb(decrypt),
+            ..CipherRate::default()
+        };
+        let sketch = Sketch::of("/home").on(|machine| {
+            machine.cipher_benchmarks = vec![Fact::known(rate, "benchmark.txt:12")];
+        });
+        sketch.finding(Code::CryptoCpu)
+    }
+
+    #[test]
+    fn a_benchmark_below_any_disk_is_a_limit_and_one_above_is_silent() {
+        let finding = benchmark(8.9).expect("8.9 MB/s is below any disk");
+        assert_eq!(finding.evidence[0].source, "benchmark.txt:12");
+        assert!(finding.summary.contains("8.01 MB/s"), "{}", finding.summary);
+        assert_eq!(benchmark(170.0), None);
+    }
+
+    /// Reads of 4 KiB that take so many microseconds at the mapping and at the drive.
+    fn crypto_workqueue_path(mapping: u64, drive: u64, no_read_workqueue: bool) -> Sketch {
+        let table = CryptTable { no_read_workqueue, ..CryptTable::default() };
+        let crypt =
+            CryptHop { block: "dm-0".to_owned(), table: Fact::known(table, "table"), ..CryptHop::default() };
+        let mut load = run(200.0).disk("dm-0", 200.0, 4.0).disk("nvme0n1", 200.0, 2.0);
+        load.measurement.workload.block_size = Bytes::new(4096);
+        for (name, micros) in [("dm-0", mapping), ("nvme0n1", drive)] {
+            let disk = load.activity.disks.get_mut(name).expect("just made");
+            disk.read_latency = Some(Nanos::new(micros * 1000));
+            // 4 KiB each, so that what is in flight counts in the same size.
+            disk.reads = disk.read_bytes.get() / 4096;
+        }
+        Sketch::of("/dev/dm-0").crypt(crypt, 3000.0).device("nvme0n1", None).run(load)
+    }
+
+    #[test]
+    fn a_long_hand_over_between_mapping_and_drive_is_mentioned() {
+        let finding =
+            crypto_workqueue_path(110, 70, false).finding(Code::CryptoWorkqueue).expect("40 of 110 µs");
+        assert_eq!(finding.severity, Severity::Info);
+        assert!(
+            finding.summary.contains("40 µs") && finding.summary.contains("36.4 %"),
+            "{}",
+            finding.summary
+        );
+    }
+
+    #[test]
+    fn short_hand_overs_and_mappings_without_queues_are_silent() {
+        assert_eq!(crypto_workqueue_path(80, 70, false).finding(Code::CryptoWorkqueue), None);
+        assert_eq!(crypto_workqueue_path(110, 70, true).finding(Code::CryptoWorkqueue), None);
+    }
+}
