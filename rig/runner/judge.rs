@@ -120,7 +120,7 @@ impl Comparison<'_> {
         self.findings(expectation, &mut complaints);
         self.stderr(expectation, &mut complaints);
         complaints.extend(expectation.places.iter().filter_map(|place| self.place(place)));
-        let measured = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
+        let measured = measured.and_then(rate_of);
         let injected = self.compares_rates(expectation).then_some(self.injected).flatten();
         let answer = self.answer(expectation, named.as_deref());
         Judgement { named, injected, measured, answer, complaints }
@@ -176,8 +176,9 @@ impl Comparison<'_> {
         if path.starts_with(FLEET) {
             return self.json.pointer(&format!("{path}/verdict/limit"));
         }
-        let rungs = pointer::find(self.json, &format!("{path}/rungs/*/measured/{direction}"));
-        if let Some(top) = rungs.into_iter().next_back() {
+        let rungs = pointer::find(self.json, &format!("{path}/rungs/*"));
+        let is_measured = |rung: &&Value| rung.get("measurement").is_some_and(Value::is_object);
+        if let Some(top) = rungs.into_iter().rfind(is_measured) {
             return Some(top);
         }
         pointer::find(self.json, &format!("{path}/hops/*/measured/{direction}"))
@@ -228,7 +229,7 @@ impl Comparison<'_> {
         complaints: &mut Vec<String>,
     ) {
         let place = format!("{path}/hops/*/measured/{}", expectation.direction.key());
-        let rate = measured.and_then(|hop| hop.get("bytes_per_second")).and_then(Value::as_f64);
+        let rate = measured.and_then(rate_of);
         if self.compares_rates(expectation) {
             complaints.extend(
                 rate_complaint(self.injected, rate, self.check.tolerance).map(|c| format!("{place}: {c}")),
@@ -349,4 +350,9 @@ fn shorten(text: &str) -> String {
         short.push('…');
     }
     short
+}
+
+/// The rate of a hop, of a rung that of its measurement.
+fn rate_of(measured: &Value) -> Option<f64> {
+    measured.get("measurement").unwrap_or(measured).get("bytes_per_second").and_then(Value::as_f64)
 }

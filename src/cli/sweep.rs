@@ -22,12 +22,12 @@ use narrows_load::target::Target as Opened;
 use narrows_report::bench::sweep::{
     FailedPoint, PointTiming, SCHEMA, SweepPoint, SweepReport, curves, document,
 };
-use narrows_report::bench::{AllowanceView, Context, TargetKind, TargetView, WritesView};
+use narrows_report::bench::{Context, TargetKind, TargetView};
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::Place;
 use narrows_session::runner::Filling;
 use narrows_session::scene::Scene;
-use narrows_session::writes::{Wanted, Writes};
+use narrows_session::writes::{Account, Wanted, Writes};
 use narrows_verdict as verdict;
 
 /// The size of the scratch file, unless another is asked for.
@@ -129,7 +129,7 @@ pub(super) fn run(args: &SweepArgs) -> Result<u8, Failure> {
     // Whatever came of the loads.
     let uncleared = clear(&target, &runner).err();
     let (mut report, trouble) = came.map_err(|failure| beside(failure, uncleared.as_ref()))?;
-    report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
+    report.writes = runner.writes().map(|writes| writes.account(runner.root()));
     let unkept = file.as_ref().map_or(Ok(()), |file| file.keep(&report)).err();
     let trouble = with(trouble, uncleared).or(unkept);
     drop(runner);
@@ -156,7 +156,7 @@ fn allowance(
     let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
     let is_device = matches!(place, Place::Owned { .. });
     let writes = Writes::of(&Wanted {
-        kept: kept.and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
+        kept: kept.and_then(|kept| kept.writes.as_ref()).map(Account::before),
         size: (size, kept.is_some() || args.common.size.is_some()),
         works: &works,
         ceiling: ceiling.map(|ceiling| ceiling.bytes_per_second),
@@ -262,7 +262,7 @@ fn points(
     report: &mut SweepReport,
 ) -> Result<Option<Failure>, Failure> {
     let keep = |report: &mut SweepReport| {
-        report.writes = runner.writes().map(|writes| WritesView::of(&writes.account(runner.root())));
+        report.writes = runner.writes().map(|writes| writes.account(runner.root()));
         file.map_or(Ok(()), |file| file.keep(report))
     };
     keep(report)?;
@@ -285,8 +285,7 @@ fn points(
                 let trusted = verdict.trusts(&subject);
                 let checks = narrows_report::bench::checks(&load, &outcome.measurement, &subject);
                 let point = SweepPoint::new(&load, &outcome.measurement, outcome.ended, trusted, checks);
-                let point =
-                    SweepPoint { allowance: outcome.allowance.as_ref().map(AllowanceView::of), ..point };
+                let point = SweepPoint { allowance: outcome.allowance, ..point };
                 let failure = outcome.measurement.failure;
                 (Some(point), failure.map(|failure| failed::view(&failure, runner.root(), path)))
             }

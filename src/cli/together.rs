@@ -13,7 +13,8 @@ use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
 use narrows_model::path::{Path, build};
-use narrows_report::together::{About, document, report};
+use narrows_report::together::{LeftOut, SCHEMA, TogetherReport, document, targets as targets_of};
+use narrows_report::view;
 use narrows_session::Moving;
 use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Several};
 use narrows_session::place::{Place, Use};
@@ -50,10 +51,23 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let several =
         Several { session: &session, asked: &asked, targets: &targets, follower: &follower, ahead: &ahead };
     let came = several.measure(&machine, subjects, &groups, args.find_shared)?;
-    let (drift, hidden, reason) = (came.drift, came.hidden, came.cut_short.clone());
-    let about = About { workload: asked.workload, left_out, drift, hidden, reason };
     drop(progress);
-    let report = report(&machine, about, &came.subjects, &came.verdicts, &came.conclusion);
+    let left = |(target, reason): (String, String)| LeftOut { target, reason };
+    let report = TogetherReport {
+        schema: SCHEMA.to_owned(),
+        tool: view::tool(),
+        machine: view::machine_view(&machine),
+        workload: asked.workload,
+        targets: targets_of(&came.subjects, &came.conclusion),
+        groups: came.verdicts.clone(),
+        drift: came.drift,
+        hidden: came.hidden,
+        foretold: came.conclusion.foretold.clone(),
+        findings: came.conclusion.findings.clone(),
+        left_out: left_out.into_iter().map(left).collect(),
+        complete: came.cut_short.is_none(),
+        reason: came.cut_short.clone(),
+    };
     output::report(&report, &args.output, document)?;
     if let Some(why) = came.cut_short {
         output::failure(&Failure::new(format!("{why}; the report holds what was measured until then")));

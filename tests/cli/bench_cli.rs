@@ -95,7 +95,7 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(names(dir.path()), Vec::<String>::new());
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
-    assert_follows(&schema::bench(), &json);
+    assert_follows(&schema::of("bench"), &json);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
         ["sweep", text(dir.path()), "--block-sizes", "4K,64K", "--depths", "1,4,16", "--mix", "100,50"];
     let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
-    assert_follows(&schema::sweep(), &json);
+    assert_follows(&schema::of("sweep"), &json);
     let whole: SweepReport = serde_json::from_value(json).expect("is a report");
     assert!(whole.complete);
     assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
@@ -290,7 +290,7 @@ fn the_list_names_every_preset() {
 
 #[test]
 fn the_schemas_in_the_repository_are_those_of_the_types() {
-    for (name, now) in [("bench-1.json", schema::bench()), ("sweep-1.json", schema::sweep())] {
+    for (name, now) in [("bench-1.json", schema::of("bench")), ("sweep-1.json", schema::of("sweep"))] {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema").join(name);
         let now = serde_json::to_string_pretty(&now).expect("serialises") + "\n";
         if std::env::var_os("UPDATE_SCHEMA").is_some() {

@@ -137,9 +137,9 @@ fn assert_failed(output: &Output, saved: &Path, cause: Cause, errno: &str) -> Be
     let (last, before) = shown.results.split_last().expect("there are results");
     assert!(before.iter().all(|result| result.failed.is_none()), "only the last failed");
     let failed = last.failed.as_ref().expect("says what failed");
-    assert_eq!((failed.cause, failed.errno.as_deref()), (cause, Some(errno)), "{failed:?}");
+    assert_eq!((failed.failure.cause, failed.failure.errno.as_deref()), (cause, Some(errno)), "{failed:?}");
     assert!(failed.summary.starts_with(&format!("{errno} at offset ")), "{failed:?}");
-    assert!(failed.summary.ends_with(&format!(" after {} I/Os", failed.after_ios)), "{failed:?}");
+    assert!(failed.summary.ends_with(&format!(" after {} I/Os", failed.failure.after_ios)), "{failed:?}");
     assert_eq!(last.trusted, Some(false));
     assert!(said.contains(&failed.summary) && said.contains("hint:"), "{said}");
     assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("failed: ")), "{:?}", shown.reason);
@@ -200,7 +200,7 @@ fn a_device_is_written_only_when_it_is_empty_and_named() {
     assert_eq!(shown.target.kind, TargetKind::OwnedDevice);
     assert_eq!(shown.target.size_bytes.get(), 32 << 20);
     let writes = shown.writes.expect("it writes");
-    assert!(writes.written_bytes.get() >= 32 << 20 && !writes.limit_reached, "{writes:?}");
+    assert!(writes.written.get() >= 32 << 20 && !writes.limit_reached, "{writes:?}");
     let bytes = disk.bytes();
     assert!(bytes.len() as u64 == DISK && bytes.iter().all(|byte| *byte == 0), "it is as it was found");
 }
@@ -238,7 +238,7 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("never more than 67.1 MB (--max-writes)"));
     let writes = shown.writes.expect("it writes");
-    assert!(writes.limit_reached && writes.written_bytes.get() == 64 << 20, "{writes:?}");
+    assert!(writes.limit_reached && writes.written.get() == 64 << 20, "{writes:?}");
     assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("--max-writes")));
     assert_eq!(shown.results.len(), 5, "four tests read, and the first that writes ends the run");
 

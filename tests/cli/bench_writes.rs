@@ -90,18 +90,15 @@ fn the_devices_counter_never_shows_more_than_was_announced() {
     assert!(counted <= limit, "{counted} of {limit}");
     let shown = report(&output);
     let writes = shown.writes.as_ref().expect("it writes");
-    assert_eq!(
-        (writes.limit_bytes.get(), writes.device_limit_bytes.map(|limit| limit.get())),
-        (384 << 20, Some(limit))
-    );
-    let by_device = writes.device_written_bytes.expect("the loop device counts").get();
+    assert_eq!((writes.limit.get(), writes.device_limit.get()), (384 << 20, limit));
+    let by_device = writes.device_written.expect("the loop device counts").get();
     assert!(by_device <= counted && counted - by_device < 32 << 20, "{by_device} and {counted}");
     let writing = |result: &&TestResult| result.write.is_some();
     for result in shown.results.iter().filter(writing) {
         let allowance = result.allowance.expect("a test that writes has an allowance");
-        assert!(allowance.written_bytes <= allowance.bytes, "{}: {allowance:?}", result.name);
+        assert!(allowance.written <= allowance.bytes, "{}: {allowance:?}", result.name);
         assert_eq!(allowance.ended_test, result.ended.starts_with("allowance used up"), "{}", result.ended);
-        assert_eq!(allowance.ended_test, allowance.needed_max_writes_bytes.is_some());
+        assert_eq!(allowance.ended_test, allowance.needed.is_some());
         assert!(result.cut_short.is_none(), "{}: {:?}", result.name, result.cut_short);
     }
     let estimate = writes.estimate.expect("it is estimated when the file is there");
@@ -119,8 +116,8 @@ fn without_being_asked_no_more_than_eight_gib_are_written_and_all_tests_run() {
     let counted = drive.written() - before;
     let shown = report(&output);
     let writes = shown.writes.as_ref().expect("it writes");
-    let limit = writes.device_limit_bytes.expect("is said").get();
+    let limit = writes.device_limit.get();
     assert!(limit <= 8 << 30 && counted <= limit, "{counted} of {limit}");
-    assert_eq!(writes.limit_is_asked, Some(false));
+    assert!(!writes.limit_is_asked);
     assert!(shown.complete && shown.results.len() == 8, "{:?}", shown.reason);
 }

@@ -278,8 +278,8 @@ fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
     let rate = |mb: f64| json!({ "bytes_per_second": mb * 1e6, "ci95": [mb * 0.99e6, mb * 1.01e6], "iops": mb, "trusted": true });
     let ladder = |mb: f64| {
         json!({ "schema": "narrows/ladder/1", "ladders": [{ "load": load, "rungs": [
-        { "id": "device:vda", "name": "vda", "measured": { "read": rate(mb), "write": null } },
-        { "id": "filesystem:/", "name": "ext4", "measured": { "read": rate(500.0), "write": null } }] }] })
+        { "id": "device:vda", "name": "vda", "measurement": rate(mb), "trusted": true },
+        { "id": "filesystem:/", "name": "ext4", "measurement": rate(500.0), "trusted": true }] }] })
     };
     let found = compared(&ladder(600.0), &ladder(900.0));
     let verdicts: Vec<Verdict> = found.workloads.iter().map(|workload| workload.verdict).collect();
@@ -287,7 +287,7 @@ fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
     assert_eq!(found.told_apart(), (1, 2));
     let text = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
     assert!(text.contains("B is faster than A in 1 of 2 workloads"), "{text}");
-    let lab = |cell: &str| json!({ "cells": [{ "name": cell, "tests": [{ "test": "SEQ", "load": load, "measured": rate(700.0) }] }] });
+    let lab = |cell: &str| json!({ "cells": [{ "name": cell, "measured": [{ "test": "SEQ", "load": load, "measurement": rate(700.0), "trusted": true }] }] });
     assert_eq!(compared(&lab("raid0"), &lab("raid0")).workloads.len(), 1);
     assert!(compared(&lab("raid0"), &lab("raid1")).workloads.is_empty());
 }
@@ -350,7 +350,7 @@ fn text_stays_within_its_width_and_obeys_nothing() {
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/schema/compare-1.json");
-    let now = serde_json::to_string_pretty(&schema::compare()).expect("serialises") + "\n";
+    let now = serde_json::to_string_pretty(&schema::of("compare")).expect("serialises") + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         std::fs::write(path, &now).expect("schema/ is writable");
     }
@@ -363,7 +363,7 @@ fn the_schema_in_the_repository_is_that_of_the_types() {
 
 #[test]
 fn every_comparison_follows_the_schema_and_survives_json() {
-    let validator = jsonschema::validator_for(&schema::compare()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("compare")).expect("is a schema");
     for comparison in several() {
         let json = serde_json::to_value(&comparison).expect("serialises");
         let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();

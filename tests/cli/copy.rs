@@ -38,7 +38,7 @@ fn read(output: &Output) -> (Option<i32>, Value, String) {
 }
 
 fn follows_the_schema(report: &Value) -> bool {
-    let schema = narrows::report::schema::copy();
+    let schema = narrows::report::schema::of("copy");
     jsonschema::validator_for(&schema).expect("is a schema").is_valid(report)
 }
 
@@ -157,7 +157,7 @@ fn a_tree_is_copied_as_it_is() {
             (&33.into(), &2.into()),
             "{report}"
         );
-        assert_eq!(report["verification"]["verified"], !words.contains(&"--no-verify"));
+        assert_eq!(report["verification"].is_object(), !words.contains(&"--no-verify"));
         assert_eq!(
             (&report["hard_links"], &report["symlinks"], &report["directories"]),
             (&2.into(), &1.into(), &4.into())

@@ -63,7 +63,7 @@ struct Said {
 impl Said {
     /// The records, each checked against the schema.
     fn records(&self) -> Vec<Value> {
-        let validator = jsonschema::validator_for(&schema::fleet()).expect("is a schema");
+        let validator = jsonschema::validator_for(&schema::of("fleet")).expect("is a schema");
         let parse = |line: &str| -> Value {
             let record = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
             let errors: Vec<String> = validator.iter_errors(&record).map(|error| error.to_string()).collect();

@@ -51,7 +51,7 @@ fn a_directory_is_climbed_and_nothing_is_left_in_it() {
     let dir = tempfile::tempdir().expect("a directory can be made");
     let output = run(&[text(dir.path()), "--write-scratch", "--json"]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
-    let validator = jsonschema::validator_for(&schema::ladder()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("ladder")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     let report = report(&output);
@@ -59,8 +59,8 @@ fn a_directory_is_climbed_and_nothing_is_left_in_it() {
     for ladder in &report.ladders {
         let top = ladder.rungs.last().expect("has the file system");
         assert!(top.hop.starts_with("filesystem:"), "{}", top.hop);
-        let measured = top.measured.as_ref().expect("is measured without root");
-        assert_eq!(measured.write.is_some(), ladder.load.writes());
+        let measurement = top.measurement.as_ref().expect("is measured without root");
+        assert_eq!(measurement.workload.writes(), ladder.load.writes());
     }
     assert!(report.legs.iter().any(|leg| leg.bytes_per_second.is_some()));
     // What could not be opened is named, and then the ladder is not complete.
@@ -125,7 +125,7 @@ fn a_ladder_reads_well() {
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/ladder-1.json");
-    let now = serde_json::to_string_pretty(&schema::ladder()).expect("serialises") + "\n";
+    let now = serde_json::to_string_pretty(&schema::of("ladder")).expect("serialises") + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         fs::write(&path, &now).expect("schema/ is writable");
     }

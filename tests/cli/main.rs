@@ -100,7 +100,7 @@ impl Ran {
     /// The report, after it was checked against the schema in the repository.
     fn json(&self) -> Value {
         let report = serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"));
-        let validator = jsonschema::validator_for(&schema::check()).expect("is a schema");
+        let validator = jsonschema::validator_for(&schema::of("check")).expect("is a schema");
         let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
         assert_eq!(errors, Vec::<String>::new());
         report

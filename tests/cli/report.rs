@@ -214,7 +214,7 @@ const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
     (
         "data/ladder-raid0-slow-member.json",
         "ladder",
-        "/ladders/0/rungs/0/measured",
+        "/ladders/0/rungs/0/measurement",
         &["bytes_per_second"],
         "rate=\"",
     ),

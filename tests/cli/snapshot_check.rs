@@ -406,7 +406,7 @@ proptest! {
         }
         let report = check_tree(&tree);
         let json = serde_json::to_value(&report).expect("serialises");
-        let validator = jsonschema::validator_for(&schema::check()).expect("is a schema");
+        let validator = jsonschema::validator_for(&schema::of("check")).expect("is a schema");
         let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
         prop_assert!(errors.is_empty(), "{errors:?}");
         let text = serde_json::to_string(&report).expect("serialises");

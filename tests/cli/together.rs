@@ -24,7 +24,7 @@ fn files_are_read_alone_and_together_and_what_they_share_is_told() {
     let (a, b) = (large(&dir, "a"), large(&dir, "b"));
     let ran = run(&[name(&a), name(&b), "--measure", "--duration", "1200ms", "--json"]);
     let json: Value = serde_json::from_str(&ran.out).expect("is JSON");
-    let validator = jsonschema::validator_for(&schema::together()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("together")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert!(ran.err.contains("narrows: only reads 2 targets, in 4 runs of 1.7 s each"), "{}", ran.err);

@@ -10,7 +10,7 @@ fn one_look_follows_the_schema_and_says_why_something_is_absent() {
     let ran = run(&["top", "--once", "--interval", "200ms", "--json"]);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     let json: Value = serde_json::from_str(&ran.out).expect("is JSON");
-    let validator = jsonschema::validator_for(&schema::top()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("top")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
     assert!(json["elapsed_ns"].as_u64() >= Some(200_000_000), "{json}");

@@ -69,7 +69,7 @@ fn log(state: &Path) -> Value {
     let ran = run(&["watch", "--log", "--json", "--state", state.to_str().expect("is text")]);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let log: Value = serde_json::from_str(&ran.out).expect("is JSON");
-    let validator = jsonschema::validator_for(&schema::watch()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("watch")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&log).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
     log

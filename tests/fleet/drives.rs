@@ -41,7 +41,7 @@ fn drives_that_give_more_than_is_served_are_not_named() {
     let leg = &report["drives_leg"];
     let rate = leg["bytes_per_second"].as_f64().expect("is known") / 1e6;
     assert!(rate > 20.0 && rate < 66.0, "as fast as the cap allows: {leg}");
-    assert_eq!(leg["servers"][0]["host"], "s1", "{leg}");
+    assert_eq!(leg["hosts"][0]["host"], "s1", "{leg}");
     let limit = &report["points"][0]["verdict"]["limit"];
     assert_eq!(limit["kind"], "unknown", "{limit}");
     assert!(

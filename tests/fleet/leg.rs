@@ -47,7 +47,7 @@ fn the_network_alone_is_measured_through_one_port_that_closes() {
     let report = ran.json();
     let leg = &report["network_leg"];
     assert_eq!(leg["opened"].as_array().map(Vec::len), Some(1), "{leg}");
-    assert_eq!(leg["clients"].as_array().map(Vec::len), Some(4), "{leg}");
+    assert_eq!(leg["hosts"].as_array().map(Vec::len), Some(4), "{leg}");
     let rate = leg["bytes_per_second"].as_f64().expect("is known") / 1e6;
     assert!(is_near(rate, 100.0), "{rate}: {leg}");
     assert_eq!(lab.listening("s1"), before, "the port is closed");

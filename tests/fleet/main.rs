@@ -83,7 +83,7 @@ fn hosts_begin_together_and_their_latencies_are_one_histogram() {
     let ran = lab.run(&words("h[1-3]", "--time 3s --out {dir}/run"));
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();
-    let validator = jsonschema::validator_for(&schema::fleet_run()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("fleet-run")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&report).map(|error| error.to_string()).collect();
     assert_eq!(errors, Vec::<String>::new());
     let point = &report["points"][0];

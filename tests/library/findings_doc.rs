@@ -32,7 +32,7 @@ fn what_disproves_a_finding_is_told_in_the_same_words() {
     for (code, text) in sections() {
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let code: Code = serde_json::from_value(Value::String(code.clone())).expect("a code");
-        let words = narrows::verdict::finding::not_so_when(code);
+        let words = code.not_so_when();
         assert!(text.contains(&format!("*Not so when:* {words}")), "{code:?}: {words}");
     }
 }

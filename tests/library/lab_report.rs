@@ -203,18 +203,18 @@ fn copies_stand_beside_the_tests_and_can_be_aimed_at() {
     assert!(report.rankings[0].sentence.contains("is best here for copying, 3.57 GB/s"));
     assert!(report.rankings[0].unfit.iter().any(|unfit| unfit.reason.contains("does not fit")));
     let doubtful = report.rankings[0].places.iter().find(|place| !place.trusted).expect("one lacks files");
-    assert_eq!(report.cells[doubtful.index].copy.as_ref().map(|copy| copy.copied.faults), Some(2));
+    assert_eq!(report.cells[doubtful.outcome].outcome.copied().map(|copied| copied.faults), Some(2));
     assert_eq!(with_copies("").rankings.len(), 3, "reads, writes and copies");
     let (page, json) = (html(&report), serde_json::to_value(&report).expect("serialises"));
     well_formed(&page);
     assert!(page.contains("Copy of /srv/photos") && !page.contains('\u{1b}'));
     assert!(page.contains("files read back past the page cache"));
-    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("lab")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
     assert!(errors.is_empty(), "{errors:?}");
-    assert_eq!(json["cells"][0]["copy"]["elapsed_ns"], 200_000_000_000_u64);
+    assert_eq!(json["cells"][0]["copy"]["copied"]["elapsed_ns"], 200_000_000_000_u64);
     let back: LabReport = serde_json::from_value(json).expect("is a report");
-    assert_eq!(back.cells[1].copy, report.cells[1].copy);
+    assert_eq!(back.cells[1].outcome.copy, report.cells[1].outcome.copy);
     for width in [60, 78, 140] {
         let text = render(&report, &Style { width, ..WIDE });
         assert!(width < 72 || text.lines().all(|line| line.chars().count() <= width), "{text}");
@@ -234,7 +234,7 @@ fn no_line_is_wider_than_asked() {
 
 #[test]
 fn the_json_keeps_its_schema_and_comes_back() {
-    let validator = jsonschema::validator_for(&schema::lab()).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("lab")).expect("is a schema");
     for aims in ["", "encryption,sequential", "capacity,endurance", "survive:1,iops"] {
         let report = report(aims);
         let json = serde_json::to_value(&report).expect("serialises");
@@ -249,7 +249,7 @@ fn the_json_keeps_its_schema_and_comes_back() {
 #[test]
 fn the_schema_in_the_repository_is_that_of_the_types() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("schema/lab-1.json");
-    let now = serde_json::to_string_pretty(&schema::lab()).expect("serialises") + "\n";
+    let now = serde_json::to_string_pretty(&schema::of("lab")).expect("serialises") + "\n";
     if std::env::var_os("UPDATE_SCHEMA").is_some() {
         fs::write(&path, &now).expect("schema/ is writable");
     }

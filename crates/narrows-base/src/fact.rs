@@ -59,6 +59,31 @@ pub enum Fact<T> {
     },
 }
 
+/// How a report shows a fact: its value or `null` (`#[serde(with = "fact::value")]`).
+pub mod value {
+    use super::{Deserialize, Fact, Serialize};
+
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// Those of the serialiser.
+    pub fn serialize<T: Serialize, S: serde::Serializer>(fact: &Fact<T>, to: S) -> Result<S::Ok, S::Error> {
+        fact.value().serialize(to)
+    }
+
+    /// Reads it back; where it was read is lost.
+    ///
+    /// # Errors
+    /// Those of the deserialiser.
+    pub fn deserialize<'de, T, D>(from: D) -> Result<Fact<T>, D::Error>
+    where
+        T: Deserialize<'de>,
+        D: serde::Deserializer<'de>,
+    {
+        Ok(Option::deserialize(from)?.map_or_else(Fact::default, |value| Fact::known(value, "")))
+    }
+}
+
 /// How two answers to one question came about. It decides what a refusal is worth beside another answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Asked {

@@ -153,6 +153,7 @@ pub struct SelfChecks {
     /// The sum of all latencies over the integral of the I/Os in flight, which was counted on its own: 1 by Little's
     /// law, but for the I/Os that cross the ends of the measured time. `None` for a paced run, whose I/Os also wait
     /// outside the queue, and when nothing was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub little: Option<f64>,
     /// I/Os that ended well in the measured time.
     pub completed: u64,
@@ -160,6 +161,7 @@ pub struct SelfChecks {
     pub recorded: u64,
     /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
     /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nop_ns_per_io: Option<f64>,
 }
 
@@ -176,6 +178,7 @@ pub struct OpTotals {
     /// Their mean I/O rate.
     pub iops: Iops,
     /// Their latencies.
+    #[serde(rename = "latency_ns")]
     pub latency: Latency,
 }
 
@@ -198,10 +201,12 @@ pub struct Measurement {
     pub bytes_per_second: BytesPerSec,
     /// A 95 % confidence interval of the mean rate that allows for autocorrelation (batch means); `None` when the run
     /// was too short for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95: Option<[BytesPerSec; 2]>,
     /// The mean I/O rate.
     pub iops: Iops,
     /// Latencies.
+    #[serde(rename = "latency_ns")]
     pub latency: Latency,
     /// The reads alone.
     #[serde(default)]
@@ -216,8 +221,10 @@ pub struct Measurement {
     /// I/Os that failed or returned too little, warm-up included. Their bytes and latencies are not counted.
     pub errors: u64,
     /// The first error, if any: errno text and offset.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
     /// Whether the run ended before its time: interrupted, or the target failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cut_short: Option<String>,
     /// What ended the run, when it was neither its time nor a request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -228,5 +235,6 @@ pub struct Measurement {
     #[serde(default)]
     pub checks: SelfChecks,
     /// The bytes of the region that was visited.
+    #[serde(rename = "region_bytes")]
     pub region: Bytes,
 }

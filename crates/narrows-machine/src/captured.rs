@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::fact::{Fact, Source};
+use serde::{Deserialize, Serialize};
+
+use crate::fact::{self, Fact, Source};
 use crate::pci::PciAddress;
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Nanos};
 
@@ -78,10 +80,13 @@ pub struct Counted {
     pub of: usize,
 }
 
-/// An adapter, as `storcli` or `perccli` in a capture tells of it.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// An adapter, as `storcli` or `perccli` in a capture tells of it. What is `null` its tool did not print.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Adapter {
     /// What it is called: `PERC H730 Mini`.
+    #[serde(with = "fact::value")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub model: Fact<String>,
     /// Its function.
     pub pci: Option<PciAddress>,
@@ -92,36 +97,49 @@ pub struct Adapter {
 }
 
 /// A drive behind an adapter.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterDrive {
     /// In the tool's words: `Onln`, `JBOD`, `UGood`, `Rbld`, `Failed`.
+    #[serde(with = "fact::value")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub state: Fact<String>,
     /// The drive group that it is a member of.
     pub group: Option<String>,
     /// `SATA`, `SAS`, `NVMe`.
     pub interface: Option<String>,
     /// Whether it turns: the tool says `HDD` or `SSD`.
+    #[serde(rename = "rotational")]
     pub turns: Option<bool>,
     /// Its model.
     pub model: Option<String>,
     /// Its size.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// What it negotiated with what is next to it.
+    #[serde(rename = "link_bits_per_second", with = "fact::value")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BitsPerSec>"))]
     pub link: Fact<BitsPerSec>,
     /// The most that the drive can do.
+    #[serde(rename = "most_bits_per_second", with = "fact::value")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<BitsPerSec>"))]
     pub most: Fact<BitsPerSec>,
     /// How often it said that it will fail.
     pub predicted_failures: Option<u64>,
 }
 
 /// A volume of an adapter.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterVolume {
     /// `RAID5`.
     pub level: Option<String>,
     /// In the tool's words: `Optl`, `Dgrd`, `Pdgd`, `OfLn`.
+    #[serde(with = "fact::value")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub state: Fact<String>,
     /// Its size.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// The kernel's name of the disk that it is: `sda`.
     pub disk: Option<String>,
@@ -211,8 +229,9 @@ impl fmt::Display for Connection {
     }
 }
 
-/// What a block device did in an interval, as `iostat -x` in a capture says.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// What a block device did in an interval, as `iostat -x` in a capture says; `None` where this version does not tell.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceLoad {
     /// The part of the time in which something was in flight. A device that serves many I/Os at once may be busy all the time
     /// and still be able to do more.
@@ -220,12 +239,16 @@ pub struct DeviceLoad {
     /// I/Os in flight, the mean.
     pub depth: Option<f64>,
     /// Bytes that it read each second.
+    #[serde(rename = "read_bytes_per_second")]
     pub read: Option<BytesPerSec>,
     /// Bytes that it wrote each second.
+    #[serde(rename = "write_bytes_per_second")]
     pub write: Option<BytesPerSec>,
     /// The time that a read took from request to answer, the mean; `None` where nothing was read.
+    #[serde(rename = "read_wait_ns")]
     pub read_wait: Option<Nanos>,
     /// The same of a write.
+    #[serde(rename = "write_wait_ns")]
     pub write_wait: Option<Nanos>,
     /// Of how many intervals this was the busiest; 0 for the mean since the start.
     pub intervals: u32,

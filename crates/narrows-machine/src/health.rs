@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::Machine;
 use crate::block::{DevicePath, Transport, is_numbered};
 use crate::fact::Fact;
@@ -158,19 +160,24 @@ pub struct Throttling {
 }
 
 /// What happened between two logs of one controller.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SmartChange {
     /// Bytes that hosts read, to 512 kB.
+    #[serde(rename = "read_bytes")]
     pub read: Bytes,
     /// Bytes that hosts wrote, to 512 kB.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// Unrecovered data errors.
     pub media_errors: u64,
     /// The time at or above the warning or critical threshold, to a minute.
+    #[serde(rename = "hot_ns")]
     pub hot: Nanos,
     /// How often the controller began to throttle, in either state.
     pub throttle_transitions: u64,
     /// How long it throttled, to a second.
+    #[serde(rename = "throttled_ns")]
     pub throttled: Nanos,
 }
 

@@ -34,7 +34,7 @@ pub struct GuardReport {
     /// What would make the device blank, where only its contents speak against writing to it.
     pub blank_by: Vec<WayView>,
     /// With `--clean`: what was cleared.
-    pub cleaned: Option<CleanedView>,
+    pub cleaned: Option<Cleared>,
 }
 
 /// How a device was searched for data.
@@ -66,20 +66,6 @@ pub struct WayView {
     pub destroys: String,
 }
 
-/// What `--clean` cleared.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CleanedView {
-    /// What bore our mark and is zero now.
-    pub cleared_bytes: Bytes,
-    /// How much of that was written with zeros, since a discard did not make it read as zeros.
-    pub written_bytes: Bytes,
-    /// What bore our mark and is still there.
-    pub left_bytes: Bytes,
-    /// Data without a mark of ours beside it. They were not touched.
-    pub foreign_bytes: Bytes,
-}
-
 /// One thing that speaks against it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -101,14 +87,9 @@ pub struct ReasonView {
 pub struct ContentView {
     /// The kernel name of the device.
     pub device: String,
-    /// The format.
-    pub name: &'static str,
-    /// What kind of format it is.
-    pub class: Class,
-    /// Where it was found, in bytes from the beginning.
-    pub offsets: Vec<Bytes>,
-    /// The description of the format that says so.
-    pub source: &'static str,
+    /// What it is a sign of.
+    #[serde(flatten)]
+    pub signature: Signature,
 }
 
 /// Shows a decision: no reasons mean that the device may be written.
@@ -130,16 +111,6 @@ pub fn build(
         searched: searched.map(search),
         blank_by,
         cleaned: None,
-    }
-}
-
-/// What was cleared.
-pub fn cleaned(cleared: &Cleared) -> CleanedView {
-    CleanedView {
-        cleared_bytes: cleared.cleared,
-        written_bytes: cleared.written,
-        left_bytes: cleared.left,
-        foreign_bytes: cleared.foreign_bytes,
     }
 }
 
@@ -177,7 +148,9 @@ fn search(searched: &Searched) -> SearchView {
 
 fn reason(reason: &Reason) -> ReasonView {
     let content = match reason {
-        Reason::Content { device, signature } => Some(content(device, signature)),
+        Reason::Content { device, signature } => {
+            Some(ContentView { device: device.clone(), signature: signature.clone() })
+        }
         Reason::Data { device, at, looks } => Some(data(device, *at, looks)),
         _ => None,
     };
@@ -185,21 +158,16 @@ fn reason(reason: &Reason) -> ReasonView {
 }
 
 fn data(device: &str, at: Bytes, looks: &Looks) -> ContentView {
-    let device = device.to_owned();
-    match *looks {
+    let signature = match *looks {
         Looks::Begins { name, class, start, source } => {
-            ContentView { device, name, class, offsets: vec![start], source }
+            Signature { name, class, offsets: vec![start], source }
         }
         _ => {
             let source = "bytes that are not zero";
-            ContentView { device, name: "data", class: Class::Data, offsets: vec![at], source }
+            Signature { name: "data", class: Class::Data, offsets: vec![at], source }
         }
-    }
-}
-
-fn content(device: &str, signature: &Signature) -> ContentView {
-    let Signature { name, class, offsets, source } = signature.clone();
-    ContentView { device: device.to_owned(), name, class, offsets, source }
+    };
+    ContentView { device: device.to_owned(), signature }
 }
 
 /// The report for a person. It ends with a newline.
@@ -278,14 +246,14 @@ fn searched_text(searched: &SearchView) -> String {
     }
 }
 
-fn cleaned_text(cleaned: &CleanedView) -> String {
+fn cleaned_text(cleaned: &Cleared) -> String {
     let bytes = |amount: Bytes| human::bytes(amount);
-    let mut text = format!("Cleared {} that a run of narrows left", bytes(cleaned.cleared_bytes));
-    if cleaned.cleared_bytes.get() == 0 {
+    let mut text = format!("Cleared {} that a run of narrows left", bytes(cleaned.cleared));
+    if cleaned.cleared.get() == 0 {
         text = "Nothing that a run of narrows left is to be cleared".to_owned();
     }
-    if cleaned.left_bytes.get() > 0 {
-        text.push_str(&format!("; {} of it are still there", bytes(cleaned.left_bytes)));
+    if cleaned.left.get() > 0 {
+        text.push_str(&format!("; {} of it are still there", bytes(cleaned.left)));
     }
     if cleaned.foreign_bytes.get() > 0 {
         text.push_str(&format!(

@@ -7,17 +7,17 @@ pub mod csv;
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{FindingView, Tool, finding_view, tool};
-use narrows_base::units::{BytesPerSec, Iops};
-use narrows_load::stats::sweep::{Point, Shape};
-use narrows_model::path::HopKind;
-use narrows_paste::results::{
-    self, Cpu, Derived, DeviceUse, Imported, Latency, Measured, Op, Side, Spread, Work,
-};
-use narrows_verdict::Severity;
+use super::view::{Tool, tool};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
+use crate::text::{Style, Tone, some_of};
+use narrows_base::units::{Nanos, human};
+use narrows_load::measurement::Pattern;
+use narrows_paste::results::{Imported, Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::results::{ResultVerdict, Trust};
+use narrows_verdict::{Finding, Severity};
 
 /// The name and version of the schema, in [`ImportReport::schema`].
 pub const SCHEMA: &str = "narrows/import/1";
@@ -31,216 +31,36 @@ pub struct ImportReport {
     /// The program that made this report.
     pub tool: Tool,
     /// The results, in the order in which they were given.
-    pub results: Vec<ResultView>,
+    pub results: Vec<JudgedResult>,
     /// Results that differ in nothing but how many streams or I/Os there were, put together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sweeps: Vec<SweepView>,
+    pub sweeps: Vec<Sweep>,
 }
 
-/// A series of results over streams or depth.
+/// One result of another tool, and what is thought of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SweepView {
-    /// The tool that measured.
-    pub tool: results::Tool,
-    /// What was measured.
-    pub label: String,
-    /// The direction.
-    pub direction: Op,
-    /// What was varied: `jobs` or `I/Os in flight`; `x` of each point.
-    pub varied: String,
-    /// The steps, ascending.
-    pub points: Vec<Point>,
-    /// Plateau, drops and points that do not fit.
-    pub shape: Shape,
-    /// The best rate against ceilings that were stated.
-    pub efficiency: Vec<EfficiencyView>,
-    /// What it shows, one sentence each.
-    pub summary: Vec<String>,
-}
-
-/// The best rate of a series against a ceiling.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct EfficiencyView {
-    /// What the ceiling is of.
-    pub of: String,
-    /// The ceiling.
-    pub bytes_per_second: BytesPerSec,
-    /// The best rate as a fraction of it.
-    pub fraction: f64,
-}
-
-/// One result of another tool.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ResultView {
-    /// The text that it stands in.
-    pub file: String,
-    /// The line where it begins, from 1.
-    pub line: usize,
-    /// The tool that measured.
-    pub tool: results::Tool,
-    /// Its version, if it says so.
-    pub tool_version: Option<String>,
-    /// The command that was typed, if it stands there.
-    pub command: Option<String>,
-    /// What was measured.
-    pub measurements: Vec<MeasurementView>,
-    /// What the tool says went wrong.
-    pub failures: Vec<String>,
-    /// Numbers that were corrected on reading, and why.
-    pub corrections: Vec<String>,
-    /// What the text leaves open and was assumed, or what else is to be known of its numbers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-    /// Sums, means and scores that the tool printed, and what the numbers beside them make.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub derived: Vec<Derived>,
-    /// Whether the text ends before the result does.
-    pub truncated: bool,
-    /// Whether the numbers say what they seem to say; findings say why not.
-    pub trusted: bool,
-    /// `yes`: for what the output claims; `other`: the numbers are right, but of something else; `no`.
-    pub trust: Trust,
-    /// What they measure, where that is not what they are usually taken for, or no storage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measures: Option<String>,
-    /// Why they are not to be trusted: the main finding.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trust_reason: Option<String>,
-    /// Why not, and what else is to be known, worst first.
-    pub findings: Vec<FindingView>,
-    /// What limited it, where the result itself shows that.
-    pub limiting_hop: Option<LimitingView>,
-    /// Each direction of each measurement against the path that it was measured on, where that is known.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub against: Vec<AgainstView>,
-    /// What is to be said of the hops that it is at the ceiling of: what would widen them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub path_findings: Vec<FindingView>,
-    /// Why fields of this object are `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// One direction of a measurement against its path.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AgainstView {
-    /// The line of the measurement, from 1.
-    pub line: usize,
-    /// What it is called.
-    pub label: String,
-    /// The direction.
-    pub direction: Op,
-    /// The rate that the tool reached.
-    pub bytes_per_second: BytesPerSec,
-    /// The target of the path.
-    pub target: String,
-    /// The hop that it is held against: the narrowest, or the narrowest that it exceeds; `null` for a stated ceiling.
-    pub hop: Option<String>,
-    /// The kind of that hop.
-    pub kind: HopKind,
-    /// Its name.
-    pub name: String,
-    /// What it carries, as bytes of the application.
-    pub ceiling_bytes_per_second: BytesPerSec,
-    /// How that was computed.
-    pub formula: String,
-    /// The rate as a fraction of it.
-    pub fraction: f64,
-    /// `above` the ceiling: no measurement of this path; `at`: the hop limits it; `below`: something else does.
-    pub standing: StandingView,
-    /// What that means, in a sentence.
-    pub summary: String,
-    /// Why `hop` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Where a rate stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum StandingView {
-    /// Above what the hop carries.
-    Above,
-    /// Near the narrowest ceiling.
-    At,
-    /// Far below every known ceiling.
-    Below,
-}
-
-/// What limited a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LimitingView {
-    /// The kind of hop.
-    pub kind: HopKind,
-    /// What it is, in words.
-    pub name: String,
-}
-
-/// One measurement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MeasurementView {
-    /// The line where it stands, from 1.
-    pub line: usize,
-    /// What was asked.
-    pub workload: Work,
-    /// The reads.
-    pub read: Option<Side>,
-    /// The writes.
-    pub write: Option<Side>,
-    /// Reads and writes together, where the tool does not tell them apart.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub both: Option<Side>,
-    /// What crossed a network, where no storage was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub network: Option<Side>,
-    /// Latencies of I/Os whose rate in a direction is not told, or of I/Os of every kind together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub latency_ns: Option<Latency>,
-    /// Calls each second that make data durable.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub syncs_per_second: Option<Iops>,
-    /// What calls that make data durable took.
-    pub sync_ns: Option<Latency>,
-    /// What the tool's own threads used.
-    pub cpu: Option<Cpu>,
-    /// What block devices did meanwhile, by the tool's account.
-    pub devices: Vec<DeviceUse>,
-    /// The tool's own error number; 0 is none.
-    pub error: i64,
-    /// Whether memory alone was measured, as the tool itself says.
-    pub memory_only: bool,
-    /// How many machines took part.
-    pub nodes: Option<u32>,
-    /// Files or directories that were created, looked up, read or removed each second, where that was measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries_per_second: Option<Iops>,
-    /// How far that differed between repetitions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub entries_spread: Option<Spread>,
-    /// Why fields of this object are `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+pub struct JudgedResult {
+    /// The result.
+    #[serde(flatten)]
+    pub result: Imported,
+    /// What is thought of it.
+    #[serde(flatten)]
+    pub verdict: ResultVerdict,
 }
 
 impl ImportReport {
     /// Whether every result is to be trusted.
     pub fn is_trusted(&self) -> bool {
-        self.results.iter().all(|result| result.trusted)
+        self.results.iter().all(|result| result.verdict.trusted)
     }
 
     /// Whether there is anything to be done: a result that is not to be trusted, a hop that could be wider, or a series
     /// with a drop or a point that does not fit.
     pub fn has_findings(&self) -> bool {
-        let counts = |finding: &FindingView| finding.severity != Severity::Info;
+        let counts = |finding: &Finding| finding.severity != Severity::Info;
         !self.is_trusted()
-            || self.results.iter().flat_map(|result| &result.path_findings).any(counts)
+            || self.results.iter().flat_map(|result| &result.verdict.of_path).any(counts)
             || self
                 .sweeps
                 .iter()
@@ -250,114 +70,173 @@ impl ImportReport {
 
 /// Puts results and what is thought of them together.
 pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep]) -> ImportReport {
-    let results =
-        results.iter().zip(verdicts).map(|(result, verdict)| result_view(result, verdict)).collect();
-    let sweeps = sweeps.iter().map(sweep_view).collect();
-    ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results, sweeps }
+    let judged = |(result, verdict): (&Imported, &ResultVerdict)| JudgedResult {
+        result: result.clone(),
+        verdict: verdict.clone(),
+    };
+    let results = results.iter().zip(verdicts).map(judged).collect();
+    ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results, sweeps: sweeps.to_vec() }
 }
 
-fn sweep_view(sweep: &Sweep) -> SweepView {
-    let efficiency = sweep.efficiency.iter().map(|(stated, fraction)| EfficiencyView {
-        of: stated.name.clone(),
-        bytes_per_second: stated.rate,
-        fraction: *fraction,
-    });
-    SweepView {
-        tool: sweep.tool,
-        label: sweep.label.clone(),
-        direction: sweep.op,
-        varied: sweep.varied.to_owned(),
-        points: sweep.points.clone(),
-        shape: sweep.shape.clone(),
-        efficiency: efficiency.collect(),
-        summary: sweep.sentences(),
-    }
+/// A result of more measurements than this is shown by its first ones; `--json` has all.
+const MOST: usize = 24;
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &ImportReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
 }
 
-fn against_view(against: &Against) -> AgainstView {
-    AgainstView {
-        line: against.line,
-        label: against.label.clone(),
-        direction: against.op,
-        bytes_per_second: against.rate,
-        target: against.target.clone(),
-        hop: against.hop.as_ref().map(ToString::to_string),
-        kind: against.kind,
-        name: against.name.clone(),
-        ceiling_bytes_per_second: against.ceiling,
-        formula: against.formula.clone(),
-        fraction: against.share(),
-        standing: match against.standing {
-            Standing::Above => StandingView::Above,
-            Standing::At => StandingView::At,
-            Standing::Below => StandingView::Below,
-        },
-        summary: against.sentence(),
-        reason: against
-            .hop
-            .is_none()
-            .then(|| "the ceiling was stated, it is of no hop of this machine".to_owned()),
+/// The report as a document.
+pub fn document(report: &ImportReport, audience: Audience) -> Document {
+    let files: Vec<&str> = report.results.iter().map(|one| one.result.file.as_str()).collect();
+    let mut out = Document::new("import", some_of(&distinct(&files), 3), Some(&report.tool));
+    for (number, result) in report.results.iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
+        put_result(&mut out, result);
     }
+    for sweep in &report.sweeps {
+        put_sweep(&mut out, sweep);
+    }
+    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn result_view(result: &Imported, verdict: &ResultVerdict) -> ResultView {
-    let mut missing: Vec<&str> = Vec::new();
-    if result.version.is_none() {
-        missing.push("the text does not tell the version");
+/// Each name once, in order.
+fn distinct(names: &[&str]) -> Vec<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for name in names {
+        if !seen.iter().any(|other| other == name) {
+            seen.push((*name).to_owned());
+        }
     }
-    if result.command.is_none() {
-        missing.push("the command does not stand in it");
-    }
-    if verdict.limiting.is_none() {
-        missing.push("neither the result nor a path shows what limited it");
-    }
-    ResultView {
-        file: result.file.clone(),
-        line: result.line,
-        tool: result.tool,
-        tool_version: result.version.clone(),
-        command: result.command.clone(),
-        measurements: result.measurements.iter().map(measurement_view).collect(),
-        failures: result.failures.clone(),
-        corrections: result.corrections.clone(),
-        notes: result.notes.clone(),
-        derived: result.derived.clone(),
-        truncated: result.truncated,
-        trusted: verdict.trusted,
-        trust: verdict.trust,
-        measures: verdict.measures.clone(),
-        trust_reason: verdict.reason.clone(),
-        findings: verdict.findings.iter().map(finding_view).collect(),
-        limiting_hop: verdict
-            .limiting
-            .as_ref()
-            .map(|(kind, name)| LimitingView { kind: *kind, name: name.to_owned() }),
-        against: verdict.against.iter().map(against_view).collect(),
-        path_findings: verdict.of_path.iter().map(finding_view).collect(),
-        reason: (!missing.is_empty()).then(|| missing.join("; ")),
+    seen
+}
+
+fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
+    let (Some(first), Some(last)) = (sweep.points.first(), sweep.points.last()) else { return };
+    let (from, to) = (human::count(first.x), human::count(last.x));
+    let title = format!("{}, {}: {from} to {to} {}", sweep.tool.name(), sweep.label, sweep.varied);
+    out.gap();
+    out.say(0, Tone::Strong, title);
+    for sentence in sweep.sentences() {
+        out.say(2, Tone::Normal, sentence);
     }
 }
 
-fn measurement_view(measured: &Measured) -> MeasurementView {
-    MeasurementView {
-        line: measured.line,
-        workload: measured.work.clone(),
-        read: measured.read.clone(),
-        write: measured.write.clone(),
-        both: measured.both.clone(),
-        network: measured.network.clone(),
-        latency_ns: measured.latency_ns.clone(),
-        syncs_per_second: measured.syncs,
-        sync_ns: measured.sync_ns.clone(),
-        cpu: measured.cpu,
-        devices: measured.devices.clone(),
-        error: measured.error,
-        memory_only: measured.memory_only,
-        nodes: measured.nodes,
-        entries_per_second: measured.entries,
-        entries_spread: measured.entries_spread,
-        reason: Some(
-            "`null` is what the text does not tell, or a direction that was not measured".to_owned(),
-        ),
+fn put_against(out: &mut impl Blocks, against: &Against) {
+    let tone = match against.standing {
+        Standing::Above => Tone::Bad,
+        Standing::At => Tone::Warn,
+        Standing::Below => Tone::Normal,
+    };
+    let sentence = against.sentence();
+    let text = match against.target.is_empty() {
+        true => sentence,
+        false => format!("{}: {sentence}", against.target),
+    };
+    out.say(2, tone, text);
+}
+
+fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedResult) {
+    let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
+    out.say(0, Tone::Strong, title);
+    if let Some(command) = &result.command {
+        out.say(2, Tone::Faint, command);
     }
+    for measurement in result.measurements.iter().take(MOST) {
+        put_measurement(out, measurement);
+    }
+    if let Some(more @ 1..) = result.measurements.len().checked_sub(MOST) {
+        let text = format!("and {more} more measurements; --json has all");
+        out.say(2, Tone::Faint, text);
+    }
+    let (tone, word) = match (verdict.trust, &verdict.measures) {
+        (Trust::No, _) => (Tone::Bad, "NOT trusted".to_owned()),
+        (Trust::Other, Some(measures)) => (Tone::Warn, format!("trusted for something else: {measures}")),
+        (_, Some(measures)) => (Tone::Good, format!("trusted; it measures {measures}")),
+        _ => (Tone::Good, "trusted".to_owned()),
+    };
+    let limit = verdict.limiting.as_ref().map(|hop| format!("; limited by {}", hop.name)).unwrap_or_default();
+    out.say(2, tone, format!("{word}{limit}"));
+    for note in &result.notes {
+        out.say(2, Tone::Faint, format!("note: {note}"));
+    }
+    for against in verdict.against.iter().take(MOST) {
+        put_against(out, against);
+    }
+    for list in [&verdict.findings, &verdict.of_path] {
+        if !list.is_empty() {
+            out.gap();
+            findings(out, list);
+        }
+    }
+}
+
+fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
+    let work = &measurement.work;
+    let mut what: Vec<String> = Vec::new();
+    what.extend(work.pattern.map(|pattern| match pattern {
+        Pattern::Sequential => "sequential".to_owned(),
+        Pattern::Random => "random".to_owned(),
+    }));
+    what.extend(work.block_size.map(human::block_size));
+    what.extend(work.queue_depth.map(|depth| format!("depth {depth}")));
+    what.extend(work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));
+    what.extend(
+        work.direct.map(|direct| if direct { "direct" } else { "through the page cache" }.to_owned()),
+    );
+    what.extend(measurement.memory_only.then(|| "memory only".to_owned()));
+    let head =
+        if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
+    out.say(2, Tone::Normal, head.trim_end_matches(": "));
+    let sides = [
+        ("read", &measurement.read),
+        ("write", &measurement.write),
+        ("both", &measurement.both),
+        ("net", &measurement.network),
+    ];
+    let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
+    let mut table = Table::new("", 4, columns).untitled();
+    for (word, side) in sides {
+        table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
+    }
+    let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
+    if let Some(entries) = measurement.entries {
+        row("files", format!("{} each second", human::count(entries.get())));
+    }
+    if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
+        row("takes", format!("mean {}", time(mean)));
+    }
+    if let Some(syncs) = measurement.syncs {
+        row("fsync", format!("{} each second", human::count(syncs.get())));
+    }
+    if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
+        row("sync", format!("mean {}", time(sync)));
+    }
+    if !table.rows.is_empty() {
+        out.add(Block::Table(table));
+    }
+}
+
+fn side(word: &str, side: &Side) -> Row {
+    let mut rest: Vec<String> = Vec::new();
+    rest.extend(side.iops.map(|iops| iops.to_string()));
+    if let Some(latency) = &side.latency_ns {
+        let one = |word: &str, value: Option<f64>| value.map(|value| format!("{word} {}", time(value)));
+        rest.extend(one("mean", latency.mean));
+        rest.extend(one("p99", latency.p99));
+    }
+    rest.extend(side.elapsed_ns.map(|elapsed| format!("in {}", human::time(elapsed))));
+    let mut notes = Vec::new();
+    if !rest.is_empty() {
+        notes.say(11, Tone::Faint, rest.join(" · "));
+    }
+    let rate = Cell::toned(Tone::Strong, human::rate_with_binary(side.bytes_per_second));
+    Row { cells: vec![Cell::text(word), rate], notes }
+}
+
+fn time(nanoseconds: f64) -> String {
+    human::time(Nanos::new(nanoseconds.max(0.0) as u64))
 }

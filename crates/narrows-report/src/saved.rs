@@ -163,7 +163,7 @@ impl Saved {
             Self::Lab(report) => lab::document(report, audience),
             Self::Compare(report) => text::compare::document(report, audience),
             Self::Copy(report) => copy::document(report, audience),
-            Self::Import(report) => text::import::document(report, audience),
+            Self::Import(report) => import::document(report, audience),
             Self::Predict(report) => predict::document(report, audience),
             Self::Plan(report) => plan::document(report, audience),
         }

@@ -114,12 +114,8 @@ fn put_memory(out: &mut Document, memory: &MemoryView) {
     let mut pairs = Vec::new();
     match &memory.claim {
         Some(claim) => {
-            let [least, most] = claim.likely_bytes_per_second;
-            put(
-                &mut pairs,
-                "claimed",
-                &format!("at most {} = {}", claim.peak_bytes_per_second, claim.formula),
-            );
+            let [least, most] = claim.likely;
+            put(&mut pairs, "claimed", &format!("at most {} = {}", claim.peak, claim.formula));
             put(
                 &mut pairs,
                 "likely",

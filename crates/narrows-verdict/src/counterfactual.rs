@@ -4,6 +4,8 @@
 //! The gain of an advice is one of ceilings, and ceilings are seldom reached. Here the machine is described as `check --to-path` does, the
 //! hop is widened in the description, and the workload of that description is predicted: where no law is known to hold, it is refused.
 
+use serde::{Deserialize, Serialize};
+
 use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
@@ -15,8 +17,33 @@ use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_w
 use crate::rules::Judged;
 use crate::{Advice, Finding, PathVerdict, Subject};
 
-/// What would be if an advice were followed.
-#[derive(Debug, Clone, PartialEq)]
+/// What a workload would get.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Foreseen {
+    /// The predicted rate.
+    pub bytes_per_second: Option<BytesPerSec>,
+    /// Where it lies in 80 of 100 cases: lower and upper end.
+    pub interval_80: Option<[BytesPerSec; 2]>,
+    /// Where it lies in 95 of 100 cases.
+    pub interval_95: Option<[BytesPerSec; 2]>,
+    /// Where the rate is not known: what it does not exceed, if anything is known that bounds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most_bytes_per_second: Option<BytesPerSec>,
+    /// The name of the hop that bounds it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most_by: Option<String>,
+    /// What would have to be measured to know it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure_instead: Option<String>,
+    /// Why the rate is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// What a workload would get if an advice were followed, by the laws of `narrows predict`. Nothing of it is measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counterfactual {
     /// The hop that the advice is about.
     pub hop: HopId,
@@ -27,30 +54,8 @@ pub struct Counterfactual {
     /// The workload, in words: `sequential reads of 1 MiB, 8 under way`.
     pub workload: String,
     /// What it would get.
-    pub outcome: Outcome,
-}
-
-/// What a workload would get.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
-    /// A rate, and where it lies in 80 and in 95 of 100 cases.
-    Known {
-        /// The rate.
-        rate: BytesPerSec,
-        /// In 80 of 100 cases: lower and upper end.
-        in_80: [BytesPerSec; 2],
-        /// In 95 of 100 cases.
-        in_95: [BytesPerSec; 2],
-    },
-    /// It is not known.
-    Refused {
-        /// Why.
-        because: String,
-        /// What would have to be measured, if anything would tell.
-        measure: Option<String>,
-        /// What it does not exceed, and the name of the hop that bounds it.
-        at_most: Option<(BytesPerSec, String)>,
-    },
+    #[serde(flatten)]
+    pub foreseen: Foreseen,
 }
 
 /// What a hop is called that was changed.
@@ -86,7 +91,7 @@ pub fn of(
     let ground = described(machine, subject);
     let all = advices.into_iter().map(|(direction, hop, advice, gain)| {
         let workload = ground.as_ref().map(|(_, workload)| in_direction(workload, direction));
-        let outcome = match (&ground, &workload) {
+        let foreseen = match (&ground, &workload) {
             (Some((system, _)), Some(workload)) => widened(system, workload, subject, (direction, hop), gain),
             _ => refused("what is behind this path cannot be described"),
         };
@@ -95,7 +100,7 @@ pub fn of(
             action: advice.action.clone(),
             direction,
             workload: workload.as_ref().map(in_words).unwrap_or_default(),
-            outcome,
+            foreseen,
         }
     });
     all.collect()
@@ -128,8 +133,8 @@ fn in_words(workload: &Workload) -> String {
     )
 }
 
-fn refused(because: &str) -> Outcome {
-    Outcome::Refused { because: because.to_owned(), measure: None, at_most: None }
+fn refused(because: &str) -> Foreseen {
+    Foreseen { reason: Some(because.to_owned()), ..Foreseen::default() }
 }
 
 /// What the workload gets when the application gets so much more through the hop.
@@ -139,7 +144,7 @@ fn widened(
     subject: &Subject,
     (direction, hop): (Direction, &HopId),
     gain: BytesPerSec,
-) -> Outcome {
+) -> Foreseen {
     let ranked = ceiling::rank(&subject.path, &subject.ceilings, direction);
     let place = subject.path.hops.iter().position(|it| it.id == *hop);
     let now = ranked.iter().find(|it| Some(it.hop) == place).map(|it| it.rate);
@@ -191,32 +196,37 @@ fn same_hop(today: &Prediction, kind: HopKind, now: BytesPerSec) -> Result<HopId
 }
 
 /// What a prediction tells in which `changed` is the hop that is widened.
-fn outcome(it: &Prediction, changed: &HopId) -> Outcome {
+fn outcome(it: &Prediction, changed: &HopId) -> Foreseen {
     match (it.answer.intervals(), it.answer.not_known()) {
         (Some(intervals), _) => {
-            let of = |(low, high): (f64, f64)| [it.rate * low, it.rate * high];
-            Outcome::Known { rate: it.rate, in_80: of(intervals.in_80), in_95: of(intervals.in_95) }
+            let of = |(low, high): (f64, f64)| Some([it.rate * low, it.rate * high]);
+            let (interval_80, interval_95) = (of(intervals.in_80), of(intervals.in_95));
+            Foreseen { bytes_per_second: Some(it.rate), interval_80, interval_95, ..Foreseen::default() }
         }
-        (None, not_known) => Outcome::Refused {
-            because: not_known.map(|it| it.because.clone()).unwrap_or_default(),
-            measure: not_known.map(|it| it.measure.clone()).filter(|text| !text.is_empty()),
-            at_most: it.at_most().map(|bound| {
+        (None, not_known) => Foreseen {
+            reason: Some(not_known.map(|it| it.because.clone()).unwrap_or_default()),
+            measure_instead: not_known.map(|it| it.measure.clone()).filter(|text| !text.is_empty()),
+            at_most_bytes_per_second: it.at_most().map(|bound| bound.rate),
+            at_most_by: it.at_most().map(|bound| {
                 // The description still calls it what it is today.
-                let is_changed = bound.hop == *changed;
-                (bound.rate, if is_changed { CHANGED.to_owned() } else { bound.name.clone() })
+                if bound.hop == *changed { CHANGED.to_owned() } else { bound.name.clone() }
             }),
+            ..Foreseen::default()
         },
     }
 }
 
 /// What holds whichever of two is true: the widest of both intervals, and nothing where one is refused.
-fn both(a: Outcome, b: Outcome) -> Outcome {
-    match (a, b) {
-        (Outcome::Known { rate, in_80, in_95 }, Outcome::Known { rate: other, in_80: b_80, in_95: b_95 }) => {
-            let wide = |a: [BytesPerSec; 2], b: [BytesPerSec; 2]| [a[0].min(b[0]), a[1].max(b[1])];
-            Outcome::Known { rate: rate.max(other), in_80: wide(in_80, b_80), in_95: wide(in_95, b_95) }
-        }
-        (refused @ Outcome::Refused { .. }, _) | (_, refused) => refused,
+fn both(a: Foreseen, b: Foreseen) -> Foreseen {
+    let (Some(rate), Some(other)) = (a.bytes_per_second, b.bytes_per_second) else {
+        return if a.bytes_per_second.is_none() { a } else { b };
+    };
+    let wide = |(a, b): ([BytesPerSec; 2], [BytesPerSec; 2])| [a[0].min(b[0]), a[1].max(b[1])];
+    Foreseen {
+        bytes_per_second: Some(rate.max(other)),
+        interval_80: a.interval_80.zip(b.interval_80).map(wide),
+        interval_95: a.interval_95.zip(b.interval_95).map(wide),
+        ..a
     }
 }
 
@@ -298,18 +308,17 @@ pub(super) fn link_at(link: &LinkHop, speed: GtPerSec, width: Lanes) -> Option<L
 mod tests {
     use super::*;
 
-    fn known(rate: f64, [low, high]: [f64; 2]) -> Outcome {
+    fn known(rate: f64, [low, high]: [f64; 2]) -> Foreseen {
         let of = |part: f64| BytesPerSec::new(rate * part);
-        Outcome::Known { rate: of(1.0), in_80: [of(0.98), of(1.01)], in_95: [of(low), of(high)] }
+        let (interval_80, interval_95) = (Some([of(0.98), of(1.01)]), Some([of(low), of(high)]));
+        Foreseen { bytes_per_second: Some(of(1.0)), interval_80, interval_95, ..Foreseen::default() }
     }
 
     #[test]
     fn of_two_that_may_be_true_what_holds_of_both_is_said() {
-        let Outcome::Known { rate, in_95, .. } = both(known(1e9, [0.8, 1.1]), known(1.1e9, [0.9, 1.2]))
-        else {
-            panic!("both are known")
-        };
-        assert_eq!((rate.get(), in_95.map(BytesPerSec::get)), (1.1e9, [0.8e9, 1.32e9]));
+        let it = both(known(1e9, [0.8, 1.1]), known(1.1e9, [0.9, 1.2]));
+        let ends = it.interval_95.map(|ends| ends.map(BytesPerSec::get));
+        assert_eq!((it.bytes_per_second.map(BytesPerSec::get), ends), (Some(1.1e9), Some([0.8e9, 1.32e9])));
         let none = refused("nobody measured it");
         assert_eq!(both(known(1e9, [0.8, 1.1]), none.clone()), none);
         assert_eq!(both(none.clone(), known(1e9, [0.8, 1.1])), none);

@@ -168,6 +168,7 @@ pub struct Advice {
     /// The step, as an instruction.
     pub action: String,
     /// How much faster the path can become; `None` where that cannot be computed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub gain_bytes_per_second: Option<BytesPerSec>,
 }
 
@@ -179,7 +180,8 @@ pub struct Finding {
     pub code: Code,
     /// How bad it is.
     pub severity: Severity,
-    /// The hop it is about, if it is about one.
+    /// The hop it is about; `None` where it is about no single one.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub hop: Option<HopId>,
     /// The device it is about: a PCI address, block device, interface or mount.
     pub subject: String,
@@ -191,9 +193,9 @@ pub struct Finding {
     pub advice: Vec<Advice>,
     /// How sure we are.
     pub confidence: Confidence,
-    /// What would show that it does not hold, where the rule knows more than [`not_so_when`] says of its code.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub not_so_when: Option<String>,
+    /// What would show that it does not hold: what the rule knows, or else what [`Code::not_so_when`] says.
+    #[serde(default)]
+    pub not_so_when: String,
 }
 
 impl Advice {
@@ -220,7 +222,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
-            not_so_when: None,
+            not_so_when: code.not_so_when().to_owned(),
         }
     }
 
@@ -240,7 +242,7 @@ impl Finding {
             evidence: Vec::new(),
             advice: Vec::new(),
             confidence: Confidence::High,
-            not_so_when: None,
+            not_so_when: code.not_so_when().to_owned(),
         }
     }
 
@@ -258,7 +260,7 @@ impl Finding {
 
     /// Says what would disprove it.
     pub fn not_so_when(mut self, observed: impl Into<String>) -> Self {
-        self.not_so_when = Some(observed.into());
+        self.not_so_when = observed.into();
         self
     }
 
@@ -291,61 +293,69 @@ fn subject_of(hop: &Hop) -> String {
     }
 }
 
-/// What would show that a finding does not hold, for each code: `docs/findings.md` has the same words.
-///
-/// The observation that disproves a finding of this code.
-pub const fn not_so_when(code: Code) -> &'static str {
-    match code {
-        Code::LinkWidthDegraded => {
-            "the slot is wired for fewer lanes than its port claims (the board's manual says so)"
+impl Code {
+    /// The observation that disproves a finding of this code: `docs/findings.md` has the same words.
+    pub const fn not_so_when(self) -> &'static str {
+        match self {
+            Self::LinkWidthDegraded => {
+                "the slot is wired for fewer lanes than its port claims (the board's manual says so)"
+            }
+            Self::NarrowerThanBefore => {
+                "the card was put on a narrower riser or the slot was split on purpose since then"
+            }
+            Self::LinkSpeedDegraded => {
+                "a run shows that the link speeds up under load (then it is `power_save`)"
+            }
+            Self::SlotLimited => {
+                "a measurement stays below the link's ceiling; then something else is narrower"
+            }
+            Self::PowerSave => {
+                "the link stays slow in a run with `--measure` (then it is `link_speed_degraded`)"
+            }
+            Self::SwitchOversubscribed => {
+                "the devices are not used at the same time, or are slower than their links"
+            }
+            Self::ChipsetShared => "the other devices behind it are idle, and one drive alone fits",
+            Self::NumaRemote => "the work runs on the device's node anyway",
+            Self::NumaUnbalanced => "the work is kept on that node on purpose",
+            Self::MpsMrrs => "a switch between both ends supports no more",
+            Self::AerErrors => "the counters stand still under load",
+            Self::Thermal => "the counters stand still: a drive may be hot and keep its rate",
+            Self::MissingDeviceBifurcation => "the card has an empty socket",
+            Self::SmbiosContradiction => "the record belongs to another slot of the same name",
+            Self::UsbLimited => "the device announces what it cannot do, as no maker should",
+            Self::SataLimited => "the drive is made for the slower rate",
+            Self::HbaLimited => "the disks together are slower",
+            Self::NetworkLimited => {
+                "a run stays below the wire and the round trip does not grow: then the far end is the limit"
+            }
+            Self::NicSlotLimited => "only one of the ports is used",
+            Self::CryptoCpu => "the requests wait at the drives",
+            Self::CryptoWorkqueue => "the drive's queue is full",
+            Self::RaidSlowMember => "the array does not spread data evenly",
+            Self::RaidResync => "`sync_action` is idle",
+            Self::RaidDegraded => "`/proc/mdstat` shows all of them up",
+            Self::FilesystemLimited => "the requests wait at the drives",
+            Self::DeviceLimited => "the same drive is faster elsewhere",
+            Self::GeneratorCpu => "larger blocks or more jobs give no more",
+            Self::CacheMeasured => "the storage's own counters moved as many bytes as the tool",
+            Self::TooShort => "a longer run gives the same",
+            Self::NoReadEnded => "another run of the same length has a rate",
+            Self::Unsteady => "a longer run on a quiet machine holds",
+            Self::SlcExhausted => "the rate comes back without a pause",
+            Self::DepthTooLow => "a deeper queue gives no more",
+            Self::AboveCeiling => "the fact behind the ceiling is wrong, as `--why` shows",
+            Self::UnitsSuspect => "I/Os per second × block size is the printed rate",
+            Self::Throttled => "the volume and the machine have no such limit",
+            Self::ZeroOrSparseData => {
+                "neither file system nor drive recognises zeros; the medium is not NAND"
+            }
+            Self::InconsistentNumbers => "the tool measured them in different parts of the run",
+            Self::RunFailed => "the message is of another run in the same text",
+            Self::NotSynchronous => "the file system forces every write to be synchronous",
+            Self::ConcurrentLoad => "a run on the idle storage has the same rate",
+            Self::UnevenNodes => "the machines were given different limits or loads on purpose",
+            Self::PartialInput => "run as root; all that is needed was captured",
         }
-        Code::NarrowerThanBefore => {
-            "the card was put on a narrower riser or the slot was split on purpose since then"
-        }
-        Code::LinkSpeedDegraded => "a run shows that the link speeds up under load (then it is `power_save`)",
-        Code::SlotLimited => "a measurement stays below the link's ceiling; then something else is narrower",
-        Code::PowerSave => "the link stays slow in a run with `--measure` (then it is `link_speed_degraded`)",
-        Code::SwitchOversubscribed => {
-            "the devices are not used at the same time, or are slower than their links"
-        }
-        Code::ChipsetShared => "the other devices behind it are idle, and one drive alone fits",
-        Code::NumaRemote => "the work runs on the device's node anyway",
-        Code::NumaUnbalanced => "the work is kept on that node on purpose",
-        Code::MpsMrrs => "a switch between both ends supports no more",
-        Code::AerErrors => "the counters stand still under load",
-        Code::Thermal => "the counters stand still: a drive may be hot and keep its rate",
-        Code::MissingDeviceBifurcation => "the card has an empty socket",
-        Code::SmbiosContradiction => "the record belongs to another slot of the same name",
-        Code::UsbLimited => "the device announces what it cannot do, as no maker should",
-        Code::SataLimited => "the drive is made for the slower rate",
-        Code::HbaLimited => "the disks together are slower",
-        Code::NetworkLimited => {
-            "a run stays below the wire and the round trip does not grow: then the far end is the limit"
-        }
-        Code::NicSlotLimited => "only one of the ports is used",
-        Code::CryptoCpu => "the requests wait at the drives",
-        Code::CryptoWorkqueue => "the drive's queue is full",
-        Code::RaidSlowMember => "the array does not spread data evenly",
-        Code::RaidResync => "`sync_action` is idle",
-        Code::RaidDegraded => "`/proc/mdstat` shows all of them up",
-        Code::FilesystemLimited => "the requests wait at the drives",
-        Code::DeviceLimited => "the same drive is faster elsewhere",
-        Code::GeneratorCpu => "larger blocks or more jobs give no more",
-        Code::CacheMeasured => "the storage's own counters moved as many bytes as the tool",
-        Code::TooShort => "a longer run gives the same",
-        Code::NoReadEnded => "another run of the same length has a rate",
-        Code::Unsteady => "a longer run on a quiet machine holds",
-        Code::SlcExhausted => "the rate comes back without a pause",
-        Code::DepthTooLow => "a deeper queue gives no more",
-        Code::AboveCeiling => "the fact behind the ceiling is wrong, as `--why` shows",
-        Code::UnitsSuspect => "I/Os per second × block size is the printed rate",
-        Code::Throttled => "the volume and the machine have no such limit",
-        Code::ZeroOrSparseData => "neither file system nor drive recognises zeros; the medium is not NAND",
-        Code::InconsistentNumbers => "the tool measured them in different parts of the run",
-        Code::RunFailed => "the message is of another run in the same text",
-        Code::NotSynchronous => "the file system forces every write to be synchronous",
-        Code::ConcurrentLoad => "a run on the idle storage has the same rate",
-        Code::UnevenNodes => "the machines were given different limits or loads on purpose",
-        Code::PartialInput => "run as root; all that is needed was captured",
     }
 }

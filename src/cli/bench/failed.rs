@@ -15,7 +15,7 @@ pub(in crate::cli) fn view(failure: &RunFailure, root: &Root, path: &Path) -> Fa
 
 /// What is said of a test that failed.
 pub(in crate::cli) fn failure(name: &str, failed: &FailedView) -> Failure {
-    Failure::new(format!("{name} failed: {} ({})", failed.summary, failed.detail)).hint(&failed.hint)
+    Failure::new(format!("{name} failed: {} ({})", failed.summary, failed.failure.detail)).hint(&failed.hint)
 }
 
 /// A run that could not be begun, with what its error advises.

@@ -20,7 +20,7 @@ use asked::Terms;
 use narrows_session::measure::Command;
 use narrows_session::runner::Outcome;
 use narrows_session::scene::Scene;
-use narrows_session::writes::{Wanted, Writes};
+use narrows_session::writes::{Account, Wanted, Writes};
 use runner::Runner;
 use save::SaveFile;
 use site::Site;
@@ -31,8 +31,7 @@ use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::target::Target as Opened;
 use narrows_report::bench::{
-    self, AllowanceView, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
-    WritesView,
+    self, BenchReport, Context, LeftOut, Settings, TargetKind, TargetView, TestResult,
 };
 use narrows_report::text::Style;
 use narrows_verdict as verdict;
@@ -84,7 +83,7 @@ fn allowance(
     let is_done =
         |test: &Test| kept.and_then(|kept| kept.result(&test.name)).is_some_and(TestResult::is_whole);
     let writes = Writes::of(&Wanted {
-        kept: kept.and_then(|kept| kept.writes.as_ref()).map(WritesView::before),
+        kept: kept.and_then(|kept| kept.writes.as_ref()).map(Account::before),
         ceiling: context.ceilings.write.as_ref().map(|ceiling| ceiling.bytes_per_second),
         ..site.wanted(args, terms, preset, &site.place.works(preset, is_done))
     })?;
@@ -180,8 +179,7 @@ impl Bench<'_> {
     }
 
     fn keep(&self, file: Option<&SaveFile>, report: &mut BenchReport) -> Result<(), Failure> {
-        report.writes =
-            self.runner.writes().map(|writes| WritesView::of(&writes.account(self.runner.root())));
+        report.writes = self.runner.writes().map(|writes| writes.account(self.runner.root()));
         file.map_or(Ok(()), |file| file.keep(report))
     }
 
@@ -267,7 +265,7 @@ fn judged(
         fio_command,
         ended: outcome.ended,
         rounds: outcome.rounds,
-        allowance: outcome.allowance.as_ref().map(AllowanceView::of),
+        allowance: outcome.allowance,
         failed: outcome.measurement.failure.as_ref().map(view),
     };
     bench::of_load(context, test, load, &outcome.measurement, about, &subject, &verdict)

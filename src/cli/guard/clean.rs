@@ -23,7 +23,7 @@ pub(super) fn run(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failu
     let reasons: Vec<Reason> = left.into_iter().chain(report::guard::left_by(name, &cleared)).collect();
     let ways = ways(root, name, &reasons);
     let mut shown = report::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
-    shown.cleaned = Some(report::guard::cleaned(&cleared));
+    shown.cleaned = Some(cleared);
     output::data(&super::render(&shown, args.json)?)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FAILED })
 }

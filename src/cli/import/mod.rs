@@ -11,8 +11,8 @@ use super::facts::{self, Facts};
 use super::output_args::OutputArgs;
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::results::understood;
-use narrows_report::import::{build, csv};
-use narrows_report::text;
+use narrows_report::import::{build, csv, document};
+
 use narrows_verdict::results::Ground;
 use narrows_verdict::results::against::Stated;
 use narrows_verdict::results::sweep::sweeps;
@@ -94,7 +94,7 @@ pub(super) fn run(args: &ImportArgs) -> Result<u8, Failure> {
     if args.csv {
         output::data(&csv::render(&report))?;
     } else {
-        output::report(&report, &args.output, text::import::document)?;
+        output::report(&report, &args.output, document)?;
     }
     Ok(if report.has_findings() { FINDINGS } else { NOTHING_FOUND })
 }

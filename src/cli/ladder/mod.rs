@@ -15,8 +15,9 @@ use narrows_base::units::peers::Peer;
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{self, LoadSpec, Parallel};
 use narrows_model::path::layers::layers;
-use narrows_report::bench::{Context, WritesView};
-use narrows_report::ladder::{self, About};
+use narrows_report::bench::Context;
+use narrows_report::ladder::{self, LadderReport, LeftOut};
+use narrows_report::view;
 use narrows_session::ladder::{self as climb, Climb, Opening};
 use narrows_session::measure::Command;
 use narrows_verdict::ladder::judge;
@@ -65,15 +66,20 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         }
     }
     let reason = reason.or_else(|| opened.reason());
-    let about = About {
+    let left = |(hop, reason): (&str, &str)| LeftOut { hop: hop.to_owned(), reason: reason.to_owned() };
+    let report = LadderReport {
+        schema: ladder::SCHEMA.to_owned(),
+        tool: view::tool(),
+        machine: view::machine_view(&scene.machine),
         target: args.target.clone(),
-        duration: args.time.into(),
+        duration_ns: args.time.into(),
         legs,
-        writes: runner.writes().map(|writes| WritesView::of(&writes.account(&scene.root))),
-        left_out: opened.left_out().map(|(hop, reason)| (hop.to_owned(), reason.to_owned())).collect(),
+        ladders,
+        writes: runner.writes().map(|writes| writes.account(&scene.root)),
+        left_out: opened.left_out().map(left).collect(),
+        complete: reason.is_none(),
         reason,
     };
-    let report = ladder::report(&scene.machine, about, ladders);
     let is_stopped = runner.is_stopped();
     drop(runner);
     output::report(&report, &args.output, ladder::document)?;

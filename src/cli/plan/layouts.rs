@@ -9,7 +9,7 @@ use narrows_model::plan::outcome::Outcome;
 use narrows_model::plan::owning::owning;
 use narrows_model::plan::search::Request;
 use narrows_model::plan::wish::{self, Wish};
-use narrows_report::plan::PlannedLayouts;
+use narrows_report::plan::{OwnedLayout, PlannedLayouts};
 
 /// The layouts ranked, and what each means for an owner; `None` without aims.
 ///
@@ -70,8 +70,14 @@ pub(super) fn layouts(
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
     let ranked = rank(&resources, &aims);
     let stated = args.stated();
-    let owned = ranked.fitting.iter().map(|layout| owning(layout, drives, write, &stated)).collect();
-    Ok(Some(PlannedLayouts { aims: typed.clone(), drives, ranked, owned }))
+    let owned = |layout| OwnedLayout { owning: owning(&layout, drives, write, &stated), layout };
+    Ok(Some(PlannedLayouts {
+        aims: typed.clone(),
+        drives,
+        ranked: ranked.fitting.into_iter().map(owned).collect(),
+        unfit: ranked.others,
+        advice: ranked.advice,
+    }))
 }
 
 /// What one core encrypts: as typed, or as it is known.

@@ -43,15 +43,14 @@ pub(in crate::cli) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     let sata = site::seat_on_sata(site, sata, outcomes.first());
     let alternatives = alternatives(&searched, &request, found.as_ref());
     let layouts = layouts(args, &request, &ground, outcomes.first())?;
-    let report = build(&Planned {
+    let report = build(Planned {
         site,
-        searched: &searched,
         request: &request,
         found: found.as_ref(),
-        outcomes: &outcomes,
+        outcomes,
         alternatives: &alternatives,
         impossible: &impossible,
-        sata: sata.as_ref(),
+        sata: sata.clone(),
         layouts,
     });
     output::report(&report, &args.output, document)?;

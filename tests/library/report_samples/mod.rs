@@ -205,7 +205,7 @@ fn link_finding() -> Finding {
             },
         ],
         confidence: Confidence::High,
-        not_so_when: None,
+        not_so_when: Code::LinkWidthDegraded.not_so_when().to_owned(),
     }
 }
 
@@ -222,7 +222,7 @@ fn chipset_finding() -> Finding {
             gain_bytes_per_second: None,
         }],
         confidence: Confidence::Medium,
-        not_so_when: None,
+        not_so_when: Code::ChipsetShared.not_so_when().to_owned(),
     }
 }
 

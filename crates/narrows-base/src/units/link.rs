@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A signalling rate per lane, kept in millions of transfers per second so that it can be compared exactly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct GtPerSec(u32);
 
@@ -87,6 +88,7 @@ impl fmt::Display for GtPerSec {
 
 /// A link width: the number of lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Lanes(u8);
 

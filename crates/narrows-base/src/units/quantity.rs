@@ -184,6 +184,7 @@ impl fmt::Display for BytesPerSec {
 
 /// A line rate in bits per second, as network hardware states it.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct BitsPerSec(f64);
 

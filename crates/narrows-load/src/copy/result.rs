@@ -1,5 +1,7 @@
 //! What came of a copy.
 
+use serde::{Deserialize, Serialize};
+
 use super::fault::{Fault, Why};
 use super::spent::Spent;
 use narrows_base::units::{Bytes, Nanos};
@@ -20,11 +22,14 @@ pub struct Tally {
 }
 
 /// How the data were read back.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReadBack {
     /// Files that were read with O_DIRECT, past the page cache.
+    #[serde(rename = "direct_files")]
     pub direct: u64,
     /// Files that could not be: the kernel was asked to drop them from its cache first, and may not have done so.
+    #[serde(rename = "advised_files")]
     pub advised: u64,
 }
 

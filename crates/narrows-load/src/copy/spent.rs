@@ -5,6 +5,8 @@
 //! (`/proc/thread-self/schedstat`, kernel `Documentation/scheduler/sched-stats.rst`), and the rest is waiting for what
 //! the category names.
 
+use serde::{Deserialize, Serialize};
+
 use std::fs::File;
 use std::time::Instant;
 
@@ -29,21 +31,29 @@ pub(super) enum Doing {
 }
 
 /// The time of all threads together, split. The parts add up to the time that threads were at work.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
     /// Waiting for reads of the source.
+    #[serde(rename = "read_wait_ns")]
     pub read: Nanos,
     /// Waiting for writes, and for what was written to become durable.
+    #[serde(rename = "write_wait_ns")]
     pub write: Nanos,
     /// Waiting for reads of the destination, to verify.
+    #[serde(rename = "verify_wait_ns")]
     pub verify: Nanos,
     /// Waiting for the file system: names, attributes, directories.
+    #[serde(rename = "metadata_wait_ns")]
     pub metadata: Nanos,
     /// On a processor, checksums apart.
+    #[serde(rename = "cpu_ns")]
     pub cpu: Nanos,
     /// Computing checksums.
+    #[serde(rename = "checksum_ns")]
     pub checksum: Nanos,
     /// Ready to go on while processors worked for others. Where the kernel does not tell, this is part of the waits.
+    #[serde(rename = "queue_ns")]
     pub queue: Nanos,
 }
 

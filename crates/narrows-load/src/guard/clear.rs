@@ -3,6 +3,8 @@
 //! A discard comes first where the device takes one, since that wears nothing; what does not read as zeros then is written
 //! with zeros. All of it is read back.
 
+use serde::Serialize;
+
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -46,21 +48,28 @@ pub struct Ground<'a> {
 }
 
 /// What came of clearing.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cleared {
     /// What bore our mark and is zero now.
+    #[serde(rename = "cleared_bytes")]
     pub cleared: Bytes,
     /// How much of it was written with zeros, since no discard made it read as zeros.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// What bore our mark and is still there.
+    #[serde(rename = "left_bytes")]
     pub left: Bytes,
     /// The first places of data that bear no mark of ours. They were not touched.
+    #[serde(skip)]
     pub foreign: Vec<Found>,
-    /// How much of that there is.
+    /// Data without a mark of ours. They were not touched.
     pub foreign_bytes: Bytes,
     /// Whether whoever watches broke it off.
+    #[serde(skip)]
     pub is_broken_off: bool,
     /// Who wrote to what is behind the device: what the run wrote over is not known.
+    #[serde(skip)]
     pub others: Option<Others>,
 }
 

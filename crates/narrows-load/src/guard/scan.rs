@@ -1,5 +1,7 @@
 //! Looks for what stands on a device. Reads only.
 
+use serde::Serialize;
+
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
@@ -33,7 +35,8 @@ pub trait Medium {
 }
 
 /// A sign that something stands on a device.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Signature {
     /// The format, such as `XFS`.
     pub name: &'static str,

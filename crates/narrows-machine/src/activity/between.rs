@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Condition, CpuCounters, DiskCounters, Event, LinkState, NicCounters, Pressure, Resync, Sample, TcpState,
     ThreadCounters, parse,
@@ -79,7 +81,8 @@ pub struct DiskActivity {
 }
 
 /// What a thread used.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadActivity {
     /// Its name.
     pub name: String,

@@ -20,6 +20,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use serde::{Deserialize, Serialize};
+
 use crate::block::md::parse_speed;
 use crate::health::{self, DriveHealth};
 use crate::pci::PciAddress;
@@ -122,20 +124,25 @@ pub struct NicCounters {
 }
 
 /// The state of a link at one moment.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LinkState {
-    /// `…/current_link_speed`.
+    /// `…/current_link_speed`, in 10⁶ transfers per second.
+    #[serde(rename = "megatransfers_per_second")]
     pub speed: Option<GtPerSec>,
     /// `…/current_link_width`.
+    #[serde(rename = "lanes")]
     pub width: Option<Lanes>,
 }
 
 /// A running resync.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resync {
     /// `…/md/sync_action`.
     pub action: String,
     /// `…/md/sync_speed`.
+    #[serde(rename = "bytes_per_second")]
     pub speed: Option<BytesPerSec>,
 }
 

@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::now;
 use crate::Machine;
 use crate::root::Root;
@@ -32,15 +34,18 @@ struct Moved {
 }
 
 /// A process that moves bytes to or from storage.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mover {
     /// Its number.
     pub pid: u32,
     /// Its name, `/proc/PID/comm`.
     pub name: String,
     /// What it reads.
+    #[serde(rename = "read_bytes_per_second")]
     pub read: BytesPerSec,
-    /// What it writes.
+    /// What it writes; counted when it enters the page cache.
+    #[serde(rename = "write_bytes_per_second")]
     pub written: BytesPerSec,
     /// The block devices, by kernel name, that its open files are or lie on. Files that it only mapped are not among them.
     pub devices: BTreeSet<String>,

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{CpuCounters, DiskCounters, NicCounters, ThreadCounters};
 use crate::root::Root;
 use narrows_base::units::{Bytes, Nanos, Sectors512};
@@ -146,11 +148,13 @@ pub struct Stalled {
 }
 
 /// For how much of a time somebody waited, 0 to 1.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pressure {
     /// At least one task waited.
     pub some: f64,
     /// All tasks that had something to do waited; `None` where the kernel does not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub full: Option<f64>,
 }
 

@@ -261,7 +261,11 @@ pub struct Aer {
 }
 
 /// A PCI address. The domain is wider than 16 bits because VMD makes domains from `10000` on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(with = "String"))]
+#[serde(into = "String", try_from = "String")]
 pub struct PciAddress {
     /// The PCI domain (segment).
     pub domain: u32,
@@ -298,6 +302,20 @@ impl PciAddress {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a PCI address such as `0000:02:00.0`")]
 pub struct NotAnAddress(String);
+
+impl From<PciAddress> for String {
+    fn from(address: PciAddress) -> Self {
+        address.to_string()
+    }
+}
+
+impl TryFrom<String> for PciAddress {
+    type Error = NotAnAddress;
+
+    fn try_from(text: String) -> Result<Self, NotAnAddress> {
+        text.parse()
+    }
+}
 
 impl FromStr for PciAddress {
     type Err = NotAnAddress;

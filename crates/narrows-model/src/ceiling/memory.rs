@@ -6,6 +6,8 @@
 //! channels carry: 60 % where reads and writes mix on desktops, 85 % where servers only read (112 of 128 GB/s on a Xeon 8160, J. McCalpin). Neither is a ceiling of DMA: data that a device brings may end in a processor's cache (Intel DDIO), and a path's bytes
 //! cross memory as often as [`crossings`] counts, beside all other work of the machine.
 
+use serde::{Deserialize, Serialize};
+
 use super::Ceilings;
 use crate::path::{Hop, HopSpec, Path, RaidLevel};
 use narrows_base::fact::Fact;
@@ -25,11 +27,14 @@ pub fn of_memory() -> Ceilings {
 }
 
 /// What the firmware claims of memory.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// What all modules could carry at once: an upper bound.
+    #[serde(rename = "peak_bytes_per_second")]
     pub peak: BytesPerSec,
     /// What is likely of it where no two modules share a channel, from and to.
+    #[serde(rename = "likely_bytes_per_second")]
     pub likely: [BytesPerSec; 2],
     /// How that was computed: `8 modules × 2666 MT/s × 8 bytes`.
     pub formula: String,
@@ -62,14 +67,27 @@ pub fn claim(modules: &Fact<Vec<MemoryModule>>) -> Option<Claim> {
 }
 
 /// How often the bytes of a path cross memory, for one byte that the application moves.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Crossings {
     /// For one byte that is read.
     pub read: f64,
     /// For one byte that is written.
     pub write: f64,
-    /// What each layer adds, for a byte that is read and one that is written.
-    pub steps: Vec<(String, f64, f64)>,
+    /// What each layer adds.
+    pub layers: Vec<MemoryCrossing>,
+}
+
+/// What a layer adds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryCrossing {
+    /// What crosses.
+    pub name: String,
+    /// For a byte that is read.
+    pub read: f64,
+    /// For a byte that is written.
+    pub write: f64,
 }
 
 /// Counts what each layer of a path adds. `buffered` says that the application reads and writes through the page cache. Copies of a
@@ -80,7 +98,7 @@ pub fn crossings(path: &Path, buffered: bool) -> Crossings {
         if read > 0.0 || write > 0.0 {
             all.read += read;
             all.write += write;
-            all.steps.push((name, read, write));
+            all.layers.push(MemoryCrossing { name, read, write });
         }
     };
     let memory = path.hops.iter().rfind(|hop| matches!(hop.spec, HopSpec::Memory(_)));
@@ -198,7 +216,7 @@ mod tests {
         );
         let counted = crossings(&mirror, false);
         assert_eq!((counted.read, counted.write), (3.0, 4.0));
-        assert_eq!(counted.steps.len(), 2, "{counted:?}");
+        assert_eq!(counted.layers.len(), 2, "{counted:?}");
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! it twice, and what that carries is not known. What a GPU's own copy engine, or a library that brings data there (GPUDirect Storage), does
 //! with it is not looked at: both figures are ceilings.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Basis, Direction, of_hop};
 use crate::path::peer::{Meeting, Peer, Way, is_below, paths};
 use crate::path::{Hop, HopId, Target};
@@ -12,9 +14,11 @@ use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 
 /// The most that goes one way in one direction, and what allows no more.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Narrowest {
     /// The most.
+    #[serde(rename = "bytes_per_second")]
     pub rate: BytesPerSec,
     /// The hop.
     pub hop: HopId,
@@ -23,11 +27,12 @@ pub struct Narrowest {
 }
 
 /// The most that goes one way.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Both {
     /// From the device to the GPU; `None` where no hop has a known ceiling.
     pub to_gpu: Option<Narrowest>,
-    /// From the GPU to the device.
+    /// From the GPU to the device; `None` likewise.
     pub from_gpu: Option<Narrowest>,
 }
 

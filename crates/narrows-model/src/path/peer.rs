@@ -5,6 +5,8 @@
 //! meet (`drivers/pci/p2pdma.c`, `calc_map_type_and_dist`). Where config space is closed IOMMU groups tell the same: the kernel
 //! parts functions into groups where such bits isolate them (`drivers/iommu/iommu.c`, `pci_device_group`).
 
+use serde::{Deserialize, Serialize};
+
 use super::climb::{self, ancestry};
 use super::{Hop, HopSpec, Path, Target, build};
 use narrows_base::fact::{Fact, Source};
@@ -29,7 +31,9 @@ pub struct Peer {
 }
 
 /// Where two functions meet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Meeting {
     /// Below a PCIe switch, by its upstream port; `None` where only the topology of `nvidia-smi` tells of it.
     Switch(Option<PciAddress>),
@@ -60,7 +64,9 @@ impl Meeting {
 }
 
 /// How data goes from one device to another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Way {
     /// Nothing sends it up: it stays below where both meet.
     Direct,

@@ -3,9 +3,11 @@
 //! Rates together are max-min fair ([`crate::predict::flow`]) over the links, the uplinks of cards with a switch and that
 //! of the chipset, with all devices at work in one direction at a time.
 
+use serde::{Deserialize, Serialize};
+
 use super::problem::{self, Choice, Class, Fill, Problem, WholeRate, link_of, uplink_of};
 use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_serving, lanes_now};
-use super::site::{Attachment, Site};
+use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{CapacityUse, Flow, max_min};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
@@ -52,11 +54,11 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .iter()
         .zip(&lanes)
         .map(|(seated, lanes)| SlotOutcome {
-            slot: seated.slot,
+            slot: site.slots[seated.slot].name.clone(),
             card: seated.choice.card.map(|card| card.name.clone()),
             is_switch: seated.choice.is_switch(),
-            split: seated.choice.mode.as_ref().map(ToString::to_string),
-            lanes: *lanes,
+            bifurcation: seated.choice.mode.as_ref().map(ToString::to_string),
+            lanes: lanes.get(),
             devices: seats
                 .iter()
                 .zip(&devices)
@@ -72,9 +74,9 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         shared,
         settings: settings(site, placement),
         lost: lost(site, placement, &used, &is_set),
-        parts: parts(placement),
-        used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
-        free: free(&problem, &used, &is_set),
+        parts: if site.gaps.is_empty() { parts(request, placement) } else { Vec::new() },
+        slots_used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
+        slots_free: free(&problem, &used, &is_set),
         balance: balance(&problem, found, placement, &lanes),
         slots,
     }
@@ -126,14 +128,17 @@ struct UplinkGroup {
 impl UplinkGroup {
     fn outcome(&self, devices: &[DeviceOutcome]) -> SharedOutcome {
         let members = || self.members.iter().filter_map(|at| devices.get(*at));
+        let asked = Rates {
+            read: members().map(|device| device.alone.read).sum(),
+            write: members().map(|device| device.alone.write).sum(),
+        };
         SharedOutcome {
             name: self.name.clone(),
             carries: self.carries,
-            asked: Rates {
-                read: members().map(|device| device.alone.read).sum(),
-                write: members().map(|device| device.alone.write).sum(),
-            },
+            asked,
             devices: self.members.len(),
+            // Rates of the search are whole, those of the flow solver are not: equal within one byte per second.
+            limits: asked.read.get() + 1.0 >= self.carries.read.get(),
         }
     }
 }
@@ -155,11 +160,11 @@ impl Seat<'_> {
         let own = self.own();
         let (speed, lanes) = self.link;
         let wish = &self.class.wish;
-        let generation = speed.pcie_generation().unwrap_or(0);
+        let generation = speed.pcie_generation();
         let mut alone = own;
         let could = wish.demand().rate();
         let mut limited_by = match own.read < could {
-            true => format!("its PCIe {generation}.0 {lanes} link"),
+            true => format!("its PCIe {}.0 {lanes} link", generation.unwrap_or(0)),
             false if wish.demand() < problem::link_rate(wish.speed, wish.lanes) => "itself".to_owned(),
             false => "its own link".to_owned(),
         };
@@ -172,7 +177,8 @@ impl Seat<'_> {
                 write: alone.write.min(group.carries.write),
             };
         }
-        DeviceOutcome { name: wish.name.clone(), kind: wish.kind, speed, lanes, alone, together, limited_by }
+        let (name, lanes) = (wish.name.clone(), lanes.get());
+        DeviceOutcome { name, kind: wish.kind, generation, lanes, alone, together, limited_by }
     }
 }
 
@@ -211,15 +217,16 @@ fn solve(
     max_min(&capacities, &flows).iter().map(|share| BytesPerSec::new(share.rate)).collect()
 }
 
-fn settings(site: &Site, placement: &Placement) -> Vec<(String, String)> {
+fn settings(site: &Site, placement: &Placement) -> Vec<FirmwareSetting> {
     let mut settings = Vec::new();
     for seat in &placement.seated {
         let slot = &site.slots[seat.slot];
         if let Some(setting) = slot.setting.as_ref().filter(|_| seat.choice.setting) {
-            settings.push((setting.menu.clone(), setting.value.clone()));
+            settings.push(FirmwareSetting { menu: setting.menu.clone(), value: setting.value.clone() });
         }
         if let Some(mode) = &seat.choice.mode {
-            settings.push((format!("bifurcation of {}", slot.name), mode.to_string()));
+            let menu = format!("bifurcation of {}", slot.name);
+            settings.push(FirmwareSetting { menu, value: mode.to_string() });
         }
     }
     settings
@@ -252,12 +259,18 @@ fn lost(
     lost
 }
 
-fn parts(placement: &Placement) -> Vec<(usize, String)> {
-    let mut parts: Vec<(usize, String)> = Vec::new();
+#[expect(clippy::cast_precision_loss, reason = "no price comes near 2^53 hundredths")]
+fn parts(request: &Request, placement: &Placement) -> Vec<BoughtCards> {
+    let mut parts: Vec<BoughtCards> = Vec::new();
     for card in placement.seated.iter().filter_map(|seat| seat.choice.card) {
-        match parts.iter_mut().find(|(_, name)| *name == card.name) {
-            Some((count, _)) => *count += 1,
-            None => parts.push((1, card.name.clone())),
+        match parts.iter_mut().find(|part| part.name == card.name) {
+            Some(part) => part.count += 1,
+            None => parts.push(BoughtCards { count: 1, name: card.name.clone(), cost: None }),
+        }
+    }
+    if request.parts.prices.is_some() {
+        for part in &mut parts {
+            part.cost = Some((request.parts.price(&part.name) * part.count as u64) as f64 / 100.0);
         }
     }
     parts
@@ -293,20 +306,18 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
     let sockets = usize::from(problem.site.sockets);
     let one_sided =
         (0..sockets).map(|socket| sums.all_drives_on(socket).served(problem)).min().unwrap_or_default();
+    let (served, one_sided) = (sums.served(problem).rate(), WholeRate::rate(one_sided));
     Some(Balance {
         sockets: sums
             .sockets(sockets)
             .into_iter()
-            .map(|(drives, network)| (drives.rate(), network.rate()))
+            .map(|(drives, network)| SocketTraffic { drives: drives.rate(), network: network.rate() })
             .collect(),
-        served: sums.served(problem).rate(),
+        served,
         crossing: sums.crossing(problem).rate(),
-        one_sided: WholeRate::rate(one_sided),
-        interconnect: problem
-            .site
-            .interconnect
-            .as_ref()
-            .map(|shared| (shared.name.clone(), shared.rate.rate())),
+        one_sided,
+        gain: (served - one_sided).fraction_of(one_sided),
+        interconnect: problem.site.interconnect.clone(),
     })
 }
 
@@ -346,15 +357,17 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             format!("it needs {} with a PCIe switch instead of {theirs}", count(mine, "card"))
         }
         Some(Component::Slots) => {
-            format!("it takes {} instead of {}", count(outcome.used, "slot"), best.used)
+            format!("it takes {} instead of {}", count(outcome.slots_used, "slot"), best.slots_used)
         }
         Some(Component::Changes) => {
             let more = |outcome: &Outcome| outcome.settings.len() + outcome.lost.len();
             format!("it changes or switches off {} instead of {}", count(more(outcome), "thing"), more(best))
         }
         Some(Component::Adapters) => {
-            let cards = |outcome: &Outcome| outcome.parts.iter().map(|(count, _)| count).sum::<usize>();
-            format!("it needs {} instead of {}", count(cards(outcome), "card"), cards(best))
+            let cards = |placement: &Placement| {
+                placement.seated.iter().filter(|seat| seat.choice.card.is_some()).count()
+            };
+            format!("it needs {} instead of {}", count(cards(placement), "card"), cards(best_placement))
         }
         None => "it is as good".to_owned(),
     }
@@ -362,7 +375,7 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
 
 /// What holds a placement back most: a shared uplink that is full, or a link that is narrower than its device.
 fn narrowest(outcome: &Outcome) -> Option<String> {
-    let full = outcome.shared.iter().filter(|shared| shared.is_limit() && shared.devices > 1);
+    let full = outcome.shared.iter().filter(|shared| shared.limits && shared.devices > 1);
     let most = full.max_by(|one, other| {
         let over = |shared: &SharedOutcome| shared.asked.read.fraction_of(shared.carries.read);
         over(one).total_cmp(&over(other))
@@ -389,25 +402,29 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
 }
 
 /// Rates in both directions.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rates {
     /// Towards the host.
+    #[serde(rename = "read_bytes_per_second")]
     pub read: BytesPerSec,
     /// Towards the device.
+    #[serde(rename = "write_bytes_per_second")]
     pub write: BytesPerSec,
 }
 
 /// A device in its place.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceOutcome {
     /// What it is called.
     pub name: String,
     /// What it is.
     pub kind: Kind,
-    /// The speed of its link.
-    pub speed: GtPerSec,
-    /// The width of its link.
-    pub lanes: Lanes,
+    /// The PCIe generation of its link.
+    pub generation: Option<u8>,
+    /// The lanes of its link.
+    pub lanes: u8,
     /// What it moves when all others are idle.
     pub alone: Rates,
     /// What it moves when all others are at work.
@@ -417,24 +434,26 @@ pub struct DeviceOutcome {
 }
 
 /// A slot in use.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlotOutcome {
-    /// The slot, as a place in [`Site::slots`](crate::plan::site::Site::slots).
-    pub slot: usize,
-    /// The card that carries the drives.
+    /// The name of the slot.
+    pub slot: String,
+    /// The card that carries the drives; `None` for a card, or a drive right in the slot.
     pub card: Option<String>,
     /// Whether it has a switch.
     pub is_switch: bool,
     /// How the firmware has to split the slot.
-    pub split: Option<String>,
+    pub bifurcation: Option<String>,
     /// The lanes that the slot has then.
-    pub lanes: Lanes,
+    pub lanes: u8,
     /// What is in it.
     pub devices: Vec<DeviceOutcome>,
 }
 
 /// Something that several devices share.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedOutcome {
     /// What it is.
     pub name: String,
@@ -444,40 +463,69 @@ pub struct SharedOutcome {
     pub asked: Rates,
     /// How many devices that are.
     pub devices: usize,
+    /// Whether it leaves them no more than it carries when all of them read.
+    pub limits: bool,
 }
 
-impl SharedOutcome {
-    /// Whether it leaves them no more than it carries when all of them read.
-    pub fn is_limit(&self) -> bool {
-        // Rates of the search are whole, those of the flow solver are not: equal within one byte per second.
-        self.asked.read.get() + 1.0 >= self.carries.read.get()
-    }
+/// A firmware setting to change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FirmwareSetting {
+    /// Where it is.
+    pub menu: String,
+    /// What to set it to.
+    pub value: String,
+}
+
+/// Cards of one kind that are to be bought.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BoughtCards {
+    /// How many.
+    pub count: usize,
+    /// Which.
+    pub name: String,
+    /// What all of them cost, in the user's currency; absent when no prices were given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cost: Option<f64>,
+}
+
+/// What the drives and network cards of one socket move.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SocketTraffic {
+    /// What its drives read.
+    #[serde(rename = "drives_bytes_per_second")]
+    pub drives: BytesPerSec,
+    /// What its network cards send.
+    #[serde(rename = "network_bytes_per_second")]
+    pub network: BytesPerSec,
 }
 
 /// How traffic between drives and network cards lies on the sockets.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Balance {
     /// For each socket what its drives deliver and what its network cards send.
-    pub sockets: Vec<(BytesPerSec, BytesPerSec)>,
+    pub sockets: Vec<SocketTraffic>,
     /// What is sent in all.
+    #[serde(rename = "served_bytes_per_second")]
     pub served: BytesPerSec,
     /// What of it crosses sockets.
+    #[serde(rename = "crossing_bytes_per_second")]
     pub crossing: BytesPerSec,
     /// What would be sent with all drives on one socket and the network cards where they are.
+    #[serde(rename = "one_sided_bytes_per_second")]
     pub one_sided: BytesPerSec,
-    /// The connection between the sockets and what it carries.
-    pub interconnect: Option<(String, BytesPerSec)>,
-}
-
-impl Balance {
     /// What the balance gains over all drives on one socket, as a fraction.
-    pub fn gain(&self) -> f64 {
-        (self.served - self.one_sided).fraction_of(self.one_sided)
-    }
+    pub gain: f64,
+    /// The connection between the sockets.
+    pub interconnect: Option<Shared>,
 }
 
 /// What a placement means.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outcome {
     /// The slots in use.
     pub slots: Vec<SlotOutcome>,
@@ -487,16 +535,16 @@ pub struct Outcome {
     pub alone: Rates,
     /// What they share.
     pub shared: Vec<SharedOutcome>,
-    /// Firmware settings to change: where, and to what.
-    pub settings: Vec<(String, String)>,
+    /// Firmware settings to change.
+    pub settings: Vec<FirmwareSetting>,
     /// Slots and connectors that are off or narrower for it.
     pub lost: Vec<String>,
-    /// What to buy beside the devices: how many of which card.
-    pub parts: Vec<(usize, String)>,
+    /// Cards to buy; none while slots are not known, as those may be better ones.
+    pub parts: Vec<BoughtCards>,
     /// Slots for cards in use.
-    pub used: usize,
+    pub slots_used: usize,
     /// The slots for cards that are free and still work.
-    pub free: Vec<String>,
-    /// How drives and network cards lie on several sockets.
+    pub slots_free: Vec<String>,
+    /// How drives and network cards lie on the sockets; `None` when there is one socket, or not both of them.
     pub balance: Option<Balance>,
 }

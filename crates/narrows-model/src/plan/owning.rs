@@ -8,6 +8,8 @@
 //! Failures are taken for independent with a constant rate (the exponential law), which is the best case: drives of one batch and
 //! of one age fail together more often, and a sector that cannot be read while a parity array rebuilds is not counted.
 
+use serde::{Deserialize, Serialize};
+
 use super::layout::{Array, Layout};
 use narrows_base::units::{Bytes, BytesPerSec};
 
@@ -34,17 +36,32 @@ pub struct Stated {
     pub load: Option<f64>,
 }
 
-/// What a layout means for its owner; `None` where what decides was not stated, or where there is nothing to rebuild.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+/// From the best to the worst case.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CaseRange {
+    /// At best.
+    pub best: f64,
+    /// At worst.
+    pub worst: f64,
+}
+
+/// What a layout means for its owner; absent where what decides was not stated, or where there is nothing to rebuild.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Owning {
     /// What it holds.
+    #[serde(rename = "usable_bytes", skip_serializing_if = "Option::is_none")]
     pub usable: Option<Bytes>,
     /// Years until the first drive has been written as often as it may.
+    #[serde(rename = "endurance_years", skip_serializing_if = "Option::is_none")]
     pub years: Option<f64>,
     /// Seconds of a rebuild, at best and at worst.
-    pub rebuild: Option<(f64, f64)>,
+    #[serde(rename = "rebuild_seconds", skip_serializing_if = "Option::is_none")]
+    pub rebuild: Option<CaseRange>,
     /// The chance that enough further drives fail during one rebuild for data to be lost, at best and at worst.
-    pub loss: Option<(f64, f64)>,
+    #[serde(rename = "loss_while_rebuilding", skip_serializing_if = "Option::is_none")]
+    pub loss: Option<CaseRange>,
 }
 
 /// What a layout of `drives` that write `write` each means for its owner.
@@ -55,9 +72,9 @@ pub fn owning(layout: &Layout, drives: u8, write: BytesPerSec, stated: &Stated) 
         (each > 0.0).then(|| endurance.as_f64() / each / 365.25)
     });
     let rebuild = stated.size.filter(|_| layout.survives > 0).map(|size| rebuild(size, write, stated.load));
-    let loss = rebuild.zip(stated.failures).map(|((best, worst), failures)| {
+    let loss = rebuild.zip(stated.failures).map(|(CaseRange { best, worst }, failures)| {
         let chance = |seconds: f64| further(layout.array, drives, dies(failures, seconds));
-        (chance(best), chance(worst))
+        CaseRange { best: chance(best), worst: chance(worst) }
     });
     Owning { usable, years, rebuild, loss }
 }
@@ -72,12 +89,12 @@ fn whole(bytes: f64) -> Bytes {
 }
 
 /// Seconds to write a drive of `size`, at best and at worst, while other load takes a share of it.
-pub fn rebuild(size: Bytes, write: BytesPerSec, load: Option<f64>) -> (f64, f64) {
+pub fn rebuild(size: Bytes, write: BytesPerSec, load: Option<f64>) -> CaseRange {
     let load = load.unwrap_or(0.0).clamp(0.0, 1.0);
     let floor = write.get().clamp(1.0, REBUILD_LEAST);
     let best = (write.get() * (1.0 - load)).min(REBUILD_MOST).max(floor);
     let worst = if load > 0.0 { floor } else { best };
-    (size.as_f64() / best, size.as_f64() / worst)
+    CaseRange { best: size.as_f64() / best, worst: size.as_f64() / worst }
 }
 
 /// The chance that a drive fails in so many seconds when so great a share of its kind does in a year.
@@ -135,19 +152,20 @@ mod tests {
         let stated =
             Stated { size: Some(Bytes::new(14_000_000_000_000)), failures: Some(0.015), ..Stated::default() };
         let it = of(Array::Raid5, &stated);
-        let (best, worst) = it.rebuild.expect("can be rebuilt");
+        let CaseRange { best, worst } = it.rebuild.expect("can be rebuilt");
         assert!((best / 3600.0 - 18.99).abs() < 0.01 && (worst - best).abs() < 1e-9, "{best}");
-        let (chance, _) = it.loss.expect("a rate is stated");
+        let chance = it.loss.expect("a rate is stated").best;
         assert!((chance - 9.82e-5).abs() < 1e-6, "{chance}");
         assert_eq!(it.usable, Some(Bytes::new(42_000_000_000_000)));
-        let six = of(Array::Raid6, &stated).loss.expect("a rate is stated").0;
+        let six = of(Array::Raid6, &stated).loss.expect("a rate is stated").best;
         assert!(six < chance / 1000.0, "{six}");
     }
 
     /// The load may push a rebuild down to md's floor of 1.024 MB/s: 158 days of 14 TB. Nobody can say where between it will be.
     #[test]
     fn under_load_a_rebuild_is_a_range_down_to_the_floor_of_md() {
-        let (best, worst) = rebuild(Bytes::new(14_000_000_000_000), BytesPerSec::from_mb(250.0), Some(0.5));
+        let CaseRange { best, worst } =
+            rebuild(Bytes::new(14_000_000_000_000), BytesPerSec::from_mb(250.0), Some(0.5));
         assert!((best / 3600.0 - 31.1).abs() < 0.1, "{best}");
         assert!((worst / 86_400.0 - 158.2).abs() < 0.1, "{worst}");
     }

@@ -24,6 +24,8 @@ pub use describe::describe;
 pub use hops::duplex;
 pub use solve::{predict, predict_together, predict_widened};
 
+use serde::{Deserialize, Serialize};
+
 use crate::ceiling::{Basis, Ceiling, Direction, FactRef, cache};
 use crate::path::file::{Pattern, Workload};
 use crate::path::{HopId, HopKind, Path};
@@ -86,7 +88,8 @@ impl Prediction {
 }
 
 /// What the rate does when the ceiling of a hop is raised.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensitivity {
     /// The hop.
     pub hop: HopId,
@@ -96,7 +99,9 @@ pub struct Sensitivity {
 }
 
 /// The kinds of bound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum BoundKind {
     /// The bytes that a hop carries.
     Bandwidth,
@@ -110,8 +115,22 @@ pub enum BoundKind {
     Cap,
 }
 
+impl BoundKind {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bandwidth",
+            Self::Iops => "iops",
+            Self::Depth => "depth",
+            Self::Processor => "processor",
+            Self::Cap => "cap",
+        }
+    }
+}
+
 /// One thing that bounds the rate of a workload, as if there were no other.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Bound {
     /// What kind it is.
     pub kind: BoundKind,
@@ -122,6 +141,7 @@ pub struct Bound {
     /// The direction, where it has one alone.
     pub direction: Option<Direction>,
     /// What the workload could move at most, reads and writes together.
+    #[serde(rename = "bytes_per_second")]
     pub rate: BytesPerSec,
     /// What that rests on.
     pub basis: Basis,
@@ -130,6 +150,7 @@ pub struct Bound {
     /// From what.
     pub facts: Vec<FactRef>,
     /// By which laws.
+    #[serde(skip)]
     pub terms: Vec<Term>,
 }
 

@@ -130,23 +130,22 @@ impl OwnFound {
         for ladder in list(value, "ladders") {
             let Some(load) = ladder.get("load") else { continue };
             for rung in list(ladder, "rungs") {
-                let of = |name: &str| rung.get("measured").and_then(|pair| pair.get(name));
-                for (op, rate) in [(Op::Read, of("read")), (Op::Write, of("write"))] {
-                    let Some(rate) = rate.filter(|rate| rate.is_object()) else { continue };
-                    let mut work = work(load, text(rung, "name").unwrap_or_default());
-                    work.direct = text(rate, "access").map(|access| access == "direct").or(work.direct);
-                    work.asked_ns = count(value, "duration_ns").map(Nanos::new);
-                    let doubts = doubts(rate.get("trusted"), ladder);
-                    self.put(work, [(op, side(Some(rate))), (op, None)], doubts);
-                }
+                let Some(run) = rung.get("measurement").filter(|run| run.is_object()) else { continue };
+                let mut work = work(load, text(rung, "name").unwrap_or_default());
+                work.direct = text(run, "access").map(|access| access == "direct").or(work.direct);
+                work.asked_ns = count(value, "duration_ns").map(Nanos::new);
+                let writes = number(load, "write_percent").is_some_and(|percent| percent > 0.0);
+                let op = if writes { Op::Write } else { Op::Read };
+                let doubts = doubts(rung.get("trusted"), ladder);
+                self.put(work, [(op, side(Some(run))), (op, None)], doubts);
             }
         }
     }
 
     fn lab(&mut self, value: &Value) {
         for cell in list(value, "cells") {
-            for test in list(cell, "tests") {
-                let (Some(load), Some(rate)) = (test.get("load"), test.get("measured")) else { continue };
+            for test in list(cell, "measured") {
+                let (Some(load), Some(rate)) = (test.get("load"), test.get("measurement")) else { continue };
                 let name = [text(cell, "name"), text(test, "test")].into_iter().flatten().collect::<Vec<_>>();
                 let work = work(load, &name.join(": "));
                 let op = match number(load, "write_percent") {
@@ -154,7 +153,7 @@ impl OwnFound {
                     Some(percent) if percent > 0.0 => {
                         let mut measured = Measured::new(self.line, work);
                         measured.both = side(Some(rate));
-                        measured.doubts = doubts(rate.get("trusted"), &Value::Null);
+                        measured.doubts = doubts(test.get("trusted"), &Value::Null);
                         self.measured.extend(measured.both.is_some().then_some(measured));
                         continue;
                     }
@@ -163,7 +162,7 @@ impl OwnFound {
                 self.put(
                     work,
                     [(op, side(Some(rate))), (op, None)],
-                    doubts(rate.get("trusted"), &Value::Null),
+                    doubts(test.get("trusted"), &Value::Null),
                 );
             }
         }
@@ -343,14 +342,14 @@ mod tests {
 
         let rate = json!({"bytes_per_second": 5e8, "iops": 500.0, "trusted": false});
         let found = of(
-            &json!({"schema": "narrows/lab/1", "cells": [{"name": "raid0", "tests": [{"test": "SEQ1M", "load": load(0), "measured": rate}]}]}),
+            &json!({"schema": "narrows/lab/1", "cells": [{"name": "raid0", "measured": [{"test": "SEQ1M", "load": load(0), "measurement": rate, "trusted": false}]}]}),
         );
         assert_eq!(found[0].measurements[0].work.label, "raid0: SEQ1M");
         assert_eq!(found[0].measurements[0].doubts.len(), 1);
 
         let found = of(
             &json!({"schema": "narrows/ladder/1", "duration_ns": 4, "ladders": [{"load": load(0), "rungs": [
-            {"name": "vda", "measured": {"read": null, "write": null}}, {"name": "ext4", "measured": {"read": rate, "write": null}}]}]}),
+            {"name": "vda", "measurement": null}, {"name": "ext4", "measurement": rate, "trusted": false}]}]}),
         );
         assert_eq!((found[0].measurements.len(), found[0].measurements[0].work.label.as_str()), (1, "ext4"));
 

@@ -5,11 +5,13 @@ use narrows_base::workload::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// One result: what one call of a tool printed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The tool.
     pub tool: Tool,
     /// Its version, if it says so.
+    #[serde(rename = "tool_version")]
     pub version: Option<String>,
     /// The text that it stands in.
     pub file: String,
@@ -24,24 +26,33 @@ pub struct Imported {
     /// Numbers that were corrected on reading, and why.
     pub corrections: Vec<String>,
     /// What the text leaves open and was assumed, or what is to be known of a number that was not corrected.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Numbers that the tool made from others that it printed too, and what those others make.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derived: Vec<Derived>,
     /// Whether the text ends before the result does.
     pub truncated: bool,
     /// Whether its head is missing, so that the command beside it may be another run's.
+    #[serde(skip)]
     pub is_headless: bool,
     /// The machine that ran the tool, if it says so.
+    #[serde(skip)]
     pub host: Option<String>,
     /// When the run began, in seconds since 1970, if it says so.
+    #[serde(skip)]
     pub started_s: Option<u64>,
     /// Whether the text empties the page cache before the run, or mounts the file system anew.
+    #[serde(skip)]
     pub is_cold: bool,
     /// Lines that look like the tool's and could not be read, from 1.
+    #[serde(skip)]
     pub unread: Vec<usize>,
     /// How many results behind this one were left out.
+    #[serde(skip)]
     pub left_out: usize,
     /// How long the text is of which this is the first result, in bytes; 0 of others.
+    #[serde(skip)]
     pub bytes: usize,
 }
 
@@ -215,24 +226,30 @@ pub struct DeviceUse {
     pub busy: Option<f64>,
 }
 
-/// One measurement of a result.
-#[derive(Debug, Clone, Default, PartialEq)]
+/// One measurement of a result. `None` is what the text does not tell, or a direction that was not measured.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
     /// The line where it stands, from 1.
     pub line: usize,
     /// What was asked.
+    #[serde(rename = "workload")]
     pub work: Work,
     /// The reads.
     pub read: Option<Side>,
     /// The writes.
     pub write: Option<Side>,
     /// Reads and writes together, where the tool does not tell them apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub both: Option<Side>,
     /// What crossed a network, where no storage was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<Side>,
     /// Latencies of I/Os whose rate in this direction is not told, or of I/Os of every kind together.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ns: Option<Latency>,
     /// Calls each second that make data durable.
+    #[serde(rename = "syncs_per_second", skip_serializing_if = "Option::is_none")]
     pub syncs: Option<Iops>,
     /// What calls that make data durable took.
     pub sync_ns: Option<Latency>,
@@ -247,14 +264,19 @@ pub struct Measured {
     /// How many machines took part.
     pub nodes: Option<u32>,
     /// I/Os that waited in an interval in which none ended, by `iostat`.
+    #[serde(skip)]
     pub stuck: Option<f64>,
     /// Files or directories that were created, looked up, read or removed each second, where that was measured.
+    #[serde(rename = "entries_per_second", skip_serializing_if = "Option::is_none")]
     pub entries: Option<Iops>,
     /// How far that differed from one repetition to the next.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub entries_spread: Option<Spread>,
     /// What the names of its logs begin with, if it was told to write any.
+    #[serde(skip)]
     pub logs: Option<String>,
     /// What the tool itself says against it.
+    #[serde(skip)]
     pub doubts: Vec<Doubt>,
 }
 

@@ -2,24 +2,23 @@
 //!
 //! Documents begin with it where their command gives no verdict of its own, and pictures that are shared say it in words.
 
-mod bench;
-mod compare;
 mod others;
 mod sweep;
+#[cfg(test)]
+mod tests;
 
-pub use compare::compare;
 pub use others::hosts;
-
-pub(crate) use bench::bench;
 pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};
 pub(crate) use sweep::sweep;
 
-use crate::bench::PathCeiling;
+use crate::bench::{BenchReport, PathCeiling, SideView, TestResult};
 use crate::document::{Blocks, Place, half};
 use crate::text::Tone;
+use crate::text::compare::{relative, sentence_of};
 use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_verdict::REACHED;
+use narrows_verdict::compare::{Change, Comparison, Verdict, WorkloadComparison};
+use narrows_verdict::{Code, REACHED};
 
 /// A rate above a ceiling by more than this part is not explained by how exactly ceilings are known: healthy links reach at most 1.03 of
 /// theirs.
@@ -101,5 +100,110 @@ fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (S
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// The answer; `None` where nothing was read or written.
+pub(crate) fn bench(report: &BenchReport) -> Option<Answer> {
+    let mut answer = Answer::default();
+    let mut said = Vec::new();
+    let reads = |it: &'_ TestResult| it.read.clone();
+    let writes = |it: &'_ TestResult| it.write.clone();
+    let read = side(report, "Reads", &reads, report.ceilings.read.as_ref());
+    let write = side(report, "Writes", &writes, report.ceilings.write.as_ref());
+    let is_read = read.is_some();
+    for (text, look) in [read, write].into_iter().flatten() {
+        said.push(text);
+        answer.todo.extend(look.filter(|_| is_read));
+    }
+    answer.todo.dedup();
+    let unsteady = report.results.iter().any(|it| it.findings.iter().any(|note| note.code == Code::Unsteady));
+    if unsteady {
+        said.push("The rate of a test did not hold.".to_owned());
+        answer.todo.insert(0, step("Run it again while nothing else uses the machine, with --max-time 2m."));
+    }
+    answer.sentence = said.join(" ");
+    (!answer.sentence.is_empty()).then_some(answer)
+}
+
+fn side(
+    report: &BenchReport,
+    what: &str,
+    of: &dyn Fn(&TestResult) -> Option<SideView>,
+    ceiling: Option<&PathCeiling>,
+) -> Option<(String, Option<String>)> {
+    let believed = report.results.iter().filter(|it| it.trusted != Some(false));
+    let sides: Vec<(&str, SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
+    let by = |key: fn(&SideView) -> f64| {
+        sides.iter().filter(|(_, side)| key(side) > 0.0).max_by(|a, b| key(&a.1).total_cmp(&key(&b.1)))
+    };
+    let (name, fastest) = by(|side| side.bytes_per_second.get())?;
+    let most = by(|side| side.iops.get()).filter(|(other, _)| other != name);
+    let iops = most.map(|(other, it)| format!(", and {} IOPS ({other})", human::count(it.iops.get())));
+    let (limit, look) = against(&report.target.name, fastest.bytes_per_second, ceiling);
+    let said = format!(
+        "{what} of {} reach {} ({name}){}. {limit}",
+        report.target.name,
+        known_to(fastest.bytes_per_second, fastest.ci95),
+        iops.unwrap_or_default()
+    );
+    Some((said, look))
+}
+
+/// So many differences of what was measured on are named.
+const MOST: usize = 2;
+
+/// The answer.
+pub fn compare(comparison: &Comparison) -> Answer {
+    let mut said = vec![format!("{}.", sentence_of(comparison))];
+    let mut todo = Vec::new();
+    match comparison.verdict {
+        Verdict::Faster | Verdict::Slower | Verdict::Mixed => {
+            said.extend(fastest(comparison).map(in_words));
+            said.push(explained(&comparison.inventory));
+            todo.push(step("`narrows check TARGET --measure`, on the slower one, names its narrowest hop."));
+        }
+        Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
+        Verdict::NotComparable => {
+            let why = comparison.workloads.iter().find_map(|it| it.reason.clone());
+            let why = why.or_else(|| comparison.unmatched.first().map(|it| it.reason.clone()));
+            said.extend(why.map(|why| format!("{}.", why.trim_end_matches('.'))));
+            todo.push(step("Measure the same workload on both: `narrows bench TARGET --save FILE`."));
+        }
+    }
+    Answer { sentence: said.join(" "), todo }
+}
+
+/// The workload with the highest rate of those that differ.
+fn fastest(comparison: &Comparison) -> Option<&WorkloadComparison> {
+    let differs = |it: &&WorkloadComparison| matches!(it.verdict, Verdict::Faster | Verdict::Slower);
+    let most = |it: &WorkloadComparison| it.a_bytes_per_second.get().max(it.b_bytes_per_second.get());
+    comparison.workloads.iter().filter(differs).max_by(|a, b| most(a).total_cmp(&most(b)))
+}
+
+fn in_words(it: &WorkloadComparison) -> String {
+    let change = it.difference.as_ref().map(|by| relative(by.relative, by.relative_interval));
+    format!(
+        "{}: A {}, B {}{}.",
+        it.workload,
+        human::rate(it.a_bytes_per_second),
+        human::rate(it.b_bytes_per_second),
+        change.map(|change| format!(", {change}")).unwrap_or_default()
+    )
+}
+
+/// What was recorded of both and differs.
+fn explained(inventory: &[Change]) -> String {
+    if inventory.is_empty() {
+        return "Nothing that both results record of machine and path differs: they do not tell which hop limits."
+            .to_owned();
+    }
+    let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
+    let shown: Vec<String> = inventory
+        .iter()
+        .take(MOST)
+        .map(|it| format!("{} ({} → {})", it.what, of(&it.a), of(&it.b)))
+        .collect();
+    let more = match inventory.len().saturating_sub(MOST) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("What differs and may be why: {}{more}.", shown.join("; "))
+}

@@ -4,20 +4,21 @@ use super::{Answer, from_to, step};
 use crate::copy::CopyReport;
 use crate::fleet::Record;
 use crate::fleet_run::FleetRunReport;
-use crate::lab::{LabReport, Unit};
+use crate::lab::LabReport;
 use crate::ladder::LadderReport;
 use crate::predict::{PredictReport, PredictionView};
 use crate::together::TogetherReport;
-use crate::view::{CheckReport, FindingView, HopView, MeasuredView, PathView};
+use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
-use narrows_verdict::Severity;
+use narrows_session::lab::aim::RankedBy;
 use narrows_verdict::cohort::Change;
 use narrows_verdict::cohort::{Found, Host};
 use narrows_verdict::fleet::judge::Kind;
 use narrows_verdict::together::Outcome;
+use narrows_verdict::{Finding, Severity};
 
 /// Of one path its sentence; of several what limits each.
 pub(crate) fn check(report: &CheckReport) -> Option<Answer> {
@@ -45,7 +46,7 @@ fn machine(report: &CheckReport) -> Option<Answer> {
         Some(format!("{} reads at most {rate}, limited by the {}", path.target, hop.name))
     });
     let each = each.collect::<Vec<_>>().join("; ");
-    let findings: Vec<FindingView> =
+    let findings: Vec<Finding> =
         report.findings.iter().filter(|it| it.severity != Severity::Info).cloned().collect();
     Some(Answer {
         sentence: format!("{} paths: {each}.", report.paths.len()),
@@ -54,8 +55,8 @@ fn machine(report: &CheckReport) -> Option<Answer> {
 }
 
 /// What to do about the narrowest hop of a path; of other hops it is said that they are others.
-fn about(findings: &[FindingView], path: &PathView, limiting: Option<&str>) -> Vec<String> {
-    let of: Vec<FindingView> =
+fn about(findings: &[Finding], path: &PathView, limiting: Option<&str>) -> Vec<String> {
+    let of: Vec<Finding> =
         findings.iter().filter(|it| it.hop.as_deref() == limiting && limiting.is_some()).cloned().collect();
     if of.iter().any(|it| !it.advice.is_empty()) {
         return vec![best_advice(&of)];
@@ -91,7 +92,7 @@ fn unknown(path: &PathView) -> Option<String> {
 }
 
 /// The best advice of the worst finding with its gain, or that nothing asks for any.
-fn best_advice(findings: &[FindingView]) -> String {
+fn best_advice(findings: &[Finding]) -> String {
     let worst = findings.iter().find(|it| it.severity != Severity::Info && !it.advice.is_empty());
     let worst = worst.or_else(|| findings.iter().find(|it| !it.advice.is_empty()));
     let Some(advice) = worst.and_then(|it| it.advice.first()) else {
@@ -125,7 +126,7 @@ pub(crate) fn together(report: &TogetherReport) -> Option<Answer> {
 pub(crate) fn ladder(report: &LadderReport) -> Option<Answer> {
     let ladder = report.ladders.first()?;
     // Rungs are in the order of the layers, the lowest first.
-    let top = ladder.rungs.last().and_then(|rung| rung.measured.as_ref()?.rate()?.ci95);
+    let top = ladder.rungs.last().and_then(|rung| rung.measurement.as_ref()?.ci95);
     let ends = top.map(|ends| format!(" The 95 % interval at the top is {}.", from_to(ends)));
     Some(Answer {
         sentence: format!("{}{}", ladder.sentence, ends.unwrap_or_default()),
@@ -134,7 +135,7 @@ pub(crate) fn ladder(report: &LadderReport) -> Option<Answer> {
 }
 
 /// Findings whose advice says what it is about: a picture has only the advice.
-fn named(findings: &[FindingView]) -> Vec<FindingView> {
+fn named(findings: &[Finding]) -> Vec<Finding> {
     let mut findings = findings.to_vec();
     for finding in &mut findings {
         let about = &finding.subject;
@@ -145,12 +146,12 @@ fn named(findings: &[FindingView]) -> Vec<FindingView> {
 
 pub(crate) fn lab(report: &LabReport) -> Option<Answer> {
     let ranking = report.rankings.first()?;
-    let best = ranking.places.iter().find(|place| Some(&place.cell) == ranking.best.as_ref());
-    let ends = best.and_then(|it| it.interval).filter(|_| ranking.unit == Unit::BytesPerSecond);
-    let ends =
-        ends.map(|ends| format!(" (95 %: {})", from_to(ends.map(BytesPerSec::new)))).unwrap_or_default();
-    let todo = match &ranking.best {
-        Some(best) => step(format!("Build {best}{ends}.")),
+    let best = ranking.places.iter().find(|place| Some(place.outcome) == ranking.best);
+    let ends = best.and_then(|it| it.score).filter(|_| ranking.unit == RankedBy::BytesPerSecond);
+    let ends = ends.map(|it| [it.low, it.high].map(BytesPerSec::new));
+    let ends = ends.map(|ends| format!(" (95 %: {})", from_to(ends))).unwrap_or_default();
+    let todo = match best {
+        Some(best) => step(format!("Build {}{ends}.", best.cell)),
         None => "No layout does all that it must.".to_owned(),
     };
     Some(Answer { sentence: ranking.sentence.clone(), todo: vec![todo] })
@@ -208,7 +209,7 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
             step(format!(
                 "More of {} gives more, up to {}: then {} limits.",
                 limiting.name,
-                human::rate(next.bytes_per_second),
+                human::rate(next.rate),
                 next.name
             ))
         });
@@ -217,7 +218,7 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     let most = of.at_most.as_ref()?;
     let sentence = format!(
         "The workload `{name}` gets at most {}: the narrowest known hop is {}. How much less is not known.",
-        human::rate(most.bytes_per_second),
+        human::rate(most.rate),
         most.name
     );
     let measure = of.measure_instead.as_ref().map(|it| step(format!("To know it: measure {it}.")));

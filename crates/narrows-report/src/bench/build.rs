@@ -1,12 +1,12 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    AllowanceView, BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView,
-    PresetView, SCHEMA, Settings, SideView, TargetView, TestResult,
+    BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA,
+    Settings, SideView, TargetView, TestResult,
 };
 use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops};
 use narrows_load::measurement::{Measurement, OpTotals};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
 use narrows_load::scan::Scan;
@@ -14,6 +14,7 @@ use narrows_load::stats::{self, Steadiness};
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Direction};
+use narrows_session::runner::Allowed;
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
 
 /// What is the same for all tests on one path.
@@ -103,7 +104,7 @@ pub struct About {
     /// The mean rates of rounds.
     pub rounds: Vec<BytesPerSec>,
     /// What it might write.
-    pub allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// What ended it, when it failed.
     pub failed: Option<FailedView>,
 }
@@ -189,19 +190,11 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
     );
     TestResult {
         name: test.name.clone(),
-        load: None,
         peer: context.peer(scan.mean_rate(), None),
         read: Some(read),
-        write: None,
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
-        allowance: None,
         trusted: about.failed.is_some().then_some(false),
-        findings: Vec::new(),
-        checks: None,
-        series: Vec::new(),
-        rounds: Vec::new(),
-        steadiness: None,
         errors: scan.errors,
         first_error: scan.first_error.clone(),
         cut_short: scan.cut_short.clone(),
@@ -209,6 +202,7 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         scan: Some(scan),
         fio_command: about.fio_command,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
+        ..TestResult::default()
     }
 }
 
@@ -222,25 +216,13 @@ pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command
     TestResult {
         name: test.name.clone(),
         load,
-        read: None,
-        write: None,
-        elapsed_ns: Nanos::new(0),
         ended: format!("could not begin: {why}"),
-        allowance: None,
         trusted: failed.is_some().then_some(false),
-        findings: Vec::new(),
-        checks: None,
-        series: Vec::new(),
-        rounds: Vec::new(),
-        steadiness: None,
-        scan: None,
-        errors: 0,
-        first_error: None,
         cut_short: Some(why),
         failed,
-        peer: None,
         fio_command,
         reason: Some("nothing was measured".to_owned()),
+        ..TestResult::default()
     }
 }
 

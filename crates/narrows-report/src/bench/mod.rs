@@ -12,18 +12,19 @@ pub(crate) mod writes;
 
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list, render};
-pub use writes::{AllowanceView, EstimateView, WritesView};
 
 use serde::{Deserialize, Serialize};
 
 use super::view::{ConditionView, MachineView, Tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_load::measurement::{Cause, GeneratorUse, Latency, RunFailure};
+use narrows_load::measurement::{GeneratorUse, Latency, RunFailure};
 use narrows_load::preset::{LoadSpec, Preset, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
 use narrows_load::stats::Steadiness;
 use narrows_session::measure::Timing;
 use narrows_session::place::Place;
+use narrows_session::runner::Allowed;
+use narrows_session::writes::Account;
 use narrows_verdict::{Code, Severity};
 
 /// The name and version of the schema, in [`BenchReport::schema`].
@@ -53,7 +54,7 @@ pub struct BenchReport {
     pub left_out: Vec<LeftOut>,
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// Whether every test was run that was not left out.
     pub complete: bool,
     /// Why it is not complete.
@@ -215,7 +216,7 @@ pub struct LeftOut {
 }
 
 /// What one test achieved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TestResult {
     /// The name of the test.
@@ -232,7 +233,7 @@ pub struct TestResult {
     pub ended: String,
     /// What the test might write; absent where it writes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// Whether to believe it.
     pub trusted: Option<bool>,
     /// What the verdict says of this test.
@@ -288,20 +289,11 @@ impl TestResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedView {
-    /// The kind of failure.
-    pub cause: Cause,
-    /// The kernel's name of the error, such as `EIO`; absent when it was no error of the kernel.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub errno: Option<String>,
-    /// Where the I/O went that failed; absent when it was none in particular.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offset: Option<Bytes>,
-    /// I/Os that ended well before, warm-up included.
-    pub after_ios: u64,
+    /// The failure.
+    #[serde(flatten)]
+    pub failure: RunFailure,
     /// What happened, where, and after how many I/Os: `EIO at offset 4096 after 17 I/Os`.
     pub summary: String,
-    /// The whole story.
-    pub detail: String,
     /// What to do.
     pub hint: String,
 }
@@ -309,15 +301,8 @@ pub struct FailedView {
 impl FailedView {
     /// A failure as it is shown.
     pub fn new(failure: &RunFailure) -> Self {
-        Self {
-            cause: failure.cause,
-            errno: failure.errno.clone(),
-            offset: failure.offset,
-            after_ios: failure.after_ios,
-            summary: failure.to_string(),
-            detail: failure.detail.clone(),
-            hint: failure.cause.hint().to_owned(),
-        }
+        let (summary, hint) = (failure.to_string(), failure.cause.hint().to_owned());
+        Self { failure: failure.clone(), summary, hint }
     }
 }
 

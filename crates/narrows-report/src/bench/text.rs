@@ -193,7 +193,7 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     }
     out.say(DETAIL, Tone::Faint, parts.join(" · "));
     if let Some(failed) = &result.failed {
-        let text = format!("failed: {} ({})", failed.summary, failed.detail);
+        let text = format!("failed: {} ({})", failed.summary, failed.failure.detail);
         out.say(DETAIL, Tone::Bad, text);
         out.lead((Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
     }

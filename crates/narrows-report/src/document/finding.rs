@@ -2,9 +2,8 @@
 
 use super::{Block, Blocks};
 use crate::text::some_of;
-use crate::view::{AdviceView, FindingView};
 use narrows_base::units::human;
-use narrows_verdict::{Confidence, Severity};
+use narrows_verdict::{self as verdict, Confidence, Severity};
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -28,7 +27,7 @@ pub(crate) struct Advice {
 }
 
 /// Puts findings with evidence and all advice.
-pub(crate) fn findings(out: &mut impl Blocks, findings: &[FindingView]) {
+pub(crate) fn findings(out: &mut impl Blocks, findings: &[verdict::Finding]) {
     for (number, finding) in findings.iter().enumerate() {
         if number > 0 {
             out.gap();
@@ -38,11 +37,14 @@ pub(crate) fn findings(out: &mut impl Blocks, findings: &[FindingView]) {
                 if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
             format!("{}: {}{source}", evidence.fact, evidence.value)
         });
+        // Where the rule knows more than is known of its code.
+        let own = finding.not_so_when != finding.code.not_so_when();
+        let own = own.then(|| format!("not so when: {} (the rule itself)", finding.not_so_when));
         out.add(Block::Finding(Finding {
             severity: finding.severity,
             text: text(finding),
             also: None,
-            evidence: evidence.collect(),
+            evidence: evidence.chain(own).collect(),
             advice: finding.advice.iter().map(advice).collect(),
         }));
     }
@@ -50,7 +52,7 @@ pub(crate) fn findings(out: &mut impl Blocks, findings: &[FindingView]) {
 
 /// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
 /// the first stands for all.
-pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[FindingView]) {
+pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[verdict::Finding]) {
     for (number, finding) in findings.iter().enumerate() {
         let before = findings.get(..number).unwrap_or_default();
         if before.iter().any(|other| are_alike(other, finding)) {
@@ -73,13 +75,13 @@ pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[FindingView])
 }
 
 /// Whether two findings say the same of two devices. Each fault is told by itself.
-fn are_alike(a: &FindingView, b: &FindingView) -> bool {
+fn are_alike(a: &verdict::Finding, b: &verdict::Finding) -> bool {
     a.severity != Severity::Fault
         && (a.code, a.severity, a.confidence) == (b.code, b.severity, b.confidence)
         && a.advice.first().map(|advice| &advice.action) == b.advice.first().map(|advice| &advice.action)
 }
 
-fn text(finding: &FindingView) -> String {
+fn text(finding: &verdict::Finding) -> String {
     let doubt = match finding.confidence {
         Confidence::High => "",
         Confidence::Medium => ", likely",
@@ -88,7 +90,7 @@ fn text(finding: &FindingView) -> String {
     format!("{} [{}{doubt}]", finding.summary, finding.code.as_str())
 }
 
-fn advice(advice: &AdviceView) -> Advice {
+fn advice(advice: &verdict::Advice) -> Advice {
     Advice {
         gain: advice.gain_bytes_per_second.map(|gain| format!("+{}", human::rate(gain))),
         action: advice.action.clone(),

@@ -1,29 +1,26 @@
 use super::table::{Content, Width};
 use super::*;
 use crate::text::Style;
-use crate::view::{AdviceView, FindingView};
 use narrows_base::units::BytesPerSec;
-use narrows_verdict::{Code, Confidence, Evidence, Severity};
+use narrows_verdict::{self as verdict, Code, Confidence, Evidence, Severity};
 use unicode_width::UnicodeWidthStr;
 
 const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
 
-fn finding(hostile: &str) -> FindingView {
-    FindingView {
+fn finding(hostile: &str) -> verdict::Finding {
+    verdict::Finding {
         code: Code::SlotLimited,
         severity: Severity::Fault,
         hop: None,
         subject: hostile.to_owned(),
         summary: format!("The slot of {hostile} limits it"),
         evidence: vec![Evidence::new("slot", hostile, "/sys")],
-        advice: vec![AdviceView {
+        advice: vec![verdict::Advice {
             action: format!("move {hostile}"),
             gain_bytes_per_second: Some(BytesPerSec::from_gb(1.0)),
-            reason: None,
         }],
         confidence: Confidence::High,
-        not_so_when: String::new(),
-        reason: None,
+        not_so_when: Code::SlotLimited.not_so_when().to_owned(),
     }
 }
 

@@ -1,8 +1,6 @@
 //! From the record and the files of a run to its view.
 
-use super::{
-    FleetRunReport, HostView, LatencyView, NetworkLegView, OutlierView, PointView, SCHEMA, SideView,
-};
+use super::{FleetRunReport, HostView, LatencyView, LegView, OutlierView, PointView, SCHEMA, SideView};
 use crate::view::tool;
 use narrows_base::units::{Iops, Nanos, human};
 use narrows_verdict::fleet::judge::{Case, judge, map};
@@ -69,8 +67,8 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         complete: reason.is_none() && !points.is_empty(),
         reason: reason.or_else(|| points.is_empty().then(|| "no load was run".to_owned())),
         left: run.left.clone(),
-        network_leg: NetworkLegView::of(run, is_public),
-        drives_leg: super::DrivesLegView::of(run, is_public),
+        network_leg: LegView::network(run, is_public),
+        drives_leg: LegView::drives(run, is_public),
         points,
         series: series(&steps, &name),
     }

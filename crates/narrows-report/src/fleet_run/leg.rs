@@ -1,4 +1,4 @@
-//! The network alone.
+//! The network alone, and the servers' drives alone.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,31 +6,33 @@ use super::folded;
 use crate::document::{Blocks, Document};
 use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_verdict::fleet::record::{Host, NetworkLeg, Run};
+use narrows_verdict::fleet::record::{Host, LegLost, Run};
 
 /// Why there is none where it was not asked for.
-const NOT_ASKED: &str = "not measured: --network-leg opens a port on each server for it";
+const NO_NETWORK_LEG: &str = "not measured: --network-leg opens a port on each server for it";
+const NO_DRIVES_LEG: &str = "not measured: --drives-leg TARGET reads that on each server";
 /// A client that gets less than this share of the median is named.
 const SLOW: f64 = 0.75;
 
-/// What the network carried alone, from memory to memory.
+/// What the network carried alone, from memory to memory, or what the servers' drives gave alone.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NetworkLegView {
-    /// All clients together.
+pub struct LegView {
+    /// All clients together, or all servers; absent where a server has no result.
     pub bytes_per_second: Option<BytesPerSec>,
     /// Why that is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Whether clients sent.
+    #[serde(default)]
     pub is_write: bool,
-    /// Whether that was as much as was asked for, so that the network carries at least this.
+    /// Whether that was as much as was asked for, so that the network carries, or the drives give, at least this.
     pub is_capped: bool,
     /// For how long.
     pub time_ns: Option<Nanos>,
-    /// Each client that took part.
+    /// Each client that took part, or each server that has a result.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub clients: Vec<LegClientView>,
+    pub hosts: Vec<LegHost>,
     /// Hosts that did not take part, with the reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
@@ -39,62 +41,86 @@ pub struct NetworkLegView {
     pub opened: Vec<String>,
 }
 
-/// A client in the network's own leg.
+/// A host in a leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LegClientView {
-    /// The client.
+pub struct LegHost {
+    /// The client, or the server that read its own drives.
     pub host: String,
-    /// The server.
-    pub server: String,
+    /// The server, of a client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// What came in.
     pub bytes_per_second: BytesPerSec,
 }
 
-impl NetworkLegView {
-    /// The leg of a run. For the public nothing of addresses is left, and no message.
-    pub(super) fn of(run: &Run, is_public: bool) -> Self {
+impl LegView {
+    /// The network's leg of a run. For the public nothing of addresses is left, and no message.
+    pub(super) fn network(run: &Run, is_public: bool) -> Self {
         let Some(leg) = &run.network_leg else {
-            return Self { reason: Some(NOT_ASKED.to_owned()), ..Self::default() };
+            return Self { reason: Some(NO_NETWORK_LEG.to_owned()), ..Self::default() };
         };
-        let lost = leg.lost.iter().map(|lost| match is_public {
-            true => "a host took no part".to_owned(),
-            false => format!("{}: {}", lost.host, lost.reason),
-        });
-        let rate = leg.rate();
+        let (rate, time) = (leg.rate(), leg.time_ns);
+        let flow =
+            |bytes: Bytes| if time.get() == 0 { BytesPerSec::default() } else { bytes.per(time.duration()) };
+        let host = |flow_of: &narrows_verdict::fleet::record::LegFlow| LegHost {
+            host: name(&run.clients, flow_of.client),
+            server: Some(name(&run.servers, flow_of.server)),
+            bytes_per_second: flow(flow_of.bytes),
+        };
         Self {
             bytes_per_second: rate,
             reason: rate.is_none().then(|| "nothing came through".to_owned()),
             is_write: leg.is_write,
             is_capped: leg.is_capped(),
-            time_ns: Some(leg.time_ns),
-            clients: clients(run, leg),
-            lost: lost.collect(),
+            time_ns: Some(time),
+            hosts: leg.flows.iter().map(host).collect(),
+            lost: without(&leg.lost, is_public.then_some("a host took no part")),
             opened: if is_public { Vec::new() } else { leg.opened.clone() },
+        }
+    }
+
+    /// The leg of a run on the servers' drives. For the public no message is left.
+    pub(super) fn drives(run: &Run, is_public: bool) -> Self {
+        let Some(leg) = &run.drives_leg else {
+            return Self { reason: Some(NO_DRIVES_LEG.to_owned()), ..Self::default() };
+        };
+        let (some, all) = (leg.rates.len(), run.servers.len());
+        let rate = leg.rate().filter(|_| some == all);
+        let host = |one: &narrows_verdict::fleet::record::DrivesRate| LegHost {
+            host: name(&run.servers, one.server),
+            server: None,
+            bytes_per_second: one.bytes_per_second,
+        };
+        Self {
+            bytes_per_second: rate,
+            reason: rate.is_none().then(|| format!("{some} of {all} servers have a result")),
+            is_capped: leg.is_capped(),
+            time_ns: Some(leg.time_ns),
+            hosts: leg.rates.iter().map(host).collect(),
+            lost: without(&leg.lost, is_public.then_some("a server has no result")),
+            ..Self::default()
         }
     }
 }
 
-fn clients(run: &Run, leg: &NetworkLeg) -> Vec<LegClientView> {
-    let name = |hosts: &[Host], place: usize| {
-        hosts.get(place).map_or_else(|| "?".to_owned(), |host| host.host.clone())
-    };
-    let view = |flow: &narrows_verdict::fleet::record::LegFlow| LegClientView {
-        host: name(&run.clients, flow.client),
-        server: name(&run.servers, flow.server),
-        bytes_per_second: rate(flow.bytes, leg.time_ns),
-    };
-    leg.flows.iter().map(view).collect()
+fn name(hosts: &[Host], place: usize) -> String {
+    hosts.get(place).map_or_else(|| "?".to_owned(), |host| host.host.clone())
 }
 
-fn rate(bytes: Bytes, time: Nanos) -> BytesPerSec {
-    if time.get() == 0 { BytesPerSec::default() } else { bytes.per(time.duration()) }
+/// Who is not in it and why; for the public only that somebody is not.
+fn without(all: &[LegLost], public: Option<&str>) -> Vec<String> {
+    let said = |lost: &LegLost| match public {
+        Some(words) => words.to_owned(),
+        None => format!("{}: {}", lost.host, lost.reason),
+    };
+    all.iter().map(said).collect()
 }
 
 /// The leg in a line, with the clients that it shows to be slow.
-pub(super) fn say(out: &mut Document, leg: &NetworkLegView) {
+pub(super) fn say_network(out: &mut Document, leg: &LegView) {
     let Some(rate) = leg.bytes_per_second else {
-        let why = leg.reason.as_deref().unwrap_or(NOT_ASKED);
+        let why = leg.reason.as_deref().unwrap_or(NO_NETWORK_LEG);
         out.say(0, Tone::Faint, format!("network alone: {why}"));
         return lost(out, &leg.lost);
     };
@@ -102,10 +128,10 @@ pub(super) fn say(out: &mut Document, leg: &NetworkLegView) {
     let more = if leg.is_capped { ", as much as was asked for" } else { "" };
     let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
     out.say(0, Tone::Normal, format!("network alone: {} {way}{time}{more}", human::rate(rate)));
-    let mut rates: Vec<f64> = leg.clients.iter().map(|client| client.bytes_per_second.get()).collect();
+    let mut rates: Vec<f64> = leg.hosts.iter().map(|client| client.bytes_per_second.get()).collect();
     rates.sort_by(f64::total_cmp);
     let middle = rates.get(rates.len() / 2).copied().unwrap_or_default();
-    let slow = leg.clients.iter().filter(|client| client.bytes_per_second.get() < middle * SLOW);
+    let slow = leg.hosts.iter().filter(|client| client.bytes_per_second.get() < middle * SLOW);
     let names: Vec<&str> = slow.map(|client| client.host.as_str()).collect();
     if !names.is_empty() && !leg.is_capped {
         let text = format!(
@@ -119,12 +145,81 @@ pub(super) fn say(out: &mut Document, leg: &NetworkLegView) {
 }
 
 /// At most three hosts that took no part, and how many more.
-pub(super) fn lost(out: &mut Document, all: &[String]) {
+fn lost(out: &mut Document, all: &[String]) {
     const MOST: usize = 3;
     for lost in all.iter().take(MOST) {
         out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("not in it: {lost}"));
     }
     if all.len() > MOST {
         out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("and {} more", all.len() - MOST));
+    }
+}
+
+/// The leg in a line, and servers without a result.
+pub(super) fn say_drives(out: &mut Document, leg: &LegView) {
+    match leg.bytes_per_second {
+        Some(rate) => {
+            let more = if leg.is_capped { ", as much as was asked for" } else { "" };
+            let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
+            out.say(0, Tone::Normal, format!("drives alone: {}{time}{more}{}", human::rate(rate), each(leg)));
+        }
+        None => {
+            let why = leg.reason.as_deref().unwrap_or(NO_DRIVES_LEG);
+            out.say(0, Tone::Faint, format!("drives alone: {why}"));
+        }
+    }
+    lost(out, &leg.lost);
+}
+
+/// What each of several servers gave; of many the least and the most.
+fn each(leg: &LegView) -> String {
+    const MOST: usize = 4;
+    let of = |one: &LegHost| format!("{} {}", one.host, human::rate(one.bytes_per_second));
+    let by_rate = |a: &&LegHost, b: &&LegHost| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get());
+    let (least, most) = (leg.hosts.iter().min_by(by_rate), leg.hosts.iter().max_by(by_rate));
+    match (leg.hosts.len(), least, most) {
+        (0 | 1, ..) => String::new(),
+        (..=MOST, ..) => format!(" ({})", leg.hosts.iter().map(of).collect::<Vec<_>>().join(", ")),
+        (_, Some(least), Some(most)) => format!(" ({} to {})", of(least), of(most)),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use narrows_verdict::fleet::record::{DrivesLeg, DrivesRate, LegLost};
+
+    fn view(servers: usize, rates: &[f64]) -> LegView {
+        let mut run = crate::fleet_run::example::record_of(&[(1, 1000)]);
+        let server = run.servers.first().expect("has one").clone();
+        run.servers = vec![server; servers];
+        let rate =
+            |(server, mb): (usize, &f64)| DrivesRate { server, bytes_per_second: BytesPerSec::new(mb * 1e6) };
+        run.drives_leg = Some(DrivesLeg {
+            time_ns: Nanos::from_millis(5000),
+            rates: rates.iter().enumerate().map(rate).collect(),
+            lost: vec![LegLost { host: "s9".to_owned(), reason: "no fio there".to_owned() }],
+            ..DrivesLeg::default()
+        });
+        LegView::drives(&run, false)
+    }
+
+    fn text(view: &LegView) -> String {
+        let mut out = Document::new("fleet run", "x", None);
+        say_drives(&mut out, view);
+        out.text(&crate::text::Style::UNWRAPPED)
+    }
+
+    #[test]
+    fn all_servers_together_are_a_rate_and_some_of_them_are_none() {
+        let whole = text(&view(2, &[200.0, 300.0]));
+        assert!(whole.contains("drives alone: 500 MB/s for 5 s ("), "{whole}");
+        let part = view(2, &[200.0]);
+        assert_eq!((part.bytes_per_second, part.hosts.len()), (None, 1));
+        assert!(text(&part).contains("1 of 2 servers have a result"), "{}", text(&part));
+        assert!(text(&part).contains("s9: no fio there"), "{}", text(&part));
+        let many = text(&view(6, &[5.0, 1.0, 5.0, 9.0, 5.0, 5.0]));
+        assert!(many.contains(" 1 MB/s to ") && many.contains(" 9 MB/s)"), "{many}");
     }
 }

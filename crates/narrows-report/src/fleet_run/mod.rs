@@ -5,12 +5,10 @@
 
 mod build;
 pub mod csv;
-mod drives;
 #[cfg(test)]
 mod example;
 mod fold;
 mod leg;
-mod series;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -18,11 +16,9 @@ pub(crate) use tests::{sample, sample_of_series};
 mod text;
 
 pub use build::{Files, build};
-pub use drives::{DrivesLegView, LegServerView};
 pub use fold::folded;
-pub use leg::{LegClientView, NetworkLegView};
-pub(crate) use series::{in_words, shown, title};
-pub(crate) use text::{describe, total};
+pub use leg::{LegHost, LegView};
+pub(crate) use text::{describe, in_words, shown, title, total};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
@@ -54,10 +50,10 @@ pub struct FleetRunReport {
     pub points: Vec<PointView>,
     /// What the network carried alone.
     #[serde(default)]
-    pub network_leg: NetworkLegView,
+    pub network_leg: LegView,
     /// What the servers' drives gave alone.
     #[serde(default)]
-    pub drives_leg: DrivesLegView,
+    pub drives_leg: LegView,
     /// What runs that differ in one thing only show together: the knee, the plateau, drops and odd points.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,

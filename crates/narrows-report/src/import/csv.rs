@@ -1,8 +1,8 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
-use super::{ImportReport, MeasurementView, ResultView};
+use super::{ImportReport, JudgedResult};
 use crate::csv::put_row;
-use narrows_paste::results::Side;
+use narrows_paste::results::{Measured, Side};
 
 /// The columns.
 const COLUMNS: &[&str] = &[
@@ -38,7 +38,7 @@ const COLUMNS: &[&str] = &[
 ];
 
 /// What has a rate of bytes, and what it is called.
-fn sides(measurement: &MeasurementView) -> [(&'static str, &Option<Side>); 4] {
+fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
     [
         ("read", &measurement.read),
         ("write", &measurement.write),
@@ -52,7 +52,7 @@ pub fn render(report: &ImportReport) -> String {
     let mut out = COLUMNS.join(",") + "\n";
     for result in &report.results {
         let codes = codes(result);
-        for measurement in &result.measurements {
+        for measurement in &result.result.measurements {
             for (direction, side) in sides(measurement) {
                 if let Some(side) = side {
                     let cells = cells(result, &codes, measurement, direction, side);
@@ -65,9 +65,9 @@ pub fn render(report: &ImportReport) -> String {
 }
 
 /// What was found of a result, each code once: fifty thousand jobs may have as many findings.
-fn codes(result: &ResultView) -> String {
+fn codes(result: &JudgedResult) -> String {
     let mut codes: Vec<String> = Vec::new();
-    for code in result.findings.iter().map(|finding| finding.code.as_str()) {
+    for code in result.verdict.findings.iter().map(|finding| finding.code.as_str()) {
         if !codes.contains(&code) {
             codes.push(code);
         }
@@ -76,9 +76,9 @@ fn codes(result: &ResultView) -> String {
 }
 
 fn cells(
-    result: &ResultView,
+    JudgedResult { result, verdict }: &JudgedResult,
     codes: &str,
-    measurement: &MeasurementView,
+    measurement: &Measured,
     direction: &str,
     side: &Side,
 ) -> Vec<String> {
@@ -89,14 +89,14 @@ fn cells(
         let value = value.and_then(|value| serde_json::to_value(value).ok());
         value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
     }
-    let work = &measurement.workload;
+    let work = &measurement.work;
     let rate = side.bytes_per_second.get();
     let latency = side.latency_ns.as_ref();
     vec![
         result.file.clone(),
         result.line.to_string(),
         word(Some(result.tool)),
-        shown(result.tool_version.as_deref()),
+        shown(result.version.as_deref()),
         work.label.clone(),
         direction.to_owned(),
         word(work.pattern),
@@ -118,10 +118,10 @@ fn cells(
         shown(latency.and_then(|latency| latency.p50)),
         shown(latency.and_then(|latency| latency.p99)),
         shown(latency.and_then(|latency| latency.max)),
-        result.trusted.to_string(),
+        verdict.trusted.to_string(),
         codes.to_owned(),
-        word(Some(result.trust)),
-        shown(result.measures.as_deref()),
+        word(Some(verdict.trust)),
+        shown(verdict.measures.as_deref()),
     ]
 }
 

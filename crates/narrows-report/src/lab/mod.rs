@@ -15,23 +15,19 @@
 //!
 //! Rates are bytes per second, sizes bytes. What is absent is `null`, and the same object then says why in `reason`.
 
-mod build;
-mod chart;
-mod copy;
 mod text;
 
-pub use build::build;
 pub use text::{document, render};
-
-use super::figure::Figure;
 
 use serde::{Deserialize, Serialize};
 
 use super::document::{Audience, page};
-use super::view::Tool;
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_load::preset::LoadSpec;
-use narrows_session::lab::{Cell, CipherRate, Copied, Encryption};
+use super::figure::Figure;
+use super::view::{Tool, tool};
+use narrows_base::units::Bytes;
+use narrows_load::guard::Budget;
+use narrows_session::lab::aim::{Aim, Ranking, counts, rank};
+use narrows_session::lab::{Basis, Measured, Outcome, Pairs, Predicted, is_bare, pairs};
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";
@@ -44,19 +40,22 @@ pub fn html(report: &LabReport) -> String {
 /// Each ranking as a picture.
 pub fn rankings(report: &LabReport) -> Vec<Figure> {
     let rankings = report.rankings.iter().enumerate();
-    rankings.filter_map(|(number, ranking)| chart::ranking(report, ranking, number)).collect()
+    rankings.filter_map(|(number, ranking)| text::ranking_figure(report, ranking, number)).collect()
 }
 
 /// What is known of a device beside its rates.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceFacts {
     /// Its kernel name, as in [`Basis::devices`](narrows_session::lab::Basis::devices).
     pub name: String,
     /// Its model.
     pub model: Option<String>,
     /// Its size.
+    #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// What may be written to it in its life by its maker's warranty.
+    #[serde(rename = "rated_bytes")]
     pub rated: Option<Bytes>,
     /// Whether it is a loop device over a scratch file: rates on it are those of a trial.
     pub scratch: bool,
@@ -71,13 +70,13 @@ pub struct LabReport {
     /// The program that made this report.
     pub tool: Tool,
     /// The devices, and what the lab cost them.
-    pub devices: Vec<DeviceView>,
+    pub devices: Vec<LabDevice>,
     /// What predictions stand on.
-    pub basis: BasisView,
+    pub basis: Basis,
     /// One for the aims that were stated; without any one for sequential reads, for writes and for random I/O.
-    pub rankings: Vec<RankingView>,
+    pub rankings: Vec<Ranking>,
     /// What was built, in that order.
-    pub cells: Vec<CellView>,
+    pub cells: Vec<LabCell>,
     /// How good the predictions were.
     pub accuracy: AccuracyView,
     /// Whether every cell was built and measured to the end.
@@ -87,228 +86,58 @@ pub struct LabReport {
 /// A device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeviceView {
-    /// Its kernel name.
-    pub name: String,
-    /// Its model.
-    pub model: Option<String>,
-    /// Its size.
-    pub size_bytes: Option<Bytes>,
+pub struct LabDevice {
+    /// What is known of it.
+    #[serde(flatten)]
+    pub facts: DeviceFacts,
     /// What all cells wrote to it, by its own counter.
     pub written_bytes: Bytes,
-    /// What may be written to it in its life.
-    pub rated_bytes: Option<Bytes>,
-    /// The part of that which the lab cost, 1 for all of it.
+    /// The part of what may be written to it in its life that the lab cost, 1 for all of it.
     pub share_of_rated_life: Option<f64>,
-    /// Whether it is a loop device over a scratch file.
-    pub scratch: bool,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// What was measured before anything was built.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BasisView {
-    /// Each test on each device alone, and on all at once.
-    pub tests: Vec<AloneView>,
-    /// What one core does with the ciphers.
-    pub ciphers: Vec<CipherRate>,
-    /// Processors that may work on it.
-    pub cores: u32,
-}
-
-/// One test before anything was built.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AloneView {
-    /// Its name.
-    pub test: String,
-    /// What each device gave, in the order of `devices`.
-    pub alone: Vec<RateView>,
-    /// What a request took on each device that came after a pause as long as one takes in a row, of a sequence with one at
-    /// a time, in nanoseconds: a drive that reads ahead or caches writes worked in the pause.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub after_pause_ns: Vec<Nanos>,
-    /// What all gave at once.
-    pub together: Option<RateView>,
-    /// What encryptions gave above a target that takes no time, where that was measured; plain is that target itself.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub above_nothing: Vec<AboveNothingView>,
-}
-
-/// An encryption above a target that takes no time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AboveNothingView {
-    /// The encryption.
-    pub encryption: Encryption,
-    /// What it gave.
-    #[serde(flatten)]
-    pub rate: RateView,
-}
-
-/// A rate that was measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RateView {
-    /// The mean rate.
-    pub bytes_per_second: BytesPerSec,
-    /// A 95 % confidence interval of it; `null` where the run was too short for one.
-    pub ci95: Option<[BytesPerSec; 2]>,
-    /// I/Os per second.
-    pub iops: Iops,
-    /// Whether to believe it.
-    pub trusted: bool,
-    /// Processors of the whole machine that were at work, on average; left out where that was not watched.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processors: Option<f64>,
-}
-
-/// Outcomes in the order of aims.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RankingView {
-    /// The aims in words; those that come first count most.
-    pub aims: Vec<String>,
-    /// The verdict with its cause.
-    pub sentence: String,
-    /// The cell to build: the simplest of those that are not worse.
-    pub best: Option<String>,
-    /// What the values of the places are.
-    pub unit: Unit,
-    /// Those that do all that must be, the best first.
-    pub places: Vec<PlaceView>,
-    /// Those that do not, and why.
-    pub unfit: Vec<UnfitView>,
-    /// Pairs of places that measurement tells apart and for which there are predictions.
-    pub pairs: usize,
-    /// Those that were predicted in that order.
-    pub pairs_as_predicted: usize,
-    /// Those that were predicted to be equal.
-    pub pairs_predicted_equal: usize,
-}
-
-/// What values are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Unit {
-    /// Bytes per second.
-    BytesPerSecond,
-    /// The part of the capacity of all drives that is left.
-    Capacity,
-    /// Bytes that an application may write for each byte that a drive writes.
-    Endurance,
-}
-
-/// A cell in a ranking.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlaceView {
-    /// From 1; cells that cannot be distinguished share it.
-    pub rank: usize,
-    /// The cell.
-    pub cell: String,
-    /// Its place in `cells`.
-    pub index: usize,
-    /// What it reaches for the first aim: the geometric mean of its tests.
-    pub value: Option<f64>,
-    /// A 95 % confidence interval of that.
-    pub interval: Option<[f64; 2]>,
-    /// What was predicted.
-    pub predicted: Option<f64>,
-    /// The rank by prediction.
-    pub predicted_rank: Option<usize>,
-    /// Whether every measurement that counts is to be believed.
-    pub trusted: bool,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A cell that does not do what must be.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct UnfitView {
-    /// The cell.
-    pub cell: String,
-    /// Why.
-    pub reason: String,
 }
 
 /// One cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CellView {
+pub struct LabCell {
     /// What people call it.
     pub name: String,
-    /// What was built.
-    pub cell: Cell,
-    /// What was measured and predicted.
-    pub tests: Vec<TestView>,
-    /// The copy of real files; absent where none was made, and where one was asked for `notes` say why.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copy: Option<CopyView>,
-    /// Whether an array was still resyncing meanwhile.
-    pub resyncing: bool,
     /// Whether it lay on scratch files through loop devices; it may not be compared with cells on devices.
     pub on_loop_files: bool,
-    /// What it cost each device.
-    pub written: Vec<WrittenView>,
-    /// How it was built.
-    pub notes: Vec<String>,
-    /// Why it was not built or measured to the end.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
-}
-
-/// A copy of real files to a cell's file system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CopyView {
-    /// What was copied, how fast, and what of it was verified.
-    #[serde(flatten)]
-    pub copied: Copied,
-    /// What was verified and where the source came from, in words.
-    pub how: String,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// One test on one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TestView {
-    /// Its name.
-    pub test: String,
-    /// What was done; `null` where it was not measured.
-    pub load: Option<LoadSpec>,
     /// What came of it.
-    pub measured: Option<RateView>,
-    /// What was said beforehand.
-    pub predicted_bytes_per_second: Option<BytesPerSec>,
-    /// What bounds it by that.
-    pub bound: Option<String>,
-    /// How that was computed.
-    pub formula: Option<String>,
-    /// The predicted rate over the measured one, less 1.
-    pub error: Option<f64>,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    #[serde(flatten)]
+    pub outcome: Outcome,
 }
 
-/// What a cell wrote.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WrittenView {
-    /// The device.
-    pub device: String,
-    /// Bytes, by its own counter.
-    pub bytes: Bytes,
+impl LabCell {
+    /// The names of its tests: those that were measured, then those that were only predicted.
+    fn tests(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.outcome.measured.iter().map(|one| one.test.as_str()).collect();
+        for said in &self.outcome.predicted {
+            if !names.contains(&said.test.as_str()) {
+                names.push(&said.test);
+            }
+        }
+        names
+    }
+
+    fn measured(&self, test: &str) -> Option<&Measured> {
+        self.outcome.measured.iter().find(|one| one.test == test)
+    }
+
+    fn predicted(&self, test: &str) -> Option<&Predicted> {
+        self.outcome.predicted.iter().find(|one| one.test == test)
+    }
+
+    /// The predicted rate over the measured one, less 1.
+    fn error(&self, test: &str) -> Option<f64> {
+        let seen = self.measured(test)?.measurement.bytes_per_second;
+        let said = self.predicted(test)?.bytes_per_second?;
+        (seen.get() > 0.0).then(|| said.fraction_of(seen) - 1.0)
+    }
 }
 
 /// How good predictions were, over all tests of all cells but the bare drive, which was measured before.
@@ -333,4 +162,96 @@ pub struct AccuracyView {
     /// Why it is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+}
+
+/// The error up to which a prediction counts as met.
+const MET: f64 = 0.15;
+
+/// The report on `outcomes` for `aims`; without aims it ranks sequential reads, writes, random I/O and copies, as far as these
+/// were measured.
+pub fn build(basis: &Basis, outcomes: &[Outcome], aims: &[Aim], devices: &[DeviceFacts]) -> LabReport {
+    let measured = |aim: &Aim| match aim {
+        Aim::Copy => outcomes.iter().any(|outcome| outcome.copied().is_some()),
+        aim => {
+            outcomes.iter().flat_map(|outcome| &outcome.measured).any(|measured| counts(*aim, &measured.load))
+        }
+    };
+    let usual = [Aim::Sequential(None), Aim::Writes(None), Aim::Iops, Aim::Copy];
+    let rankings: Vec<Vec<Aim>> = if aims.is_empty() {
+        usual.into_iter().filter(measured).map(|aim| vec![aim]).collect()
+    } else {
+        vec![aims.to_vec()]
+    };
+    let count = basis.devices.len();
+    let scratch = devices.iter().any(|facts| facts.scratch);
+    let cell = |outcome: &Outcome| LabCell {
+        name: outcome.cell.to_string(),
+        on_loop_files: scratch,
+        outcome: outcome.clone(),
+    };
+    let cells: Vec<LabCell> = outcomes.iter().map(cell).collect();
+    LabReport {
+        schema: SCHEMA.to_owned(),
+        tool: tool(),
+        devices: basis.devices.iter().map(|name| device(name, outcomes, devices)).collect(),
+        basis: basis.clone(),
+        rankings: rankings.iter().map(|aims| rank(outcomes, count, aims)).collect(),
+        accuracy: accuracy(&cells, pairs(outcomes)),
+        complete: outcomes.iter().all(|outcome| outcome.failed.is_none()),
+        cells,
+    }
+}
+
+fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice {
+    let unknown = || DeviceFacts { name: name.to_owned(), ..DeviceFacts::default() };
+    let facts = facts.iter().find(|facts| facts.name == name).cloned().unwrap_or_else(unknown);
+    let written = outcomes.iter().flat_map(|outcome| &outcome.written).filter(|one| one.device == name);
+    let written_bytes: Bytes = written.map(|one| one.bytes).sum();
+    let why = [
+        (facts.model.is_none(), "model: the device does not tell it"),
+        (facts.size.is_none(), "size_bytes: the device does not tell it"),
+        (facts.rated.is_none(), "rated_bytes, share_of_rated_life: its endurance is not in the catalogue"),
+    ];
+    let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
+    LabDevice {
+        share_of_rated_life: Budget::share_of_life(written_bytes, facts.rated),
+        written_bytes,
+        reason: (!why.is_empty()).then(|| why.join("; ")),
+        facts,
+    }
+}
+
+fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
+    let foreseen = cells.iter().filter(|cell| !is_bare(&cell.outcome.cell));
+    let errors = foreseen.flat_map(|cell| cell.tests().into_iter().filter_map(|test| cell.error(test)));
+    let mut errors: Vec<f64> = errors.map(f64::abs).collect();
+    errors.sort_by(f64::total_cmp);
+    let middle = errors.len() / 2;
+    let median = match errors.len() {
+        0 => None,
+        even if even.is_multiple_of(2) => {
+            errors.get(middle - 1).zip(errors.get(middle)).map(|(low, high)| f64::midpoint(*low, *high))
+        }
+        _ => errors.get(middle).copied(),
+    };
+    let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
+    let within = errors.iter().filter(|error| **error <= MET).count();
+    let ordered = pairs.apart.saturating_sub(pairs.reversed);
+    let mut why = Vec::new();
+    if median.is_none() {
+        why.push("median_error, share_within_15_percent: no test has a prediction and a measurement");
+    }
+    if pairs.apart == 0 {
+        why.push("share_of_pairs_ordered: no two cells were measured apart");
+    }
+    AccuracyView {
+        tests: errors.len(),
+        within_15_percent: within,
+        share_within_15_percent: share(within, errors.len()),
+        pairs: pairs.apart,
+        pairs_ordered: ordered,
+        share_of_pairs_ordered: share(ordered, pairs.apart),
+        median_error: median,
+        reason: (!why.is_empty()).then(|| why.join("; ")),
+    }
 }

@@ -1,11 +1,14 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
-use super::{CellView, DeviceView, LabReport, PlaceView, RankingView, TestView, Unit};
-use super::{chart, copy};
+use super::{LabCell, LabDevice, LabReport};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
+use crate::figure::{Data, Figure};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
+use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
 
 /// Columns of the numbers: measured, its interval, predicted, error.
 const COLUMNS: [(&str, usize); 4] = [("measured", 11), ("95 %", 9), ("predicted", 11), ("error", 9)];
@@ -46,10 +49,10 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
 }
 
 /// A device with its model and size.
-fn about(device: &DeviceView) -> String {
-    let mut about = vec![device.name.clone()];
-    about.extend(device.model.clone());
-    about.extend(device.size_bytes.map(human::bytes));
+fn about(device: &LabDevice) -> String {
+    let mut about = vec![device.facts.name.clone()];
+    about.extend(device.facts.model.clone());
+    about.extend(device.facts.size.map(human::bytes));
     about.join(", ")
 }
 
@@ -74,25 +77,26 @@ pub(super) fn accuracy(report: &LabReport) -> String {
 }
 
 /// How far the predicted order is the measured one, in a sentence; nothing where no pair tells.
-pub(super) fn agreement(ranking: &RankingView) -> Option<String> {
-    let equal = match ranking.pairs_predicted_equal {
+pub(super) fn agreement(ranking: &Ranking) -> Option<String> {
+    let found = ranking.agreement;
+    let equal = match found.equal {
         0 => String::new(),
         equal => format!(", {equal} were predicted to be equal"),
     };
-    (ranking.pairs > 0).then(|| {
+    (found.pairs > 0).then(|| {
         format!(
             "Of {} pairs that differ by more than chance, {} were predicted in that order{equal}.",
-            ranking.pairs, ranking.pairs_as_predicted
+            found.pairs, found.agree
         )
     })
 }
 
 /// What a value of a ranking is.
-pub(super) fn value(unit: Unit, value: f64) -> String {
+pub(super) fn value(unit: RankedBy, value: f64) -> String {
     match unit {
-        Unit::BytesPerSecond => human::rate(BytesPerSec::new(value)),
-        Unit::Capacity => human::percent(value),
-        Unit::Endurance => format!("×{}", human::count(value)),
+        RankedBy::BytesPerSecond => human::rate(BytesPerSec::new(value)),
+        RankedBy::Capacity => human::percent(value),
+        RankedBy::Endurance => format!("×{}", human::count(value)),
     }
 }
 
@@ -108,19 +112,19 @@ pub(super) fn error(error: f64) -> String {
 }
 
 /// The marks of a cell: what to know before it is compared.
-pub(super) fn marks(cell: &CellView, trusted: bool) -> String {
-    let all = [(cell.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
+pub(super) fn marks(cell: &LabCell, trusted: bool) -> String {
+    let all = [(cell.outcome.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
     all.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect()
 }
 
 /// What each mark that occurs means.
 pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
-    let distrusted = |cell: &CellView| {
-        cell.tests.iter().filter_map(|test| test.measured.as_ref()).any(|measured| !measured.trusted)
-            || cell.copy.as_ref().is_some_and(|copy| !copy.copied.trusted)
+    let distrusted = |cell: &LabCell| {
+        cell.outcome.measured.iter().any(|measured| !measured.trusted)
+            || cell.outcome.copied().is_some_and(|copied| !copied.trusted)
     };
     let all = [
-        (report.cells.iter().any(|cell| cell.resyncing), 'R', "measured while an array resynced"),
+        (report.cells.iter().any(|cell| cell.outcome.resyncing), 'R', "measured while an array resynced"),
         (
             report.cells.iter().any(|cell| cell.on_loop_files),
             'L',
@@ -164,12 +168,12 @@ impl Numbers {
     }
 }
 
-fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, number: usize) {
+fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number: usize) {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
     out.gap();
     out.part(Place::Charts, "");
     out.heading(&title);
-    if let Some(figure) = chart::ranking(report, ranking, number) {
+    if let Some(figure) = ranking_figure(report, ranking, number) {
         out.add(Block::Figure(Box::new(figure)));
     }
     let names = vec![
@@ -179,7 +183,7 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
     ];
     let mut table = Table::new(title, 0, columns(names));
     for place in &ranking.places {
-        let is_best = ranking.best.as_ref() == Some(&place.cell);
+        let is_best = ranking.best == Some(place.outcome);
         let tone = if is_best { Tone::Strong } else { Tone::Normal };
         let arrow = if is_best { "→" } else { " " };
         let mut row =
@@ -198,16 +202,17 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &RankingView, nu
     }
 }
 
-fn place_numbers(report: &LabReport, ranking: &RankingView, place: &PlaceView, tone: Tone) -> Numbers {
-    let cell = report.cells.get(place.index);
+fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
+    let cell = report.cells.get(place.outcome);
+    let found = place.score.map(|score| score.value);
     Numbers {
         tone,
-        measured: place.value.map(|found| value(ranking.unit, found)),
-        interval: place.value.zip(place.interval).and_then(|(middle, ends)| half(middle, ends)),
+        measured: found.map(|found| value(ranking.unit, found)),
+        interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
         predicted: place.predicted.map(|said| value(ranking.unit, said)),
         error: place
             .predicted
-            .zip(place.value)
+            .zip(found)
             .filter(|(_, value)| *value > 0.0)
             .map(|(said, value)| said / value - 1.0),
         marks: cell.map(|cell| marks(cell, place.trusted)).unwrap_or_default(),
@@ -217,20 +222,20 @@ fn place_numbers(report: &LabReport, ranking: &RankingView, place: &PlaceView, t
 /// The names of all tests in the order in which they ran.
 pub(super) fn tests(report: &LabReport) -> Vec<&str> {
     let mut names: Vec<&str> = Vec::new();
-    for test in report.cells.iter().flat_map(|cell| &cell.tests) {
-        if !names.contains(&test.test.as_str()) {
-            names.push(&test.test);
+    for test in report.cells.iter().flat_map(LabCell::tests) {
+        if !names.contains(&test) {
+            names.push(test);
         }
     }
     names
 }
 
 /// The cells with a test, the fastest first.
-pub(super) fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<(&'r CellView, &'r TestView)> {
-    let find = |cell: &'r CellView| Some((cell, cell.tests.iter().find(|test| test.test == name)?));
-    let mut found: Vec<(&CellView, &TestView)> = report.cells.iter().filter_map(find).collect();
-    let rate = |test: &TestView| test.measured.as_ref().map_or(-1.0, |rate| rate.bytes_per_second.get());
-    found.sort_by(|a, b| rate(b.1).total_cmp(&rate(a.1)));
+fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<&'r LabCell> {
+    let mut found: Vec<&LabCell> = report.cells.iter().filter(|cell| cell.tests().contains(&name)).collect();
+    let rate =
+        |cell: &LabCell| cell.measured(name).map_or(-1.0, |one| one.measurement.bytes_per_second.get());
+    found.sort_by(|a, b| rate(b).total_cmp(&rate(a)));
     found
 }
 
@@ -241,20 +246,22 @@ fn put_tests(out: &mut Document, report: &LabReport) {
         let mut all = columns(vec![Column::name("layout", Width::Fixed(NAME + 4))]);
         all.push(Column::left("bound by prediction", Width::Rest(ROOM)).gap(1).yields(1));
         let mut table = Table::new(name, 2, all);
-        for (cell, test) in by_rate(report, name) {
-            let measured = test.measured.as_ref();
+        for cell in by_rate(report, name) {
+            let measured = cell.measured(name);
+            let run = measured.map(|one| &one.measurement);
+            let said = cell.predicted(name).filter(|said| said.bytes_per_second.is_some());
             let numbers = Numbers {
                 tone: Tone::Normal,
-                measured: measured.map(|rate| human::rate(rate.bytes_per_second)),
-                interval: measured
+                measured: run.map(|rate| human::rate(rate.bytes_per_second)),
+                interval: run
                     .and_then(|rate| half(rate.bytes_per_second.get(), rate.ci95?.map(BytesPerSec::get))),
-                predicted: test.predicted_bytes_per_second.map(human::rate),
-                error: test.error,
-                marks: marks(cell, measured.is_none_or(|rate| rate.trusted)),
+                predicted: said.and_then(|said| said.bytes_per_second).map(human::rate),
+                error: cell.error(name),
+                marks: marks(cell, measured.is_none_or(|one| one.trusted)),
             };
             let mut row = vec![Cell::text(&cell.name)];
             row.extend(numbers.cells());
-            row.extend(test.bound.as_ref().map(|bound| Cell::toned(Tone::Faint, bound)));
+            row.extend(said.map(|said| Cell::toned(Tone::Faint, &said.bound)));
             table.row(row);
         }
         out.add(Block::Table(table));
@@ -262,9 +269,9 @@ fn put_tests(out: &mut Document, report: &LabReport) {
 }
 
 fn put_copies(out: &mut Document, report: &LabReport) {
-    let all = copy::by_rate(report);
+    let all = copies_by_rate(report);
     let Some((_, first)) = all.first() else { return };
-    let title = copy::title(&first.copied);
+    let title = copy_title(first);
     out.gap();
     out.part(Place::Data, "");
     out.heading(&title);
@@ -276,27 +283,26 @@ fn put_copies(out: &mut Document, report: &LabReport) {
         Column::left("most time", Width::Fit(0, usize::MAX)).gap(1),
     ];
     let mut table = Table::new(title, 2, columns);
-    for (cell, copy) in &all {
-        let copied = &copy.copied;
+    for (cell, copied) in &all {
         table.row(vec![
             Cell::text(&cell.name),
             Cell::text(human::rate(copied.bytes_per_second)),
             Cell::text(human::time(copied.elapsed_ns)),
             Cell::toned(Tone::Warn, marks(cell, copied.trusted)),
-            Cell::toned(Tone::Faint, copy::limit(copied).unwrap_or_default()),
+            Cell::toned(Tone::Faint, copy_limit(copied).unwrap_or_default()),
         ]);
     }
     out.add(Block::Table(table));
-    for (cell, how) in copy::details(report) {
+    for (cell, how) in copy_details(report) {
         let lead = cell.map_or_else(|| "  ".to_owned(), |cell| format!("  {cell}  "));
         out.lead((Tone::Normal, &lead), Tone::Faint, how);
     }
-    out.say(2, Tone::Faint, copy::meaning(&first.copied));
+    out.say(2, Tone::Faint, copy_meaning(first));
 }
 
 fn put_failed(out: &mut Document, report: &LabReport) {
-    let failed: Vec<(&CellView, &str)> =
-        report.cells.iter().filter_map(|cell| Some((cell, cell.failed.as_deref()?))).collect();
+    let failed: Vec<(&LabCell, &str)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.failed.as_deref()?))).collect();
     if failed.is_empty() {
         return;
     }
@@ -320,12 +326,12 @@ fn put_marks(out: &mut Document, report: &LabReport) {
 }
 
 /// What the lab cost a device.
-pub(super) fn cost(device: &DeviceView) -> String {
+pub(super) fn cost(device: &LabDevice) -> String {
     let share = match device.share_of_rated_life {
         // Two decimals would make nothing of it.
         Some(share) if share > 0.0 && share < 1e-4 => ", less than 0.01 % of its rated life".to_owned(),
         Some(share) => format!(", {} of its rated life", human::percent(share)),
-        None if device.scratch => " to the file behind it".to_owned(),
+        None if device.facts.scratch => " to the file behind it".to_owned(),
         None => ", of a life that the catalogue does not know".to_owned(),
     };
     format!("{} written{share}", human::bytes(device.written_bytes))
@@ -343,16 +349,25 @@ fn put_devices(out: &mut Document, report: &LabReport) {
 /// What predictions stand on, and how each cell was built: for pages and Markdown.
 fn basis(out: &mut Document, report: &LabReport) {
     let mut columns = vec![Column::name("test", Width::Flex(0))];
-    columns.extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.name))));
+    columns
+        .extend(report.devices.iter().map(|device| Column::number(&format!("{} alone", device.facts.name))));
     columns.push(Column::number("all at once"));
     let mut table = Table::new("What each device gave before anything was built", 0, columns);
-    for test in &report.basis.tests {
-        let mut row = vec![Cell::text(&test.test)];
-        row.extend((0..report.devices.len()).map(|at| {
-            Cell::text(test.alone.get(at).map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second)))
-        }));
-        let all = test.together.as_ref();
-        row.push(Cell::text(all.map_or("–".to_owned(), |rate| human::rate(rate.bytes_per_second))));
+    let basis = &report.basis;
+    let mut tests: Vec<&str> = Vec::new();
+    for test in basis.alone.iter().flatten().map(|measured| measured.test.as_str()) {
+        if !tests.contains(&test) {
+            tests.push(test);
+        }
+    }
+    for test in tests {
+        let rate = |measured: &[Measured]| {
+            let found = measured.iter().find(|one| one.test == test);
+            found.map_or("–".to_owned(), |one| human::rate(one.measurement.bytes_per_second))
+        };
+        let mut row = vec![Cell::text(test)];
+        row.extend(basis.alone.iter().map(|measured| Cell::text(rate(measured))));
+        row.push(Cell::text(rate(&basis.together)));
         table.row(row);
     }
     let mut said = vec![Block::Table(table)];
@@ -368,19 +383,159 @@ fn basis(out: &mut Document, report: &LabReport) {
     out.add(Block::Details("What predictions stand on".to_owned(), said));
     for cell in &report.cells {
         let mut said = Vec::new();
-        for note in &cell.notes {
+        for note in &cell.outcome.notes {
             said.lead((Tone::Normal, "- "), Tone::Normal, note);
         }
-        for written in &cell.written {
+        if let Some(CellCopy::Not(why)) = &cell.outcome.copy {
+            said.lead((Tone::Normal, "- "), Tone::Normal, why);
+        }
+        for written in &cell.outcome.written {
             let text = format!("{} written to {}", human::bytes(written.bytes), written.device);
             said.lead((Tone::Normal, "- "), Tone::Normal, text);
         }
-        for test in &cell.tests {
-            let why = test.formula.as_deref().or(test.reason.as_deref()).unwrap_or_default();
-            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{}: {why}", test.test));
+        for test in cell.tests() {
+            let why = match cell.predicted(test) {
+                Some(said) if said.bytes_per_second.is_some() => said.formula.clone(),
+                Some(said) => format!("not predicted: {}", said.bound),
+                None => "nothing was predicted".to_owned(),
+            };
+            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{test}: {why}"));
         }
         if !said.is_empty() {
             out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), said));
         }
+    }
+}
+
+/// What was verified and where the source came from.
+fn how(copied: &Copied) -> String {
+    let files = |count: u64| human::count(count as f64);
+    let mut parts = Vec::new();
+    if copied.verified_files > 0 {
+        parts.push(format!("{} files read back past the page cache", files(copied.verified_files)));
+    }
+    if copied.verified_by_advice > 0 {
+        parts.push(format!("{} files read back, perhaps from memory", files(copied.verified_by_advice)));
+    }
+    if copied.verified_files + copied.verified_by_advice == 0 {
+        parts.push("nothing read back".to_owned());
+    }
+    if copied.faults > 0 {
+        let first = copied.first_fault.as_deref().unwrap_or_default();
+        parts.push(format!("{} not copied, first {first}", files(copied.faults)));
+    }
+    parts.push(match (copied.read_from, copied.cached) {
+        (ReadFrom::Memory, Some(part)) => format!("source {} in memory", human::percent(part)),
+        (ReadFrom::Memory, None) => "source read through before".to_owned(),
+        (ReadFrom::Drive, Some(part)) if part > 0.0 => {
+            format!("source from its own drive, {} in memory", human::percent(part))
+        }
+        (ReadFrom::Drive, _) => "source from its own drive".to_owned(),
+    });
+    parts.join("; ")
+}
+
+/// The cells with a copy, the fastest first.
+fn copies_by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
+    let mut found: Vec<(&LabCell, &Copied)> =
+        report.cells.iter().filter_map(|cell| Some((cell, cell.outcome.copied()?))).collect();
+    found.sort_by(|a, b| b.1.bytes_per_second.get().total_cmp(&a.1.bytes_per_second.get()));
+    found
+}
+
+/// What was copied: `Copy of /srv/photos, 1234 files, 5.68 GB`.
+fn copy_title(copied: &Copied) -> String {
+    let files = human::count(copied.files as f64);
+    format!("Copy of {}, {files} files, {}", copied.source, human::bytes(copied.bytes))
+}
+
+/// What all rates of copies are.
+fn copy_meaning(copied: &Copied) -> &'static str {
+    match copied.read_from {
+        ReadFrom::Memory => {
+            "Rates and times include syncing and reading back. The source was read through before each copy, so that its own \
+             drive limits none."
+        }
+        ReadFrom::Drive => {
+            "Rates and times include syncing and reading back. The source does not fit into memory and came from its own \
+             drive each time, which may limit all copies alike."
+        }
+    }
+}
+
+/// What took most of the time: `destination 61 %`.
+fn copy_limit(copied: &Copied) -> Option<String> {
+    Some(format!("{} {}", copied.limit.as_deref()?, human::percent(copied.limit_share?)))
+}
+
+/// What was verified and where the source came from: once where that is the same for all, else by cell.
+fn copy_details(report: &LabReport) -> Vec<(Option<&str>, String)> {
+    let all: Vec<(&str, String)> =
+        copies_by_rate(report).into_iter().map(|(cell, copied)| (cell.name.as_str(), how(copied))).collect();
+    match all.split_first() {
+        Some(((_, first), rest)) if rest.iter().all(|(_, how)| how == first) => vec![(None, first.clone())],
+        _ => all.into_iter().map(|(cell, how)| (Some(cell), how)).collect(),
+    }
+}
+
+/// The places of a ranking as a figure; `None` where nothing was measured.
+pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize) -> Option<Figure> {
+    let title = format!("Ranked for {}", ranking.aims.join(", then "));
+    let places: Vec<(&Placed, Score)> =
+        ranking.places.iter().filter_map(|place| Some((place, place.score?))).collect();
+    if !places.iter().any(|(_, score)| score.value > 0.0) {
+        return None;
+    }
+    let rows: Vec<Row> = places.iter().map(|(place, found)| row(report, ranking, place, *found)).collect();
+    let mut data = Data::new(&["rank#", "layout", "measured#", "95 % from#", "95 % to#", "predicted#"]);
+    for (place, found) in &places {
+        let shown = |it: Option<f64>| it.map_or_else(|| "–".to_owned(), |it| value(ranking.unit, it));
+        data.push([
+            place.rank.to_string(),
+            place.cell.clone(),
+            shown(Some(found.value)),
+            shown(Some(found.low)),
+            shown(Some(found.high)),
+            shown(place.predicted),
+        ]);
+    }
+    let unit = ranking.unit;
+    let is_shown = |mark: char| {
+        places.iter().any(|(place, _)| {
+            report.cells.get(place.outcome).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
+        })
+    };
+    let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
+    let notes = marked.map(|(mark, means)| format!("{mark}: {means}")).collect();
+    let signs = Signs { line: "predicted", notes, ..Signs::default() };
+    Some(Figure {
+        id: format!("ranking-{}", number + 1),
+        title: format!("{title}: bars"),
+        alternative: format!(
+            "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
+            ranking.sentence
+        ),
+        pictures: vec![picture(|width| bars_with(width, &title, &rows, &|it| value(unit, it), &signs))],
+        data,
+    })
+}
+
+fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {
+    let is_best = ranking.best == Some(place.outcome);
+    let marks = report.cells.get(place.outcome).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
+    Row {
+        name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
+        class: if is_best { "narrowest" } else { "" },
+        bars: vec![Bar {
+            class: if is_best { "good" } else { "plain" },
+            value: found.value,
+            interval: (found.high > found.low).then_some([found.low, found.high]),
+            // What was predicted, where it is a rate.
+            ceiling: place.predicted.filter(|_| ranking.unit == RankedBy::BytesPerSecond),
+            shown: value(ranking.unit, found.value),
+            data: vec![("value", found.value.to_string())],
+            ..Bar::default()
+        }],
+        ..Row::default()
     }
 }

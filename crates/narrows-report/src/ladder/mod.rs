@@ -3,23 +3,25 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
 
-mod build;
-mod text;
-
-pub use build::{About, ladder, report};
-pub use text::{document, render};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{FindingView, HopPair, MachineView, Tool};
-use crate::bench::WritesView;
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_load::measurement::{Access, GeneratorUse, Latency};
+use super::view::{HopPair, MachineView, Tool};
+use crate::bench::writes;
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
+use crate::figure::chart;
+use crate::text::{Style, Tone};
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
-use narrows_model::ceiling::Basis;
+use narrows_machine::activity::ThreadActivity;
+use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
-use narrows_verdict::ladder::{Cause, Leg, NodeRun};
-use narrows_verdict::{Confidence, Evidence};
+use narrows_session::writes::Account;
+use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
+use narrows_verdict::{Confidence, Finding, Severity};
 
 /// The name and version of the schema, in [`LadderReport::schema`].
 pub const SCHEMA: &str = "narrows/ladder/1";
@@ -44,7 +46,7 @@ pub struct LadderReport {
     pub ladders: Vec<LadderView>,
     /// What may be and was written to the scratch file; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// What could not be measured, and why.
     pub left_out: Vec<LeftOut>,
     /// Whether every rung was measured.
@@ -57,10 +59,9 @@ pub struct LadderReport {
 impl LadderReport {
     /// Whether a layer loses something, a scheduler holds requests back, or there is a fault or limit.
     pub fn has_findings(&self) -> bool {
-        use narrows_verdict::Severity;
-        let bad = |finding: &FindingView| finding.severity != Severity::Info;
+        let bad = |finding: &Finding| finding.severity != Severity::Info;
         self.ladders.iter().any(|ladder| {
-            ladder.rungs.iter().any(|rung| rung.loss.is_some())
+            ladder.rungs.iter().any(|rung| rung.step.loss.is_some())
                 || ladder.cause == Some(Cause::Scheduler)
                 || ladder.findings.iter().any(bad)
         })
@@ -68,7 +69,7 @@ impl LadderReport {
 
     /// Whether anything was measured.
     pub fn has_rates(&self) -> bool {
-        self.ladders.iter().flat_map(|ladder| &ladder.rungs).any(|rung| rung.measured.is_some())
+        self.ladders.iter().flat_map(|ladder| &ladder.rungs).any(|rung| rung.measurement.is_some())
     }
 }
 
@@ -106,7 +107,7 @@ pub struct LadderView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub numa: Vec<NodeRun>,
     /// Findings on the path, worst first.
-    pub findings: Vec<FindingView>,
+    pub findings: Vec<Finding>,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -128,86 +129,20 @@ pub struct RungView {
     pub at_once: bool,
     /// The layers right below it.
     pub members: Vec<String>,
-    /// What was measured, by direction.
-    pub measured: Option<RungPair>,
-    /// What the layers below give with the same load.
-    pub below_bytes_per_second: Option<BytesPerSec>,
-    /// The part of that which is gone here; negative where this layer is faster.
-    pub lost: Option<f64>,
-    /// The same in bytes per second.
-    pub lost_bytes_per_second: Option<BytesPerSec>,
-    /// Why, where it is more than chance.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<LossView>,
+    /// What was measured; of several at once the sum, with the latencies of the slowest.
+    pub measurement: Option<Measurement>,
+    /// What it shows beside the layers below, which were given the same load.
+    #[serde(flatten)]
+    pub step: Step,
     /// The narrowest known ceiling of the path to this layer.
     pub ceiling: Option<RungCeiling>,
-    /// What each block layer on the way did meanwhile.
-    pub layers: Vec<FlowView>,
     /// Threads of the kernel and of narrows that used the processor, busiest first.
-    pub threads: Vec<ThreadView>,
+    pub threads: Vec<ThreadActivity>,
     /// The busy fraction of each CPU, by number.
-    pub cpus: Vec<CpuView>,
+    pub cpus: BTreeMap<u32, f64>,
     /// Why fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-}
-
-/// A measurement for the direction of its load.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RungPair {
-    /// When it read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read: Option<RungRate>,
-    /// When it wrote.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub write: Option<RungRate>,
-}
-
-impl RungPair {
-    /// The one that there is.
-    pub fn rate(&self) -> Option<&RungRate> {
-        self.read.as_ref().or(self.write.as_ref())
-    }
-}
-
-/// A rate and what belongs to it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RungRate {
-    /// The mean rate.
-    pub bytes_per_second: BytesPerSec,
-    /// A 95 % confidence interval of it.
-    pub ci95: Option<[BytesPerSec; 2]>,
-    /// Whether to believe it.
-    pub trusted: bool,
-    /// I/Os per second.
-    pub iops: Iops,
-    /// Latencies in nanoseconds; of several at once the slowest one's.
-    pub latency_ns: Latency,
-    /// Bytes that were read past the page cache or through it.
-    pub access: Access,
-    /// What the generator itself used; of several at once the busiest.
-    pub generator: GeneratorUse,
-    /// Why it ended before its time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut_short: Option<String>,
-}
-
-/// Why a layer gives less than those below.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LossView {
-    /// The cause.
-    pub cause: Cause,
-    /// The hop that causes it.
-    pub hop: String,
-    /// One sentence with the numbers.
-    pub summary: String,
-    /// How we know.
-    pub evidence: Vec<Evidence>,
-    /// How sure we are.
-    pub confidence: Confidence,
 }
 
 /// A ceiling of the path to a layer.
@@ -224,50 +159,254 @@ pub struct RungCeiling {
     pub formula: String,
 }
 
-/// What a block layer did.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FlowView {
-    /// Its kernel name.
-    pub block: String,
-    /// What it is.
-    pub kind: HopKind,
-    /// Bytes that it moved in the direction of the load.
-    pub bytes: Bytes,
-    /// Requests that it completed.
-    pub requests: u64,
-    /// The mean size of a request.
-    pub request_bytes: Bytes,
-    /// The mean number of requests in flight.
-    pub in_flight: f64,
-    /// The mean number of bytes in flight.
-    pub in_flight_bytes: Bytes,
-    /// The mean number of requests that the driver held; the others waited in the scheduler.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_driver: Option<f64>,
-    /// The fraction of time with a request in flight.
-    pub busy: f64,
-    /// The mean time of a read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub read_latency_ns: Option<Nanos>,
+/// No more threads than this are listed for a rung.
+const THREADS: usize = 8;
+
+/// The ladder of one load.
+pub fn ladder(load: &LoadSpec, rungs: &[Rung], verdict: &LadderVerdict, numa: Vec<NodeRun>) -> LadderView {
+    let nothing = Step::default();
+    let steps = verdict.steps.iter().chain(std::iter::repeat(&nothing));
+    let writes = load.writes();
+    let why = "nothing was measured that shows it";
+    LadderView {
+        load: load.clone(),
+        rungs: rungs.iter().zip(steps).map(|(rung, step)| rung_view(rung, rungs, step)).collect(),
+        limiting_hop: pair(verdict.limiting.as_ref(), writes),
+        cause: verdict.limiting.as_ref().map(|loss| loss.cause),
+        next_hop: pair(verdict.next.as_ref(), writes),
+        next_cause: verdict.next.as_ref().map(|loss| loss.cause),
+        confidence: verdict.limiting.as_ref().map(|loss| loss.confidence),
+        sentence: verdict.sentence.clone(),
+        numa,
+        findings: verdict.findings.clone(),
+        reason: (verdict.limiting.is_none() || verdict.next.is_none()).then(|| why.to_owned()),
+    }
 }
 
-/// What a thread used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ThreadView {
-    /// Its name; a kernel worker is called after its work queue.
-    pub name: String,
-    /// Cores.
-    pub cores: f64,
+fn pair(loss: Option<&Loss>, writes: bool) -> HopPair {
+    let hop = loss.map(|loss| loss.hop.to_string());
+    let reason = "the load goes the other way, or no counter tells".to_owned();
+    let (read, write) = if writes { (None, hop) } else { (hop, None) };
+    HopPair { read, write, reason: Some(reason) }
 }
 
-/// How busy a CPU was.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CpuView {
-    /// Its number.
-    pub cpu: u32,
-    /// The busy fraction of time.
-    pub busy: f64,
+fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
+    let hop = rung.subject.path.hop(&rung.hop);
+    let name = hop.map_or_else(|| rung.hop.to_string(), |hop| hop.name.clone());
+    let count = rung.members.len();
+    let run = rung.subject.runs.first();
+    let mut why = Vec::new();
+    if let Some(reason) = &rung.unmeasured {
+        why.push(format!("measurement: {reason}"));
+    }
+    if step.below.is_none() {
+        why.push("below_bytes_per_second: nothing was measured below it".to_owned());
+    }
+    if step.ceiling.is_none() {
+        why.push("ceiling: no hop on the way has a known ceiling".to_owned());
+    }
+    RungView {
+        id: if rung.at_once { format!("at_once:{}", rung.hop) } else { rung.hop.to_string() },
+        hop: rung.hop.to_string(),
+        kind: hop.map_or(HopKind::Application, narrows_model::path::Hop::kind),
+        name: if rung.at_once { format!("{count} at once, below {name}") } else { name },
+        at_once: rung.at_once,
+        members: rung
+            .members
+            .iter()
+            .filter_map(|index| rungs.get(*index))
+            .map(|member| member.hop.to_string())
+            .collect(),
+        measurement: run.map(|run| run.measurement.clone()),
+        step: step.clone(),
+        ceiling: ceiling(rung, step),
+        threads: run
+            .map(|run| run.activity.threads.iter().take(THREADS).cloned().collect())
+            .unwrap_or_default(),
+        cpus: run.map(|run| run.activity.cpus.clone()).unwrap_or_default(),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
+    }
+}
+
+fn ceiling(rung: &Rung, step: &Step) -> Option<RungCeiling> {
+    let (index, rate) = step.ceiling?;
+    let direction = rung.subject.runs.first().map_or(Direction::Read, |run| run.direction);
+    let limit = rung.subject.ceilings.get(index)?.of(direction).limit()?;
+    Some(RungCeiling {
+        hop: rung.subject.path.hops.get(index)?.id.to_string(),
+        bytes_per_second: rate,
+        basis: limit.basis,
+        formula: limit.formula.clone(),
+    })
+}
+
+/// Columns between the end of the name and the ends of rate, interval, loss and ceiling.
+const COLUMNS: [usize; 4] = [11, 8, 21, 11];
+/// The shortest name column.
+const NAME: usize = 24;
+/// The shortest and the longest bar.
+const BAR: (usize, usize) = (6, 24);
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &LadderReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
+/// The report as a document.
+pub fn document(report: &LadderReport, audience: Audience) -> Document {
+    let mut out = Document::new("ladder", &report.target, Some(&report.tool));
+    let about = format!("{}, from the media up, {} each", report.target, human::time(report.duration_ns));
+    out.lead((Tone::Strong, "ladder of "), Tone::Normal, about);
+    for ladder in &report.ladders {
+        out.gap();
+        one(&mut out, ladder);
+    }
+    legs(&mut out, &report.legs);
+    if !report.left_out.is_empty() {
+        out.gap();
+        for left in &report.left_out {
+            let text = format!("{}: {}", left.hop, left.reason);
+            out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
+        }
+    }
+    if let Some(written) = &report.writes {
+        writes::put(&mut out, written, false);
+    }
+    out.not_complete(report.reason.as_ref());
+    out.figures(Place::Charts, chart::ladder_waterfall(report));
+    if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+fn one(out: &mut Document, ladder: &LadderView) {
+    let load = format!("{} {}", ladder.load.mark(), ladder.load.direction());
+    out.part(Place::Verdict, "");
+    out.heading(load);
+    out.say(2, Tone::Strong, &ladder.sentence);
+    out.gap();
+    out.part(Place::Data, "Layers");
+    waterfall(out, ladder);
+    let losses: Vec<(&RungView, &Loss)> =
+        ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.step.loss.as_ref()?))).collect();
+    out.part(Place::Findings, "Why rate is lost");
+    for (rung, loss) in losses {
+        out.gap();
+        why(out, rung, loss);
+    }
+    numa(out, ladder);
+    let told = ladder.findings.iter().filter(|finding| finding.severity != Severity::Info);
+    for finding in told {
+        out.gap();
+        let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
+        out.lead((tone, &format!("{}: ", finding.code.as_str())), Tone::Normal, &finding.summary);
+        for advice in &finding.advice {
+            out.lead((Tone::Faint, "  try: "), Tone::Normal, &advice.action);
+        }
+    }
+}
+
+/// One line for each rung; the bar is the part of the highest rate.
+fn waterfall(out: &mut Document, ladder: &LadderView) {
+    let rate = |rung: &RungView| Some(rung.measurement.as_ref()?.bytes_per_second);
+    let most = ladder.rungs.iter().filter_map(rate).fold(BytesPerSec::default(), BytesPerSec::max);
+    let mut columns =
+        vec![Column::left("", Width::Fixed(2)).gap(0), Column::name("layer", Width::Broad(NAME))];
+    let titles = ["rate", "±95 %", "loss", "ceiling"].into_iter().zip(COLUMNS);
+    columns.extend(titles.map(|(title, width)| Column::right(title, width)));
+    columns.push(Column::bar(BAR.0, BAR.1));
+    let mut table = Table::new("Layers from the media up", 0, columns);
+    for rung in &ladder.rungs {
+        let is_limit = ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref())
+            == Some(&rung.hop)
+            && !rung.at_once;
+        let tone = match (is_limit, rung.step.loss.is_some()) {
+            (true, _) => Tone::Bad,
+            (false, true) => Tone::Warn,
+            _ => Tone::Normal,
+        };
+        let mut row =
+            vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
+        row.extend(cells(rung).map(|(text, tone)| Cell::toned(tone, text)));
+        row.extend(rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone)));
+        table.row(row);
+    }
+    out.add(Block::Table(table));
+}
+
+fn cells(rung: &RungView) -> [(String, Tone); 4] {
+    let Some(rate) = &rung.measurement else {
+        let none = || (String::new(), Tone::Faint);
+        return [("–".to_owned(), Tone::Faint), none(), none(), none()];
+    };
+    let half = half(rate.bytes_per_second, rate.ci95);
+    let below = rung.step.below;
+    let lost = match (rung.step.lost, below.map(|below| below - rate.bytes_per_second)) {
+        (Some(part), _) if part.abs() < 0.0005 => human::percent(0.0),
+        (Some(part), _) if part < 0.0 => format!("+{}", human::percent(-part)),
+        (Some(part), Some(lost)) => format!("−{} (−{lost})", human::percent(part)),
+        _ => String::new(),
+    };
+    let ceiling = rung.ceiling.as_ref().map_or_else(String::new, |ceiling| {
+        let mark = if ceiling.basis == Basis::Guess { "~" } else { "" };
+        format!("{mark}{}", ceiling.bytes_per_second)
+    });
+    let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
+    let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
+    [
+        (format!("{}{doubt}", rate.bytes_per_second), Tone::Strong),
+        (half, Tone::Faint),
+        (lost, tone),
+        (ceiling, Tone::Faint),
+    ]
+}
+
+fn why(out: &mut impl Blocks, rung: &RungView, loss: &Loss) {
+    let sure = match loss.confidence {
+        Confidence::High => "",
+        Confidence::Medium => " (likely)",
+        Confidence::Low => " (a suspicion)",
+    };
+    let cause = serde_json::to_value(loss.cause).ok();
+    let cause = cause.as_ref().and_then(|cause| cause.as_str()).unwrap_or_default();
+    let text = format!("{}: {cause}{sure}: {}", rung.id, loss.summary);
+    out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
+    for evidence in &loss.evidence {
+        let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
+        out.lead((Tone::Faint, "       · "), Tone::Faint, text);
+    }
+}
+
+fn numa(out: &mut impl Blocks, ladder: &LadderView) {
+    for run in &ladder.numa {
+        let place = match run.local {
+            Some(true) => " (where the device is)",
+            Some(false) => " (remote)",
+            None => "",
+        };
+        let text = format!("read from node {}{place}: {}", run.node, run.bytes_per_second);
+        out.say(2, Tone::Normal, text);
+    }
+}
+
+/// What the legs give alone.
+fn legs(out: &mut Document, legs: &[Leg]) {
+    if legs.is_empty() {
+        return;
+    }
+    out.gap();
+    out.part(Place::Data, "");
+    out.heading("legs alone");
+    for leg in legs {
+        let cores = match leg.cores {
+            0 => String::new(),
+            1 => ", 1 core".to_owned(),
+            cores => format!(", {cores} cores"),
+        };
+        let text = match (leg.bytes_per_second, &leg.reason) {
+            (Some(rate), _) => format!("{rate}  ({})", leg.means),
+            (None, Some(reason)) => format!("not measured: {reason}"),
+            (None, None) => "not measured".to_owned(),
+        };
+        let text = format!("{}{cores}: {text}", leg.name);
+        out.say(2, Tone::Normal, text);
+    }
 }

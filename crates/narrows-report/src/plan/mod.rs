@@ -1,20 +1,20 @@
 //! A plan as the JSON contract, and as text.
 
-mod build;
 mod text;
 
-pub use build::{Planned, PlannedLayouts, build};
 pub use text::{document, render};
 
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::BytesPerSec;
-use narrows_model::plan::layout::{Array, Encryption};
-use narrows_model::plan::search::Prefer;
-use narrows_model::plan::site::SlotForm;
-use narrows_model::plan::wish::Kind;
+use narrows_base::units::{BytesPerSec, human};
+use narrows_model::plan::layout::{Advice, Layout};
+use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
+use narrows_model::plan::owning::Owning;
+use narrows_model::plan::search::{Component, Found, Prefer, Request};
+use narrows_model::plan::site::{SataSeated, Site, Slot, SlotForm, Splitting};
+use narrows_model::plan::wish::{Kind, Wish};
 
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/plan/1";
@@ -32,7 +32,7 @@ pub struct PlanReport {
     /// What counts most.
     pub prefer: Prefer,
     /// Where everything goes: the best placement, then the next best; empty without wishes, or when they are impossible.
-    pub placements: Vec<PlacementView>,
+    pub placements: Vec<RankedPlacement>,
     /// Whether the first placement is the best; `null` when there is none.
     pub proof: Option<ProofView>,
     /// The same wishes with other means.
@@ -44,23 +44,9 @@ pub struct PlanReport {
     pub not_known: Vec<String>,
     /// Where drives on SATA ports go; absent when none are wanted.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub sata: Option<SataView>,
+    pub sata: Option<SataSeated>,
     /// What to build on the drives; `null` when no aim was given.
-    pub layouts: Option<LayoutsView>,
-}
-
-/// Where drives on SATA ports go.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SataView {
-    /// How many are wanted.
-    pub wanted: usize,
-    /// The ports that there are for them, without those that the best placement turns off.
-    pub ports: Vec<String>,
-    /// How many of them are free.
-    pub free: usize,
-    /// Whether all ports of the board are known.
-    pub all_known: bool,
+    pub layouts: Option<PlannedLayouts>,
 }
 
 /// What there is.
@@ -68,36 +54,12 @@ pub struct SataView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SiteView {
     /// The board or machine.
-    pub name: String,
-    /// Where the slots are from.
-    pub source: String,
-    /// The platform of the processors.
-    pub processor: Option<String>,
-    /// How many there are.
-    pub sockets: u8,
-    /// The uplink of the chipset.
-    pub chipset: Option<CarrierView>,
-    /// The connection between sockets.
-    pub interconnect: Option<CarrierView>,
+    #[serde(flatten)]
+    pub site: Site,
     /// The slots.
     pub slots: Vec<SlotView>,
     /// Their lanes.
     pub lanes: LanesView,
-    /// What is not known of its slots and can change the answer, each with where it is found. While there is any, nothing is
-    /// proven, nothing is impossible, and there are no cards to buy.
-    pub gaps: Vec<String>,
-    /// What is not known.
-    pub notes: Vec<String>,
-}
-
-/// Something that carries data.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CarrierView {
-    /// What it is.
-    pub name: String,
-    /// What it carries towards the host.
-    pub bytes_per_second: BytesPerSec,
 }
 
 /// Lanes of slots, counted.
@@ -181,149 +143,19 @@ pub struct WishView {
     pub target_bytes_per_second: Option<BytesPerSec>,
 }
 
-/// Rates in both directions.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RatesView {
-    /// Towards the host.
-    pub read_bytes_per_second: BytesPerSec,
-    /// Towards the devices.
-    pub write_bytes_per_second: BytesPerSec,
-}
-
 /// A placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PlacementView {
+pub struct RankedPlacement {
     /// 1 is the best.
     pub rank: u8,
-    /// What goes where.
-    pub slots: Vec<FilledView>,
-    /// What all devices move when all are at work.
-    pub together: RatesView,
-    /// The sum of what each moves alone.
-    pub alone: RatesView,
-    /// What they share.
-    pub shared: Vec<SharedView>,
-    /// Firmware settings to change.
-    pub settings: Vec<SettingView>,
-    /// Slots and connectors that are off or narrower.
-    pub lost: Vec<String>,
-    /// Cards to buy.
-    pub parts: Vec<PartView>,
-    /// Slots for cards that are used.
-    pub slots_used: usize,
+    /// What it means.
+    #[serde(flatten)]
+    pub outcome: Outcome,
     /// Slots for cards that are used now, with what is in them.
     pub slots_used_before: Option<usize>,
-    /// Slots for cards that stay free and work.
-    pub slots_free: Vec<String>,
-    /// How drives and network cards lie on the sockets; `null` when there is one socket, or not both of them.
-    pub balance: Option<BalanceView>,
     /// Why it is not the best; `null` for the best.
     pub why_not_best: Option<String>,
-}
-
-/// A slot with what goes into it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FilledView {
-    /// The slot.
-    pub slot: String,
-    /// What carries the drives; `null` for a card, or a drive right in the slot.
-    pub card: Option<String>,
-    /// How the firmware has to split it.
-    pub bifurcation: Option<String>,
-    /// The lanes that the slot has.
-    pub lanes: u8,
-    /// The devices.
-    pub devices: Vec<DeviceView>,
-}
-
-/// A device in its place.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct DeviceView {
-    /// What it is called.
-    pub name: String,
-    /// What it is.
-    pub kind: Kind,
-    /// The PCIe generation of its link.
-    pub generation: Option<u8>,
-    /// The lanes of its link.
-    pub lanes: u8,
-    /// What it moves when all others are idle.
-    pub alone: RatesView,
-    /// What it moves when all are at work.
-    pub together: RatesView,
-    /// Why it does not move more alone.
-    pub limited_by: String,
-}
-
-/// Something that several devices share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SharedView {
-    /// What it is.
-    pub name: String,
-    /// What it carries.
-    pub carries: RatesView,
-    /// What the devices behind it move alone, added up.
-    pub asked: RatesView,
-    /// How many there are.
-    pub devices: usize,
-    /// Whether it limits them when all are at work.
-    pub limits: bool,
-}
-
-/// A firmware setting.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SettingView {
-    /// Where it is.
-    pub menu: String,
-    /// What to set it to.
-    pub value: String,
-}
-
-/// Cards of one kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PartView {
-    /// How many.
-    pub count: usize,
-    /// Which.
-    pub name: String,
-    /// What all of them cost, in the user's currency; absent when no prices were given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
-}
-
-/// How drives and network cards lie on the sockets.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BalanceView {
-    /// For each socket what its drives read and its network cards send.
-    pub sockets: Vec<SocketView>,
-    /// What the network cards can send of what is on the drives.
-    pub served_bytes_per_second: BytesPerSec,
-    /// What of it crosses sockets.
-    pub crossing_bytes_per_second: BytesPerSec,
-    /// The same with all drives on one socket.
-    pub one_sided_bytes_per_second: BytesPerSec,
-    /// What the balance gains over that, as a fraction.
-    pub gain: f64,
-    /// What the connection between the sockets carries.
-    pub interconnect: Option<CarrierView>,
-}
-
-/// One socket.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SocketView {
-    /// What its drives read.
-    pub drives_bytes_per_second: BytesPerSec,
-    /// What its network cards send.
-    pub network_bytes_per_second: BytesPerSec,
 }
 
 /// How sure it is that the first placement is the best.
@@ -349,7 +181,7 @@ pub struct AlternativeView {
     /// Whether the wishes can be placed so.
     pub possible: bool,
     /// What all devices move together.
-    pub together: Option<RatesView>,
+    pub together: Option<Rates>,
     /// Slots for cards that are used.
     pub slots_used: Option<usize>,
     /// In words.
@@ -359,81 +191,266 @@ pub struct AlternativeView {
 /// What to build on the drives.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LayoutsView {
+pub struct PlannedLayouts {
     /// The aims, as typed.
     pub aims: String,
     /// How many drives there are.
     pub drives: u8,
     /// Layouts that do all that must be, the best first.
-    pub ranked: Vec<LayoutView>,
+    pub ranked: Vec<OwnedLayout>,
     /// Layouts that do not.
-    pub unfit: Vec<LayoutView>,
+    pub unfit: Vec<Layout>,
     /// What a person should know.
-    pub advice: Vec<AdviceView>,
+    pub advice: Vec<Advice>,
 }
 
-/// A layout.
+/// A layout with what it means for its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LayoutView {
-    /// What people call it.
-    pub name: String,
-    /// The array.
-    pub array: Array,
-    /// Where encryption sits.
-    pub encryption: Encryption,
-    /// What is left of the capacity of all drives, 0 to 1.
-    pub capacity: f64,
-    /// How many drives may fail.
-    pub survives: u8,
-    /// Sequential reads; `null` when the rate of the cipher is not known.
-    pub read_bytes_per_second: Option<BytesPerSec>,
-    /// Sequential writes likewise.
-    pub write_bytes_per_second: Option<BytesPerSec>,
-    /// Small random reads, in drives.
-    pub read_iops_drives: f64,
-    /// Small random writes, in drives.
-    pub write_iops_drives: f64,
-    /// Bytes that each drive writes for each byte written.
-    pub wear: f64,
-    /// What limits reads.
-    pub limit: Cow<'static, str>,
-    /// What it holds; absent unless the size of a drive was stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub usable_bytes: Option<u64>,
-    /// Years until the first drive was written as often as it may be; absent unless that and the writes of a day were stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub endurance_years: Option<f64>,
-    /// How long a rebuild takes; absent where nothing can be rebuilt, or the size of a drive was not stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rebuild_seconds: Option<RangeView>,
-    /// The chance that data is lost by further failures during one rebuild; absent unless a rate of failures was stated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub loss_while_rebuilding: Option<RangeView>,
+pub struct OwnedLayout {
+    /// The layout.
+    #[serde(flatten)]
+    pub layout: Layout,
+    /// What it means.
+    #[serde(flatten)]
+    pub owning: Owning,
 }
 
-/// From the best to the worst case.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RangeView {
-    /// At best.
-    pub best: f64,
-    /// At worst.
-    pub worst: f64,
+/// What was asked, found and made of it.
+#[derive(Debug)]
+pub struct Planned<'a> {
+    /// What there is, with what is in it.
+    pub site: &'a Site,
+    /// What was asked.
+    pub request: &'a Request,
+    /// What was found; `None` without wishes.
+    pub found: Option<&'a Found>,
+    /// What each placement means, in their order.
+    pub outcomes: Vec<Outcome>,
+    /// The same wishes with other means: the means, and what came of them.
+    pub alternatives: &'a [(String, Option<Outcome>)],
+    /// Why it is impossible.
+    pub impossible: &'a [String],
+    /// Where drives on SATA ports go; `None` when none are wanted.
+    pub sata: Option<SataSeated>,
+    /// What to build on the drives; `None` without aims.
+    pub layouts: Option<PlannedLayouts>,
 }
 
-impl RangeView {
-    const fn of((best, worst): (f64, f64)) -> Self {
-        Self { best, worst }
+/// The report.
+pub fn build(planned: Planned<'_>) -> PlanReport {
+    let Planned { site, request, .. } = planned;
+    let (sata, impossible) = (planned.sata.as_ref(), planned.impossible);
+    let is_known = site.gaps.is_empty();
+    PlanReport {
+        schema: SCHEMA.into(),
+        site: site_view(site),
+        wishes: request.wishes.iter().map(wish_view).collect(),
+        prefer: request.prefer,
+        proof: planned.found.and_then(|found| proof(found, &planned)),
+        alternatives: alternatives(&planned),
+        impossible: impossible
+            .iter()
+            .filter(|_| is_known)
+            .cloned()
+            .chain(sata.and_then(SataSeated::impossible))
+            .collect(),
+        not_known: impossible
+            .iter()
+            .filter(|_| !is_known)
+            .map(|why| format!("in the slots that are known, {why}"))
+            .chain(sata.and_then(SataSeated::not_known))
+            .collect(),
+        placements: placements(&planned),
+        sata: planned.sata,
+        layouts: planned.layouts,
     }
 }
 
-/// One thing that a person should know.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdviceView {
-    /// In words.
-    pub text: String,
-    /// What reads would gain.
-    pub gain_bytes_per_second: Option<BytesPerSec>,
+fn site_view(site: &Site) -> SiteView {
+    let slots: Vec<SlotView> = site.slots.iter().map(|slot| slot_view(site, slot)).collect();
+    SiteView { site: Site { slots: Vec::new(), ..site.clone() }, lanes: lanes(&slots), slots }
+}
+
+fn slot_view(site: &Site, slot: &Slot) -> SlotView {
+    let occupant = slot.occupant.as_ref().map(|occupant| {
+        let each = occupant.lanes.map_or(slot.lanes.get(), |lanes| lanes.get());
+        // Each of several drives uses lanes, those behind a switch its uplink; a card that is narrower than its slot, its own lanes.
+        let wanted = each.saturating_mul(occupant.count.max(1));
+        OccupantView {
+            name: occupant.name.clone(),
+            kind: occupant.kind,
+            count: occupant.count,
+            lanes_used: wanted
+                .min(occupant.trained.map_or(wanted, |lanes| lanes.get()))
+                .min(slot.lanes.get()),
+            lanes_trained: occupant.trained.map(|lanes| lanes.get()),
+        }
+    });
+    let name_of = |at: &usize| site.slots.get(*at).map_or("another slot", |slot| slot.name.as_str());
+    let mut shares: Vec<String> = slot
+        .narrowed
+        .iter()
+        .map(|rule| {
+            let by: Vec<&str> = rule.by.iter().map(name_of).collect();
+            let left = if rule.lanes.get() == 0 { "off".to_owned() } else { rule.lanes.to_string() };
+            format!("{left} while {} is used", by.join(" or "))
+        })
+        .collect();
+    if let Some(setting) = &slot.setting {
+        let off: Vec<&str> = setting
+            .slots_off
+            .iter()
+            .map(name_of)
+            .chain(setting.connectors_off.iter().map(String::as_str))
+            .collect();
+        shares.push(format!(
+            "{} until {} is set to {}, which turns off {}",
+            setting.default_lanes,
+            setting.menu,
+            setting.value,
+            off.join(" and ")
+        ));
+    }
+    if !slot.connectors_off.is_empty() {
+        shares.push(format!("{} is off while it is used", slot.connectors_off.join(", ")));
+    }
+    if shares.is_empty() {
+        shares.extend(slot.shares.clone());
+    }
+    SlotView {
+        name: slot.name.clone(),
+        form: slot.form,
+        longest_drive_millimetres: slot.longest,
+        connector_lanes: slot.connector.get(),
+        lanes: slot.lanes.get(),
+        generation: slot.speed.pcie_generation(),
+        attachment: slot.attachment.to_string(),
+        bifurcation: match &slot.splitting {
+            Splitting::Unknown => None,
+            Splitting::Never => Some(Vec::new()),
+            Splitting::Modes(modes) => Some(modes.iter().map(ToString::to_string).collect()),
+        },
+        default_lanes: slot.setting.as_ref().map(|setting| setting.default_lanes.get()),
+        shares,
+        dead: slot.dead.clone(),
+        occupant,
+    }
+}
+
+fn lanes(slots: &[SlotView]) -> LanesView {
+    let mut lanes = LanesView::default();
+    for slot in slots {
+        let wired = u32::from(slot.lanes);
+        match (&slot.dead, &slot.occupant) {
+            (Some(_), None) => lanes.dead += wired,
+            (_, Some(occupant)) => {
+                lanes.wired += wired;
+                lanes.used += u32::from(occupant.lanes_used);
+                lanes.wasted += wired.saturating_sub(u32::from(occupant.lanes_used));
+            }
+            (None, None) => {
+                lanes.wired += wired;
+                lanes.free += wired;
+            }
+        }
+    }
+    lanes
+}
+
+fn wish_view(wish: &Wish) -> WishView {
+    WishView {
+        name: wish.name.clone(),
+        kind: wish.kind,
+        count: wish.count,
+        generation: wish.speed.pcie_generation(),
+        lanes: wish.lanes.get(),
+        target_bytes_per_second: wish.target,
+    }
+}
+
+fn placements(planned: &Planned<'_>) -> Vec<RankedPlacement> {
+    let Some(found) = planned.found else { return Vec::new() };
+    let all: Vec<_> = found.placements.iter().zip(&planned.outcomes).collect();
+    let before =
+        planned.site.slots.iter().filter(|slot| slot.occupant.is_some() && !slot.form.takes_drives()).count();
+    all.iter()
+        .enumerate()
+        .map(|(at, (placement, outcome))| {
+            let why = all.first().filter(|_| at > 0).map(|(best, best_outcome)| {
+                why_worse(planned.request.prefer, (best, best_outcome), (placement, outcome))
+            });
+            RankedPlacement {
+                rank: u8::try_from(at + 1).unwrap_or(u8::MAX),
+                outcome: (*outcome).clone(),
+                slots_used_before: (before > 0).then_some(before),
+                why_not_best: why,
+            }
+        })
+        .collect()
+}
+
+fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
+    found.placements.first()?;
+    let prefer = planned.request.prefer;
+    #[expect(clippy::cast_precision_loss, reason = "no rate comes near 2^53 bytes per second")]
+    let bound =
+        found.proof.bound.map(|bound| BytesPerSec::new(bound.get(prefer, Component::Together) as f64));
+    let limit =
+        bound.map(|bound| format!(" The bound is {} together.", human::rate(bound))).unwrap_or_default();
+    let nodes = found.proof.nodes;
+    let optimal = found.proof.complete && planned.site.gaps.is_empty();
+    let statement = match found.proof.complete {
+        true if !optimal => format!(
+            "Not proven: the best in the slots that are known ({nodes} partial placements). Not all of the board is known, and \
+             what is not known may give more. What to buy is not said before that is looked up."
+        ),
+        true => format!(
+            "Proven: no placement of these devices is better by {prefer}; all others were looked at or cut off by their \
+             bounds ({nodes} partial placements).{limit}"
+        ),
+        false => format!(
+            "Not proven: {nodes} partial placements were looked at, and some were left. None can be better than its bound.{limit}"
+        ),
+    };
+    Some(ProofView { optimal, bound_bytes_per_second: bound, nodes, statement })
+}
+
+fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
+    let is_known = planned.site.gaps.is_empty();
+    let view = |(means, outcome): &(String, Option<Outcome>)| {
+        let text = match outcome {
+            None if is_known => "not possible: too few places".to_owned(),
+            None => "too few places in the slots that are known".to_owned(),
+            Some(outcome) => {
+                let parts: Vec<String> =
+                    outcome.parts.iter().map(|part| format!("{} {}", part.count, part.name)).collect();
+                let parts = match parts.is_empty() {
+                    _ if !is_known => String::new(),
+                    true => "; no cards".to_owned(),
+                    false => format!("; {}", parts.join(", ")),
+                };
+                let limit = outcome.shared.iter().find(|shared| shared.limits && shared.devices > 1);
+                let limit =
+                    limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
+                let served = outcome.balance.as_ref();
+                let served =
+                    served.map(|it| format!(", {} served", human::rate(it.served))).unwrap_or_default();
+                format!(
+                    "{} together{served}{limit}; {} card slot{}{parts}",
+                    human::rate(outcome.together.read),
+                    outcome.slots_used,
+                    if outcome.slots_used == 1 { "" } else { "s" },
+                )
+            }
+        };
+        AlternativeView {
+            means: means.clone(),
+            possible: outcome.is_some(),
+            together: outcome.as_ref().map(|outcome| outcome.together),
+            slots_used: outcome.as_ref().map(|outcome| outcome.slots_used),
+            text,
+        }
+    };
+    planned.alternatives.iter().map(view).collect()
 }

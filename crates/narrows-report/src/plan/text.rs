@@ -1,13 +1,13 @@
 //! A plan as text.
 
-use super::{
-    DeviceView, FilledView, LayoutView, LayoutsView, PlacementView, PlanReport, RangeView, RatesView,
-    SataView, SiteView, SlotView,
-};
+use super::{OwnedLayout, PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
 use crate::text::{Style, Tone};
-use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{BytesPerSec, human};
+use narrows_model::plan::outcome::{DeviceOutcome, Rates, SlotOutcome};
+use narrows_model::plan::owning::CaseRange;
+use narrows_model::plan::site::SataSeated;
 
 /// Columns of the names of what a placement brings.
 const NAMES: usize = 11;
@@ -19,7 +19,7 @@ pub fn render(report: &PlanReport, style: &Style) -> String {
 
 /// A plan as a document.
 pub fn document(report: &PlanReport, audience: Audience) -> Document {
-    let mut out = Document::new("plan", &report.site.name, None);
+    let mut out = Document::new("plan", &report.site.site.name, None);
     out.part(Place::Data, "The slots");
     put_site(&mut out, &report.site);
     out.part(Place::Verdict, "");
@@ -55,20 +55,21 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
-fn on_ports(sata: &SataView) -> String {
+fn on_ports(sata: &SataSeated) -> String {
     let ports = if sata.ports.is_empty() { "none that is known".to_owned() } else { sata.ports.join(", ") };
-    let all = if sata.all_known { "" } else { "; whether there are more is not known" };
+    let all = if sata.whole { "" } else { "; whether there are more is not known" };
     format!("{} drives for {} free of {ports}{all}", sata.wanted, sata.free)
 }
 
-fn put_site(out: &mut Document, site: &SiteView) {
+fn put_site(out: &mut Document, view: &SiteView) {
+    let site = &view.site;
     let mut facts = vec![site.name.clone()];
     facts.extend(site.processor.iter().map(|processor| match site.sockets {
         1 => processor.clone(),
         sockets => format!("{sockets} × {processor}"),
     }));
     for shared in site.chipset.iter().chain(&site.interconnect) {
-        facts.push(format!("{} {}", shared.name, human::rate(shared.bytes_per_second)));
+        facts.push(format!("{} {}", shared.name, human::rate(shared.rate.rate())));
     }
     out.say(0, Tone::Strong, facts.join(" · "));
     out.gap();
@@ -79,7 +80,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
         Column::left("what is known", Width::Rest(8)).wrapping(),
     ];
     let mut table = Table::new("Slots", 2, columns);
-    for slot in &site.slots {
+    for slot in &view.slots {
         let generation = slot.generation.map(|generation| format!("{generation}.0 x{}", slot.lanes));
         let (tone, text) = about(slot);
         table.row(vec![
@@ -90,7 +91,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
         ]);
     }
     out.add(Block::Table(table));
-    let lanes = &site.lanes;
+    let lanes = &view.lanes;
     let mut counts = vec![format!("{} lanes wired", lanes.wired)];
     if lanes.used + lanes.wasted > 0 {
         counts.push(format!("{} used", lanes.used));
@@ -98,7 +99,7 @@ fn put_site(out: &mut Document, site: &SiteView) {
     }
     counts.push(format!("{} free", lanes.free));
     if lanes.dead > 0 {
-        let any_taken = site.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+        let any_taken = view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
         counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
     }
     out.say(2, Tone::Normal, counts.join(" · "));
@@ -148,25 +149,21 @@ fn about(slot: &SlotView) -> (Tone, String) {
     (tone, known.join("; "))
 }
 
-fn put_placement(out: &mut Document, placement: &PlacementView) {
+fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
+    let placement = &ranked.outcome;
     out.gap();
-    out.heading(match placement.rank {
+    out.heading(match ranked.rank {
         1 => "Best placement".to_owned(),
         rank => format!("Next best ({rank})"),
     });
-    if let Some(why) = &placement.why_not_best {
+    if let Some(why) = &ranked.why_not_best {
         out.say(2, Tone::Warn, format!("Not the best: {why}."));
     }
     for filled in &placement.slots {
         put_filled(out, filled);
     }
-    let rates = |rates: &RatesView| {
-        format!(
-            "{} read, {} written",
-            human::rate(rates.read_bytes_per_second),
-            human::rate(rates.write_bytes_per_second)
-        )
-    };
+    let rates =
+        |rates: &Rates| format!("{} read, {} written", human::rate(rates.read), human::rate(rates.write));
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, text: String| pairs.push((name.to_owned(), text));
     put("together", rates(&placement.together));
@@ -177,9 +174,9 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
             format!(
                 "the {} carries {} and {limits} {} devices that read {} alone",
                 shared.name,
-                human::rate(shared.carries.read_bytes_per_second),
+                human::rate(shared.carries.read),
                 shared.devices,
-                human::rate(shared.asked.read_bytes_per_second)
+                human::rate(shared.asked.read)
             ),
         );
     }
@@ -193,7 +190,7 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
     if !placement.lost.is_empty() {
         put("lost", placement.lost.join(", "));
     }
-    let frees = placement.slots_used_before.and_then(|before| before.checked_sub(placement.slots_used));
+    let frees = ranked.slots_used_before.and_then(|before| before.checked_sub(placement.slots_used));
     let frees = frees.filter(|freed| *freed > 0).map(|freed| format!("; frees {freed}")).unwrap_or_default();
     let free =
         if placement.slots_free.is_empty() { "none".to_owned() } else { placement.slots_free.join(", ") };
@@ -205,8 +202,8 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
                 format!(
                     "CPU {}: drives {}, network {}",
                     at + 1,
-                    human::rate(socket.drives_bytes_per_second),
-                    human::rate(socket.network_bytes_per_second)
+                    human::rate(socket.drives),
+                    human::rate(socket.network)
                 ),
             );
         }
@@ -216,9 +213,9 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
             "",
             format!(
                 "{} can be served, {} of it over {over}; with all drives on one socket {} ({}{})",
-                human::rate(balance.served_bytes_per_second),
-                human::rate(balance.crossing_bytes_per_second),
-                human::rate(balance.one_sided_bytes_per_second),
+                human::rate(balance.served),
+                human::rate(balance.crossing),
+                human::rate(balance.one_sided),
                 if gain > 0.0 { "the balance gains " } else { "a balance gains " },
                 human::percent(gain.max(0.0))
             ),
@@ -227,7 +224,7 @@ fn put_placement(out: &mut Document, placement: &PlacementView) {
     out.add(Block::Pairs(Pairs { margin: 2, width: NAMES, commands: false, pairs }));
 }
 
-fn put_filled(out: &mut Document, filled: &FilledView) {
+fn put_filled(out: &mut Document, filled: &SlotOutcome) {
     let mut what = String::new();
     if let Some(card) = &filled.card {
         what.clone_from(card);
@@ -235,7 +232,7 @@ fn put_filled(out: &mut Document, filled: &FilledView) {
             what = format!("{what}, slot split {mode}");
         }
     }
-    let mut groups: Vec<(usize, &DeviceView)> = Vec::new();
+    let mut groups: Vec<(usize, &DeviceOutcome)> = Vec::new();
     for device in &filled.devices {
         match groups.iter_mut().find(|(_, known)| *known == device) {
             Some((count, _)) => *count += 1,
@@ -256,9 +253,9 @@ fn put_filled(out: &mut Document, filled: &FilledView) {
             "{many}{} at {generation}x{}: {}{each} alone (by {}), {} with all others",
             device.name,
             device.lanes,
-            rate(device.alone.read_bytes_per_second),
+            rate(device.alone.read),
             device.limited_by,
-            rate(device.together.read_bytes_per_second)
+            rate(device.together.read)
         );
         pairs.push((name(&pairs), text));
     }
@@ -266,7 +263,7 @@ fn put_filled(out: &mut Document, filled: &FilledView) {
     out.add(Block::Pairs(Pairs { margin: 2, width, commands: false, pairs }));
 }
 
-fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
+fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     out.gap();
     out.part(Place::Data, "");
     out.heading(format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
@@ -274,16 +271,16 @@ fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
     let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     let mut table = Table::new("Layouts", 2, columns);
-    for layout in &layouts.ranked {
+    for OwnedLayout { layout, .. } in &layouts.ranked {
         let rate = |rate: Option<BytesPerSec>| rate.map_or("unknown".to_owned(), human::rate);
         let iops = |drives: f64| human::count(drives);
         let cells = [
             layout.name.clone(),
             human::percent(layout.capacity),
             layout.survives.to_string(),
-            rate(layout.read_bytes_per_second),
-            rate(layout.write_bytes_per_second),
-            format!("×{}, ×{}", iops(layout.read_iops_drives), iops(layout.write_iops_drives)),
+            rate(layout.read),
+            rate(layout.write),
+            format!("×{}, ×{}", iops(layout.read_iops), iops(layout.write_iops)),
             format!("×{}", human::count(layout.wear)),
         ];
         table.row(cells.into_iter().map(Cell::text).collect());
@@ -294,20 +291,19 @@ fn put_layouts(out: &mut Document, layouts: &LayoutsView) {
     }
     for layout in &layouts.ranked {
         if let Some(said) = owned(layout) {
-            let name = format!("  {}: ", layout.name);
+            let name = format!("  {}: ", layout.layout.name);
             out.lead((Tone::Normal, &name), Tone::Normal, said);
         }
     }
     for advice in &layouts.advice {
-        let gain =
-            advice.gain_bytes_per_second.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
+        let gain = advice.gain.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
         out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
     }
 }
 
 /// What a layout means for its owner; `None` where nothing was stated.
-fn owned(layout: &LayoutView) -> Option<String> {
-    let range = |range: RangeView, show: &dyn Fn(f64) -> String| match range.worst > range.best * 1.001 {
+fn owned(OwnedLayout { owning, .. }: &OwnedLayout) -> Option<String> {
+    let range = |range: CaseRange, show: &dyn Fn(f64) -> String| match range.worst > range.best * 1.001 {
         true => format!("{} to {}", show(range.best), show(range.worst)),
         false => show(range.best),
     };
@@ -316,10 +312,10 @@ fn owned(layout: &LayoutView) -> Option<String> {
         hours => format!("{} hours", human::count(hours)),
     };
     let said = [
-        layout.usable_bytes.map(|bytes| format!("holds {}", human::bytes(Bytes::new(bytes)))),
-        layout.endurance_years.map(|years| format!("lasts {} years of these writes", human::count(years))),
-        layout.rebuild_seconds.map(|it| format!("rebuilds in {}", range(it, &hours))),
-        layout.loss_while_rebuilding.map(|it| {
+        owning.usable.map(|bytes| format!("holds {}", human::bytes(bytes))),
+        owning.years.map(|years| format!("lasts {} years of these writes", human::count(years))),
+        owning.rebuild.map(|it| format!("rebuilds in {}", range(it, &hours))),
+        owning.loss.map(|it| {
             let chance = |part: f64| format!("{:.2e}", part);
             format!(
                 "loses data meanwhile with a chance of {}, if failures are independent",

@@ -2,8 +2,10 @@
 
 use super::Tone;
 use crate::document::{Blocks, Document, Place};
-use crate::view::{AdapterDriveView, AdapterView, MachineView};
-use narrows_base::units::{BitsPerSec, human};
+use crate::view::MachineView;
+use narrows_base::units::human;
+use narrows_machine::captured::{Adapter, AdapterDrive};
+use std::collections::BTreeMap;
 
 /// So many kinds of drives of an adapter are shown.
 const MOST: usize = 12;
@@ -15,14 +17,14 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
     }
     out.gap();
     out.part(Place::Data, "Behind adapters");
-    for adapter in &machine.adapters {
-        out.say(2, Tone::Strong, name(adapter));
-        for volume in &adapter.volumes {
+    for (number, adapter) in &machine.adapters {
+        out.say(2, Tone::Strong, name(*number, adapter));
+        for (place, volume) in &adapter.volumes {
             let level = volume.level.as_deref().unwrap_or("volume");
             let disk = volume.disk.as_ref().map(|disk| format!(" ({disk})")).unwrap_or_default();
-            let size = volume.size_bytes.map(|size| format!(", {}", human::bytes(size))).unwrap_or_default();
-            let state = volume.state.as_ref().map(|state| format!(": {state}")).unwrap_or_default();
-            out.say(4, Tone::Normal, format!("{level} {}{disk}{size}{state}", volume.place));
+            let size = volume.size.map(|size| format!(", {}", human::bytes(size))).unwrap_or_default();
+            let state = volume.state.value().map(|state| format!(": {state}")).unwrap_or_default();
+            out.say(4, Tone::Normal, format!("{level} {place}{disk}{size}{state}"));
         }
         let kinds = kinds(&adapter.drives);
         for (words, places) in kinds.iter().take(MOST) {
@@ -35,42 +37,41 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
     }
 }
 
-fn name(adapter: &AdapterView) -> String {
-    let model = adapter.model.clone().unwrap_or_else(|| "adapter".to_owned());
+fn name(number: u32, adapter: &Adapter) -> String {
+    let model = adapter.model.get().unwrap_or_else(|| "adapter".to_owned());
     let pci = adapter.pci.as_ref().map(|pci| format!(" at {pci}")).unwrap_or_default();
-    format!("{model} (c{}){pci}", adapter.number)
+    format!("{model} (c{number}){pci}")
 }
 
 /// Drives that are alike in all that is told, with their places.
-fn kinds(drives: &[AdapterDriveView]) -> Vec<(String, Vec<String>)> {
+fn kinds(drives: &BTreeMap<String, AdapterDrive>) -> Vec<(String, Vec<String>)> {
     let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
-    for drive in drives {
+    for (place, drive) in drives {
         let words = words(drive);
         match kinds.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, places)) => places.push(drive.place.clone()),
-            None => kinds.push((words, vec![drive.place.clone()])),
+            Some((_, places)) => places.push(place.clone()),
+            None => kinds.push((words, vec![place.clone()])),
         }
     }
     kinds
 }
 
 /// `ST1200MM0088, SAS hard disk, 1.2 TB, link 12 Gbit/s, Onln`.
-fn words(drive: &AdapterDriveView) -> String {
-    let bits = |bits: u64| human::bit_rate(BitsPerSec::new(bits as f64));
-    let medium = drive.rotational.map(|turns| if turns { "hard disk" } else { "SSD" });
+fn words(drive: &AdapterDrive) -> String {
+    let medium = drive.turns.map(|turns| if turns { "hard disk" } else { "SSD" });
     let kind: Vec<&str> = drive.interface.as_deref().into_iter().chain(medium).collect();
-    let link = match (drive.link_bits_per_second, drive.most_bits_per_second) {
-        (Some(link), Some(most)) if most > link => Some(format!("link {} of {}", bits(link), bits(most))),
-        (Some(link), _) => Some(format!("link {}", bits(link))),
+    let link = match (drive.link.get(), drive.most.get()) {
+        (Some(link), Some(most)) if most > link => Some(format!("link {link} of {most}")),
+        (Some(link), _) => Some(format!("link {link}")),
         (None, _) => None,
     };
     let failures = drive.predicted_failures.filter(|count| *count > 0);
     let parts = [
         drive.model.clone().or_else(|| Some("unknown model".to_owned())),
         Some(kind.join(" ")).filter(|kind| !kind.is_empty()),
-        drive.size_bytes.map(human::bytes),
+        drive.size.map(human::bytes),
         link,
-        drive.state.clone(),
+        drive.state.get(),
         failures.map(|count| format!("says {count} times that it will fail")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
@@ -79,25 +80,26 @@ fn words(drive: &AdapterDriveView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use narrows_base::units::Bytes;
+    use narrows_base::fact::Fact;
+    use narrows_base::units::{BitsPerSec, Bytes};
 
-    fn drive(place: &str, state: &str) -> AdapterDriveView {
-        AdapterDriveView {
-            place: place.to_owned(),
-            state: Some(state.to_owned()),
+    fn drive(place: &str, state: &str) -> (String, AdapterDrive) {
+        let drive = AdapterDrive {
+            state: Fact::known(state.to_owned(), ""),
             interface: Some("SAS".to_owned()),
-            rotational: Some(true),
+            turns: Some(true),
             model: Some("ST1200MM0088".to_owned()),
-            size_bytes: Some(Bytes::new(1_200_000_000_000)),
-            link_bits_per_second: Some(6_000_000_000),
-            most_bits_per_second: Some(12_000_000_000),
-            ..AdapterDriveView::default()
-        }
+            size: Some(Bytes::new(1_200_000_000_000)),
+            link: Fact::known(BitsPerSec::new(6e9), ""),
+            most: Fact::known(BitsPerSec::new(12e9), ""),
+            ..AdapterDrive::default()
+        };
+        (place.to_owned(), drive)
     }
 
     #[test]
     fn drives_that_are_alike_are_one_line_and_a_failed_one_is_another() {
-        let found = kinds(&[drive("32:0", "Onln"), drive("32:1", "Onln"), drive("32:2", "Failed")]);
+        let found = kinds(&[drive("32:0", "Onln"), drive("32:1", "Onln"), drive("32:2", "Failed")].into());
         assert_eq!(
             found[0],
             (

@@ -5,7 +5,6 @@
 
 mod adapters;
 pub mod compare;
-pub mod import;
 mod ink;
 mod ladder;
 mod latency;
@@ -144,7 +143,7 @@ fn memory(out: &mut Document, path: &PathView) {
     else {
         return;
     };
-    let [least, most] = claim.likely_bytes_per_second;
+    let [least, most] = claim.likely;
     out.gap();
     out.say(
         2,
@@ -152,7 +151,7 @@ fn memory(out: &mut Document, path: &PathView) {
         format!(
             "Main memory: the firmware claims at most {}, of which {least} to {most} are likely if each module has a channel \
              of its own. A byte that is read crosses it {} (through the page cache {}) times.",
-            claim.peak_bytes_per_second,
+            claim.peak,
             human::count(memory.direct.read),
             human::count(memory.buffered.read)
         ),

@@ -1,12 +1,14 @@
 //! What another tool saw a device do, in one line.
 
-use crate::view::{HopView, ObservedView};
+use crate::view::HopView;
 use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_machine::captured::DeviceLoad;
 
 /// `sda was 99.4 % busy (busiest of 3 intervals): 32.9 MB/s read in 86.9 ms each, 13.6 in flight (iostat.txt:8)`; `None` where
 /// nobody saw it.
 pub(super) fn line(hop: &HopView) -> Option<String> {
-    let seen = hop.observed.as_ref()?;
+    let observed = hop.observed.as_ref()?;
+    let seen = &observed.load;
     let device = hop.id.split_once(':').map_or(hop.id.as_str(), |(_, device)| device);
     let busy = seen.busy.map(|busy| format!(" was {} busy", human::percent(busy))).unwrap_or_default();
     let when = match (seen.since_start, seen.intervals) {
@@ -16,10 +18,10 @@ pub(super) fn line(hop: &HopView) -> Option<String> {
     };
     let parts = parts(seen);
     let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    Some(format!("{device}{busy}{when}{did} ({})", seen.source))
+    Some(format!("{device}{busy}{when}{did} ({})", observed.source))
 }
 
-fn parts(seen: &ObservedView) -> Vec<String> {
+fn parts(seen: &DeviceLoad) -> Vec<String> {
     let side = |rate: Option<BytesPerSec>, wait: Option<Nanos>, what: &str| {
         let rate = rate.filter(|rate| rate.get() > 0.0)?;
         let wait = wait.map(|wait| format!(", {} each", human::time(wait))).unwrap_or_default();
@@ -27,8 +29,8 @@ fn parts(seen: &ObservedView) -> Vec<String> {
     };
     let depth = seen.depth.filter(|depth| *depth > 0.0);
     [
-        side(seen.read_bytes_per_second, seen.read_wait_ns, "read"),
-        side(seen.write_bytes_per_second, seen.write_wait_ns, "written"),
+        side(seen.read, seen.read_wait, "read"),
+        side(seen.write, seen.write_wait, "written"),
         depth.map(|depth| format!("{} in flight", human::count(depth))),
     ]
     .into_iter()
@@ -40,25 +42,23 @@ fn parts(seen: &ObservedView) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn seen() -> ObservedView {
-        ObservedView {
+    fn seen() -> DeviceLoad {
+        DeviceLoad {
             busy: Some(0.994),
             depth: Some(13.64),
-            read_bytes_per_second: Some(BytesPerSec::new(32_907_264.0)),
-            write_bytes_per_second: Some(BytesPerSec::new(0.0)),
-            read_wait_ns: Some(Nanos::new(86_870_000)),
-            write_wait_ns: None,
+            read: Some(BytesPerSec::new(32_907_264.0)),
+            write: Some(BytesPerSec::new(0.0)),
+            read_wait: Some(Nanos::new(86_870_000)),
+            write_wait: None,
             intervals: 2,
             since_start: false,
-            source: "iostat.txt:8".to_owned(),
-            reason: None,
         }
     }
 
     #[test]
     fn each_part_that_is_known_is_told_and_nothing_else() {
         assert_eq!(parts(&seen()), ["32.9 MB/s read, 86.9 ms each", "13.6 in flight"]);
-        let idle = ObservedView { read_bytes_per_second: None, depth: Some(0.0), ..seen() };
+        let idle = DeviceLoad { read: None, depth: Some(0.0), ..seen() };
         assert!(parts(&idle).is_empty());
     }
 }

@@ -8,11 +8,11 @@ use super::{Tone, adapters, hints, letters, observed, rate};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
-use crate::view::{CeilingView, CheckReport, FindingView, HopView, PathView};
+use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::shell;
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::HopKind;
-use narrows_verdict::Severity;
+use narrows_verdict::{Finding, Severity};
 
 /// Targets whose data takes paths that look the same.
 struct Group<'a> {
@@ -72,7 +72,7 @@ pub(super) fn put(out: &mut Document, report: &CheckReport) {
     }
 }
 
-fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> {
+fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     // A text can name thousands of functions, none of which is like another.
     let mut places: HashMap<_, usize> = HashMap::new();
@@ -106,7 +106,7 @@ fn group<'a>(paths: &'a [PathView], found: &'a [FindingView]) -> Vec<Group<'a>> 
 
 /// Whether somebody saw a device with something to do: the mean since the start tells of no load.
 fn is_under_load(hop: &HopView) -> bool {
-    let seen = hop.observed.as_ref().filter(|seen| !seen.since_start);
+    let seen = hop.observed.as_ref().map(|seen| seen.load).filter(|seen| !seen.since_start);
     seen.and_then(|seen| seen.busy).is_some_and(|busy| busy >= UNDER_LOAD)
 }
 
@@ -124,14 +124,14 @@ struct Broken<'a> {
 }
 
 impl<'a> Broken<'a> {
-    fn of(found: &'a [FindingView]) -> Self {
+    fn of(found: &'a [Finding]) -> Self {
         let mut broken = Self { by_hop: BTreeMap::new(), by_device: BTreeMap::new() };
         for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
             let (places, name) = match &fault.hop {
-                Some(hop) => (&mut broken.by_hop, hop),
-                None => (&mut broken.by_device, &fault.subject),
+                Some(hop) => (&mut broken.by_hop, hop.as_str()),
+                None => (&mut broken.by_device, fault.subject.as_str()),
             };
-            places.entry(name.as_str()).or_default().insert(fault.code.as_str());
+            places.entry(name).or_default().insert(fault.code.as_str());
         }
         broken
     }

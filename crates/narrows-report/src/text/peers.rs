@@ -3,7 +3,9 @@
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::text::Tone;
-use crate::view::{BothView, CheckReport, MeetingKind, PeerView, WayKind};
+use crate::view::{CheckReport, PeerView};
+use narrows_model::ceiling::peer::Both;
+use narrows_model::path::peer::{Meeting, Way};
 
 /// The shortest column of names.
 const NAME: usize = 14;
@@ -38,9 +40,9 @@ fn table(gpu: &str, peers: &[&PeerView]) -> Table {
     let mut table = Table::new(format!("What goes to the GPU {gpu} at most"), 2, columns);
     for peer in peers {
         let tone = match peer.way {
-            WayKind::Direct => Tone::Good,
-            WayKind::Redirected => Tone::Warn,
-            WayKind::RootComplex | WayKind::Unknown => Tone::Normal,
+            Way::Direct => Tone::Good,
+            Way::Redirected => Tone::Warn,
+            Way::RootComplex | Way::Unknown => Tone::Normal,
         };
         table.row(vec![
             Cell::toned(Tone::Normal, &peer.device),
@@ -54,36 +56,35 @@ fn table(gpu: &str, peers: &[&PeerView]) -> Table {
 }
 
 fn meets(peer: &PeerView) -> String {
-    match (peer.meets, &peer.at) {
-        (MeetingKind::Switch, Some(at)) => format!("switch {at}"),
-        (MeetingKind::Switch, None) => "a switch".to_owned(),
-        (MeetingKind::Port, Some(at)) => format!("port {at}"),
-        (MeetingKind::Port, None) => "one port".to_owned(),
-        (MeetingKind::HostBridge, _) => "host bridge".to_owned(),
-        (MeetingKind::Node, _) => "NUMA node".to_owned(),
-        (MeetingKind::Nodes, _) => "other NUMA node".to_owned(),
-        (MeetingKind::Unknown, _) => "not known".to_owned(),
+    match &peer.meets {
+        Meeting::Switch(Some(at)) => format!("switch {at}"),
+        Meeting::Switch(None) => "a switch".to_owned(),
+        Meeting::Port(at) => format!("port {at}"),
+        Meeting::HostBridge => "host bridge".to_owned(),
+        Meeting::Node(_) => "NUMA node".to_owned(),
+        Meeting::Nodes(_) => "other NUMA node".to_owned(),
+        Meeting::Unknown(_) => "not known".to_owned(),
     }
 }
 
-const fn way(way: WayKind) -> &'static str {
+const fn way(way: Way) -> &'static str {
     match way {
-        WayKind::Direct => "direct",
-        WayKind::Redirected => "redirected",
-        WayKind::RootComplex => "not told",
-        WayKind::Unknown => "not known",
+        Way::Direct => "direct",
+        Way::Redirected => "redirected",
+        Way::RootComplex => "not told",
+        Way::Unknown => "not known",
     }
 }
 
 /// What goes to the GPU.
-fn rate(both: &BothView) -> String {
-    both.to_gpu.as_ref().map_or_else(|| "not known".to_owned(), |to| to.bytes_per_second.to_string())
+fn rate(both: &Both) -> String {
+    both.to_gpu.as_ref().map_or_else(|| "not known".to_owned(), |to| to.rate.to_string())
 }
 
 /// Each reason once, with the devices that it is of.
 fn reasons(out: &mut Document, peers: &[&PeerView]) {
     let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
-    for peer in peers.iter().filter(|peer| peer.way != WayKind::Direct) {
+    for peer in peers.iter().filter(|peer| peer.way != Way::Direct) {
         match said.iter_mut().find(|(because, _)| *because == peer.because) {
             Some((_, devices)) => devices.push(&peer.device),
             None => said.push((&peer.because, vec![&peer.device])),

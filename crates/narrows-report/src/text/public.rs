@@ -2,6 +2,7 @@
 
 use crate::names::Names;
 use crate::view::{CeilingView, CheckReport, HopPair};
+use narrows_model::path::HopId;
 use narrows_verdict::compare::{Change, Comparison};
 
 /// The report without what identifies its owner.
@@ -56,7 +57,8 @@ fn texts(report: &mut CheckReport) -> Vec<&mut String> {
             texts.extend(ceiling(&mut hop.ceiling.write));
         }
         for it in &mut path.counterfactuals {
-            texts.extend([&mut it.hop, &mut it.action]);
+            texts.extend([it.hop.as_mut(), &mut it.action]);
+            let it = &mut it.foreseen;
             texts.extend(it.at_most_by.iter_mut().chain(&mut it.reason).chain(&mut it.measure_instead));
         }
         for peer in &mut path.peers {
@@ -73,7 +75,7 @@ fn texts(report: &mut CheckReport) -> Vec<&mut String> {
     }
     for finding in &mut report.findings {
         texts.extend([&mut finding.subject, &mut finding.summary]);
-        texts.extend(&mut finding.hop);
+        texts.extend(finding.hop.iter_mut().map(HopId::as_mut));
         texts.extend(finding.evidence.iter_mut().flat_map(|e| [&mut e.fact, &mut e.value, &mut e.source]));
         texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
     }

@@ -2,11 +2,10 @@
 
 use super::public;
 use crate::sanitize::inert;
-use crate::view::{CheckReport, FindingView};
+use crate::view::CheckReport;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
-use narrows_verdict::Severity;
-use narrows_verdict::finding::Code;
+use narrows_verdict::{Code, Finding, Severity};
 
 /// What an answer says of the evidence, and of findings, at most.
 const MOST: usize = 4;
@@ -15,7 +14,7 @@ const MOST: usize = 4;
 pub fn render(report: &CheckReport) -> String {
     let report = public::without_identity(report);
     let mut out = String::new();
-    let told: Vec<&FindingView> =
+    let told: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.code != Code::PartialInput).take(MOST).collect();
     let paths = report.paths.iter();
     let main = told.first().filter(|finding| finding.severity != Severity::Info);

@@ -4,9 +4,9 @@ use super::Tone;
 use super::latency::or_too_few;
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table};
-use crate::view::{ConditionView, MeasurementView, RunView};
+use crate::view::{ConditionView, RunView};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::{Access, Pattern};
+use narrows_load::measurement::{Access, Measurement, Pattern};
 use narrows_model::ceiling::Direction;
 
 /// A run's course is drawn in at most this many columns.
@@ -59,7 +59,7 @@ fn row(run: &RunView) -> Row {
 /// What is said of a run below its rate.
 fn notes(run: &RunView) -> Vec<Block> {
     let measurement = &run.measurement;
-    let latency = &measurement.latency_ns;
+    let latency = &measurement.latency;
     let mut parts = vec![measurement.iops.to_string()];
     if latency.count > 0 {
         parts.push(format!(
@@ -89,7 +89,7 @@ fn notes(run: &RunView) -> Vec<Block> {
 }
 
 /// Half of the confidence interval as a share of the rate: ` ± 0.4 %`.
-fn spread(measurement: &MeasurementView) -> String {
+fn spread(measurement: &Measurement) -> String {
     let Some([low, high]) = measurement.ci95 else { return String::new() };
     format!(" ± {}", human::percent((high - low).fraction_of(measurement.bytes_per_second) / 2.0))
 }
@@ -110,7 +110,7 @@ fn course(series: &[BytesPerSec]) -> Option<String> {
     Some(means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect())
 }
 
-fn troubles(measurement: &MeasurementView) -> Vec<(Tone, String)> {
+fn troubles(measurement: &Measurement) -> Vec<(Tone, String)> {
     let mut troubles = Vec::new();
     let engine = &measurement.generator.engine;
     if engine.is_synchronous() {

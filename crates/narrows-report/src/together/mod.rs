@@ -4,23 +4,23 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
 
-mod build;
 #[cfg(test)]
 mod tests;
-mod text;
-
-pub use build::{About, report};
-pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{FindingView, MachineView, Tool};
-use narrows_base::units::BytesPerSec;
-use narrows_load::measurement::Workload;
+use super::view::{MachineView, Tool};
+use crate::document::table::Width;
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
+use crate::figure::chart;
+use crate::names::Names;
+use crate::text::{Style, Tone, machine_line, some_of};
+use narrows_base::units::human;
+use narrows_load::measurement::{Pattern, Workload};
 use narrows_model::ceiling::Basis;
-use narrows_model::path::HopKind;
-use narrows_verdict::together::{Fate, Outcome, Rate};
-use narrows_verdict::{Code, Evidence};
+use narrows_verdict::together::hidden::HiddenVerdict;
+use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};
+use narrows_verdict::{Finding, PathVerdict, Subject};
 
 /// The name and version of the schema, in [`TogetherReport::schema`].
 pub const SCHEMA: &str = "narrows/together/1";
@@ -40,17 +40,17 @@ pub struct TogetherReport {
     /// What each target gives alone.
     pub targets: Vec<TargetView>,
     /// Targets that ran at the same time: those that share a hop, the smallest groups first, and all of them at the end.
-    pub groups: Vec<GroupView>,
+    pub groups: Vec<GroupVerdict>,
     /// What changed between the first run and the same at the end; `null` where nothing did, or it was not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<String>,
     /// Groups that share a limit, found from runs of chosen subsets; `null` unless `--find-shared` asked for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hidden: Option<HiddenView>,
+    pub hidden: Option<HiddenVerdict>,
     /// What became of shared limits that were foretold from facts.
-    pub foretold: Vec<ForetoldView>,
+    pub foretold: Vec<Foretold>,
     /// Findings by what is known after the runs, worst first.
-    pub findings: Vec<FindingView>,
+    pub findings: Vec<Finding>,
     /// Targets that were named and not measured, and why.
     pub left_out: Vec<LeftOut>,
     /// Whether everything that was planned was measured.
@@ -85,131 +85,184 @@ pub struct TargetView {
     pub reason: Option<String>,
 }
 
-/// Targets that ran at the same time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct GroupView {
-    /// Which ones.
-    pub targets: Vec<String>,
-    /// What they show.
-    pub outcome: Outcome,
-    /// The sum of what each gives alone.
-    pub alone: Rate,
-    /// The sum of what they give at the same time.
-    pub together: Rate,
-    /// What each of them gives.
-    pub shares: Vec<ShareView>,
-    /// The hops that two or more of them cross, from the media to the host.
-    pub hops: Vec<SharedHopView>,
-    /// The ids of the hops that limit them.
-    pub limiting_hops: Vec<String>,
-    /// The hops at one of which the limit is, where none is at a known ceiling: all who give less cross them, and no other
-    /// run sent more across them. Or it is at something that the topology does not show.
-    #[serde(default)]
-    pub located_hops: Vec<String>,
-    /// The observations behind it.
-    pub evidence: Vec<Evidence>,
-    /// The verdict in words.
-    pub sentence: String,
+/// What each of `alone` gives with its run alone, and the verdict on its path.
+pub fn targets(alone: &[Subject], conclusion: &Conclusion) -> Vec<TargetView> {
+    let target = |(subject, verdict): (&Subject, &PathVerdict)| {
+        let alone = subject.runs.first().map(Rate::of);
+        let reason = alone.is_none().then(|| "it was not measured".to_owned());
+        let (target, sentence) = (subject.path.target.clone(), verdict.sentence.clone());
+        TargetView { target, alone, sentence, reason }
+    };
+    alone.iter().zip(&conclusion.paths).map(target).collect()
 }
 
-/// What was found of targets that share a limit, whether the topology shows it or not.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HiddenView {
-    /// The groups.
-    pub groups: Vec<HiddenGroupView>,
-    /// Targets that give less than alone, and of which nobody was found that they share with.
-    pub unexplained: Vec<String>,
-    /// How many runs were made beyond those alone and together.
-    pub runs: usize,
-    /// Whether the run of all, repeated at the end, gave what it gave at the beginning.
-    pub is_certain: bool,
-    /// The verdict in words.
-    pub sentence: String,
-    /// Why it is not certain.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+/// Columns between the end of a name and the ends of the four cells behind it.
+const COLUMNS: [usize; 4] = [11, 11, 12, 8];
+/// The shortest column of names.
+const NAME: usize = 16;
+
+/// The report as text. It ends with a newline.
+pub fn render(report: &TogetherReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
 }
 
-/// Targets that share a limit.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HiddenGroupView {
-    /// Which ones.
-    pub targets: Vec<String>,
-    /// What they carry together.
-    pub limit_bytes_per_second: BytesPerSec,
-    /// What they give each alone, in sum.
-    pub alone_bytes_per_second: BytesPerSec,
-    /// Whether a run of these and no others carried the same.
-    pub is_confirmed: bool,
-    /// The hops that exactly these cross; none where the topology hides what they share.
-    pub hops: Vec<String>,
+/// The report as a document.
+pub fn document(report: &TogetherReport, audience: Audience) -> Document {
+    let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
+    let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
+    out.say(0, Tone::Faint, machine_line(&report.machine));
+    let load = &report.workload;
+    let about = format!(
+        "{} targets alone and together: {} reads of {} × {}, {} each",
+        report.targets.len(),
+        if load.pattern == Pattern::Sequential { "sequential" } else { "random" },
+        human::block_size(load.block_size),
+        load.queue_depth,
+        human::time(load.duration_ns)
+    );
+    out.say(0, Tone::Faint, about);
+    for left in &report.left_out {
+        let text = format!("{}: {}", left.target, left.reason);
+        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
+    }
+    for group in &report.groups {
+        out.gap();
+        put_group(&mut out, group);
+    }
+    if report.groups.is_empty() {
+        // The runs ended before any ran together.
+        out.gap();
+        for target in report.targets.iter().filter(|target| target.alone.is_some()) {
+            out.say(0, Tone::Normal, &target.sentence);
+        }
+    }
+    if let Some(drift) = &report.drift {
+        out.gap();
+        out.lead((Tone::Warn, "changed meanwhile: "), Tone::Normal, drift);
+    }
+    if let Some(hidden) = &report.hidden {
+        out.gap();
+        out.part(Place::Verdict, "");
+        let tone = if hidden.groups.is_empty() { Tone::Strong } else { Tone::Bad };
+        out.lead((Tone::Strong, "hidden groups: "), tone, &hidden.sentence);
+    }
+    foretold(&mut out, &report.foretold);
+    if !report.findings.is_empty() {
+        out.gap();
+        out.part(Place::Findings, "Findings");
+        findings(&mut out, &report.findings);
+    }
+    out.part(Place::Next, "");
+    out.not_complete(report.reason.as_ref());
+    out.figures(Place::Charts, chart::alone_together(report));
+    if audience == Audience::Public { out.without(names(report)) } else { out }
 }
 
-/// What one target gives alone and beside the others.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ShareView {
-    /// Which one.
-    pub target: String,
-    /// Alone.
-    pub alone: Rate,
-    /// At the same time as the others.
-    pub together: Rate,
-    /// The second as a part of the first.
-    pub part: Option<f64>,
-    /// Why `part` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+const fn tone(outcome: Outcome) -> Tone {
+    match outcome {
+        Outcome::NoSharedLimit => Tone::Strong,
+        Outcome::SharedLimit => Tone::Bad,
+        Outcome::LimitEachOther | Outcome::Generator | Outcome::NotKnown => Tone::Warn,
+    }
 }
 
-/// A hop that several targets of a group cross.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SharedHopView {
-    /// Its identity, as in `narrows check`.
-    pub id: String,
-    /// What it is.
-    pub kind: HopKind,
-    /// Its name for a person.
-    pub name: String,
-    /// Which targets cross it.
-    pub targets: Vec<String>,
-    /// What they move through it, each alone, in sum.
-    pub alone_bytes_per_second: BytesPerSec,
-    /// What they move through it at the same time.
-    pub together_bytes_per_second: BytesPerSec,
-    /// The most that it carries.
-    pub ceiling_bytes_per_second: Option<BytesPerSec>,
-    /// What the ceiling rests on.
-    pub basis: Option<Basis>,
-    /// How the ceiling was computed.
-    pub formula: Option<String>,
-    /// What crosses it together as a part of its ceiling.
-    pub part_of_ceiling: Option<f64>,
-    /// Whether that is its ceiling.
-    pub at_ceiling: bool,
-    /// Why the ceiling is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+fn put_group(out: &mut Document, group: &GroupVerdict) {
+    out.part(Place::Verdict, "");
+    out.heading(group.targets.join(" + "));
+    out.say(2, tone(group.outcome), &group.sentence);
+    out.gap();
+    out.part(Place::Data, "");
+    let mut shares =
+        table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
+    for share in &group.shares {
+        let part = share.part().map(human::percent).unwrap_or_default();
+        shares.row(cells(
+            Tone::Normal,
+            &share.target,
+            [
+                human::rate(share.alone.bytes_per_second),
+                human::rate(share.together.bytes_per_second),
+                interval(&share.together),
+                part,
+            ],
+        ));
+    }
+    shares.row(cells(
+        Tone::Faint,
+        "in sum",
+        [
+            human::rate(group.alone.bytes_per_second),
+            human::rate(group.together.bytes_per_second),
+            interval(&group.together),
+            String::new(),
+        ],
+    ));
+    out.add(Block::Table(shares));
+    if group.hops.is_empty() {
+        return out.say(2, Tone::Faint, "They share no known hop but main memory.");
+    }
+    out.gap();
+    let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
+    for hop in &group.hops {
+        let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
+        let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
+        hops.row(cells(
+            if is_limit { Tone::Bad } else { Tone::Normal },
+            &hop.name,
+            [
+                human::rate(hop.alone),
+                human::rate(hop.together),
+                hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
+                hop.fraction().map(human::percent).unwrap_or_default(),
+            ],
+        ));
+    }
+    out.add(Block::Table(hops));
 }
 
-/// A shared limit that was foretold from facts, and what became of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ForetoldView {
-    /// The code of the finding that foretold it.
-    pub code: Code,
-    /// The hop.
-    pub hop: String,
-    /// The device that the hop is.
-    pub subject: String,
-    /// What was foretold.
-    pub summary: String,
-    /// What became of it.
-    pub fate: Fate,
-    /// Why, in words.
-    pub sentence: String,
+fn interval(rate: &Rate) -> String {
+    half(rate.bytes_per_second, rate.ci95.filter(|_| rate.bytes_per_second.get() > 0.0))
+}
+
+/// A name and four cells.
+fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
+    let mut columns = vec![Column::name(name, Width::Broad(NAME))];
+    columns.extend(titles.into_iter().zip(COLUMNS).map(|(title, width)| Column::right(title, width)));
+    Table::new(caption, 2, columns)
+}
+
+fn cells(tone: Tone, name: &str, cells: [String; 4]) -> Vec<Cell> {
+    let mut all = vec![Cell::toned(tone, name)];
+    all.extend(cells.into_iter().map(|cell| Cell::toned(tone, cell)));
+    all
+}
+
+/// What became of foretold limits; what was measured is among the findings.
+fn foretold(out: &mut Document, all: &[Foretold]) {
+    let told: Vec<&Foretold> = all.iter().filter(|one| one.fate != Fate::Measured).collect();
+    if !told.is_empty() {
+        out.gap();
+        out.part(Place::Findings, "Foretold");
+    }
+    for one in told {
+        let (tone, word) = match one.fate {
+            Fate::Withdrawn => (Tone::Good, "WITHDRAWN  "),
+            Fate::Measured | Fate::Open => (Tone::Warn, "OPEN       "),
+        };
+        let text = format!("{} [{}] {}", one.summary, one.code.as_str(), one.sentence);
+        out.lead((tone, word), Tone::Normal, text);
+    }
+}
+
+/// The names in a report.
+fn names(report: &TogetherReport) -> Names {
+    let mut names = Names::of_machine(&report.machine);
+    let targets = report.targets.iter().map(|one| &one.target);
+    let left_out = report.left_out.iter().map(|one| &one.target);
+    let grouped = report.groups.iter().flat_map(|group| &group.targets);
+    targets.chain(left_out).chain(grouped).for_each(|target| names.target(target));
+    for hop in report.groups.iter().flat_map(|group| &group.hops) {
+        names.hop(hop.kind, &hop.id, &hop.name);
+    }
+    names
 }

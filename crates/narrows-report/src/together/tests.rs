@@ -11,13 +11,12 @@ fn rate(megabytes: f64) -> Value {
 
 /// Two drives that share a hop of unknown ceiling, which is where the limit is.
 fn sample() -> TogetherReport {
-    let share =
-        |name: &str| json!({ "target": name, "alone": rate(30.0), "together": rate(15.0), "part": 0.5 });
+    let share = |name: &str| json!({ "target": name, "alone": rate(30.0), "together": rate(15.0) });
     let names = ["/dev/mapper/qzx-a", "/dev/sdb"];
     let hop = json!({
         "id": "switch:0000:01:00.0", "kind": "switch", "name": "the uplink of a switch", "targets": names,
         "alone_bytes_per_second": 60e6, "together_bytes_per_second": 30e6, "ceiling_bytes_per_second": null,
-        "basis": null, "formula": null, "part_of_ceiling": null, "at_ceiling": false, "reason": "nobody says",
+        "basis": null, "formula": null, "reason": "nobody says",
     });
     let group = json!({
         "targets": names, "outcome": "limit_each_other", "alone": rate(60.0), "together": rate(30.0),
@@ -26,8 +25,8 @@ fn sample() -> TogetherReport {
     });
     let hidden = json!({
         "groups": [{ "targets": names, "limit_bytes_per_second": 30e6, "alone_bytes_per_second": 60e6,
-            "is_confirmed": true, "hops": [] }],
-        "unexplained": [], "runs": 5, "is_certain": false,
+            "is_confirmed": true, "hops": [], "sentence": "" }],
+        "unexplained": [], "runs": 5,
         "sentence": "/dev/mapper/qzx-a + /dev/sdb share a limit of 30 MB/s.", "reason": "it drifted",
     });
     let machine = crate::view::machine_view(&narrows_machine::Machine::default());
@@ -74,7 +73,7 @@ fn where_the_limit_is_located_stands_out_in_colour() {
     };
     assert!(red(&sample()));
     let mut elsewhere = sample();
-    elsewhere.groups.iter_mut().for_each(|group| group.located_hops.clear());
+    elsewhere.groups.iter_mut().for_each(|group| group.located.clear());
     assert!(!red(&elsewhere));
 }
 

@@ -290,7 +290,7 @@ mod tests {
         report.sentence = hostile.to_owned();
         report.notes = vec![hostile.to_owned()];
         report.lanes.iter_mut().for_each(|lane| lane.name = hostile.to_owned());
-        report.processes.iter_mut().for_each(|one| one.name = hostile.to_owned());
+        report.processes.iter_mut().for_each(|one| one.mover.name = hostile.to_owned());
         let (text, _) = drawn(NEW, &report, (160, 60));
         assert!(!text.contains(['\x1b', '\u{202e}', '\u{200b}']), "{text}");
         let shown = report.lanes.len() + report.processes.len().min(PROCESSES) + 3;

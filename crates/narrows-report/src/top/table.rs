@@ -56,7 +56,8 @@ pub(super) fn moves(lane: &LaneView) -> bool {
 
 /// `fio (4711): 98.2 MB/s read, files on md0`.
 pub(super) fn process(one: &ProcessView) -> String {
-    let moved = [(one.read_bytes_per_second, "read"), (one.write_bytes_per_second, "written")];
+    let one = &one.mover;
+    let moved = [(one.read, "read"), (one.written, "written")];
     let moved: Vec<String> = moved
         .iter()
         .filter(|(rate, _)| rate.get() > 0.0)
@@ -64,7 +65,10 @@ pub(super) fn process(one: &ProcessView) -> String {
         .collect();
     let on = match one.devices.len() {
         0 => ", files not known".to_owned(),
-        _ => format!(", files on {}", one.devices.join(", ")),
+        _ => {
+            let devices: Vec<&str> = one.devices.iter().map(String::as_str).collect();
+            format!(", files on {}", devices.join(", "))
+        }
     };
     format!("{} ({}): {}{on}", one.name, one.pid, moved.join(", "))
 }

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::*;
 use crate::text::{Colour, Style, Surroundings};
 
@@ -55,14 +53,16 @@ pub(crate) fn report() -> TopReport {
         fullest_hop: lanes.first().map(|lane| lane.hop.clone()),
         lanes,
         processes: vec![ProcessView {
-            pid: 4711,
-            name: "fio".to_owned(),
-            read_bytes_per_second: BytesPerSec::from_mb(3390.0),
-            write_bytes_per_second: BytesPerSec::default(),
-            devices: vec!["md0".to_owned()],
+            mover: Mover {
+                pid: 4711,
+                name: "fio".to_owned(),
+                read: BytesPerSec::from_mb(3390.0),
+                written: BytesPerSec::default(),
+                devices: ["md0".to_owned()].into(),
+            },
             hops: Vec::new(),
         }],
-        resyncs: Vec::new(),
+        resyncs: BTreeMap::new(),
         sentence: format!(
             "{uplink} is at its ceiling: 3.40 GB/s of 3.58 GB/s read (95 %). 2 drives share it."
         ),

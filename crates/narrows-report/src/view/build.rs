@@ -2,21 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use super::memory;
+use serde::{Deserialize, Serialize};
+
 use super::{
-    AdviceView, CeilingPair, CeilingView, CheckReport, ConditionView, CounterfactualView, FindingView,
-    HopPair, HopView, InputView, MachineView, MeasuredPair, MeasuredView, MeasurementView, ObservedView,
-    PathView, RunView, SCHEMA, Tool, TrafficView,
+    CeilingPair, CeilingView, CheckReport, ConditionView, HopPair, HopView, InputView, MachineView,
+    MeasuredPair, MeasuredView, MemoryView, ObservedLoad, PathView, RunView, SCHEMA, Tool,
 };
 use narrows_base::fact::Fact;
 use narrows_base::units::BytesPerSec;
-use narrows_load::measurement::Measurement;
 use narrows_machine::Machine;
 use narrows_machine::captured::Recognised;
-use narrows_model::ceiling::{self, Ceiling, Direction, FactRef, Limit, medium};
-use narrows_model::path::{Hop, HopId, HopSpec};
-use narrows_verdict::counterfactual::{Counterfactual, Outcome};
-use narrows_verdict::{Evidence, Finding, Measured, PathVerdict, Run, Subject, Verdict, finding};
+use narrows_machine::pci::PciAddress;
+use narrows_model::ceiling::memory::{claim, crossings};
+use narrows_model::ceiling::peer::{Both, of_peer};
+use narrows_model::ceiling::{self, Ceiling, Direction, FactRef, medium};
+use narrows_model::path::peer::{self, Meeting, Peer, Way};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path, Target};
+use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 
 /// The report on a machine: `subjects` and the paths of `verdict` stand in the same order.
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
@@ -31,12 +33,12 @@ pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> Chec
             .zip(verdicts)
             .map(|(subject, verdict)| path_view(machine, subject, verdict))
             .collect(),
-        findings: verdict.findings.iter().map(finding_view).collect(),
+        findings: verdict.findings.clone(),
     }
 }
 
 /// This program.
-pub(crate) fn tool() -> Tool {
+pub fn tool() -> Tool {
     Tool { name: "narrows".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
@@ -65,7 +67,8 @@ impl Reasons {
     }
 }
 
-pub(crate) fn machine_view(machine: &Machine) -> MachineView {
+/// What is told of a machine, and why what is not known of it is not.
+pub fn machine_view(machine: &Machine) -> MachineView {
     let mut why = Reasons::default();
     MachineView {
         kernel: why.text("kernel", &machine.kernel),
@@ -80,7 +83,7 @@ pub(crate) fn machine_view(machine: &Machine) -> MachineView {
         numa_nodes: machine.cpus.nodes.len(),
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
         hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
-        adapters: super::adapter::views(machine),
+        adapters: machine.adapters.clone(),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
         reason: why.join(),
     }
@@ -96,8 +99,8 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
     let hops = subject.path.hops.iter().zip(&subject.ceilings).enumerate().map(|(index, (hop, ceilings))| {
         let (least_read, least_written) = least(hop).unzip();
         let ceiling = CeilingPair {
-            read: with_least(ceiling_view(&ceilings.read, read.get(&index).copied()), least_read),
-            write: with_least(ceiling_view(&ceilings.write, write.get(&index).copied()), least_written),
+            read: ceiling_view(&ceilings.read, read.get(&index).copied(), least_read),
+            write: ceiling_view(&ceilings.write, write.get(&index).copied(), least_written),
         };
         HopView { observed: observed(machine, hop), ..hop_view(hop, ceiling, verdict) }
     });
@@ -108,51 +111,26 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
         next_hop: hop_pair(&verdict.next, &verdict.unknown, "no other hop has a known ceiling"),
         sentence: verdict.sentence.clone(),
         runs: subject.runs.iter().map(|run| run_view(run, subject, verdict)).collect(),
-        counterfactuals: verdict.counterfactuals.iter().map(counterfactual_view).collect(),
+        counterfactuals: verdict.counterfactuals.clone(),
         peers: Vec::new(),
-        memory: memory::of(machine, &subject.path),
+        memory: memory(machine, &subject.path),
     }
 }
 
-fn counterfactual_view(it: &Counterfactual) -> CounterfactualView {
-    let mut view = CounterfactualView {
-        hop: it.hop.to_string(),
-        action: it.action.clone(),
-        direction: it.direction,
-        workload: it.workload.clone(),
-        bytes_per_second: None,
-        interval_80: None,
-        interval_95: None,
-        at_most_bytes_per_second: None,
-        at_most_by: None,
-        measure_instead: None,
-        reason: None,
-    };
-    match &it.outcome {
-        Outcome::Known { rate, in_80, in_95 } => {
-            view.bytes_per_second = Some(*rate);
-            (view.interval_80, view.interval_95) = (Some(*in_80), Some(*in_95));
-        }
-        Outcome::Refused { because, measure, at_most } => {
-            view.reason = Some(because.clone());
-            view.measure_instead.clone_from(measure);
-            if let Some((rate, name)) = at_most {
-                (view.at_most_bytes_per_second, view.at_most_by) = (Some(*rate), Some(name.clone()));
-            }
-        }
-    }
-    view
+/// Main memory below a path; `None` for a path that does not reach it.
+fn memory(machine: &Machine, path: &Path) -> Option<MemoryView> {
+    path.of_kind(HopKind::Memory).next()?;
+    let claim = claim(&machine.memory_modules);
+    let reason = claim.is_none().then(|| {
+        machine.memory_modules.missing().unwrap_or_else(|| "the firmware lists no module".to_owned())
+    });
+    Some(MemoryView { claim, direct: crossings(path, false), buffered: crossings(path, true), reason })
 }
 
 /// The part of its ceiling that the slowest of a class of flash carry. A hard disk is shown with the upper end alone.
 fn least(hop: &Hop) -> Option<(f64, f64)> {
     let HopSpec::Device(device) = &hop.spec else { return None };
     medium::least_share(device).filter(|_| !device.is_hard_disk)
-}
-
-fn with_least(view: CeilingView, share: Option<f64>) -> CeilingView {
-    let least_bytes_per_second = view.bytes_per_second.zip(share).map(|(rate, share)| rate * share);
-    CeilingView { least_bytes_per_second, ..view }
 }
 
 /// The most that the application can move through each hop, by the hop's place in the path.
@@ -187,7 +165,7 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         above: hop.above.as_ref().map(ToString::to_string),
         below: hop.below.iter().map(ToString::to_string).collect(),
         port: port(hop),
-        traffic: TrafficView { read: hop.traffic.read, write: hop.traffic.write },
+        traffic: hop.traffic,
         shared_with: hop.shared_with.clone(),
         ceiling,
         measured,
@@ -197,31 +175,12 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
 }
 
 /// What `iostat` says of a hop that is a block device; of a request queue its device says it.
-fn observed(machine: &Machine, hop: &Hop) -> Option<ObservedView> {
+fn observed(machine: &Machine, hop: &Hop) -> Option<ObservedLoad> {
     if matches!(hop.spec, HopSpec::BlockQueue(_)) {
         return None;
     }
     let Fact::Known { value: load, source } = machine.loads.get(hop.block_name()?)? else { return None };
-    let mut why = Reasons::default();
-    for (what, is_missing) in
-        [("read_wait_ns", load.read_wait.is_none()), ("write_wait_ns", load.write_wait.is_none())]
-    {
-        if is_missing {
-            why.add(format!("{what}: nothing of the kind ended, or this version of iostat does not tell"));
-        }
-    }
-    Some(ObservedView {
-        busy: load.busy,
-        depth: load.depth,
-        read_bytes_per_second: load.read.and_then(finite),
-        write_bytes_per_second: load.write.and_then(finite),
-        read_wait_ns: load.read_wait,
-        write_wait_ns: load.write_wait,
-        intervals: load.intervals,
-        since_start: load.since_start,
-        source: source.as_str().to_owned(),
-        reason: why.join(),
-    })
+    Some(ObservedLoad { load: *load, source: source.as_str().to_owned() })
 }
 
 fn port(hop: &Hop) -> Option<String> {
@@ -229,40 +188,32 @@ fn port(hop: &Hop) -> Option<String> {
     link.port.as_ref().map(|port| port.address.to_string())
 }
 
-fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>) -> CeilingView {
+/// `least` is the part of it that the slowest of a class carry.
+fn ceiling_view(ceiling: &Ceiling, path_rate: Option<BytesPerSec>, least: Option<f64>) -> CeilingView {
+    let mut view = CeilingView::default();
     match ceiling {
-        Ceiling::Known(limit) if limit.rate.get().is_finite() => CeilingView {
-            bytes_per_second: Some(limit.rate),
-            raw_bytes_per_second: limit.raw.and_then(finite),
-            path_bytes_per_second: path_rate.and_then(finite),
-            ..explained(limit)
-        },
         Ceiling::Known(limit) => {
-            CeilingView { reason: Some("the law gave no finite rate".to_owned()), ..explained(limit) }
+            let rate = finite(limit.rate);
+            view.basis = Some(limit.basis);
+            view.formula = Some(limit.formula.clone());
+            view.facts = limit.facts.clone();
+            view.bytes_per_second = rate;
+            view.least_bytes_per_second = rate.zip(least).map(|(rate, share)| rate * share);
+            view.raw_bytes_per_second = rate.and(limit.raw).and_then(finite);
+            view.path_bytes_per_second = rate.and(path_rate).and_then(finite);
+            view.reason = rate.is_none().then(|| "the law gave no finite rate".to_owned());
         }
-        Ceiling::Unknown(reason) => CeilingView { reason: Some(reason.to_owned()), ..CeilingView::default() },
+        Ceiling::Unknown(reason) => view.reason = Some(reason.to_owned()),
         Ceiling::Transparent(reason) => {
-            CeilingView { transparent: true, reason: Some(reason.to_owned()), ..CeilingView::default() }
+            (view.transparent, view.reason) = (true, Some(reason.to_owned()));
         }
     }
-}
-
-fn explained(limit: &Limit) -> CeilingView {
-    CeilingView {
-        basis: Some(limit.basis),
-        formula: Some(limit.formula.clone()),
-        facts: limit.facts.iter().map(clean_fact).collect(),
-        ..CeilingView::default()
-    }
+    view
 }
 
 /// JSON has no infinity.
 fn finite(rate: BytesPerSec) -> Option<BytesPerSec> {
     rate.get().is_finite().then_some(rate)
-}
-
-fn clean_fact(fact: &FactRef) -> FactRef {
-    FactRef { fact: fact.fact.clone(), value: fact.value.clone(), source: fact.source.clone() }
 }
 
 fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> MeasuredPair {
@@ -309,68 +260,68 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
         .map(|measured| measured.trusted);
     RunView {
         direction: run.direction,
-        measurement: measurement_view(&run.measurement),
+        measurement: run.measurement.clone(),
         trusted,
         condition: ConditionView::of(&subject.path, &run.activity),
         reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
     }
 }
 
-fn measurement_view(run: &Measurement) -> MeasurementView {
-    let generator = run.generator.clone();
-    MeasurementView {
-        workload: run.workload.clone(),
-        access: run.access,
-        bytes: run.bytes,
-        elapsed_ns: run.elapsed_ns,
-        bytes_per_second: run.bytes_per_second,
-        ci95: run.ci95,
-        iops: run.iops,
-        latency_ns: run.latency.clone(),
-        series: run.series.clone(),
-        errors: run.errors,
-        first_error: run.first_error.clone(),
-        cut_short: run.cut_short.clone(),
-        generator,
-        region_bytes: run.region,
-        reason: run.ci95.is_none().then(|| "the run was too short for a confidence interval".to_owned()),
-    }
+/// A device, and what can be brought from it to a GPU and back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PeerView {
+    /// The GPU, by its PCI address.
+    pub gpu: String,
+    /// The device, as a person would name it.
+    pub device: String,
+    /// The PCI function that its data comes from.
+    pub function: String,
+    /// Where both meet on the way to the processor.
+    pub meets: Meeting,
+    /// How data may go from one to the other.
+    pub way: Way,
+    /// Why.
+    pub because: String,
+    /// The most that goes directly; absent where it does not, or is not known to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub direct: Option<Both>,
+    /// The most that goes through main memory, which each byte crosses twice; what memory carries is not counted.
+    pub through_memory: Both,
+    /// From what that follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<FactRef>,
 }
 
-/// What disproves a finding: its own words, or those of its code.
-fn not_so_when(finding: &Finding) -> String {
-    let own = finding.not_so_when.as_deref();
-    own.unwrap_or_else(|| finding::not_so_when(finding.code)).to_owned()
+/// The devices of a path and a GPU: those of the path with `to`, or all of the machine where the path leads to a GPU.
+pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<PeerView> {
+    let own = match &path.asked {
+        Target::Pci(address) => machine.pci.get(address).filter(|device| peer::is_gpu(machine, device)),
+        _ => None,
+    };
+    let found = match (to, own) {
+        (Some(gpu), _) => peer::of_path(machine, gpu, path),
+        (None, Some(gpu)) => peer::all_of(machine, gpu.address),
+        (None, None) => Vec::new(),
+    };
+    found.iter().filter_map(|(peer, target)| peer_view(machine, peer, target)).collect()
 }
 
-/// What was observed, and last what the rule itself says would disprove it: programs of the first versions look there.
-fn evidence(finding: &Finding) -> Vec<Evidence> {
-    let own = finding.not_so_when.as_ref();
-    let own = own.map(|text| Evidence::new("not so when", text, "the rule itself"));
-    let all = finding.evidence.iter().chain(&own);
-    all.cloned().collect()
-}
-
-/// A finding as it is shown.
-pub(crate) fn finding_view(finding: &Finding) -> FindingView {
-    FindingView {
-        code: finding.code,
-        severity: finding.severity,
-        hop: finding.hop.as_ref().map(ToString::to_string),
-        subject: finding.subject.clone(),
-        summary: finding.summary.clone(),
-        evidence: evidence(finding),
-        advice: finding
-            .advice
+fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
+    let carries = of_peer(machine, peer, target)?;
+    Some(PeerView {
+        gpu: peer.gpu.to_string(),
+        device: carries.target,
+        function: peer.other.to_string(),
+        meets: peer.meets.clone(),
+        way: peer.way,
+        because: peer.because(),
+        direct: carries.direct,
+        through_memory: carries.through_memory,
+        evidence: peer
+            .evidence
             .iter()
-            .map(|advice| AdviceView {
-                action: advice.action.clone(),
-                gain_bytes_per_second: advice.gain_bytes_per_second,
-                reason: advice.gain_bytes_per_second.is_none().then(|| "cannot be computed".to_owned()),
-            })
+            .map(|(fact, value, source)| FactRef::new(fact, value, source))
             .collect(),
-        confidence: finding.confidence,
-        not_so_when: not_so_when(finding),
-        reason: finding.hop.is_none().then(|| "it is about no single hop".to_owned()),
-    }
+    })
 }

@@ -1,10 +1,12 @@
 //! The view of what links and drives of a path did around a run.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::{Bytes, Celsius, Nanos, human};
-use narrows_machine::activity::{Activity, Condition, Happened, LinkState};
-use narrows_machine::health::DriveHealth;
+use narrows_base::units::{Celsius, Nanos, human};
+use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Pressure};
+use narrows_machine::health::{DriveHealth, SmartChange};
 use narrows_machine::pci::PciAddress;
 use narrows_model::path::{HopSpec, Path};
 
@@ -19,9 +21,10 @@ pub struct ConditionView {
     /// What links and arrays of the path did in the measured time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
-    /// For how much of the measured time somebody waited for a processor, memory or storage; empty where the kernel does not tell.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub pressure: Vec<PressureView>,
+    /// For how much of the measured time somebody waited for `cpu`, `io` or `memory` (`/proc/pressure`); empty where the kernel does
+    /// not tell.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pressure: BTreeMap<String, Pressure>,
 }
 
 /// Something that happened while a load ran.
@@ -34,19 +37,6 @@ pub struct EventView {
     pub what: String,
 }
 
-/// For how much of a run somebody waited (`/proc/pressure`).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PressureView {
-    /// What was waited for: `cpu`, `io`, `memory`.
-    pub resource: String,
-    /// The part of the time in which at least one task waited, 0 to 1.
-    pub some: f64,
-    /// The part in which all that had something to do waited; absent for processors, of which the kernel does not tell it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub full: Option<f64>,
-}
-
 /// A link before, in and after a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -54,26 +44,13 @@ pub struct LinkView {
     /// The PCI address of the function below it.
     pub function: String,
     /// Before the load began.
-    pub before: Option<LinkStateView>,
+    pub before: Option<LinkState>,
     /// Under load, near the end.
-    pub under_load: Option<LinkStateView>,
+    pub under_load: Option<LinkState>,
     /// When the load was over.
-    pub after: Option<LinkStateView>,
+    pub after: Option<LinkState>,
     /// Whether speed or width differ between any of them.
     pub changed: bool,
-    /// Why one is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// How a link runs.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct LinkStateView {
-    /// The signalling rate of a lane, in transfers per second.
-    pub transfers_per_second: Option<f64>,
-    /// Lanes.
-    pub lanes: Option<u8>,
     /// Why one is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -108,18 +85,9 @@ pub struct SmartView {
     pub available_spare: u8,
     /// The part of its rated life that is used, in percent.
     pub percentage_used: u8,
-    /// Bytes that hosts read during the run, to 512 kB.
-    pub read_bytes: Bytes,
-    /// Bytes that hosts wrote during the run, to 512 kB.
-    pub written_bytes: Bytes,
-    /// Unrecovered data errors during the run.
-    pub media_errors: u64,
-    /// How often it began to throttle.
-    pub throttle_transitions: u64,
-    /// How long it throttled, to a second.
-    pub throttled_ns: Nanos,
-    /// How long it was at or above its warning temperature, to a minute.
-    pub hot_ns: Nanos,
+    /// What the run added.
+    #[serde(flatten)]
+    pub change: SmartChange,
 }
 
 /// Programs that wait for memory so much of the time do not run as they would: a cache that was just filled takes less.
@@ -132,7 +100,8 @@ impl ConditionView {
     pub fn of(path: &Path, activity: &Activity) -> Option<Self> {
         let is_asked = activity.before != Condition::default() || activity.after != Condition::default();
         let mut view = Self { events: events(path, activity), ..Self::default() };
-        view.pressure = pressure(activity);
+        view.pressure =
+            activity.pressure.iter().map(|(resource, part)| ((*resource).to_owned(), *part)).collect();
         if !is_asked && view.events.is_empty() && view.pressure.is_empty() {
             return None;
         }
@@ -165,18 +134,17 @@ impl ConditionView {
     pub fn troubles(&self) -> Vec<String> {
         let links = self.links.iter().filter(|link| link.changed).map(LinkView::in_words);
         let drives = self.drives.iter().filter_map(|drive| {
-            let smart = drive.smart.as_ref()?;
+            let smart = &drive.smart.as_ref()?.change;
             let mut parts = Vec::new();
             if smart.media_errors > 0 {
                 parts.push(format!("{} media errors", smart.media_errors));
             }
-            if smart.throttle_transitions > 0 || smart.throttled_ns.get() > 0 {
-                parts.push(format!("throttled for {}", smart.throttled_ns));
+            if smart.throttle_transitions > 0 || smart.throttled.get() > 0 {
+                parts.push(format!("throttled for {}", smart.throttled));
             }
             (!parts.is_empty()).then(|| format!("{}: {}", drive.name, parts.join(", ")))
         });
-        let waited =
-            self.pressure.iter().filter(|one| one.resource == "memory" && one.some >= SHORT_OF_MEMORY);
+        let waited = self.pressure.get("memory").filter(|one| one.some >= SHORT_OF_MEMORY);
         let waited =
             waited.map(|one| format!("programs waited for memory {} of the time", human::percent(one.some)));
         links.chain(drives).chain(waited).collect()
@@ -195,23 +163,12 @@ impl ConditionView {
             let from = before.map(|before| format!("{before} → ")).unwrap_or_default();
             Some(format!("{} {from}{after}", drive.name))
         }));
-        let busy = self.pressure.iter().filter(|one| one.resource == "cpu" && one.some >= BUSY);
+        let busy = self.pressure.get("cpu").filter(|one| one.some >= BUSY);
         parts.extend(
             busy.map(|one| format!("a task waited for a processor {} of the time", human::percent(one.some))),
         );
         parts
     }
-}
-
-fn pressure(activity: &Activity) -> Vec<PressureView> {
-    let pressure = activity.pressure.iter();
-    pressure
-        .map(|(resource, part)| PressureView {
-            resource: (*resource).to_owned(),
-            some: part.some,
-            full: part.full,
-        })
-        .collect()
 }
 
 /// What links and arrays of the path did in the measured time.
@@ -224,7 +181,7 @@ fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
     let has_array = |array: &str| path.hops.iter().any(|hop| hop.block_name() == Some(array));
     let said = |what: &Happened| match what {
         Happened::Link { function, from, to } => has_link(function).then(|| {
-            let [from, to] = [from, to].map(|state| state_view(state).in_words());
+            let [from, to] = [from, to].map(in_words);
             format!("link {function} went from {from} to {to}")
         }),
         Happened::ResyncBegan { array, action } => {
@@ -241,19 +198,17 @@ impl LinkView {
         let moments = [(&self.before, "before"), (&self.under_load, "under load"), (&self.after, "after")];
         let states: Vec<String> = moments
             .into_iter()
-            .filter_map(|(state, when)| Some(format!("{} {when}", state.as_ref()?.in_words())))
+            .filter_map(|(state, when)| Some(format!("{} {when}", in_words(state.as_ref()?))))
             .collect();
         format!("link {} changed: {}", self.function, states.join(", "))
     }
 }
 
-impl LinkStateView {
-    fn in_words(&self) -> String {
-        let speed = self.transfers_per_second.map(|rate| format!("{} GT/s", rate / 1e9));
-        let lanes = self.lanes.map(|lanes| format!("x{lanes}"));
-        let known: Vec<String> = speed.into_iter().chain(lanes).collect();
-        if known.is_empty() { "unknown".to_owned() } else { known.join(" ") }
-    }
+/// `8 GT/s x4`.
+fn in_words(state: &LinkState) -> String {
+    let speed = state.speed.map(|speed| speed.to_string());
+    let known: Vec<String> = speed.into_iter().chain(state.width.map(|lanes| lanes.to_string())).collect();
+    if known.is_empty() { "unknown".to_owned() } else { known.join(" ") }
 }
 
 fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>; 3]) -> LinkView {
@@ -263,20 +218,11 @@ fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>;
     let missing = before.is_none() || under_load.is_none() || after.is_none();
     LinkView {
         function,
-        before: before.map(state_view),
-        under_load: under_load.map(state_view),
-        after: after.map(state_view),
+        before: before.copied(),
+        under_load: under_load.copied(),
+        after: after.copied(),
         changed,
         reason: missing.then(|| "it was not there, or the run was too short to look".to_owned()),
-    }
-}
-
-fn state_view(state: &LinkState) -> LinkStateView {
-    let missing = state.speed.is_none() || state.width.is_none();
-    LinkStateView {
-        transfers_per_second: state.speed.map(|speed| f64::from(speed.mega()) * 1e6),
-        lanes: state.width.map(|width| width.get()),
-        reason: missing.then(|| "the kernel does not tell".to_owned()),
     }
 }
 
@@ -284,20 +230,12 @@ fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveVie
     let mut why = Vec::new();
     let celsius = |fact: &narrows_base::fact::Fact<Celsius>| fact.get();
     let smart = match (before.smart.value(), after.smart.value()) {
-        (Some(before), Some(after)) => {
-            let change = after.since(before);
-            Some(SmartView {
-                critical_warning: after.critical_warning,
-                available_spare: after.available_spare,
-                percentage_used: after.percentage_used,
-                read_bytes: change.read,
-                written_bytes: change.written,
-                media_errors: change.media_errors,
-                throttle_transitions: change.throttle_transitions,
-                throttled_ns: change.throttled,
-                hot_ns: change.hot,
-            })
-        }
+        (Some(before), Some(after)) => Some(SmartView {
+            critical_warning: after.critical_warning,
+            available_spare: after.available_spare,
+            percentage_used: after.percentage_used,
+            change: after.since(before),
+        }),
         _ => {
             let missing = before.smart.missing().or_else(|| after.smart.missing());
             why.push(format!("smart: {}", missing.unwrap_or_else(|| "not read".to_owned())));
@@ -325,7 +263,6 @@ mod tests {
     use narrows_base::units::{GtPerSec, Lanes};
     use narrows_machine::health::SmartLog;
     use narrows_model::path::{DeviceHop, Hop, HopId, LinkHop, Target, Traffic};
-    use std::collections::BTreeMap;
 
     fn path() -> Path {
         let hop = |spec: HopSpec| Hop {
@@ -411,7 +348,7 @@ mod tests {
     #[test]
     fn who_waits_for_memory_is_trouble_and_for_processors_is_said() {
         let pressure = |cpu: f64, memory: f64| {
-            let part = |some: f64| narrows_machine::activity::Pressure { some, full: None };
+            let part = |some: f64| Pressure { some, full: None };
             let activity = Activity {
                 before: condition(4, 38.0, 0),
                 after: condition(4, 38.0, 0),

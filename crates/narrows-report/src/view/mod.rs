@@ -3,25 +3,25 @@
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. The schema may grow; a field, once there, keeps its name and meaning.
 
-mod adapter;
 mod build;
 mod condition;
-mod memory;
-mod peer;
 
-pub use build::build;
-pub(crate) use build::{finding_view, machine_view, tool};
-pub use condition::{ConditionView, DriveView, EventView, LinkStateView, LinkView, PressureView, SmartView};
-pub use memory::{CrossingView, CrossingsView, MemoryClaimView, MemoryView};
-pub use peer::{BothView, MeetingKind, NarrowestView, PeerView, WayKind, peers};
+pub use build::{PeerView, build, machine_view, peers, tool};
+pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
-use narrows_load::measurement::{Access, GeneratorUse, Latency, Workload};
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::measurement::Measurement;
+use narrows_machine::captured::Adapter;
+use narrows_machine::captured::DeviceLoad;
+use narrows_model::ceiling::memory::{Claim, Crossings};
 use narrows_model::ceiling::{Basis, Direction, FactRef};
-use narrows_model::path::HopKind;
-use narrows_verdict::{Code, Confidence, Evidence, Severity};
+use narrows_model::path::{HopKind, Traffic};
+use narrows_verdict::Finding;
+use narrows_verdict::counterfactual::Counterfactual;
 
 /// The name and version of the schema, in [`CheckReport::schema`].
 pub const SCHEMA: &str = "narrows/check/1";
@@ -39,7 +39,7 @@ pub struct CheckReport {
     /// One for each target.
     pub paths: Vec<PathView>,
     /// All findings, worst first, each once however many paths it touches.
-    pub findings: Vec<FindingView>,
+    pub findings: Vec<Finding>,
 }
 
 /// A program.
@@ -53,7 +53,7 @@ pub struct Tool {
 }
 
 /// A machine, without anything that identifies it among others of its kind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MachineView {
     /// The kernel release.
@@ -80,80 +80,13 @@ pub struct MachineView {
     pub memory_bytes: Option<Bytes>,
     /// What runs this machine when it is virtual.
     pub hypervisor: Option<String>,
-    /// RAID and SAS adapters as their own tool told of them in a capture.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub adapters: Vec<AdapterView>,
+    /// RAID and SAS adapters as their own tool told of them in a capture, by the number that it gives them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub adapters: BTreeMap<u32, Adapter>,
     /// The texts that it was put together from, when it did not answer itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputView>,
     /// Why the fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// An adapter, its volumes and the drives behind it, which the kernel may not see.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdapterView {
-    /// The number that its tool gives it.
-    pub number: u32,
-    /// What it is called.
-    pub model: Option<String>,
-    /// The address of its function.
-    pub pci: Option<String>,
-    /// Its volumes.
-    pub volumes: Vec<AdapterVolumeView>,
-    /// The drives behind it.
-    pub drives: Vec<AdapterDriveView>,
-    /// Why the fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A volume of an adapter. What is `null` its tool did not print.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdapterVolumeView {
-    /// Drive group and number: `0/1`.
-    pub place: String,
-    /// `RAID5`.
-    pub level: Option<String>,
-    /// `Optl`, `Dgrd`, `Pdgd`, `OfLn`.
-    pub state: Option<String>,
-    /// Its size.
-    pub size_bytes: Option<Bytes>,
-    /// The kernel's name of the disk that it is.
-    pub disk: Option<String>,
-    /// Why fields are `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// A drive behind an adapter. What is `null` its tool did not print.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdapterDriveView {
-    /// Enclosure and slot: `252:0`.
-    pub place: String,
-    /// `Onln`, `JBOD`, `Rbld`, `Failed`.
-    pub state: Option<String>,
-    /// The drive group that it is a member of.
-    pub group: Option<String>,
-    /// `SATA`, `SAS`, `NVMe`.
-    pub interface: Option<String>,
-    /// Whether it turns.
-    pub rotational: Option<bool>,
-    /// Its model.
-    pub model: Option<String>,
-    /// Its size.
-    pub size_bytes: Option<Bytes>,
-    /// What its link negotiated.
-    pub link_bits_per_second: Option<u64>,
-    /// The most that the drive can do.
-    pub most_bits_per_second: Option<u64>,
-    /// How often it said that it will fail.
-    pub predicted_failures: Option<u64>,
-    /// Why fields are `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -186,7 +119,7 @@ pub struct PathView {
     pub runs: Vec<RunView>,
     /// What each advice with a known gain about the narrowest hop would bring; only of a path that was asked for alone.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub counterfactuals: Vec<CounterfactualView>,
+    pub counterfactuals: Vec<Counterfactual>,
     /// What goes between its devices and a GPU; of a path to a GPU between that and all drives and network cards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<PeerView>,
@@ -195,43 +128,26 @@ pub struct PathView {
     pub memory: Option<MemoryView>,
 }
 
-/// What a workload would get if an advice were followed, by the laws of `narrows predict`. Nothing of it is measured.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CounterfactualView {
-    /// The hop that the advice is about.
-    pub hop: String,
-    /// The step, word for word that of the advice.
-    pub action: String,
-    /// The direction of the data.
-    pub direction: Direction,
-    /// The workload: `sequential reads of 1 MiB, 8 under way`.
-    pub workload: String,
-    /// The predicted rate.
-    pub bytes_per_second: Option<BytesPerSec>,
-    /// Where it lies in 80 of 100 cases: lower and upper end.
-    pub interval_80: Option<[BytesPerSec; 2]>,
-    /// Where it lies in 95 of 100 cases.
-    pub interval_95: Option<[BytesPerSec; 2]>,
-    /// Where the rate is not known: what it does not exceed, if anything is known that bounds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most_bytes_per_second: Option<BytesPerSec>,
-    /// The name of the hop that bounds it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub at_most_by: Option<String>,
-    /// What would have to be measured to know it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub measure_instead: Option<String>,
-    /// Why the rate is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
 impl PathView {
     /// The hop with this id.
     pub fn hop(&self, id: &str) -> Option<&HopView> {
         self.hops.iter().find(|hop| hop.id == id)
     }
+}
+
+/// Main memory below a path. It is never a ceiling of the path: what stands here is a claim and a count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemoryView {
+    /// What the firmware claims; `null` where it claims nothing that could be read.
+    pub claim: Option<Claim>,
+    /// How often a byte crosses memory with direct I/O.
+    pub direct: Crossings,
+    /// How often a byte crosses memory through the page cache.
+    pub buffered: Crossings,
+    /// Why `claim` is `null`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 /// A hop for each direction, by its id.
@@ -279,7 +195,7 @@ pub struct HopView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// Bytes that cross it for one byte that the application moves.
-    pub traffic: TrafficView,
+    pub traffic: Traffic,
     /// Other targets of this machine whose data crosses it too.
     pub shared_with: Vec<String>,
     /// The most that it can carry.
@@ -288,7 +204,7 @@ pub struct HopView {
     pub measured: MeasuredPair,
     /// What somebody saw it do with another tool, as a capture tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub observed: Option<ObservedView>,
+    pub observed: Option<ObservedLoad>,
     /// Why `above` is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -297,39 +213,12 @@ pub struct HopView {
 /// What a block device did in an interval, as `iostat -x` says. Nothing is concluded from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ObservedView {
-    /// The part of the time in which something was in flight, 0 to 1. A device that serves many I/Os at once may be busy all the
-    /// time and still be able to do more.
-    pub busy: Option<f64>,
-    /// I/Os in flight, the mean.
-    pub depth: Option<f64>,
-    /// Bytes that it read each second.
-    pub read_bytes_per_second: Option<BytesPerSec>,
-    /// Bytes that it wrote each second.
-    pub write_bytes_per_second: Option<BytesPerSec>,
-    /// The time of a read, in the queue and on the device.
-    pub read_wait_ns: Option<Nanos>,
-    /// The time of a write.
-    pub write_wait_ns: Option<Nanos>,
-    /// Of how many intervals this was the busiest; 0 for the mean since the start.
-    pub intervals: u32,
-    /// Whether it is the mean since the machine started, which tells of no load.
-    pub since_start: bool,
+pub struct ObservedLoad {
+    /// What it did.
+    #[serde(flatten)]
+    pub load: DeviceLoad,
     /// The text and line.
     pub source: String,
-    /// Why the fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// Bytes that cross a hop for one byte that the application moves.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TrafficView {
-    /// Bytes read across it per byte that the application reads.
-    pub read: f64,
-    /// Bytes written across it per byte that the application writes.
-    pub write: f64,
 }
 
 /// The ceilings of a hop.
@@ -421,93 +310,13 @@ pub struct RunView {
     /// The direction of data.
     pub direction: Direction,
     /// What was achieved.
-    pub measurement: MeasurementView,
+    pub measurement: Measurement,
     /// Whether to believe it; findings say why not.
     pub trusted: Option<bool>,
     /// What links and drives of the path did around it; absent where none of them tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub condition: Option<ConditionView>,
     /// Why `trusted` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What one run achieved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MeasurementView {
-    /// What was asked.
-    pub workload: Workload,
-    /// How the target was opened.
-    pub access: Access,
-    /// The bytes moved in the measured time.
-    pub bytes: Bytes,
-    /// The measured time, without warm-up.
-    pub elapsed_ns: Nanos,
-    /// The mean rate.
-    pub bytes_per_second: BytesPerSec,
-    /// A 95 % confidence interval of the mean rate: lower and upper end.
-    pub ci95: Option<[BytesPerSec; 2]>,
-    /// I/Os per second.
-    pub iops: Iops,
-    /// Latencies in nanoseconds.
-    pub latency_ns: Latency,
-    /// The rate in each 100 ms of the measured time, in bytes per second.
-    pub series: Vec<BytesPerSec>,
-    /// I/Os that failed.
-    pub errors: u64,
-    /// The first error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub first_error: Option<String>,
-    /// Why the run ended before its time, when it did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cut_short: Option<String>,
-    /// What the generator itself used.
-    pub generator: GeneratorUse,
-    /// The bytes of the region that was visited.
-    pub region_bytes: Bytes,
-    /// Why `ci95` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// One finding.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FindingView {
-    /// What kind of finding it is.
-    pub code: Code,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The hop it is about.
-    pub hop: Option<String>,
-    /// The device it is about: a PCI address, block device, interface or mount.
-    pub subject: String,
-    /// One sentence with the numbers.
-    pub summary: String,
-    /// How we know.
-    pub evidence: Vec<Evidence>,
-    /// What to do, best first.
-    pub advice: Vec<AdviceView>,
-    /// How sure we are.
-    pub confidence: Confidence,
-    /// What would show that it does not hold.
-    #[serde(default)]
-    pub not_so_when: String,
-    /// Why `hop` is `null`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-/// What to do, and what it brings.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AdviceView {
-    /// The step, as an instruction.
-    pub action: String,
-    /// How much faster the path can become.
-    pub gain_bytes_per_second: Option<BytesPerSec>,
-    /// Why the gain is `null`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

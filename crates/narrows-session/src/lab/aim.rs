@@ -10,6 +10,8 @@ mod tests;
 
 pub use narrows_model::plan::layout::{Aim, AimError};
 
+use serde::{Deserialize, Serialize};
+
 use super::layout::{Cell, Encryption, FileSystem, Layout};
 use super::outcome::{Measured, Outcome, Predicted};
 use narrows_base::units::{BytesPerSec, human};
@@ -21,7 +23,8 @@ use narrows_model::plan::layout::{Array, Resources, layouts};
 pub const UNKNOWN: f64 = 0.1;
 
 /// What one outcome reaches for one aim: a rate in bytes per second, or a fraction.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Score {
     /// The best estimate.
     pub value: f64,
@@ -43,15 +46,19 @@ impl Score {
 }
 
 /// An outcome in the order of an aim.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AimPlace {
+    /// Its name.
+    pub cell: String,
     /// Its place in the list of outcomes.
+    #[serde(rename = "index")]
     pub outcome: usize,
     /// From 1; outcomes that cannot be distinguished share it.
     pub rank: usize,
-    /// What it reaches for the first aim that has a score.
+    /// What it reaches for the first aim that has a measure: the geometric mean of its tests; `None` where none has.
     pub score: Option<Score>,
-    /// What was predicted of that.
+    /// What was predicted of that; `None` where not all that counts can be predicted.
     pub predicted: Option<f64>,
     /// The rank by prediction.
     pub predicted_rank: Option<usize>,
@@ -59,29 +66,59 @@ pub struct AimPlace {
     pub trusted: bool,
 }
 
+/// What outcomes are ranked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum RankedBy {
+    /// Bytes per second.
+    BytesPerSecond,
+    /// The part of the capacity of all drives that is left.
+    Capacity,
+    /// Bytes that an application may write for each byte that a drive writes.
+    Endurance,
+}
+
+/// An outcome that does not do what must be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct UnfitCell {
+    /// Its name.
+    pub cell: String,
+    /// Why.
+    pub reason: String,
+}
+
 /// How far the predicted order is the measured one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Agreement {
     /// Pairs of outcomes that measurement distinguishes, with a prediction each.
     pub pairs: usize,
     /// Those that are predicted in that order.
+    #[serde(rename = "pairs_as_predicted")]
     pub agree: usize,
     /// Those that are predicted to be equal.
+    #[serde(rename = "pairs_predicted_equal")]
     pub equal: usize,
 }
 
 /// All outcomes for the aims.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ranking {
-    /// The aims.
-    pub aims: Vec<Aim>,
+    /// The aims in words; those that come first count most.
+    pub aims: Vec<String>,
+    /// What the values of the places are.
+    pub unit: RankedBy,
     /// Those that do all that must be, the best first; within a rank the simplest first.
     pub places: Vec<AimPlace>,
     /// Those that do not, or were not measured, and why.
-    pub unfit: Vec<(usize, String)>,
+    pub unfit: Vec<UnfitCell>,
     /// Measured and predicted order.
+    #[serde(flatten)]
     pub agreement: Agreement,
-    /// The outcome to build: the simplest of the best, and of those that are so little behind that it is not worth more.
+    /// The outcome to build, by its place in the list of outcomes: the simplest of the best, and of those that are so little behind that it is not worth more.
     pub best: Option<usize>,
     /// The verdict with its cause.
     pub sentence: String,
@@ -121,7 +158,7 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     let mut fitting = Vec::new();
     for (at, outcome) in outcomes.iter().enumerate() {
         match why_unfit(outcome, devices, aims, &tests) {
-            Some(why) => unfit.push((at, why)),
+            Some(reason) => unfit.push(UnfitCell { cell: outcome.cell.to_string(), reason }),
             None => fitting.push(at),
         }
     }
@@ -136,6 +173,7 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     for (rank, mut group) in numbered(groups) {
         group.sort_by_key(|at| outcomes.get(*at).map(|one| simplicity(&one.cell)));
         places.extend(group.into_iter().map(|at| AimPlace {
+            cell: outcomes.get(at).map(|outcome| outcome.cell.to_string()).unwrap_or_default(),
             outcome: at,
             rank,
             score: first.and_then(|aim| score(at, aim)),
@@ -150,7 +188,13 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     let agreement = agreement(&places);
     let best = best_cell(outcomes, &places, &scored);
     let sentence = reason(outcomes, &places, best, aims);
-    Ranking { aims: aims.to_vec(), places, unfit, agreement, best, sentence }
+    let unit = match first {
+        Some(Aim::Capacity) => RankedBy::Capacity,
+        Some(Aim::Endurance) => RankedBy::Endurance,
+        _ => RankedBy::BytesPerSecond,
+    };
+    let aims = aims.iter().map(|aim| words(*aim)).collect();
+    Ranking { aims, unit, places, unfit, agreement, best, sentence }
 }
 
 /// Laws are no better than 3 % ([`narrows_model::plan::layout`]), so predictions that are closer say the same.

@@ -1,5 +1,7 @@
 //! What one test came to.
 
+use serde::{Deserialize, Serialize};
+
 use crate::measure::{Follower, Look, Session, Timing};
 use crate::writes::{Allowance, Writes, whole_gib};
 use crate::{Live, Teller};
@@ -12,16 +14,19 @@ use narrows_model::ceiling::Direction;
 use narrows_verdict::Run;
 
 /// What a test that writes might write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allowed {
     /// The most that it might write, its warm-up included.
     pub bytes: Bytes,
     /// What it wrote.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// Whether that ended the test before its rate was known well enough.
     pub ended_test: bool,
     /// A `--max-writes` with which it would likely be; `None` unless it ended the test, and where only the estimate of the whole
     /// run kept it from more.
+    #[serde(rename = "needed_max_writes_bytes")]
     pub needed: Option<Bytes>,
 }
 

@@ -1,5 +1,7 @@
 //! The most that a run may write, and how large a scratch file that allows.
 
+use serde::{Deserialize, Serialize};
+
 use crate::Objection;
 use narrows_base::catalog::{Medium, MediumClass, catalog};
 use narrows_base::units::{Bytes, human};
@@ -123,11 +125,14 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Objection {
 }
 
 /// What a drive may be written in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Life {
     /// In all.
+    #[serde(rename = "bytes")]
     pub rated: Bytes,
     /// The class of which that is usual, where the maker's figure for the model is not known.
+    #[serde(skip_deserializing)]
     pub class: Option<&'static str>,
 }
 

@@ -11,12 +11,14 @@ pub use limit::{Life, rated};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::Objection;
 use crate::measure::{MOST_ROUNDS, Timing};
 use crate::scene::Scene;
 use ahead::{Ahead, Estimate};
 use limit::Limit;
-use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::guard::{Budget, OverBudget};
 use narrows_load::preset::{LoadSpec, StopRule, Work};
 use narrows_machine::activity::Sample;
@@ -263,9 +265,9 @@ impl Writes {
         let estimate = state.estimate.map(|estimate| Estimated {
             after: estimate.after,
             bytes: estimate.bytes,
-            time: estimate.time,
+            time: estimate.time.into(),
             actual_bytes: self.spent(&state),
-            actual_time: self.begun.elapsed(),
+            actual_time: self.begun.elapsed().into(),
             is_held: !self.is_patient,
         });
         Account {
@@ -312,23 +314,31 @@ fn in_tests(works: &[Work], rate: BytesPerSec, timing: &Timing) -> Bytes {
 }
 
 /// What may be and was written.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Account {
     /// The most that may be written in all, whether the run is resumed or not: the filling of the target and the tests.
+    #[serde(rename = "limit_bytes")]
     pub limit: Bytes,
-    /// Whether `--max-writes` said so.
+    /// Whether `--max-writes` said so; else it is at most 8 GiB and 0.01 % of the drive's rated life.
     pub limit_is_asked: bool,
     /// The most by the counters of each device: `limit`, and what a file system adds.
+    #[serde(rename = "device_limit_bytes")]
     pub device_limit: Bytes,
     /// What was written so far: the filling of the target and the tests.
+    #[serde(rename = "written_bytes")]
     pub written: Bytes,
     /// What the device below the file system has counted since this run began, whoever wrote it; `None` where none counts.
+    #[serde(rename = "device_written_bytes")]
     pub device_written: Option<Bytes>,
     /// What would be written if every test took its longest at the ceiling of the path; `None` where that is not known.
+    #[serde(rename = "expected_bytes")]
     pub expected: Option<Bytes>,
     /// What may be written to the drive in its life; `None` where that is not known.
+    #[serde(rename = "rated_life")]
     pub life: Option<Life>,
     /// `device_limit` as a part of that life, 1 for all of it.
+    #[serde(rename = "limit_of_rated_life")]
     pub limit_of_life: Option<f64>,
     /// Whether a write was refused since it would have been more than `limit`.
     pub limit_reached: bool,
@@ -336,19 +346,31 @@ pub struct Account {
     pub estimate: Option<Estimated>,
 }
 
+impl Account {
+    /// What counts for a run that goes on with this one.
+    pub const fn before(&self) -> Before {
+        let limit_is_asked = Some(self.limit_is_asked);
+        Before { limit: self.limit, limit_is_asked, written: self.written }
+    }
+}
+
 /// What a run was thought to take, and what it took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Estimated {
     /// So much had been written when the estimate was made.
+    #[serde(rename = "after_bytes")]
     pub after: Bytes,
     /// What the run was thought to write in all.
     pub bytes: Bytes,
     /// How long it was thought to take in all, from the announcement on.
-    pub time: Duration,
+    #[serde(rename = "time_ns")]
+    pub time: Nanos,
     /// What it has written.
     pub actual_bytes: Bytes,
     /// How long it took.
-    pub actual_time: Duration,
+    #[serde(rename = "actual_time_ns")]
+    pub actual_time: Nanos,
     /// Whether tests end so that neither is exceeded by more than half.
     pub is_held: bool,
 }

@@ -202,11 +202,8 @@ fn of_ladders(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
     let mut found = Vec::new();
     for ladder in object.get("ladders").and_then(Value::as_array).into_iter().flatten() {
         for rung in list(ladder, "rungs") {
-            for direction in ["read", "write"] {
-                let rate = rung.get("measured").and_then(|measured| measured.get(direction));
-                let run = rate.and_then(|rate| part(ladder.get("load")?, rate, Some(direction)));
-                found.extend(run.map(|run| (word(rung, "id").or(word(rung, "name")), run)));
-            }
+            let run = ladder.get("load").and_then(|load| part(load, rung.get("measurement")?, rung));
+            found.extend(run.map(|run| (word(rung, "id").or(word(rung, "name")), run)));
         }
     }
     found
@@ -215,8 +212,8 @@ fn of_ladders(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
 fn of_cells(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
     let mut found = Vec::new();
     for cell in object.get("cells").and_then(Value::as_array).into_iter().flatten() {
-        for test in list(cell, "tests") {
-            let run = test.get("measured").and_then(|rate| part(test.get("load")?, rate, None));
+        for test in list(cell, "measured") {
+            let run = test.get("load").and_then(|load| part(load, test.get("measurement")?, test));
             found.extend(run.map(|run| (word(cell, "name"), run)));
         }
     }
@@ -226,35 +223,27 @@ fn of_cells(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
 fn of_groups(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
     let Some(load) = object.get("workload") else { return Vec::new() };
     let each = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
-    let alone = each("targets")
-        .filter_map(|one| Some((word(one, "target"), part(load, one.get("alone")?, Some("read"))?)));
+    let alone =
+        each("targets").filter_map(|one| Some((word(one, "target"), part(load, one.get("alone")?, one)?)));
     let together = each("groups").filter_map(|group| {
         let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
-        Some((
-            Some(format!("together: {}", names.join(" "))),
-            part(load, group.get("together")?, Some("read"))?,
-        ))
+        Some((Some(format!("together: {}", names.join(" "))), part(load, group.get("together")?, group)?))
     });
     alone.chain(together).collect()
 }
 
-/// A run of a rate that stands for itself.
-fn part(load: &Value, rate: &Value, direction: Option<&str>) -> Option<Value> {
-    let of = |name: &str| rate.get(name).cloned().unwrap_or_default();
-    rate.get("bytes_per_second")?;
-    Some(json!({
-        "direction": direction,
-        "trusted": of("trusted"),
-        "measurement": {
-            "workload": load.as_object()?,
-            "bytes_per_second": of("bytes_per_second"),
-            "ci95": of("ci95"),
-            "latency_ns": of("latency_ns"),
-            "access": of("access"),
-            "cut_short": of("cut_short"),
-            "generator": of("generator"),
-        }
-    }))
+/// A run of a measurement, of which `beside` says whether it is to be trusted.
+fn part(load: &Value, measurement: &Value, beside: &Value) -> Option<Value> {
+    let mut measurement = measurement.as_object()?.clone();
+    measurement.get("bytes_per_second")?;
+    measurement.insert("workload".to_owned(), Value::Object(load.as_object()?.clone()));
+    let writes = load.get("write_percent").and_then(Value::as_f64);
+    let direction = match writes {
+        Some(percent) if percent > 0.0 && percent < 100.0 => None,
+        Some(100.0..) => Some("write"),
+        _ => Some("read"),
+    };
+    Some(json!({ "direction": direction, "trusted": beside.get("trusted"), "measurement": measurement }))
 }
 
 fn whole(object: &Map<String, Value>) -> impl Iterator<Item = Value> {

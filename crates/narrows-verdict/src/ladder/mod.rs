@@ -116,7 +116,8 @@ pub enum Cause {
 }
 
 /// What a rung lost, and why.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Loss {
     /// Why.
     pub cause: Cause,
@@ -131,19 +132,24 @@ pub struct Loss {
 }
 
 /// The verdict on one rung.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// What the layers below give at once; `None` where nothing lies below, or was not measured.
+    #[serde(rename = "below_bytes_per_second")]
     pub below: Option<BytesPerSec>,
     /// The part of it that is gone, negative where the rung is faster.
     pub lost: Option<f64>,
-    /// What was lost, when it is more than chance.
+    /// Why, where it is more than chance.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Loss>,
     /// Whether to believe the measurement; `None` without one.
     pub trusted: Option<bool>,
     /// The narrowest known ceiling of the path to this rung, as a place in its path, and its rate for the application.
+    #[serde(skip)]
     pub ceiling: Option<(usize, BytesPerSec)>,
     /// What each block layer of the rung's path did.
+    #[serde(rename = "layers")]
     pub flows: Vec<BlockFlow>,
 }
 
@@ -322,7 +328,8 @@ impl Leg {
 /// What each block layer of a path did in a run: how requests were split and merged, and where they waited.
 ///
 /// What a block layer did.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockFlow {
     /// Its kernel name.
     pub block: String,
@@ -333,16 +340,20 @@ pub struct BlockFlow {
     /// Requests that it completed in either direction.
     pub requests: u64,
     /// The mean size of a request.
+    #[serde(rename = "request_bytes")]
     pub request_size: Bytes,
     /// The mean number of requests in flight (Little's law).
     pub in_flight: f64,
     /// The mean number of bytes in flight.
+    #[serde(rename = "in_flight_bytes")]
     pub bytes_in_flight: Bytes,
     /// The mean number of requests that the driver held; `None` where it was not sampled.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub at_driver: Option<f64>,
     /// The fraction of time with a request in flight.
     pub busy: f64,
     /// The mean time of a read; `None` without reads.
+    #[serde(rename = "read_latency_ns", skip_serializing_if = "Option::is_none")]
     pub latency: Option<Nanos>,
 }
 

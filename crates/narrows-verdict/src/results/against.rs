@@ -1,5 +1,7 @@
 //! A result against the path that it was measured on: above a ceiling, at one, or below all of them.
 
+use serde::{Deserialize, Serialize};
+
 use super::case::{Case, mean};
 use crate::attribution;
 use crate::case::Case as PathCase;
@@ -24,7 +26,9 @@ const ABOVE: f64 = 1.05;
 const FEW_BYTES: f64 = 512.0 * 1024.0;
 
 /// Where a result stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Above what the hop can carry: it is not a measurement of this path.
     Above,
@@ -35,31 +39,36 @@ pub enum Standing {
 }
 
 /// One direction of a measurement against its path.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Against {
     /// What was measured.
     pub label: String,
     /// The line where it stands.
     pub line: usize,
     /// The direction.
+    #[serde(rename = "direction")]
     pub op: Op,
     /// The rate that the tool reached.
+    #[serde(rename = "bytes_per_second")]
     pub rate: BytesPerSec,
     /// The path: its target.
     pub target: String,
-    /// The hop that it is held against, of a path of this machine.
+    /// The hop that it is held against, of a path of this machine; `None` for a stated ceiling.
     pub hop: Option<HopId>,
     /// Its kind.
     pub kind: HopKind,
     /// Its name.
     pub name: String,
     /// What it carries, as bytes of the application.
+    #[serde(rename = "ceiling_bytes_per_second")]
     pub ceiling: BytesPerSec,
     /// How that was computed.
     pub formula: String,
     /// Where the rate stands.
     pub standing: Standing,
     /// What limits it instead, when it is far below.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
 }
 

@@ -25,9 +25,9 @@ use narrows_machine::Machine;
 use narrows_model::path::HopKind;
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Durability, Imported, Measured, Tool};
-use serde::Deserialize;
 use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
+use serde::{Deserialize, Serialize};
 
 use crate::Subject;
 use crate::finding::{Advice, Code, Evidence, Finding, Severity};
@@ -35,24 +35,40 @@ use against::{Against, Stated};
 use case::{Beside, Case, declares_memory};
 
 /// What is thought of one result.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultVerdict {
     /// Whether its numbers say what they seem to say.
     pub trusted: bool,
     /// Whether to trust them, and for what they claim or for something else.
     pub trust: Trust,
     /// What they measure, where that is not what they are usually taken for, or no storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub measures: Option<String>,
     /// Why not: the main finding; `None` of those that are trusted.
+    #[serde(rename = "trust_reason", skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Why not, and what else is to be known, worst first.
     pub findings: Vec<Finding>,
     /// What limited it, where the result itself or its path shows that.
-    pub limiting: Option<(HopKind, String)>,
+    #[serde(rename = "limiting_hop")]
+    pub limiting: Option<ResultLimit>,
     /// Each direction of each measurement against its path, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<Against>,
     /// What is to be said of the hops that the result is at the ceiling of.
+    #[serde(rename = "path_findings", default, skip_serializing_if = "Vec::is_empty")]
     pub of_path: Vec<Finding>,
+}
+
+/// What limited a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ResultLimit {
+    /// The kind of hop.
+    pub kind: HopKind,
+    /// What it is, in words.
+    pub name: String,
 }
 
 /// What results are judged on.
@@ -126,7 +142,7 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let trusted = !findings.iter().any(breaks_trust);
     let measures = what_is_measured(case);
     let is_other = measures.is_some() && !is_claimed(case.result.tool);
-    let at = || against::limiting(&against).map(|one| (one.kind, one.name.clone()));
+    let at = || against::limiting(&against).map(|one| ResultLimit { kind: one.kind, name: one.name.clone() });
     ResultVerdict {
         trusted,
         trust: match (trusted, is_other) {
@@ -166,7 +182,7 @@ fn breaks_trust(finding: &Finding) -> bool {
 }
 
 /// The part of the path that a result shows to be its limit.
-fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> {
+fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<ResultLimit> {
     let by_finding =
         findings.iter().filter(|finding| finding.severity != Severity::Info).find_map(|finding| {
             Some(match finding.code {
@@ -186,7 +202,7 @@ fn limiting(case: &Case<'_>, findings: &[Finding]) -> Option<(HopKind, String)> 
     let memory = is_one_core && is_memory;
     by_finding
         .or(memory.then_some((HopKind::Cpu, "one processor core, in memory")))
-        .map(|(kind, name)| (kind, name.to_owned()))
+        .map(|(kind, name)| ResultLimit { kind, name: name.to_owned() })
 }
 
 /// Whether to trust the figures, and for what.

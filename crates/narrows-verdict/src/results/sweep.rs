@@ -1,7 +1,10 @@
 //! Results that differ in nothing but how many streams or I/Os there were: where more stop to help, and what does not
 //! fit.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_base::workload::Pattern;
@@ -14,22 +17,36 @@ use super::against::Stated;
 const FEWEST: usize = 4;
 
 /// A series of results over streams or depth.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// The tool.
     pub tool: Tool,
     /// What was measured: `initial writers`, `random read 4 KiB`.
     pub label: String,
     /// The direction.
+    #[serde(rename = "direction")]
     pub op: Op,
     /// What was varied: `jobs` or `I/Os in flight`.
-    pub varied: &'static str,
+    pub varied: Cow<'static, str>,
     /// The steps, ascending.
     pub points: Vec<Point>,
     /// What they show.
     pub shape: Shape,
     /// The best rate against ceilings that were stated.
-    pub efficiency: Vec<(Stated, f64)>,
+    pub efficiency: Vec<Efficiency>,
+}
+
+/// The best rate of a series against a ceiling.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Efficiency {
+    /// What the ceiling is of.
+    pub of: String,
+    /// The ceiling.
+    pub bytes_per_second: BytesPerSec,
+    /// The best rate as a fraction of it.
+    pub fraction: f64,
 }
 
 /// What makes measurements steps of one series.
@@ -89,15 +106,19 @@ fn sweep(key: SweepKey, steps: &[(&Measured, BytesPerSec)], stated: &[Stated]) -
         return None;
     }
     let best = points.iter().map(|point| point.bytes_per_second).reduce(BytesPerSec::max)?;
-    let efficiency = stated.iter().map(|one| (one.clone(), best.fraction_of(one.rate))).collect();
+    let efficiency = stated.iter().map(|one| Efficiency {
+        of: one.name.clone(),
+        bytes_per_second: one.rate,
+        fraction: best.fraction_of(one.rate),
+    });
     Some(Sweep {
         tool: key.tool,
         label: key.label,
         op: key.op,
-        varied,
+        varied: varied.into(),
         shape: shape(&points),
         points,
-        efficiency,
+        efficiency: efficiency.collect(),
     })
 }
 
@@ -105,7 +126,7 @@ impl Sweep {
     /// The sentences for people, one fact each.
     pub fn sentences(&self) -> Vec<String> {
         let mut found = Vec::new();
-        let varied = self.varied;
+        let varied = &self.varied;
         match &self.shape.plateau {
             Some(plateau) => found.push(format!(
                 "plateau of {} from {} {varied} to {}",
@@ -135,13 +156,9 @@ impl Sweep {
                 human::rate(one.expected)
             )
         }));
-        found.extend(self.efficiency.iter().map(|(stated, share)| {
-            format!(
-                "the best is {} of {} ({})",
-                human::percent(*share),
-                stated.name,
-                human::rate(stated.rate)
-            )
+        found.extend(self.efficiency.iter().map(|one| {
+            let share = human::percent(one.fraction);
+            format!("the best is {share} of {} ({})", one.of, human::rate(one.bytes_per_second))
         }));
         found
     }

@@ -26,7 +26,8 @@ pub enum Fate {
 }
 
 /// A foretold shared limit and what became of it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Foretold {
     /// The finding that foretold it.
     pub code: Code,

@@ -11,6 +11,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::f64::consts::SQRT_2;
 
+use serde::{Deserialize, Serialize};
+
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::path::HopId;
 
@@ -32,13 +34,17 @@ const DEVIATIONS_OF_HALF: f64 = 1.96;
 const DEVIATIONS_OF_MEDIAN: f64 = 0.6745;
 
 /// Drives that share a limit.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenGroup {
     /// Which drives, in ascending order.
+    #[serde(skip)]
     pub members: Vec<usize>,
     /// What they carry together, all at once.
+    #[serde(rename = "limit_bytes_per_second")]
     pub limit: BytesPerSec,
     /// What they give each alone, in sum.
+    #[serde(rename = "alone_bytes_per_second")]
     pub alone: BytesPerSec,
     /// Whether a run of these drives and no others carried the same. Where not, some of what they share is shared with others.
     pub is_confirmed: bool,
@@ -400,9 +406,13 @@ fn drifted(first: &SeenMeans, last: &SeenMeans) -> Option<String> {
 }
 
 /// A group, and the hops that explain it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundGroup {
+    /// Its targets.
+    pub targets: Vec<String>,
     /// The group.
+    #[serde(flatten)]
     pub group: HiddenGroup,
     /// The hops that its members cross and no other target does; none where the topology hides what they share.
     pub hops: Vec<HopId>,
@@ -411,15 +421,17 @@ pub struct FoundGroup {
 }
 
 /// The verdict on hidden sharing.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HiddenVerdict {
     /// The groups that were found.
     pub groups: Vec<FoundGroup>,
     /// Targets that give less than alone, and of which nobody was found that they share with.
-    pub unexplained: Vec<usize>,
+    pub unexplained: Vec<String>,
     /// How many runs were made beyond those alone and together.
     pub runs: usize,
     /// Why nothing is certain, where that is so.
+    #[serde(rename = "reason", skip_serializing_if = "Option::is_none")]
     pub doubt: Option<String>,
     /// All of it in words.
     pub sentence: String,
@@ -457,11 +469,11 @@ pub fn judge<'a>(
         let up_to = human::rate(all.together.bytes_per_second);
         sentences.push(format!("No group that shares a limit was seen up to {up_to}."));
     }
-    if !found.unexplained.is_empty() {
-        let who: Vec<&str> = found.unexplained.iter().map(|at| name(*at)).collect();
+    let unexplained: Vec<String> = found.unexplained.iter().map(|at| name(*at).to_owned()).collect();
+    if !unexplained.is_empty() {
         sentences.push(format!(
             "{} gives less than alone, and nobody was found that it shares a limit with.",
-            who.join(", ")
+            unexplained.join(", ")
         ));
     }
     if let Some(drift) = &found.drifted {
@@ -469,7 +481,7 @@ pub fn judge<'a>(
     }
     HiddenVerdict {
         groups,
-        unexplained: found.unexplained,
+        unexplained,
         runs: found.runs,
         doubt: found.drifted,
         sentence: sentences.join(" "),
@@ -493,7 +505,8 @@ fn explained<'a>(group: HiddenGroup, all: &GroupVerdict, name: &dyn Fn(usize) ->
         human::rate(group.limit),
         human::rate(group.alone)
     );
-    FoundGroup { hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }
+    let targets = who.into_iter().map(str::to_owned).collect();
+    FoundGroup { targets, hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }
 }
 
 #[cfg(test)]

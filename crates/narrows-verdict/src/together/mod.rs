@@ -56,7 +56,8 @@ pub enum Outcome {
 }
 
 /// A hop that several of the targets cross.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SharedHop {
     /// Which one.
     pub id: HopId,
@@ -64,34 +65,55 @@ pub struct SharedHop {
     pub kind: HopKind,
     /// Its name for a person.
     pub name: String,
-    /// The targets that cross it.
+    /// The targets that cross it, as places in the list of all.
+    #[serde(skip)]
     pub members: Vec<usize>,
+    /// The targets that cross it.
+    pub targets: Vec<String>,
     /// What they move through it, each alone, in sum.
+    #[serde(rename = "alone_bytes_per_second")]
     pub alone: BytesPerSec,
     /// What they move through it together.
+    #[serde(rename = "together_bytes_per_second")]
     pub together: BytesPerSec,
-    /// The most that it carries, what that rests on, and how it was computed; or why that is not known.
-    pub ceiling: Result<(BytesPerSec, Basis, String), String>,
+    /// The most that it carries.
+    #[serde(rename = "ceiling_bytes_per_second")]
+    pub ceiling: Option<BytesPerSec>,
+    /// What the ceiling rests on.
+    pub basis: Option<Basis>,
+    /// How the ceiling was computed.
+    pub formula: Option<String>,
+    /// Why the ceiling is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
 }
 
 impl SharedHop {
     /// What crosses it together as a part of its ceiling.
     pub fn fraction(&self) -> Option<f64> {
-        self.ceiling.as_ref().ok().map(|(ceiling, ..)| self.together.fraction_of(*ceiling))
+        self.ceiling.map(|ceiling| self.together.fraction_of(ceiling))
+    }
+
+    /// Whether its ceiling is known, and no estimate.
+    pub fn is_known(&self) -> bool {
+        self.basis.is_some_and(|basis| basis != Basis::Guess)
     }
 
     /// Whether it is at its ceiling. An estimate is no evidence.
     pub fn is_at_ceiling(&self) -> bool {
-        let is_known = self.ceiling.as_ref().is_ok_and(|(_, basis, _)| *basis != Basis::Guess);
-        is_known && self.fraction().is_some_and(|part| (REACHED..=LAW_ERROR).contains(&part))
+        self.is_known() && self.fraction().is_some_and(|part| (REACHED..=LAW_ERROR).contains(&part))
     }
 }
 
 /// The verdict on targets that ran at the same time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupVerdict {
-    /// Which targets.
+    /// Which targets, as places in the list of all.
+    #[serde(skip)]
     pub members: Vec<usize>,
+    /// Which targets.
+    pub targets: Vec<String>,
     /// What they show.
     pub outcome: Outcome,
     /// The sum of what each gives alone.
@@ -103,8 +125,10 @@ pub struct GroupVerdict {
     /// The hops that two or more of them cross, from the devices to the host.
     pub hops: Vec<SharedHop>,
     /// The hops that limit them.
+    #[serde(rename = "limiting_hops")]
     pub limiting: Vec<HopId>,
     /// The hops at one of which the limit is, by who loses and who does not, where none is at a known ceiling.
+    #[serde(rename = "located_hops")]
     pub located: Vec<HopId>,
     /// The observations behind it.
     pub evidence: Vec<Evidence>,
@@ -189,6 +213,7 @@ fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
         .collect();
     let shares: Vec<Share> = members.iter().map(Share::of).collect();
     let mut verdict = GroupVerdict {
+        targets: named(alone, &group.members),
         members: group.members.clone(),
         outcome: Outcome::NotKnown,
         alone: Rate::of_runs_one_by_one(shares.iter().map(|share| share.alone)),
@@ -202,6 +227,10 @@ fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
     };
     decide(machine, &members, &mut verdict);
     verdict
+}
+
+fn named(alone: &[Subject], members: &[usize]) -> Vec<String> {
+    members.iter().filter_map(|at| alone.get(*at)).map(|one| one.path.target.clone()).collect()
 }
 
 fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict) {
@@ -318,7 +347,7 @@ fn limiting(verdict: &GroupVerdict) -> Vec<SharedHop> {
 }
 
 fn evidence_of(hop: &SharedHop) -> Vec<Evidence> {
-    let Ok((ceiling, _, formula)) = &hop.ceiling else { return Vec::new() };
+    let (Some(ceiling), Some(formula)) = (hop.ceiling, &hop.formula) else { return Vec::new() };
     vec![
         Evidence::new(format!("through {} together", hop.name), hop.together, "the run"),
         Evidence::new(format!("ceiling of {}", hop.name), ceiling, formula.as_str()),
@@ -348,13 +377,26 @@ fn hops(machine: &Machine, members: &[Member<'_>]) -> Vec<SharedHop> {
             };
             let (alone, together) = (through(|share| share.alone), through(|share| share.together));
             let case = Case::new(machine, first.alone, Direction::Read);
-            let ceiling = match case.ceiling(place)? {
-                Ceiling::Known(limit) => Ok((limit.rate, limit.basis, limit.formula.clone())),
-                Ceiling::Unknown(why) => Err(why.clone()),
-                Ceiling::Transparent(_) => Err(own_limit(hop)?),
+            let ceiling = case.ceiling(place)?;
+            let limit = ceiling.limit();
+            let reason = match ceiling {
+                Ceiling::Known(_) => None,
+                Ceiling::Unknown(why) => Some(why.clone()),
+                Ceiling::Transparent(_) => Some(own_limit(hop)?),
             };
-            let (kind, name) = (hop.kind(), hop.name.clone());
-            Some(SharedHop { id, kind, name, members: crossing, alone, together, ceiling })
+            Some(SharedHop {
+                id,
+                kind: hop.kind(),
+                name: hop.name.clone(),
+                targets: those.iter().map(|member| member.alone.path.target.clone()).collect(),
+                members: crossing,
+                alone,
+                together,
+                ceiling: limit.map(|limit| limit.rate),
+                basis: limit.map(|limit| limit.basis),
+                formula: limit.map(|limit| limit.formula.clone()),
+                reason,
+            })
         })
         .collect()
 }
@@ -439,10 +481,14 @@ impl Rate {
 }
 
 /// What one target gives alone and beside the others.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Share {
-    /// Which target.
+    /// Which target, as a place in the list of all.
+    #[serde(skip)]
     pub member: usize,
+    /// Which target.
+    pub target: String,
     /// Alone.
     pub alone: Rate,
     /// At the same time as the others.
@@ -451,7 +497,9 @@ pub struct Share {
 
 impl Share {
     fn of(member: &Member<'_>) -> Self {
-        Self { member: member.index, alone: Rate::of(member.before), together: Rate::of(member.after) }
+        let target = member.alone.path.target.clone();
+        let (alone, together) = (Rate::of(member.before), Rate::of(member.after));
+        Self { member: member.index, target, alone, together }
     }
 
     /// What it gives together as a part of what it gives alone; `None` where it gives nothing alone.

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 
 use narrows_base::units::{BytesPerSec, human};
-use narrows_model::ceiling::Basis;
 use narrows_model::path::HopId;
 
 use super::{Evidence, GroupVerdict, LAW_ERROR, Outcome, Rate, Share, SharedHop};
@@ -39,7 +38,7 @@ pub(super) fn limited<'a>(
         sentences
             .push(format!("They limit each other: {}. The hop is not known.", compared(&verdict.shares)));
         let shared: Vec<&str> =
-            verdict.hops.iter().filter(|hop| hop.ceiling.is_err()).map(|hop| hop.name.as_str()).collect();
+            verdict.hops.iter().filter(|hop| hop.ceiling.is_none()).map(|hop| hop.name.as_str()).collect();
         if !shared.is_empty() {
             sentences.push(format!("They share hops of unknown ceiling: {}.", shared.join(", ")));
         }
@@ -102,9 +101,9 @@ fn lost_already<'a>(
 }
 
 pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
-    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    let ceiling = hop.ceiling.map_or(String::new(), human::rate);
     let shares: Vec<Share> =
-        verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).copied().collect();
+        verdict.shares.iter().filter(|share| hop.members.contains(&share.member)).cloned().collect();
     let carries = human::rate(hop.together);
     format!("{} carries {carries} of {ceiling}: {}.", hop.name, compared(&shares))
 }
@@ -112,7 +111,7 @@ pub(super) fn at_ceiling(verdict: &GroupVerdict, hop: &SharedHop) -> String {
 /// What disproves a ceiling: more crossed the hop.
 pub(super) fn more_than_foretold(hop: &SharedHop) -> String {
     let carries = human::rate(hop.together);
-    let ceiling = hop.ceiling.as_ref().map_or(String::new(), |(ceiling, ..)| human::rate(*ceiling));
+    let ceiling = hop.ceiling.map_or(String::new(), human::rate);
     format!("{} carried {carries}, more than the {ceiling} that were foretold.", hop.name)
 }
 
@@ -220,7 +219,7 @@ fn explaining<'v>(
     };
     let mut found: Vec<&GroupVerdict> = Vec::new();
     for loser in losers {
-        let share_of = |one: &GroupVerdict| one.shares.iter().find(|share| share.member == *loser).copied();
+        let share_of = |one: &GroupVerdict| one.shares.iter().find(|share| share.member == *loser).cloned();
         let now: Share = share_of(verdict)?;
         // The largest group that it is in: what it loses there it may lose here without a limit of this one.
         let smaller = before.iter().rev().filter(limited).find(|one| share_of(one).is_some())?;
@@ -240,7 +239,7 @@ fn candidates<'v>(
     losers: &BTreeSet<usize>,
 ) -> impl Iterator<Item = &'v SharedHop> {
     let has_room = |hop: &SharedHop| {
-        let is_known = hop.ceiling.as_ref().is_ok_and(|(_, basis, _)| *basis != Basis::Guess);
+        let is_known = hop.is_known();
         is_known && hop.fraction().is_some_and(|part| part < REACHED)
     };
     verdict

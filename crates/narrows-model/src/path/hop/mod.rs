@@ -29,6 +29,19 @@ impl HopId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+
+    /// The id, to take out of it what names somebody.
+    pub const fn as_mut(&mut self) -> &mut String {
+        &mut self.0
+    }
+}
+
+impl std::ops::Deref for HopId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
 }
 
 impl fmt::Display for HopId {
@@ -43,7 +56,8 @@ impl fmt::Display for HopId {
 /// writes; the uplink that both members of a two-way mirror share has 1 for reads and 2 for writes. Where each byte takes one of several
 /// ways and it cannot be said which (a linear volume over two drives, a cache and what it caches), each way has all of the
 /// traffic, since it may have to carry it, and what the ways share has no more than that.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Traffic {
     /// Bytes read across the hop per byte that the application reads.
     pub read: f64,

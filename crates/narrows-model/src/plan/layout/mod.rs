@@ -20,13 +20,16 @@ mod rank;
 
 pub use rank::{Advice, Aim, AimError, Ranked, rank};
 
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
 use crate::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
 use crate::ceiling::raid::of_raid;
 use crate::path::file::{BuildError, DeviceKind, Name, Part, PartKind, System, Workload};
 use crate::path::{RaidHop, RaidLevel};
 use crate::predict::{Prediction, predict_together};
 use narrows_base::units::BytesPerSec;
-use serde::{Deserialize, Serialize};
 
 /// How the drives are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -133,8 +136,11 @@ pub struct Cipher {
 }
 
 /// What a layout gives.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Layout {
+    /// What people call it.
+    pub name: String,
     /// The array.
     pub array: Array,
     /// Where encryption sits.
@@ -144,29 +150,31 @@ pub struct Layout {
     /// How many drives may fail, whichever they are.
     pub survives: u8,
     /// Sequential reads; `None` when the rate of the cipher is not known.
+    #[serde(rename = "read_bytes_per_second")]
     pub read: Option<BytesPerSec>,
     /// Sequential writes likewise.
+    #[serde(rename = "write_bytes_per_second")]
     pub write: Option<BytesPerSec>,
     /// Small random reads, in drives.
+    #[serde(rename = "read_iops_drives")]
     pub read_iops: f64,
     /// Small random writes, in drives.
+    #[serde(rename = "write_iops_drives")]
     pub write_iops: f64,
     /// Bytes that each drive writes for each byte written: the fewer, the longer it lasts.
     pub wear: f64,
     /// What limits reads: `drives`, `dm-crypt`.
-    pub limit: &'static str,
+    pub limit: Cow<'static, str>,
 }
 
-impl Layout {
-    /// What people call it.
-    pub fn name(&self) -> String {
-        let array = self.array.name();
-        match self.encryption {
-            Encryption::None => array.to_owned(),
-            Encryption::Above if self.array == Array::Single => format!("{array} with LUKS"),
-            Encryption::Above => format!("LUKS on {array}"),
-            Encryption::Below => format!("{array} of LUKS drives"),
-        }
+/// What people call a layout.
+fn name(array: Array, encryption: Encryption) -> String {
+    let name = array.name();
+    match encryption {
+        Encryption::None => name.to_owned(),
+        Encryption::Above if array == Array::Single => format!("{name} with LUKS"),
+        Encryption::Above => format!("LUKS on {name}"),
+        Encryption::Below => format!("{name} of LUKS drives"),
     }
 }
 
@@ -261,6 +269,7 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout
     };
     let limit = if read.is_some_and(|read| read < plain) { "dm-crypt" } else { "drives" };
     Layout {
+        name: name(array, encryption),
         array,
         encryption,
         capacity: spread.capacity,
@@ -270,7 +279,7 @@ fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout
         read_iops: spread.read_iops,
         write_iops: spread.write_iops,
         wear: spread.wear,
-        limit,
+        limit: limit.into(),
     }
 }
 

@@ -1,5 +1,7 @@
 //! Which layout suits stated aims best, and what would help where none does.
 
+use serde::{Deserialize, Serialize};
+
 use crate::ceiling::crypt::READ_SHARE;
 use crate::plan::wish::parse_rate;
 use narrows_base::catalog::catalog;
@@ -118,11 +120,13 @@ pub struct Ranked {
 }
 
 /// One thing that a person should know.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Advice {
     /// In words.
     pub text: String,
     /// What reads would gain by it.
+    #[serde(rename = "gain_bytes_per_second")]
     pub gain: Option<BytesPerSec>,
 }
 
@@ -246,7 +250,7 @@ mod tests {
     fn with_encryption_on_a_ryzen_5_2600_raid_0_gains_nothing_and_what_helps_is_named() {
         let ranked = rank(&ryzen_2600(), &aims("encryption,sequential"));
         let read = |name: &str| {
-            let layout = ranked.fitting.iter().find(|layout| layout.name() == name).expect(name);
+            let layout = ranked.fitting.iter().find(|layout| layout.name == name).expect(name);
             layout.read.expect("a known rate").get() / 1e6
         };
         let (single, striped) = (read("single drive with LUKS"), read("LUKS on RAID-0"));
@@ -270,7 +274,7 @@ mod tests {
             write_together: BytesPerSec::from_mb(13_320.0),
             ..ryzen_2600()
         };
-        let first = |text: &str| rank(&four, &aims(text)).fitting[0].name();
+        let first = |text: &str| rank(&four, &aims(text)).fitting[0].name.clone();
         assert_eq!(first("sequential"), "LVM striped");
         assert_eq!(first("survive:1,capacity"), "RAID-5");
         assert_eq!(first("survive:1,iops"), "RAID-10");

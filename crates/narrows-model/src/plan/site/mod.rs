@@ -11,6 +11,8 @@ pub use system::{NoSite, host_of, of_system};
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 use super::outcome::Outcome;
 use super::problem::WholeRate;
 use super::wish::{self, Kind, Wish};
@@ -179,18 +181,22 @@ pub struct Slot {
 }
 
 /// A connection that several devices share.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
     /// `DMI 2.0 of the Intel X99 (C610)`.
     pub name: String,
     /// What it carries towards the host.
+    #[serde(rename = "bytes_per_second")]
     pub rate: WholeRate,
     /// What it carries towards the devices.
+    #[serde(skip)]
     pub write: WholeRate,
 }
 
 /// All that a plan knows of a machine.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Site {
     /// The board or machine.
     pub name: String,
@@ -199,16 +205,19 @@ pub struct Site {
     /// The processor platform, where it is known.
     pub processor: Option<String>,
     /// What stands in `/proc/cpuinfo`, or was typed.
+    #[serde(skip)]
     pub processor_model: Option<String>,
     /// The processors that are there.
     pub sockets: u8,
     /// The slots.
+    #[serde(skip)]
     pub slots: Vec<Slot>,
     /// The uplink of the chipset; `None` when it is not known or there is none.
     pub chipset: Option<Shared>,
     /// The connection between two sockets, in each direction.
     pub interconnect: Option<Shared>,
     /// Its SATA ports.
+    #[serde(skip)]
     pub sata: Ports,
     /// What is not known of its slots and can change where things go, each with where it is found. While there is any, the
     /// best placement is the best of what is known, and no more.
@@ -374,7 +383,8 @@ impl Gaps {
 }
 
 /// Where drives on SATA ports go.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SataSeated {
     /// How many are wanted.
     pub wanted: usize,
@@ -384,6 +394,7 @@ pub struct SataSeated {
     /// How many of them are free.
     pub free: usize,
     /// Whether all ports of the board are known.
+    #[serde(rename = "all_known")]
     pub whole: bool,
 }
 

@@ -11,12 +11,14 @@ pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 
-use super::{AllowanceView, Checks, FailedView, PathCeilings, TargetView, WritesView};
+use super::{Checks, FailedView, PathCeilings, TargetView};
 use crate::view::{self, MachineView, Tool};
 use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Latency, Measurement};
 use narrows_load::preset::LoadSpec;
 use narrows_machine::Machine;
+use narrows_session::runner::Allowed;
+use narrows_session::writes::Account;
 
 /// The name and version of the schema, in [`SweepReport::schema`].
 pub const SCHEMA: &str = "narrows/sweep/1";
@@ -56,7 +58,7 @@ pub struct SweepReport {
     pub failed: Option<FailedPoint>,
     /// What may be and was written; absent when nothing is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<WritesView>,
+    pub writes: Option<Account>,
     /// Whether every load was run.
     pub complete: bool,
     /// Why it is not complete.
@@ -157,7 +159,7 @@ pub struct SweepPoint {
     pub ended: String,
     /// What the load might write; absent where it writes nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowance: Option<AllowanceView>,
+    pub allowance: Option<Allowed>,
     /// What the generator says of itself, and what links and drives did.
     #[serde(default)]
     pub checks: Option<Checks>,

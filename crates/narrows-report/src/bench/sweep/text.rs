@@ -50,7 +50,8 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
     self_checks(&mut out, report);
     doubts(&mut out, report);
     if let Some(FailedPoint { load, failed, .. }) = &report.failed {
-        let text = format!("{} {}: {} ({})", load.mark(), load.direction(), failed.summary, failed.detail);
+        let text =
+            format!("{} {}: {} ({})", load.mark(), load.direction(), failed.summary, failed.failure.detail);
         out.lead((Tone::Bad, "failed: "), Tone::Normal, text);
         out.lead((Tone::Normal, "hint: "), Tone::Normal, &failed.hint);
     }

@@ -1,6 +1,6 @@
 //! Tables on a terminal: how wide each column gets, and the lines.
 
-use super::bar::bar;
+use super::bar;
 use super::put_all;
 use crate::document::table::{Cell, Column, Content, Row, Table, Width};
 use crate::text::{Line, Style, Tone, fit, paragraph, width, wrap};

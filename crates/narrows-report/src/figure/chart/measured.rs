@@ -89,7 +89,7 @@ pub fn check(path: &PathView) -> Vec<Figure> {
     };
     let runs: Vec<(String, &RunView)> = path.runs.iter().map(|run| (named(run), run)).collect();
     let of: Vec<(String, &Latency)> =
-        runs.iter().map(|(name, run)| (name.clone(), &run.measurement.latency_ns)).collect();
+        runs.iter().map(|(name, run)| (name.clone(), &run.measurement.latency)).collect();
     let mut figures = latencies("latencies", "by direction", &of);
     let courses: Vec<Course<'_>> = runs
         .iter()

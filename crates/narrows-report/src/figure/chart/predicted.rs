@@ -4,8 +4,9 @@ use super::bars::{Bar, Row, Signs, bars, bars_with};
 use super::picture;
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
-use crate::predict::{BoundView, PredictReport, PredictionView};
+use crate::predict::{PredictReport, PredictionView};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_model::predict::{Bound, BoundKind};
 
 /// So many workloads are drawn.
 const MOST_WORKLOADS: usize = 24;
@@ -32,16 +33,16 @@ fn outlook(it: &PredictionView) -> Option<Bar> {
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
             shown: format!("{}{}", human::rate(got), limited(it)),
-            data: vec![("workload", it.workload.name.clone()), ("rate", format!("{}", got.get()))],
+            data: vec![("workload", it.workload.name.to_string()), ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
-            lost_from: Some(bound.bytes_per_second.get()),
-            shown: format!("not known; at most {}: {}", human::rate(bound.bytes_per_second), bound.name),
+            lost_from: Some(bound.rate.get()),
+            shown: format!("not known; at most {}: {}", human::rate(bound.rate), bound.name),
             data: vec![
-                ("workload", it.workload.name.clone()),
-                ("at-most", format!("{}", bound.bytes_per_second.get())),
+                ("workload", it.workload.name.to_string()),
+                ("at-most", format!("{}", bound.rate.get())),
             ],
             ..Bar::default()
         }),
@@ -81,7 +82,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
         let was = it.before.as_ref().and_then(|before| before.bytes_per_second);
         let bound = it.limiting.as_ref().or(it.at_most.as_ref());
         data.push([
-            it.workload.name.clone(),
+            it.workload.name.to_string(),
             was.map(human::rate).unwrap_or_default(),
             it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
             it.interval_95
@@ -90,7 +91,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
             bound.map(|bound| bound.name.clone()).unwrap_or_default(),
         ]);
         rows.push(Row {
-            name: it.workload.name.clone(),
+            name: it.workload.name.to_string(),
             note: it.not_known_because.clone().unwrap_or_default(),
             bars: before(it).into_iter().chain([now]).collect(),
             ..Row::default()
@@ -112,22 +113,19 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
     let mut data = Data::new(&["workload", "bound", "kind", "rate#"]);
     let mut pictures: Vec<Picture> = Vec::new();
     for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
-        let least = it.bounds.first().map_or(0.0, |bound| bound.bytes_per_second.get());
+        let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
             data.push([
-                it.workload.name.clone(),
+                it.workload.name.to_string(),
                 bound.name.clone(),
-                bound.kind.clone(),
-                human::rate(bound.bytes_per_second),
+                bound.kind.word().to_owned(),
+                human::rate(bound.rate),
             ]);
         }
-        let near: Vec<&BoundView> =
-            it.bounds.iter().filter(|bound| bound.bytes_per_second.get() <= least * FAR).collect();
+        let near: Vec<&Bound> = it.bounds.iter().filter(|bound| bound.rate.get() <= least * FAR).collect();
         // Members of an array and nodes of a cluster bound alike: one bar stands for all.
-        let is_alike = |a: &&BoundView, b: &&BoundView| {
-            a.kind == b.kind
-                && a.basis == b.basis
-                && (a.bytes_per_second - b.bytes_per_second).get().abs() < 1.0
+        let is_alike = |a: &&Bound, b: &&Bound| {
+            a.kind == b.kind && a.basis == b.basis && (a.rate - b.rate).get().abs() < 1.0
         };
         let rows: Vec<Row> = near
             .chunk_by(is_alike)
@@ -139,16 +137,17 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
                     0 => bound.name.clone(),
                     more => format!("{} and {more} more", bound.name),
                 },
-                note: if bound.kind == "iops" { "IOPS".to_owned() } else { bound.kind.clone() },
+                note: if bound.kind == BoundKind::Iops {
+                    "IOPS".to_owned()
+                } else {
+                    bound.kind.word().to_owned()
+                },
                 class: if at == 0 { "narrowest" } else { "" },
                 bars: vec![Bar {
                     class: if at == 0 { "good" } else { "plain" },
-                    value: bound.bytes_per_second.get(),
-                    shown: human::rate(bound.bytes_per_second),
-                    data: vec![
-                        ("bound", bound.hop.clone()),
-                        ("rate", format!("{}", bound.bytes_per_second.get())),
-                    ],
+                    value: bound.rate.get(),
+                    shown: human::rate(bound.rate),
+                    data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
                     ..Bar::default()
                 }],
             })
@@ -158,7 +157,7 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
             None => String::new(),
         };
         let drawn = picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate));
-        pictures.push(Picture { label: it.workload.name.clone(), note, ..drawn });
+        pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });
     }
     (!pictures.is_empty()).then(|| Figure {
         id: "bounds".to_owned(),

@@ -31,12 +31,13 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
     let mut data = Data::new(&["layer", "measured#", "95 % interval#", "those below it#", "lost#", "cause"]);
     let mut rows = Vec::new();
     for rung in ladder.rungs.iter().rev() {
-        let Some(measured) = rung.measured.as_ref().and_then(|pair| pair.rate()) else { continue };
+        let Some(measured) = &rung.measurement else { continue };
         let got = measured.bytes_per_second;
         let limits =
             ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref()) == Some(&rung.hop);
-        let loss = rung.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
-        let lost = rung.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
+        let loss = rung.step.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
+        let lost =
+            rung.step.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
         rows.push(Row {
             name: rung.name.clone(),
             // The name stands above it.
@@ -45,7 +46,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
             bars: vec![Bar {
                 class: if limits { "bad" } else { "good" },
                 value: got.get(),
-                lost_from: rung.below_bytes_per_second.map(BytesPerSec::get),
+                lost_from: rung.step.below.map(BytesPerSec::get),
                 interval: ends(measured.ci95),
                 ceiling: rung.ceiling.as_ref().map(|ceiling| ceiling.bytes_per_second.get()),
                 shown: format!("{}{}", human::rate(got), lost.unwrap_or_default()),
@@ -56,8 +57,8 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
             rung.name.clone(),
             human::rate(got),
             interval_words(measured.ci95),
-            rung.below_bytes_per_second.map(human::rate).unwrap_or_default(),
-            rung.lost.map(human::percent).unwrap_or_default(),
+            rung.step.below.map(human::rate).unwrap_or_default(),
+            rung.step.lost.map(human::percent).unwrap_or_default(),
             loss,
         ]);
     }
@@ -176,7 +177,7 @@ pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
             put(&share.target, &share.alone, &share.together, None);
         }
         // The lowest known ceiling of what they share belongs to the sum alone.
-        let ceilings = group.hops.iter().filter_map(|hop| hop.ceiling_bytes_per_second.map(BytesPerSec::get));
+        let ceilings = group.hops.iter().filter_map(|hop| hop.ceiling.map(BytesPerSec::get));
         let lowest = ceilings.min_by(f64::total_cmp);
         put("all of them", &group.alone, &group.together, lowest);
         Figure {
@@ -197,12 +198,12 @@ pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
 pub fn time_budget(report: &CopyReport) -> Option<Figure> {
     let time = &report.time;
     let parts = [
-        ("waited for reads of the source", "read", time.read_wait_ns),
-        ("waited for writes to the destination", "write", time.write_wait_ns),
-        ("waited for reading back", "verify", time.verify_wait_ns),
-        ("waited for names and attributes", "metadata", time.metadata_wait_ns),
-        ("computed", "cpu", time.cpu_ns),
-        ("waited for a processor", "queue", time.queue_ns),
+        ("waited for reads of the source", "read", time.read),
+        ("waited for writes to the destination", "write", time.write),
+        ("waited for reading back", "verify", time.verify),
+        ("waited for names and attributes", "metadata", time.metadata),
+        ("computed", "cpu", time.cpu),
+        ("waited for a processor", "queue", time.queue),
     ];
     let total: f64 = parts.iter().map(|(_, _, span)| span.get() as f64).sum();
     if total <= 0.0 {

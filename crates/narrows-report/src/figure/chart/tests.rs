@@ -106,7 +106,7 @@ fn a_ladder_is_a_waterfall() {
     for (figure, ladder) in figures.iter().zip(&report.ladders) {
         check_figure(figure);
         for rung in &ladder.rungs {
-            if let Some(rate) = rung.measured.as_ref().and_then(|pair| pair.rate()) {
+            if let Some(rate) = &rung.measurement {
                 let stated =
                     format!("data-rung=\"{}\" data-rate=\"{}\"", rung.id, rate.bytes_per_second.get());
                 assert!(svg(figure).contains(&stated), "{stated}");

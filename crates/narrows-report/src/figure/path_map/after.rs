@@ -4,14 +4,18 @@ use super::layout::full_width_of;
 use super::tree::Tree;
 use super::{Foretold, Mark, State, direction_name, draw, list};
 use crate::figure::whole::Picture;
-use crate::view::{AdviceView, CheckReport, CounterfactualView, PathView};
+use crate::view::{CheckReport, PathView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Direction;
+use narrows_verdict::Advice;
+use narrows_verdict::counterfactual::Counterfactual;
 
 /// The most advices that are drawn for a path and direction.
 const MOST: usize = 4;
 /// Rates that differ by no more are the same but for how they were worked out.
 const SAME: f64 = 1.000_001;
+/// Where no gain is stated.
+const NO_GAIN: &str = "How much it brings cannot be computed.";
 
 /// A map for each advice about the narrowest hop of a direction; of writes only where another hop is the narrowest of reads. What is
 /// predicted is a band with its interval; where a prediction is refused, the bound is dashed. Where the gain is not known the hop is dashed, as
@@ -28,10 +32,10 @@ pub(super) fn pictures(
     }
     let about = report.findings.iter().filter(|finding| finding.hop.as_deref() == Some(limiting));
     let advices = about.flat_map(|finding| &finding.advice);
-    let drawn = |advice: &AdviceView| {
+    let drawn = |advice: &Advice| {
         let (mut tree, mut note) = changed(tree, limiting, advice, direction)?;
         let mut all = path.counterfactuals.iter().filter(|it| it.direction == direction);
-        if let Some(it) = all.find(|it| it.hop == limiting && it.action == advice.action) {
+        if let Some(it) = all.find(|it| it.hop.as_str() == limiting && it.action == advice.action) {
             foretell(&mut tree, path, it);
             note = format!("{} {note}", foretold_words(it));
         }
@@ -43,7 +47,7 @@ pub(super) fn pictures(
 }
 
 /// The tree with the narrowest hop widened, and what is to be said of it.
-fn changed(tree: &Tree, limiting: &str, advice: &AdviceView, direction: Direction) -> Option<(Tree, String)> {
+fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -> Option<(Tree, String)> {
     let mut tree = tree.clone();
     // In the scale of today, so that what does not change looks the same.
     tree.most = Some(full_width_of(&tree));
@@ -88,13 +92,13 @@ fn changed(tree: &Tree, limiting: &str, advice: &AdviceView, direction: Directio
             )
         }
         None => {
-            item.state = State::Unknown(reason(advice));
+            item.state = State::Unknown(NO_GAIN.to_owned());
             item.formula.clear();
             item.for_application = None;
             item.bound = next.map(|next| next * share);
             let bound =
                 next.map(|next| format!(" The ceiling of the next hop: {way} of at most {}.", rate(next)));
-            format!("{}{}", reason(advice), bound.unwrap_or_default())
+            format!("{NO_GAIN}{}", bound.unwrap_or_default())
         }
     };
     let rates = tree.items.iter().filter_map(|item| item.for_application);
@@ -111,12 +115,12 @@ fn changed(tree: &Tree, limiting: &str, advice: &AdviceView, direction: Directio
 }
 
 /// Puts what is foretold on every hop that moves bytes.
-fn foretell(tree: &mut Tree, path: &PathView, it: &CounterfactualView) {
-    let of = |traffic: f64| match (it.bytes_per_second, it.interval_95) {
+fn foretell(tree: &mut Tree, path: &PathView, it: &Counterfactual) {
+    let of = |traffic: f64| match (it.foreseen.bytes_per_second, it.foreseen.interval_95) {
         (Some(rate), Some(ends)) => {
             Some(Foretold::Rate(rate.get() * traffic, ends.map(|end| end.get() * traffic)))
         }
-        _ => it.at_most_bytes_per_second.map(|most| Foretold::AtMost(most.get() * traffic)),
+        _ => it.foreseen.at_most_bytes_per_second.map(|most| Foretold::AtMost(most.get() * traffic)),
     };
     for item in tree.items.iter_mut().filter(|item| item.state != State::Passes) {
         let traffic = path.hop(&item.id).map(|hop| match it.direction {
@@ -128,8 +132,8 @@ fn foretell(tree: &mut Tree, path: &PathView, it: &CounterfactualView) {
 }
 
 /// What is foretold, in sentences.
-fn foretold_words(it: &CounterfactualView) -> String {
-    if let (Some(rate), Some([low, high])) = (it.bytes_per_second, it.interval_95) {
+fn foretold_words(it: &Counterfactual) -> String {
+    if let (Some(rate), Some([low, high])) = (it.foreseen.bytes_per_second, it.foreseen.interval_95) {
         return format!(
             "Predicted for {}: {}, in 95 of 100 cases {} to {}.",
             it.workload,
@@ -140,20 +144,12 @@ fn foretold_words(it: &CounterfactualView) -> String {
     }
     let mut parts = Vec::new();
     let about = if it.workload.is_empty() { String::new() } else { format!(" for {}", it.workload) };
-    let why = it.reason.as_deref().unwrap_or("no law is known to hold").trim_end_matches('.');
+    let why = it.foreseen.reason.as_deref().unwrap_or("no law is known to hold").trim_end_matches('.');
     parts.push(format!("Not predicted{about}: {why}."));
-    if let Some(most) = it.at_most_bytes_per_second {
-        let by = it.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
+    if let Some(most) = it.foreseen.at_most_bytes_per_second {
+        let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
         parts.push(format!("It is at most {}{by}.", human::rate(most)));
     }
-    parts.extend(it.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
+    parts.extend(it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
     parts.join(" ")
-}
-
-/// Why the gain is not known, as a sentence.
-fn reason(advice: &AdviceView) -> String {
-    match advice.reason.as_deref() {
-        None | Some("cannot be computed") => "How much it brings cannot be computed.".to_owned(),
-        Some(why) => format!("How much it brings is not known: {}.", why.trim_end_matches('.')),
-    }
 }

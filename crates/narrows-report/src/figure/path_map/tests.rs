@@ -1,4 +1,5 @@
 use super::*;
+use narrows_verdict::counterfactual::{Counterfactual, Foreseen};
 
 fn report(text: &str) -> CheckReport {
     serde_json::from_str(text).expect("is a report")
@@ -209,24 +210,23 @@ fn each_advice_has_its_map_and_what_is_not_predicted_is_said() {
 }
 
 /// What `narrows predict` would say of the first advice.
-fn foretold(report: &CheckReport) -> crate::view::CounterfactualView {
+fn foretold(report: &CheckReport) -> Counterfactual {
     let rate = |rate: f64| BytesPerSec::new(rate);
-    crate::view::CounterfactualView {
-        hop: report.paths[0].limiting_hop.read.clone().expect("a hop"),
+    Counterfactual {
+        hop: report.findings[0].hop.clone().expect("a hop"),
         action: report.findings[0].advice[0].action.clone(),
         direction: Direction::Read,
         workload: "sequential reads of 1 MiB, 8 under way".to_owned(),
-        bytes_per_second: Some(rate(1.5e9)),
-        interval_80: Some([rate(1.4e9), rate(1.55e9)]),
-        interval_95: Some([rate(1.25e9), rate(1.6e9)]),
-        at_most_bytes_per_second: None,
-        at_most_by: None,
-        measure_instead: None,
-        reason: None,
+        foreseen: Foreseen {
+            bytes_per_second: Some(rate(1.5e9)),
+            interval_80: Some([rate(1.4e9), rate(1.55e9)]),
+            interval_95: Some([rate(1.25e9), rate(1.6e9)]),
+            ..Foreseen::default()
+        },
     }
 }
 
-fn with_counterfactual(change: impl Fn(&mut crate::view::CounterfactualView)) -> Figure {
+fn with_counterfactual(change: impl Fn(&mut Counterfactual)) -> Figure {
     let mut report = x1_slot();
     let mut it = foretold(&report);
     change(&mut it);
@@ -255,6 +255,7 @@ fn what_is_predicted_of_an_advice_is_drawn_with_its_interval() {
 #[test]
 fn where_a_prediction_is_refused_the_bound_is_dashed_and_the_reason_is_said() {
     let figure = with_counterfactual(|it| {
+        let it = &mut it.foreseen;
         (it.bytes_per_second, it.interval_80, it.interval_95) = (None, None, None);
         it.at_most_bytes_per_second = Some(BytesPerSec::new(1.6e9));
         it.at_most_by = Some("DMI 2.0".to_owned());

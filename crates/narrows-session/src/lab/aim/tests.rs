@@ -110,7 +110,7 @@ fn what_must_be_is_and_a_failed_cell_says_why() {
     outcomes[4].measured.clear();
     let ranking = rank(&outcomes, 2, &[Aim::Survive(1), Aim::Sequential(None)]);
     assert!(ranking.places.is_empty());
-    assert_eq!(ranking.unfit.last().map(|(_, why)| why.as_str()), Some("mdadm ended with 1"));
+    assert_eq!(ranking.unfit.last().map(|unfit| unfit.reason.as_str()), Some("mdadm ended with 1"));
     assert!(ranking.sentence.starts_with("Nothing that was measured here does all of"));
     let fast = rank(&ryzen(), 2, &[Aim::Sequential(Some(BytesPerSec::from_gb(5.0)))]);
     assert_eq!(fast.places.len(), 1);

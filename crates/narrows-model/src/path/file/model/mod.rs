@@ -8,6 +8,8 @@ pub use parts::{
     VolumeKind, WriteCache,
 };
 
+use serde::{Deserialize, Serialize};
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::OnceLock;
@@ -17,7 +19,9 @@ use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// The name of a part or a workload. No two parts of a system have the same.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
 pub struct Name(String);
 
 impl Name {
@@ -205,7 +209,9 @@ impl PartKind {
 }
 
 /// The order in which addresses are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// One after another.
     #[default]
@@ -215,10 +221,13 @@ pub enum Pattern {
 }
 
 /// How I/Os are handed to the kernel. Decides what each costs a core, and how many are under way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
 pub enum Engine {
     /// `io_uring` with interrupts.
     #[default]
+    #[serde(rename = "io_uring")]
     Uring,
     /// `io_uring` that polls for completions.
     Polled,
@@ -233,6 +242,18 @@ pub enum Engine {
 }
 
 impl Engine {
+    /// What a file or an option calls it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Uring => "io_uring",
+            Self::Polled => "polled",
+            Self::Libaio => "libaio",
+            Self::Sync => "sync",
+            Self::Buffered => "buffered",
+            Self::Hdparm => "hdparm",
+        }
+    }
+
     /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
     pub fn from_word(word: &str) -> Option<Self> {
         Some(match word {
@@ -248,7 +269,8 @@ impl Engine {
 }
 
 /// A workload.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Its name.
     pub name: Name,
@@ -259,20 +281,25 @@ pub struct Workload {
     /// Bytes in each I/O.
     pub block_size: Bytes,
     /// I/Os that each job keeps under way, at least 1.
+    #[serde(rename = "queue_depth")]
     pub depth: u32,
     /// Jobs (threads, processes, streams) at work together, at least 1.
     pub jobs: u32,
     /// The share of I/Os that read, 0 to 1.
     pub read_share: f64,
     /// Bytes that are visited by all jobs together; `None`: so many that no cache matters.
+    #[serde(skip)]
     pub size: Option<Bytes>,
     /// How I/Os are handed to the kernel.
     pub engine: Engine,
     /// Whether each write is made durable before the next (fsync, fdatasync, O_DSYNC); `None` when nobody says.
+    #[serde(skip)]
     pub flush: Option<bool>,
     /// Workloads that run at the same time, by name.
+    #[serde(skip)]
     pub with: Vec<Name>,
     /// Where it was given.
+    #[serde(skip)]
     pub given: Source,
 }
 
