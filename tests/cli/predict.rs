@@ -127,21 +127,6 @@ fn one_wrong_file_of_a_directory_hides_no_other() {
     assert!(stdout(&done).contains("b.path.toml ASUS X99 board"), "{}", stdout(&done));
 }
 
-#[test]
-fn the_schema_in_the_repository_is_that_of_the_types() {
-    let path = FilePath::new(env!("CARGO_MANIFEST_DIR")).join("schema/predict-1.json");
-    let now =
-        serde_json::to_string_pretty(&narrows::report::schema::of("predict")).expect("serialises") + "\n";
-    if std::env::var_os("UPDATE_SCHEMA").is_some() {
-        fs::write(&path, &now).expect("schema/ is writable");
-    }
-    let kept = fs::read_to_string(&path).unwrap_or_default();
-    assert!(
-        kept == now,
-        "schema/predict-1.json is out of date; run: UPDATE_SCHEMA=1 cargo test --test cli predict"
-    );
-}
-
 /// The known ceilings of links, uplinks and encryption of a path. Media are described by model, or by class where none is known.
 fn ceilings(path: &Path) -> Vec<(HopKind, u64, u64)> {
     let kinds = [HopKind::Link, HopKind::Sata, HopKind::Chipset, HopKind::Crypt];

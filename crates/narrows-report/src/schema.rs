@@ -1,45 +1,64 @@
-//! The JSON schema of the reports, generated from their types. `schema/` keeps them in the repository; tests compare.
+//! The JSON schema of the reports, generated from their types. `schema/narrows.json` keeps it in the repository; a test compares.
 
-use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use schemars::{Schema, SchemaGenerator};
+use serde_json::{Value, json};
 
-use super::bench::{self, sweep};
+use super::bench::{BenchReport, sweep::SweepReport};
 use super::{copy, fleet, fleet_run, guard, import, lab, ladder, plan, predict, together, top, view, watch};
 use narrows_verdict::compare;
 
-/// The schema (JSON Schema, draft 2020-12) that `schema/NAME-1.json` keeps; `null` where there is none of this name.
-pub fn of(name: &str) -> Value {
-    match name {
-        "bench" => made::<bench::BenchReport>(bench::SCHEMA, "narrows bench --json"),
-        "sweep" => made::<sweep::SweepReport>(sweep::SCHEMA, "narrows sweep --json"),
-        "copy" => made::<copy::CopyReport>(copy::SCHEMA, "narrows copy --json"),
-        "lab" => made::<lab::LabReport>(lab::SCHEMA, "narrows lab --json"),
-        "ladder" => made::<ladder::LadderReport>(ladder::SCHEMA, "narrows ladder --json"),
-        "check" => made::<view::CheckReport>(view::SCHEMA, "narrows check --json"),
-        "together" => {
-            made::<together::TogetherReport>(together::SCHEMA, "narrows check A B --measure --json")
-        }
-        "top" => made::<top::TopReport>(top::SCHEMA, "narrows top --once --json"),
-        "fleet" => made::<fleet::Record>(fleet::SCHEMA, "narrows check --fleet --format jsonl"),
-        "fleet-run" => made::<fleet_run::FleetRunReport>(
-            fleet_run::SCHEMA,
-            "narrows fleet run --json, narrows fleet report --json",
-        ),
-        "guard" => made::<guard::GuardReport>(guard::SCHEMA, "narrows guard --json"),
-        "import" => made::<import::ImportReport>(import::SCHEMA, "narrows import --json"),
-        "predict" => made::<predict::PredictReport>(predict::SCHEMA, "narrows predict --json"),
-        "plan" => made::<plan::PlanReport>(plan::SCHEMA, "narrows plan --json"),
-        "watch" => made::<watch::WatchLog>(watch::SCHEMA, "narrows watch --log --json"),
-        "compare" => made::<compare::Comparison>(compare::SCHEMA, "narrows compare --json"),
-        _ => Value::Null,
-    }
+/// The name of a report, what prints it, and its schema.
+type Report = (&'static str, &'static str, fn(&mut SchemaGenerator) -> Schema);
+
+const REPORTS: [Report; 16] = [
+    ("bench", "narrows bench --json", |made| made.subschema_for::<BenchReport>()),
+    ("check", "narrows check --json", |made| made.subschema_for::<view::CheckReport>()),
+    ("compare", "narrows compare --json", |made| made.subschema_for::<compare::Comparison>()),
+    ("copy", "narrows copy --json", |made| made.subschema_for::<copy::CopyReport>()),
+    ("fleet", "narrows check --fleet --format jsonl", |made| made.subschema_for::<fleet::Record>()),
+    ("fleet-run", "narrows fleet run --json, narrows fleet report --json", |made| {
+        made.subschema_for::<fleet_run::FleetRunReport>()
+    }),
+    ("guard", "narrows guard --json", |made| made.subschema_for::<guard::GuardReport>()),
+    ("import", "narrows import --json", |made| made.subschema_for::<import::ImportReport>()),
+    ("lab", "narrows lab --json", |made| made.subschema_for::<lab::LabReport>()),
+    ("ladder", "narrows ladder --json", |made| made.subschema_for::<ladder::LadderReport>()),
+    ("plan", "narrows plan --json", |made| made.subschema_for::<plan::PlanReport>()),
+    ("predict", "narrows predict --json", |made| made.subschema_for::<predict::PredictReport>()),
+    ("sweep", "narrows sweep --json", |made| made.subschema_for::<SweepReport>()),
+    ("together", "narrows check A B --measure --json", |made| {
+        made.subschema_for::<together::TogetherReport>()
+    }),
+    ("top", "narrows top --once --json", |made| made.subschema_for::<top::TopReport>()),
+    ("watch", "narrows watch --log --json", |made| made.subschema_for::<watch::WatchLog>()),
+];
+
+/// The schema (JSON Schema, draft 2020-12) of every report: what several have is there once.
+pub fn all() -> Value {
+    made(&REPORTS)
 }
 
-fn made<T: JsonSchema>(id: &str, title: &str) -> Value {
-    let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = generator.into_root_schema_for::<T>();
-    schema.insert("$id".to_owned(), id.into());
-    schema.insert("title".to_owned(), title.into());
-    schema.to_value()
+/// The schema of one report, by its name; one that nothing follows where there is none of this name.
+pub fn of(name: &str) -> Value {
+    let named: Vec<Report> = REPORTS.into_iter().filter(|(other, ..)| *other == name).collect();
+    made(&named)
+}
+
+fn made(reports: &[Report]) -> Value {
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let any: Vec<Value> = reports
+        .iter()
+        .map(|(_, title, of)| {
+            let mut schema = of(&mut generator);
+            schema.insert("title".to_owned(), (*title).into());
+            schema.to_value()
+        })
+        .collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "What narrows prints as JSON",
+        "anyOf": any,
+        "$defs": generator.take_definitions(true),
+    })
 }

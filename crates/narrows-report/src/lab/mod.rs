@@ -6,7 +6,7 @@
 //! let report = report::lab::build(&basis, &outcomes, &aims, &facts);   // aims may be empty: reads, writes and random I/O
 //! report::lab::render(&report, &style)                                // text
 //! report::lab::html(&report)                                          // one self-contained page for --html FILE
-//! sanitize::shown_json(&report)                                       // --json, schema/lab-1.json
+//! sanitize::shown_json(&report)                                       // --json, schema/narrows.json
 //! ```
 //!
 //! `facts` has one [`DeviceFacts`] for each device, in any order; what is not known is `None`. A lab that ended before its basis
