@@ -146,12 +146,11 @@ fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
     let cell = &report["cells"][0];
     assert_eq!(cell["cell"]["layout"], "single");
     assert!(cell["failed"].is_null() && cell["on_loop_files"] == true, "{out}");
-    for rate in
-        [&cell["tests"][0]["measured"]["bytes_per_second"], &cell["tests"][0]["predicted_bytes_per_second"]]
-    {
+    let (measured, predicted) = (&cell["measured"][0]["measurement"], &cell["predicted"][0]);
+    for rate in [&measured["bytes_per_second"], &predicted["bytes_per_second"]] {
         assert!(rate.as_f64().is_some_and(|rate| rate > 0.0), "{out}");
     }
-    assert_eq!(report["basis"]["tests"][0]["alone"].as_array().map(Vec::len), Some(2));
+    assert_eq!(report["basis"]["alone"].as_array().map(Vec::len), Some(2));
     assert_eq!(left_in(dir.path()), Vec::<String>::new());
     assert!(!Path::new(&file).exists(), "the journal is gone when nothing is left");
 }
@@ -343,11 +342,10 @@ fn a_lab_that_is_killed_after_a_result_goes_on_with_it() {
     let cells = report["cells"].as_array().expect("cells");
     assert_eq!(cells.len(), 2, "{out}");
     assert!(cells.iter().all(|cell| cell["failed"].is_null()), "{out}");
-    assert_eq!(cells[0]["tests"][0]["measured"]["bytes_per_second"].as_f64(), Some(first_rate(&journal)));
-    assert!(
-        cells[0]["notes"].as_array().is_some_and(|notes| notes.contains(&"copy needs a file system".into()))
-    );
-    let copy = &cells[1]["copy"];
+    let rate = &cells[0]["measured"][0]["measurement"]["bytes_per_second"];
+    assert_eq!(rate.as_f64(), Some(first_rate(&journal)));
+    assert_eq!(cells[0]["copy"]["not"], "copy needs a file system");
+    let copy = &cells[1]["copy"]["copied"];
     assert_eq!((copy["files"].as_u64(), copy["bytes"].as_u64()), (Some(4), Some((3 << 20) + 3)), "{out}");
     assert_eq!((copy["faults"].as_u64(), copy["read_from"].as_str()), (Some(0), Some("memory")), "{out}");
     let verified = copy["verified_files"].as_u64().zip(copy["verified_by_advice"].as_u64());
@@ -386,9 +384,9 @@ fn a_lab_that_was_ended_after_its_last_result_only_reports() {
     assert!(matches!(code, Some(0 | 1)), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
     assert_eq!(report["cells"].as_array().map(Vec::len), Some(1), "{out}");
-    let rate = report["cells"][0]["tests"][0]["measured"]["bytes_per_second"].as_f64();
+    let rate = report["cells"][0]["measured"][0]["measurement"]["bytes_per_second"].as_f64();
     assert_eq!(rate, Some(first_rate(&journal)));
-    let copied = &report["cells"][0]["copy"];
+    let copied = &report["cells"][0]["copy"]["copied"];
     assert_eq!(
         copied["elapsed_ns"],
         first_result(&journal)["copy"]["copied"]["elapsed_ns"],

@@ -142,6 +142,10 @@ pub struct GeneratorUse {
     pub pinned_to: Vec<u32>,
 }
 
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}
+
 fn is_zero(part: &f64) -> bool {
     *part == 0.0
 }
@@ -208,11 +212,11 @@ pub struct Measurement {
     /// Latencies.
     #[serde(rename = "latency_ns")]
     pub latency: Latency,
-    /// The reads alone.
-    #[serde(default)]
+    /// The reads alone; absent where there were none.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub reads: OpTotals,
-    /// The writes alone.
-    #[serde(default)]
+    /// The writes alone; absent where there were none.
+    #[serde(default, skip_serializing_if = "is_default")]
     pub writes: OpTotals,
     /// The rate in each 100 ms of the measured time. The bytes of an I/O count for the time since the one before it ended,
     /// so that few large I/Os at a steady rate are steady here, too. A remainder shorter than that is left out here (its bytes are in

@@ -258,9 +258,10 @@ impl Finding {
         self
     }
 
-    /// Says what would disprove it.
+    /// Says what would disprove it, and shows it behind what was observed.
     pub fn not_so_when(mut self, observed: impl Into<String>) -> Self {
         self.not_so_when = observed.into();
+        self.evidence.push(Evidence::new("not so when", &self.not_so_when, "the rule itself"));
         self
     }
 

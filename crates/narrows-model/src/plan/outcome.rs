@@ -442,6 +442,7 @@ pub struct SlotOutcome {
     /// The card that carries the drives; `None` for a card, or a drive right in the slot.
     pub card: Option<String>,
     /// Whether it has a switch.
+    #[serde(skip)]
     pub is_switch: bool,
     /// How the firmware has to split the slot.
     pub bifurcation: Option<String>,

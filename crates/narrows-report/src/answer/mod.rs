@@ -2,11 +2,13 @@
 //!
 //! Documents begin with it where their command gives no verdict of its own, and pictures that are shared say it in words.
 
+mod compare;
 mod others;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
+pub use compare::compare;
 pub use others::hosts;
 pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};
 pub(crate) use sweep::sweep;
@@ -14,10 +16,8 @@ pub(crate) use sweep::sweep;
 use crate::bench::{BenchReport, PathCeiling, SideView, TestResult};
 use crate::document::{Blocks, Place, half};
 use crate::text::Tone;
-use crate::text::compare::{relative, sentence_of};
 use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_verdict::compare::{Change, Comparison, Verdict, WorkloadComparison};
 use narrows_verdict::{Code, REACHED};
 
 /// A rate above a ceiling by more than this part is not explained by how exactly ceilings are known: healthy links reach at most 1.03 of
@@ -145,65 +145,4 @@ fn side(
         iops.unwrap_or_default()
     );
     Some((said, look))
-}
-
-/// So many differences of what was measured on are named.
-const MOST: usize = 2;
-
-/// The answer.
-pub fn compare(comparison: &Comparison) -> Answer {
-    let mut said = vec![format!("{}.", sentence_of(comparison))];
-    let mut todo = Vec::new();
-    match comparison.verdict {
-        Verdict::Faster | Verdict::Slower | Verdict::Mixed => {
-            said.extend(fastest(comparison).map(in_words));
-            said.push(explained(&comparison.inventory));
-            todo.push(step("`narrows check TARGET --measure`, on the slower one, names its narrowest hop."));
-        }
-        Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
-        Verdict::NotComparable => {
-            let why = comparison.workloads.iter().find_map(|it| it.reason.clone());
-            let why = why.or_else(|| comparison.unmatched.first().map(|it| it.reason.clone()));
-            said.extend(why.map(|why| format!("{}.", why.trim_end_matches('.'))));
-            todo.push(step("Measure the same workload on both: `narrows bench TARGET --save FILE`."));
-        }
-    }
-    Answer { sentence: said.join(" "), todo }
-}
-
-/// The workload with the highest rate of those that differ.
-fn fastest(comparison: &Comparison) -> Option<&WorkloadComparison> {
-    let differs = |it: &&WorkloadComparison| matches!(it.verdict, Verdict::Faster | Verdict::Slower);
-    let most = |it: &WorkloadComparison| it.a_bytes_per_second.get().max(it.b_bytes_per_second.get());
-    comparison.workloads.iter().filter(differs).max_by(|a, b| most(a).total_cmp(&most(b)))
-}
-
-fn in_words(it: &WorkloadComparison) -> String {
-    let change = it.difference.as_ref().map(|by| relative(by.relative, by.relative_interval));
-    format!(
-        "{}: A {}, B {}{}.",
-        it.workload,
-        human::rate(it.a_bytes_per_second),
-        human::rate(it.b_bytes_per_second),
-        change.map(|change| format!(", {change}")).unwrap_or_default()
-    )
-}
-
-/// What was recorded of both and differs.
-fn explained(inventory: &[Change]) -> String {
-    if inventory.is_empty() {
-        return "Nothing that both results record of machine and path differs: they do not tell which hop limits."
-            .to_owned();
-    }
-    let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
-    let shown: Vec<String> = inventory
-        .iter()
-        .take(MOST)
-        .map(|it| format!("{} ({} → {})", it.what, of(&it.a), of(&it.b)))
-        .collect();
-    let more = match inventory.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("What differs and may be why: {}{more}.", shown.join("; "))
 }

@@ -37,14 +37,11 @@ pub(crate) fn findings(out: &mut impl Blocks, findings: &[verdict::Finding]) {
                 if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
             format!("{}: {}{source}", evidence.fact, evidence.value)
         });
-        // Where the rule knows more than is known of its code.
-        let own = finding.not_so_when != finding.code.not_so_when();
-        let own = own.then(|| format!("not so when: {} (the rule itself)", finding.not_so_when));
         out.add(Block::Finding(Finding {
             severity: finding.severity,
             text: text(finding),
             also: None,
-            evidence: evidence.chain(own).collect(),
+            evidence: evidence.collect(),
             advice: finding.advice.iter().map(advice).collect(),
         }));
     }

@@ -65,6 +65,8 @@ pub struct Against {
     pub ceiling: BytesPerSec,
     /// How that was computed.
     pub formula: String,
+    /// The rate as a fraction of that.
+    pub fraction: f64,
     /// Where the rate stands.
     pub standing: Standing,
     /// What limits it instead, when it is far below.
@@ -73,14 +75,9 @@ pub struct Against {
 }
 
 impl Against {
-    /// The part of the ceiling that the rate is.
-    pub fn share(&self) -> f64 {
-        self.rate.fraction_of(self.ceiling)
-    }
-
     /// The sentence for people.
     pub fn sentence(&self) -> String {
-        let share = human::percent(self.share());
+        let share = human::percent(self.fraction);
         let (op, rate, ceiling) = (self.op.word(), human::rate(self.rate), human::rate(self.ceiling));
         match self.standing {
             Standing::Above => {
@@ -155,6 +152,7 @@ fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side
         name: hop.name.clone(),
         ceiling,
         formula: formula.unwrap_or_default(),
+        fraction: rate.fraction_of(ceiling),
         standing,
         instead: (standing == Standing::Below).then(|| instead(case, measured, side, &path)),
     })
@@ -200,6 +198,7 @@ fn stated(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<A
         name: narrowest.name.clone(),
         ceiling: narrowest.rate,
         formula: "as it was stated (--ceiling)".to_owned(),
+        fraction: rate.fraction_of(narrowest.rate),
         standing,
         instead: (standing == Standing::Below)
             .then(|| in_flight(measured, side).unwrap_or_else(|| "something else limits it".to_owned())),
@@ -253,12 +252,12 @@ fn in_flight(measured: &Measured, side: &Side) -> Option<String> {
 /// The result is above physics.
 pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
     let above = all.iter().filter(|one| one.standing == Standing::Above);
-    let Some(worst) = above.max_by(|a, b| a.share().total_cmp(&b.share())) else { return Vec::new() };
+    let Some(worst) = above.max_by(|a, b| a.fraction.total_cmp(&b.fraction)) else { return Vec::new() };
     let summary = format!(
         "The {}s of `{}` are {} of what {} can carry: a cache, another device, or a wrong fact",
         worst.op.word(),
         worst.label,
-        human::percent(worst.share()),
+        human::percent(worst.fraction),
         worst.name
     );
     vec![
@@ -277,5 +276,5 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
 /// The hop that limits the fastest direction, when it is at a ceiling.
 pub(super) fn limiting(all: &[Against]) -> Option<&Against> {
     let at = all.iter().filter(|one| one.standing == Standing::At);
-    at.max_by(|a, b| a.share().total_cmp(&b.share()))
+    at.max_by(|a, b| a.fraction.total_cmp(&b.fraction))
 }
