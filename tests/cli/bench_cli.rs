@@ -15,8 +15,8 @@ use std::time::{Duration, Instant};
 
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineRan;
-use narrows::report::bench::sweep::SweepReport;
 use narrows::report::bench::BenchReport;
+use narrows::report::bench::sweep::SweepReport;
 use narrows::report::schema;
 use serde_json::Value;
 
