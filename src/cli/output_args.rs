@@ -9,7 +9,7 @@ use narrows_report::text::{Colour, Style};
 /// How a report is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArgs {
-    /// Print JSON (bytes per second, bytes, nanoseconds); its schema is schema/narrows.json
+    /// Print JSON (bytes per second, bytes, nanoseconds; schema/narrows.json)
     #[arg(long, conflicts_with_all = ["plain", "markdown"])]
     pub json: bool,
 

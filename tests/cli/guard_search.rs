@@ -182,7 +182,7 @@ fn data_in_the_middle_refuse_and_stay_whatever_is_asked() {
             "--size",
             "16MiB",
             "--mix",
-            "0:0:100",
+            "0",
             "--depths",
             "1",
             "--block-sizes",
