@@ -17,7 +17,7 @@ use narrows_base::units::Nanos;
 const CALIBRATION: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum ClockSource {
     /// The time-stamp counter.
     #[cfg(target_arch = "x86_64")]
     Tsc,
@@ -28,7 +28,7 @@ enum Source {
 /// A source of ticks with its origin.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Clock {
-    source: Source,
+    source: ClockSource,
     origin_ticks: u64,
     origin: Instant,
     /// Estimated ticks for each nanosecond; good to some 10⁻⁵, which is enough for deadlines.
@@ -40,19 +40,19 @@ impl Clock {
     pub(super) fn start() -> Self {
         #[cfg(target_arch = "x86_64")]
         if tsc_is_invariant() {
-            let clock = Self::calibrated(Source::Tsc);
+            let clock = Self::calibrated(ClockSource::Tsc);
             let again = clock.ratio();
             // Ticks that change their pace, or differ between CPUs, within a few milliseconds are no clock.
             if clock.ticks_per_nano > 0.0 && (again / clock.ticks_per_nano - 1.0).abs() < 0.01 {
                 return clock;
             }
         }
-        Self::calibrated(Source::Monotonic)
+        Self::calibrated(ClockSource::Monotonic)
     }
 
-    fn calibrated(source: Source) -> Self {
+    fn calibrated(source: ClockSource) -> Self {
         let mut clock = Self { source, origin_ticks: 0, origin: Instant::now(), ticks_per_nano: 1.0 };
-        if source != Source::Monotonic {
+        if source != ClockSource::Monotonic {
             (clock.origin, clock.origin_ticks) = clock.both();
             std::thread::sleep(CALIBRATION);
             clock.ticks_per_nano = clock.ratio();
@@ -82,8 +82,8 @@ impl Clock {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: every x86-64 processor has the instruction, and Linux does not forbid it to user space (PR_SET_TSC
             // would have to be set in this process). It has no effect on memory.
-            Source::Tsc => unsafe { std::arch::x86_64::_rdtsc() },
-            Source::Monotonic => Nanos::from(self.origin.elapsed()).get(),
+            ClockSource::Tsc => unsafe { std::arch::x86_64::_rdtsc() },
+            ClockSource::Monotonic => Nanos::from(self.origin.elapsed()).get(),
         }
     }
 
@@ -103,9 +103,9 @@ impl Clock {
     /// A converter by the ratio over the whole time since the clock was made; ask for it once, at the end of a run.
     pub(super) fn scale(&self) -> Scale {
         match self.source {
-            Source::Monotonic => Scale { nanos_per_tick: 1.0 },
+            ClockSource::Monotonic => Scale { nanos_per_tick: 1.0 },
             #[cfg(target_arch = "x86_64")]
-            Source::Tsc => Scale { nanos_per_tick: 1.0 / self.ratio() },
+            ClockSource::Tsc => Scale { nanos_per_tick: 1.0 / self.ratio() },
         }
     }
 }
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn ticks_do_not_run_backwards() {
-        for clock in [Clock::start(), Clock::calibrated(Source::Monotonic)] {
+        for clock in [Clock::start(), Clock::calibrated(ClockSource::Monotonic)] {
             let mut last = clock.ticks();
             for _ in 0..10_000 {
                 let now = clock.ticks();

@@ -18,7 +18,7 @@ use super::ran::Granted;
 
 /// How I/Os name their file.
 #[derive(Clone, Copy)]
-enum Place {
+enum RingFile {
     /// By its place in the table of registered files.
     Registered,
     /// By its descriptor.
@@ -30,7 +30,7 @@ enum Place {
 /// A ring at work on one file, which lives no longer than the file (`'f`) and the ring (`'r`).
 pub(super) struct RingEngine<'r, 'f> {
     queue: Queue<'r>,
-    place: Place,
+    place: RingFile,
     _file: Option<&'f File>,
 }
 
@@ -40,9 +40,9 @@ impl<'r, 'f> RingEngine<'r, 'f> {
         let mut engine = Self::on_any(ring, memory);
         engine.queue.register_file(file.as_raw_fd());
         engine.place = if engine.queue.granted.fixed_file {
-            Place::Registered
+            RingFile::Registered
         } else {
-            Place::Descriptor(Fd(file.as_raw_fd()))
+            RingFile::Descriptor(Fd(file.as_raw_fd()))
         };
         engine._file = Some(file);
         engine
@@ -61,12 +61,12 @@ impl<'r, 'f> RingEngine<'r, 'f> {
     /// # Errors
     /// As for [`prepare`](Engine::prepare).
     pub(super) fn prepare_on(&mut self, file: &File, slot: u32, request: Request) -> io::Result<()> {
-        self.push(Place::Descriptor(Fd(file.as_raw_fd())), slot, request)
+        self.push(RingFile::Descriptor(Fd(file.as_raw_fd())), slot, request)
     }
 
     /// Does nothing `in_flight` times over: each I/O is a NOP that passes through the ring.
     pub(super) fn idle(ring: &'r mut Ring, memory: Memory) -> Self {
-        Self { queue: Queue::new(ring, memory), place: Place::Nowhere, _file: None }
+        Self { queue: Queue::new(ring, memory), place: RingFile::Nowhere, _file: None }
     }
 
     /// What the kernel granted.
@@ -77,7 +77,7 @@ impl<'r, 'f> RingEngine<'r, 'f> {
     /// Queues the I/O of a slot. Each kind is queued where it is built: an entry that the kinds meet in first would be
     /// written to the stack and read back across the stores, which costs as much as the rest.
     #[inline(always)]
-    fn push(&mut self, place: Place, slot: u32, request: Request) -> io::Result<()> {
+    fn push(&mut self, place: RingFile, slot: u32, request: Request) -> io::Result<()> {
         let memory = self.queue.memory();
         let from = memory.place(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
         let at = memory.buffer().start().as_ptr().wrapping_add(from);
@@ -103,9 +103,9 @@ impl<'r, 'f> RingEngine<'r, 'f> {
             };
         }
         match place {
-            Place::Registered => on!(Fixed(0)),
-            Place::Descriptor(fd) => on!(fd),
-            Place::Nowhere => queue!(opcode::Nop::new()),
+            RingFile::Registered => on!(Fixed(0)),
+            RingFile::Descriptor(fd) => on!(fd),
+            RingFile::Nowhere => queue!(opcode::Nop::new()),
         }
     }
 }
@@ -232,7 +232,7 @@ mod tests {
             file.write_all_at(&[9; 512], 0).unwrap();
             let mut engine = RingEngine::on(&mut ring, &file, memory(512, 2));
             if !fixed_file {
-                engine.place = Place::Descriptor(Fd(file.as_raw_fd()));
+                engine.place = RingFile::Descriptor(Fd(file.as_raw_fd()));
             }
             engine.queue.granted.fixed_buffer &= fixed_buffer;
             let write = Request { op: Op::Write, offset: 512, length: 512 };

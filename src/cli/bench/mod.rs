@@ -18,7 +18,7 @@ use std::time::Duration;
 use args::{BenchArgs, Common};
 use asked::Terms;
 use narrows_session::measure::Command;
-use narrows_session::runner::Outcome;
+use narrows_session::runner::LoadOutcome;
 use narrows_session::scene::Scene;
 use narrows_session::writes::{Account, Wanted, Writes};
 use runner::Runner;
@@ -255,7 +255,7 @@ impl Bench<'_> {
 fn judged(
     (scene, runner, context): (&Scene, &Runner<'_>, &Context),
     (test, load): (&Test, &LoadSpec),
-    outcome: Outcome,
+    outcome: LoadOutcome,
     fio_command: String,
 ) -> TestResult {
     let subject = scene.subject.with_runs(runner.runs(&outcome));

@@ -45,7 +45,7 @@ use job::Job;
 use mover::Mover;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use scan::{Entry, Kind};
+use scan::{Entry, EntryKind};
 use setup::Setup;
 use spent::{Doing, Meter};
 use tree::Directories;
@@ -169,11 +169,11 @@ fn conduct(
     }
     let directories = Directories::make(&job, listing);
     let open = |entry: &&Entry| !directories.is_closed(&entry.below);
-    let of = |kind: Kind| listing.entries.iter().filter(move |entry| entry.kind == kind);
-    let symlinks = tree::symlinks(&job, of(Kind::Symlink).filter(open));
+    let of = |kind: EntryKind| listing.entries.iter().filter(move |entry| entry.kind == kind);
+    let symlinks = tree::symlinks(&job, of(EntryKind::Symlink).filter(open));
     meter.lap(Doing::Metadata);
     let (small, large): (Vec<&Entry>, Vec<&Entry>) =
-        of(Kind::File).filter(open).partition(|entry| entry.size() < LARGE.get());
+        of(EntryKind::File).filter(open).partition(|entry| entry.size() < LARGE.get());
     let mut result = CopyResult { directories: directories.made(), symlinks, ..CopyResult::default() };
     result.spent.add(&setup.spent);
     let at = Instant::now();
@@ -214,7 +214,7 @@ fn fill_in(result: &mut CopyResult, job: &Job<'_>, setup: &Setup) {
         .verify
         .then(|| ReadBack { direct: get(&job.read_direct), advised: get(&job.read_advised) });
     let special = setup.listing.entries.iter().filter_map(|entry| match entry.kind {
-        Kind::Special(what) => Some((job.source.shown(&entry.below), what)),
+        EntryKind::Special(what) => Some((job.source.shown(&entry.below), what)),
         _ => None,
     });
     result.skipped = special.collect();

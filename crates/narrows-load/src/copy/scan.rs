@@ -16,14 +16,14 @@ use narrows_base::units::Bytes;
 pub(super) struct Entry {
     /// Its path below the top.
     pub(super) below: Below,
-    pub(super) kind: Kind,
+    pub(super) kind: EntryKind,
     /// What `lstat(2)` told.
     pub(super) stat: Stat,
 }
 
 /// What a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum EntryKind {
     Directory,
     File,
     Symlink,
@@ -66,7 +66,7 @@ impl Listing {
             if stop.load(Ordering::Relaxed) {
                 break;
             }
-            if entry.kind == Kind::Directory {
+            if entry.kind == EntryKind::Directory {
                 let below = entry.below.clone();
                 if let Err(error) = listing.list(source, &below, &mut links) {
                     let why = Why::Io { action: "list it", error: error.to_string() };
@@ -109,24 +109,24 @@ impl Listing {
         let kind = match FileType::from_raw_mode(stat.st_mode) {
             // Mounted a second time, perhaps inside itself.
             FileType::Directory if !self.directories.insert(id) => {
-                Kind::Special("a directory listed already")
+                EntryKind::Special("a directory listed already")
             }
-            FileType::Directory => Kind::Directory,
-            FileType::RegularFile => first.map_or(Kind::File, Kind::HardLink),
+            FileType::Directory => EntryKind::Directory,
+            FileType::RegularFile => first.map_or(EntryKind::File, EntryKind::HardLink),
             // One link with two names stays one.
-            FileType::Symlink => first.map_or(Kind::Symlink, Kind::HardLink),
-            FileType::Fifo => Kind::Special("a pipe"),
-            FileType::Socket => Kind::Special("a socket"),
-            FileType::CharacterDevice => Kind::Special("a character device"),
-            FileType::BlockDevice => Kind::Special("a block device"),
-            _ => Kind::Special("of an unknown kind"),
+            FileType::Symlink => first.map_or(EntryKind::Symlink, EntryKind::HardLink),
+            FileType::Fifo => EntryKind::Special("a pipe"),
+            FileType::Socket => EntryKind::Special("a socket"),
+            FileType::CharacterDevice => EntryKind::Special("a character device"),
+            FileType::BlockDevice => EntryKind::Special("a block device"),
+            _ => EntryKind::Special("of an unknown kind"),
         };
         self.entries.push(Entry { below, kind, stat });
     }
 
     /// The files to copy: how many, and their bytes as far as they hold data.
     pub(super) fn extent(&self) -> (u64, Bytes) {
-        let files = self.entries.iter().filter(|entry| entry.kind == Kind::File);
+        let files = self.entries.iter().filter(|entry| entry.kind == EntryKind::File);
         files.fold((0, Bytes::new(0)), |(count, sum), file| {
             (count + 1, sum + Bytes::new(allocated(&file.stat)))
         })
@@ -202,16 +202,16 @@ mod tests {
         let names: Vec<_> =
             listing.entries.iter().map(|e| String::from_utf8_lossy(&e.below).into_owned()).collect();
         assert_eq!(names, ["", "a", "link", "socket", "z", "a/b", "a/file", "a/twin"]);
-        let kinds: Vec<Kind> = listing.entries.iter().map(|entry| entry.kind).collect();
+        let kinds: Vec<EntryKind> = listing.entries.iter().map(|entry| entry.kind).collect();
         let want = [
-            Kind::Directory,
-            Kind::Directory,
-            Kind::Symlink,
-            Kind::Special("a socket"),
-            Kind::File,
-            Kind::Directory,
-            Kind::HardLink(4),
-            Kind::HardLink(2),
+            EntryKind::Directory,
+            EntryKind::Directory,
+            EntryKind::Symlink,
+            EntryKind::Special("a socket"),
+            EntryKind::File,
+            EntryKind::Directory,
+            EntryKind::HardLink(4),
+            EntryKind::HardLink(2),
         ];
         assert_eq!(kinds, want);
         assert_eq!((listing.extent().0, listing.directories.len()), (1, 3));

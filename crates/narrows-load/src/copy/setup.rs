@@ -18,7 +18,7 @@ use super::fault::CopyError;
 use super::job::{CopyControl, Count, Job};
 use super::manifest::{self, Known};
 use super::place::{Place, look};
-use super::scan::{Kind, Listing, identity};
+use super::scan::{EntryKind, Listing, identity};
 use super::spent::{Doing, Meter, Spent};
 use crate::held::{Aim, Trust};
 
@@ -93,7 +93,7 @@ impl Setup {
             }
             CopyError::Special { path: source_path.to_owned(), what }
         };
-        if let Some(Kind::Special(what)) = listing.entries.first().map(|top| top.kind) {
+        if let Some(EntryKind::Special(what)) = listing.entries.first().map(|top| top.kind) {
             return Err(setup_failed(what));
         }
         meter.lap(Doing::Metadata);

@@ -10,7 +10,7 @@ use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::fault::CopyError;
 use super::place::{Parents, Place};
-use super::scan::{Entry, Kind, Listing, allocated};
+use super::scan::{Entry, EntryKind, Listing, allocated};
 use crate::held::Aim;
 use narrows_base::units::Bytes;
 
@@ -76,7 +76,7 @@ impl Source {
         let place = place.ok_or_else(|| CopyError::NoName(path.to_owned()))?;
         let listing = Listing::of(&place, stop).map_err(failed("list"))?;
         match listing.entries.first().map(|top| top.kind) {
-            Some(Kind::Special(what)) => Err(CopyError::Special { path: path.to_owned(), what }),
+            Some(EntryKind::Special(what)) => Err(CopyError::Special { path: path.to_owned(), what }),
             _ => Ok(Self { place, listing }),
         }
     }
@@ -85,8 +85,8 @@ impl Source {
     pub fn extent(&self) -> Extent {
         let (files, bytes) = self.listing.extent();
         let blocks = |entry: &Entry| match entry.kind {
-            Kind::File => allocated(&entry.stat).div_ceil(PAGE as u64).max(1),
-            Kind::Directory => 1,
+            EntryKind::File => allocated(&entry.stat).div_ceil(PAGE as u64).max(1),
+            EntryKind::Directory => 1,
             _ => 0,
         };
         let blocks: u64 = self.listing.entries.iter().map(blocks).sum();
@@ -139,7 +139,7 @@ impl Source {
 
     fn each_file(&self, stop: &AtomicBool, mut with: impl FnMut(&std::fs::File)) {
         let mut parents = Parents::of(&self.place);
-        let files = self.listing.entries.iter().filter(|entry| entry.kind == Kind::File);
+        let files = self.listing.entries.iter().filter(|entry| entry.kind == EntryKind::File);
         for entry in files.take_while(|_| !stop.load(Ordering::Relaxed)) {
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let opened = parents.get(&entry.below).and_then(|(directory, name)| {

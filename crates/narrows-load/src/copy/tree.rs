@@ -10,7 +10,7 @@ use super::fault::Why;
 use super::job::Job;
 use super::manifest;
 use super::place::{Below, Parents, look, split};
-use super::scan::{Entry, Kind, Listing, identity, names};
+use super::scan::{Entry, EntryKind, Listing, identity, names};
 
 /// The directories of the destination.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Directories {
         let mut parents = Parents::of(job.target);
         let mut wanted = Vec::new();
         for (index, entry) in listing.entries.iter().enumerate() {
-            if entry.kind != Kind::Directory || directories.is_closed(&entry.below) {
+            if entry.kind != EntryKind::Directory || directories.is_closed(&entry.below) {
                 continue;
             }
             match directories.is_there(job, &mut parents, listing, entry) {
@@ -197,7 +197,7 @@ pub(super) fn hard_links(job: &Job<'_>, listing: &Listing, directories: &Directo
     let (mut firsts, mut targets) = (Parents::of(job.target), Parents::of(job.target));
     let mut made = 0;
     for entry in &listing.entries {
-        let Kind::HardLink(first) = entry.kind else { continue };
+        let EntryKind::HardLink(first) = entry.kind else { continue };
         let Some(first) = listing.entries.get(first) else { continue };
         if directories.is_closed(&entry.below) || job.is_over() {
             continue;
@@ -235,10 +235,10 @@ fn hard_link(
 pub(super) fn sweep(job: &Job<'_>, listing: &Listing) {
     let useful = job.useful_parts();
     let is_useless = |part: &PartName| job.known.runs.contains(&part.run) && !useful.contains(part);
-    let directories = listing.entries.iter().filter(|entry| entry.kind == Kind::Directory);
+    let directories = listing.entries.iter().filter(|entry| entry.kind == EntryKind::Directory);
     let opened = directories.filter_map(|entry| job.target.directory(&entry.below).ok());
     // A file's parts lie beside it; the top of a tree of one file is in the base.
-    let base = listing.entries.first().filter(|top| top.kind == Kind::File);
+    let base = listing.entries.first().filter(|top| top.kind == EntryKind::File);
     for directory in opened.chain(base.and_then(|_| job.target.base().try_clone().ok())) {
         let names = names(&directory).unwrap_or_default();
         for part in names.iter().filter_map(|name| PartName::parse(name)).filter(is_useless) {

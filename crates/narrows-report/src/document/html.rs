@@ -20,7 +20,7 @@ use crate::text::Tone;
 use narrows_verdict::Severity;
 
 /// A part of a page.
-struct Part<'a> {
+struct PagePart<'a> {
     place: Place,
     title: &'a str,
     blocks: Vec<&'a Block>,
@@ -73,12 +73,12 @@ impl Document {
     }
 
     /// The parts in the order of a page.
-    fn parts(&self) -> Vec<Part<'_>> {
-        let mut parts = vec![Part { place: Place::Verdict, title: "", blocks: Vec::new() }];
+    fn parts(&self) -> Vec<PagePart<'_>> {
+        let mut parts = vec![PagePart { place: Place::Verdict, title: "", blocks: Vec::new() }];
         for block in &self.blocks {
             match block {
                 Block::Part(place, title) => {
-                    parts.push(Part { place: *place, title, blocks: Vec::new() });
+                    parts.push(PagePart { place: *place, title, blocks: Vec::new() });
                 }
                 block => parts.last_mut().into_iter().for_each(|part| part.blocks.push(block)),
             }
@@ -176,7 +176,7 @@ impl Writer<'_> {
         self.put("</article>\n");
     }
 
-    fn part(&mut self, part: &Part<'_>) {
+    fn part(&mut self, part: &PagePart<'_>) {
         let is_verdict = part.place == Place::Verdict && part.title.is_empty();
         match is_verdict {
             true => {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Family, Kind};
+use super::{Family, FamilyKind};
 use crate::view::{CeilingView, CheckReport};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -27,20 +27,23 @@ pub fn of_health(health: &BTreeMap<String, DriveHealth>, at: Time) -> Vec<Family
     let mut spare = Family::new(
         "narrows_drive_spare_ratio",
         "Spare blocks that a drive has left, of all it had.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     let mut threshold = Family::new(
         "narrows_drive_spare_threshold_ratio",
         "The part of spare blocks below which a drive warns.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     let mut used = Family::new(
         "narrows_drive_used_ratio",
         "The part of its rated life that a drive has used.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
-    let mut run =
-        Family::new("narrows_drive_last_run_timestamp_seconds", "When drives were last asked.", Kind::Gauge);
+    let mut run = Family::new(
+        "narrows_drive_last_run_timestamp_seconds",
+        "When drives were last asked.",
+        FamilyKind::Gauge,
+    );
     for (drive, log) in health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?))) {
         let labels = [("drive", drive.as_str())];
         spare.add(&labels, f64::from(log.available_spare) / 100.0);
@@ -92,12 +95,12 @@ fn links(machine: &Machine) -> Vec<Family> {
     let mut width = Family::new(
         "narrows_link_width_lanes",
         "Lanes of a PCIe link: now, the most that both ends can do, and the most that was seen.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     let mut speed = Family::new(
         "narrows_link_transfers_per_second",
         "Transfers of a lane of a PCIe link: now, the most that both ends can do, under load, and the most under load.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     for device in wired(machine) {
         let (named, ends) = (Named::of(device), machine.link_of(device));
@@ -130,7 +133,7 @@ fn ceilings(report: &CheckReport) -> Family {
     let mut family = Family::new(
         "narrows_hop_ceiling_bytes_per_second",
         "The most that a hop can carry, by what that rests on.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     for path in &report.paths {
         for hop in &path.hops {
@@ -154,7 +157,7 @@ fn ceilings(report: &CheckReport) -> Family {
 
 fn findings(report: &CheckReport) -> Family {
     let mut family =
-        Family::new("narrows_finding_active", "1 for each finding of narrows check.", Kind::Gauge);
+        Family::new("narrows_finding_active", "1 for each finding of narrows check.", FamilyKind::Gauge);
     for finding in &report.findings {
         let severity = serde_json::to_value(finding.severity).ok();
         let severity = severity.as_ref().and_then(|severity| severity.as_str()).unwrap_or_default();
@@ -169,7 +172,7 @@ fn errors(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_pcie_aer_errors_total",
         "Errors that a PCIe function reported since boot (AER), its own end of the link.",
-        Kind::Counter,
+        FamilyKind::Counter,
     );
     for device in machine.pci.values() {
         let Some(aer) = device.aer.value().filter(|aer| !aer.is_status) else { continue };
@@ -185,7 +188,7 @@ fn errors(machine: &Machine) -> Family {
 
 fn arrays(machine: &Machine) -> Family {
     let mut family =
-        Family::new("narrows_array_missing_members", "Members that a md array lacks.", Kind::Gauge);
+        Family::new("narrows_array_missing_members", "Members that a md array lacks.", FamilyKind::Gauge);
     for (name, array) in md(machine) {
         array.degraded.value().into_iter().for_each(|missing| {
             family.add(&[("array", name)], f64::from(*missing));
@@ -198,7 +201,7 @@ fn syncs(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_array_syncing",
         "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     for (name, array) in md(machine) {
         array.sync_action.value().into_iter().for_each(|action| {
@@ -219,7 +222,7 @@ fn wires(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_network_line_bytes_per_second",
         "The line rate of a network interface.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     for (name, nic) in machine.nics.iter().filter(|(_, nic)| !nic.is_virtual) {
         nic.speed.value().into_iter().for_each(|speed| {
@@ -233,7 +236,7 @@ fn temperatures(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_drive_temperature_celsius",
         "The temperature of a drive: now, and from which on it warns.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     for (name, health) in &machine.health {
         let states = [("current", &health.temperature), ("warning", &health.warning)];
@@ -250,7 +253,7 @@ fn temperatures(machine: &Machine) -> Family {
 }
 
 fn build(report: &CheckReport) -> Family {
-    let mut family = Family::new("narrows_build_info", "1, with the version of narrows.", Kind::Gauge);
+    let mut family = Family::new("narrows_build_info", "1, with the version of narrows.", FamilyKind::Gauge);
     family.add(&[("version", &report.tool.version)], 1.0);
     family
 }
@@ -259,7 +262,7 @@ fn last_run(at: Time) -> Family {
     let mut family = Family::new(
         "narrows_last_run_timestamp_seconds",
         "When narrows last read the machine, in seconds since 1970.",
-        Kind::Gauge,
+        FamilyKind::Gauge,
     );
     family.add(&[], at);
     family

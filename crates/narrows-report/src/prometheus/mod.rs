@@ -15,7 +15,7 @@ pub use families::{Time, of_check, of_health};
 
 /// Whether a value goes up and down, or counts up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FamilyKind {
     /// It goes up and down.
     Gauge,
     /// It counts up; the name of its samples ends in `_total`.
@@ -27,7 +27,7 @@ pub enum Kind {
 pub struct Family {
     name: &'static str,
     help: &'static str,
-    kind: Kind,
+    kind: FamilyKind,
     samples: BTreeMap<Labels, f64>,
 }
 
@@ -35,7 +35,7 @@ type Labels = Vec<(&'static str, String)>;
 
 impl Family {
     /// A name without samples; that of a counter ends in `_total`.
-    pub const fn new(name: &'static str, help: &'static str, kind: Kind) -> Self {
+    pub const fn new(name: &'static str, help: &'static str, kind: FamilyKind) -> Self {
         Self { name, help, kind, samples: BTreeMap::new() }
     }
 
@@ -50,7 +50,7 @@ impl Family {
     }
 
     fn write(&self, out: &mut String) {
-        let kind = if self.kind == Kind::Counter { "counter" } else { "gauge" };
+        let kind = if self.kind == FamilyKind::Counter { "counter" } else { "gauge" };
         let _ = writeln!(out, "# HELP {} {}", self.name, self.help);
         let _ = writeln!(out, "# TYPE {} {kind}", self.name);
         for (labels, value) in &self.samples {
@@ -83,7 +83,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn errors() -> Family {
-        Family::new("narrows_pcie_aer_errors_total", "Errors.", Kind::Counter)
+        Family::new("narrows_pcie_aer_errors_total", "Errors.", FamilyKind::Counter)
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod open;
 mod outcome;
 
 pub use open::Filling;
-pub use outcome::{Allowed, Outcome};
+pub use outcome::{Allowed, LoadOutcome};
 
 use std::cell::RefCell;
 use std::ops::ControlFlow;
@@ -146,7 +146,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         load: &LoadSpec,
         target: &Opened,
         timing: &Timing,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let buffered = load.buffered.then(|| target.buffered()).transpose()?;
         let target = buffered.as_ref().unwrap_or(target);
         let allowance = self.writes.as_ref().map(|writes| writes.allow(Some(load)));
@@ -155,7 +155,7 @@ impl<'a, T: Teller> Runner<'a, T> {
             return self.once(load, target, timing, allowance.as_ref());
         }
         let again = Timing { warm_up: Duration::ZERO, ..*timing };
-        let is_over = |outcome: &Outcome| {
+        let is_over = |outcome: &LoadOutcome| {
             outcome.measurement.cut_short.is_some()
                 || outcome.allowance.is_some_and(|allowance| allowance.ended_test)
         };
@@ -171,7 +171,7 @@ impl<'a, T: Teller> Runner<'a, T> {
                 ControlFlow::Continue(outcome)
             })
         };
-        let (rounds, last) = rounds(once, |outcome: &Outcome| outcome.measurement.bytes_per_second)?;
+        let (rounds, last) = rounds(once, |outcome: &LoadOutcome| outcome.measurement.bytes_per_second)?;
         let Some(mut outcome) = last else { return Err(LoadError::Interrupted) };
         if !is_over(&outcome) {
             outcome.ended = if is_steady(&rounds) {
@@ -205,7 +205,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         target: &Opened,
         timing: &Timing,
         allowance: Option<&Allowance>,
-    ) -> Result<Outcome, LoadError> {
+    ) -> Result<LoadOutcome, LoadError> {
         let writing = allowance.filter(|_| load.write_percent > 0);
         let written = writing.map_or(Bytes::new(0), |allowance| allowance.budget.spent());
         if let Some(Err(over)) = writing.map(|allowance| allowance.suffices(load)) {
@@ -246,7 +246,7 @@ impl<'a, T: Teller> Runner<'a, T> {
         };
         // The interval that ended the run, which allows for its having been looked at often.
         measurement.ci95 = known.or(measurement.ci95);
-        Ok(Outcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: seen.activity })
+        Ok(LoadOutcome { measurement, ended, allowance: view, rounds: Vec::new(), activity: seen.activity })
     }
 
     /// What became of what a test might write.
@@ -276,7 +276,7 @@ impl<'a, T: Teller> Runner<'a, T> {
     }
 
     /// The runs of an outcome as the verdict takes them.
-    pub fn runs(&self, outcome: &Outcome) -> Vec<Run> {
+    pub fn runs(&self, outcome: &LoadOutcome) -> Vec<Run> {
         outcome.runs(&self.session)
     }
 }

@@ -32,7 +32,7 @@ pub struct Allowed {
 
 /// What one test came to.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct LoadOutcome {
     /// The figures.
     pub measurement: Measurement,
     /// Why it ended.
@@ -45,7 +45,7 @@ pub struct Outcome {
     pub(super) activity: Activity,
 }
 
-impl Outcome {
+impl LoadOutcome {
     /// Processors of the whole machine that were at work in the measured time, on average.
     pub const fn processors(&self) -> f64 {
         self.activity.working

@@ -20,7 +20,7 @@ use narrows_base::units::{Bytes, Nanos};
 use narrows_paste::results::fio_client::Line;
 use serde::{Deserialize, Serialize};
 
-pub use point::{HostPoint, LEAST_OVERLAP, Outcome, Point, Side, Told};
+pub use point::{HostPoint, LEAST_OVERLAP, Point, PointOutcome, Side, Told};
 
 /// Counts of latencies by the middle of their bucket in nanoseconds, as fio's JSON+ has them. The same version of fio has the same
 /// buckets on every host, so that sums of counts are those of one histogram of all I/Os.

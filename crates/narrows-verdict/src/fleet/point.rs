@@ -54,7 +54,7 @@ pub struct HostPoint {
     /// Its place among the clients.
     pub client: usize,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: PointOutcome,
     /// When its first I/O began, on our clock.
     pub began_ns: Option<u64>,
     /// The time that its logs cover, on our clock: from one step before their first line to its last I/O.
@@ -75,14 +75,14 @@ pub struct HostPoint {
 
 /// How a host ended, with the reason where it is not `ok`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct PointOutcome {
     /// The state.
     pub state: State,
     /// Why.
     pub reason: Option<String>,
 }
 
-impl Outcome {
+impl PointOutcome {
     fn failed(reason: impl Into<String>) -> Self {
         Self { state: State::Failed, reason: Some(reason.into()) }
     }
@@ -107,7 +107,7 @@ pub struct Point {
 
 /// What is known of a host before the window of all is.
 struct SeenHost<'t> {
-    outcome: Outcome,
+    outcome: PointOutcome,
     output: Output,
     began: Option<u64>,
     extent: Option<Window>,
@@ -162,14 +162,14 @@ impl Point {
 impl<'t> SeenHost<'t> {
     fn of(outcome: &HostOutcome, told: &'t Told, averaged: Nanos) -> Self {
         let parsed = told.report.as_deref().map(fio_client::parse);
-        let kept = Outcome { state: outcome.state, reason: outcome.reason.clone() };
+        let kept = PointOutcome { state: outcome.state, reason: outcome.reason.clone() };
         let (outcome, output) = match (kept.state.counts(), parsed) {
-            (true, None) => (Outcome::failed("fio left no report"), Output::default()),
-            (true, Some(Err(why))) => (Outcome::failed(why), Output::default()),
+            (true, None) => (PointOutcome::failed("fio left no report"), Output::default()),
+            (true, Some(Err(why))) => (PointOutcome::failed(why), Output::default()),
             (true, Some(Ok(output))) => match output.error {
-                Some(number) => (Outcome::failed(format!("fio ended with error {number}")), output),
+                Some(number) => (PointOutcome::failed(format!("fio ended with error {number}")), output),
                 None if output.read.ios + output.write.ios == 0 => {
-                    (Outcome::failed("fio did no I/O"), output)
+                    (PointOutcome::failed("fio did no I/O"), output)
                 }
                 None => (kept, output),
             },
@@ -209,14 +209,16 @@ impl<'t> SeenHost<'t> {
             return;
         }
         let Some(began) = self.began.filter(|_| self.extent.is_some()) else {
-            self.outcome = Outcome::failed("fio left no log of when it ran");
+            self.outcome = PointOutcome::failed("fio left no log of when it ran");
             return;
         };
         let late = began.saturating_sub(start_ns);
         if late as f64 > (1.0 - LEAST_OVERLAP) * planned.get() as f64 {
             let after = narrows_base::units::human::time(Nanos::new(late));
-            self.outcome =
-                Outcome { state: State::Late, reason: Some(format!("began {after} after the common start")) };
+            self.outcome = PointOutcome {
+                state: State::Late,
+                reason: Some(format!("began {after} after the common start")),
+            };
         }
     }
 

@@ -24,24 +24,24 @@ const FULL_CORE: f64 = 0.9;
 
 /// How a layer spreads what it reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum RaidLayout {
     Striped,
     Mirrored,
     Parity,
     Linear,
 }
 
-fn layout(hop: &Hop) -> Option<Layout> {
+fn layout(hop: &Hop) -> Option<RaidLayout> {
     match &hop.spec {
         HopSpec::Raid(raid) => Some(match raid.level? {
-            RaidLevel::Raid0 => Layout::Striped,
-            RaidLevel::Raid1 | RaidLevel::Raid10 => Layout::Mirrored,
-            RaidLevel::Raid5 | RaidLevel::Raid6 => Layout::Parity,
-            RaidLevel::Linear => Layout::Linear,
+            RaidLevel::Raid0 => RaidLayout::Striped,
+            RaidLevel::Raid1 | RaidLevel::Raid10 => RaidLayout::Mirrored,
+            RaidLevel::Raid5 | RaidLevel::Raid6 => RaidLayout::Parity,
+            RaidLevel::Linear => RaidLayout::Linear,
         }),
         HopSpec::Volume(volume) => match volume.layout {
-            VolumeLayout::Linear => Some(Layout::Linear),
-            VolumeLayout::Striped { .. } => Some(Layout::Striped),
+            VolumeLayout::Linear => Some(RaidLayout::Linear),
+            VolumeLayout::Striped { .. } => Some(RaidLayout::Striped),
             VolumeLayout::Multipath | VolumeLayout::Other(_) => None,
         },
         _ => None,
@@ -51,10 +51,10 @@ fn layout(hop: &Hop) -> Option<Layout> {
 /// Why the array at `at` gives less than its members.
 pub(super) fn decide(at: &At<'_>) -> Option<Loss> {
     match layout(at.hop)? {
-        Layout::Striped => slowest(at).or_else(|| too_shallow(at)),
-        Layout::Parity => thread(at).or_else(|| slowest(at)).or_else(|| too_shallow(at)),
-        Layout::Mirrored => unbalanced(at),
-        Layout::Linear => one_after_another(at),
+        RaidLayout::Striped => slowest(at).or_else(|| too_shallow(at)),
+        RaidLayout::Parity => thread(at).or_else(|| slowest(at)).or_else(|| too_shallow(at)),
+        RaidLayout::Mirrored => unbalanced(at),
+        RaidLayout::Linear => one_after_another(at),
     }
 }
 

@@ -11,14 +11,14 @@ use narrows_model::predict::flow::Duplex;
 
 /// Whose counters tell what crosses a hop.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum CounterSource {
     /// A block device, by kernel name.
     Disk(String),
     /// A network interface.
     Nic(String),
 }
 
-impl Source {
+impl CounterSource {
     /// Its kernel name.
     pub fn name(&self) -> &str {
         match self {
@@ -39,7 +39,7 @@ pub struct Lane {
     /// How many lanes are between it and main memory.
     pub depth: usize,
     /// Whose bytes cross it.
-    pub sources: BTreeSet<Source>,
+    pub sources: BTreeSet<CounterSource>,
     /// The most that it carries.
     pub ceilings: Ceilings,
     /// Whether both directions share one capacity.
@@ -72,8 +72,8 @@ impl Lane {
     /// The disks among its sources.
     pub(super) fn disks(&self) -> impl Iterator<Item = &str> {
         self.sources.iter().filter_map(|source| match source {
-            Source::Disk(name) => Some(name.as_str()),
-            Source::Nic(_) => None,
+            CounterSource::Disk(name) => Some(name.as_str()),
+            CounterSource::Nic(_) => None,
         })
     }
 
@@ -129,7 +129,7 @@ impl Lanes {
     }
 
     /// The drives and interfaces of the lanes; a device that is built on drives moves no bytes beside theirs.
-    pub fn sources(&self) -> BTreeSet<Source> {
+    pub fn sources(&self) -> BTreeSet<CounterSource> {
         let base = self.all.iter().filter(|lane| !is_stack(lane.kind));
         base.flat_map(|lane| lane.sources.iter().cloned()).collect()
     }
@@ -170,8 +170,8 @@ fn walk(path: &Path, found: &mut BTreeMap<HopId, Lane>) -> Vec<HopId> {
     let mut way = Vec::new();
     for hop in &path.hops {
         source = match &hop.spec {
-            HopSpec::Device(device) => Some(Source::Disk(device.block.clone())),
-            HopSpec::Network(network) => Some(Source::Nic(network.interface.clone())),
+            HopSpec::Device(device) => Some(CounterSource::Disk(device.block.clone())),
+            HopSpec::Network(network) => Some(CounterSource::Nic(network.interface.clone())),
             _ => source,
         };
         let Some(source) = &source else { continue };
@@ -209,7 +209,7 @@ fn stacked(every: &[Path]) -> Vec<Lane> {
     let mut found = BTreeMap::new();
     for hop in every.iter().flat_map(|path| &path.hops).filter(|hop| is_stack(hop.kind())) {
         let Some(name) = hop.block_name() else { continue };
-        let sources = BTreeSet::from([Source::Disk(name.to_owned())]);
+        let sources = BTreeSet::from([CounterSource::Disk(name.to_owned())]);
         found.entry(hop.id.clone()).or_insert_with(|| Lane { sources, ..Lane::of(hop) });
     }
     found.into_values().collect()

@@ -17,7 +17,7 @@ use narrows_model::path::HopKind;
 
 use crate::attribution::REACHED;
 
-pub use lanes::{Lane, Lanes, Source};
+pub use lanes::{CounterSource, Lane, Lanes};
 
 /// Less than this in all is rest.
 const REST: f64 = 100_000.0;
@@ -87,7 +87,7 @@ pub struct LaneNow {
     /// Whether the ceiling is an estimate.
     pub is_estimate: bool,
     /// Sources whose counters are gone: the lane is not known.
-    pub gone: BTreeSet<Source>,
+    pub gone: BTreeSet<CounterSource>,
 }
 
 impl Lanes {
@@ -185,17 +185,17 @@ fn waited(disk: &DiskActivity) -> f64 {
 }
 
 /// What sources move, and which of them are gone.
-fn flow_of(sources: &BTreeSet<Source>, activity: &Activity) -> (Flow, BTreeSet<Source>) {
+fn flow_of(sources: &BTreeSet<CounterSource>, activity: &Activity) -> (Flow, BTreeSet<CounterSource>) {
     let (mut flow, mut gone) = (Flow::default(), BTreeSet::new());
     let over = activity.elapsed.duration();
     for source in sources {
         let moved = match source {
-            Source::Disk(name) => activity
+            CounterSource::Disk(name) => activity
                 .disks
                 .get(name)
                 .filter(|_| !over.is_zero())
                 .map(|disk| Flow { read: disk.read_bytes.per(over), write: disk.written_bytes.per(over) }),
-            Source::Nic(name) => {
+            CounterSource::Nic(name) => {
                 activity.nics.get(name).map(|nic| Flow { read: nic.received, write: nic.sent })
             }
         };

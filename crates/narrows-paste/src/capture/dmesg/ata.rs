@@ -13,7 +13,7 @@ use narrows_machine::log::LogKind;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{self, UsbAddress};
 
-use super::{Boot, Device, LogLine};
+use super::{Boot, DmesgDevice, LogLine};
 use crate::capture::sensors;
 
 /// What the log says of ports and disks.
@@ -68,7 +68,7 @@ impl Disks {
 }
 
 /// A controller of libata speaks: its hosts come next.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let is_libata =
         ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
     if is_libata {

@@ -7,13 +7,13 @@ use narrows_machine::log::{AerSeverity, LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Aer, PciAddress};
 
 use super::pci::{bridge_entry, entry};
-use super::{Boot, Device, LogLine, parse_address};
+use super::{Boot, DmesgDevice, LogLine, parse_address};
 
 /// The widest link that PCI Express knows.
 const WIDEST: u8 = 32;
 
 /// A message of a link.
-pub(super) fn take_link(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     if take_bandwidth(boot, device, line) || take_own_link(boot, device, line) {
         return true;
     }
@@ -28,7 +28,7 @@ pub(super) fn take_link(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>
     true
 }
 
-fn take_bandwidth(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+fn take_bandwidth(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let Some(claim) = parse_bandwidth(device.rest) else { return false };
     if let LogKind::BandwidthLimited { by, at, capable } = &claim {
         if let Some(capable) = capable {
@@ -90,7 +90,7 @@ fn parse_width(text: &str) -> Option<Lanes> {
 
 /// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)` and from Linux 3.12
 /// to 4.17 `(Speed:5.0GT/s, Width: x4, Encoding Loss:20%)`, i40e `PCI-Express: Speed 8.0GT/s Width x8`, mlx4 `PCIe link speed is 8.0GT/s, device supports 8.0GT/s`.
-fn take_own_link(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+fn take_own_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let rest = device.rest;
     if let Some(speeds) = rest.strip_prefix("PCIe link speed is ") {
         let mut speeds = speeds.split(", device supports ").map(GtPerSec::parse);
@@ -228,7 +228,7 @@ struct OpenAerRecord {
 /// register, and the name of each bit in it. The register says all; names only count where it is missing.
 ///
 /// A message about errors.
-pub(super) fn take_aer(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_aer(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let rest = device.rest.strip_prefix("AER:").unwrap_or(device.rest).trim_start();
     if let Some(severity) = rest.split_once("severity=").map(|(_, text)| text).and_then(parse_severity)
         && rest.starts_with("PCIe Bus Error:")

@@ -74,7 +74,7 @@ impl Boot {
     }
 
     /// A message may be of interest in several ways: every reader sees it.
-    fn take_pci(&mut self, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+    fn take_pci(&mut self, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
         let known = [
             pci::take(self, device, line),
             link::take_link(self, device, line),
@@ -103,7 +103,7 @@ impl Boot {
 }
 
 /// Whom a message is about: `igb 0000:03:00.0 eth0: …`, `pcieport 0000:00:1c.0: …`.
-struct Device<'a> {
+struct DmesgDevice<'a> {
     /// The driver, or `pci` before there is one.
     driver: &'a str,
     address: PciAddress,
@@ -111,7 +111,7 @@ struct Device<'a> {
     rest: &'a str,
 }
 
-fn device_of(message: &str) -> Option<Device<'_>> {
+fn device_of(message: &str) -> Option<DmesgDevice<'_>> {
     let (driver, behind) = message.split_once(' ')?;
     let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     if driver.is_empty() || driver.len() > 32 || !driver.chars().all(is_name) {
@@ -124,7 +124,7 @@ fn device_of(message: &str) -> Option<Device<'_>> {
         None => word.strip_suffix(':').unwrap_or(word),
     };
     (address.len() >= 12 && address.matches(':').count() == 2).then_some(())?;
-    Some(Device { driver, address: address.parse().ok()?, rest })
+    Some(DmesgDevice { driver, address: address.parse().ok()?, rest })
 }
 
 /// Reads the messages of the kernel in `text`.

@@ -6,7 +6,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
 
-use super::{Boot, Device, LogLine};
+use super::{Boot, DmesgDevice, LogLine};
 
 /// Class of a bridge to another PCI bus; `pcieport` drives nothing else.
 const BRIDGE: u32 = 0x06_0400;
@@ -123,7 +123,7 @@ fn fill<T: Clone>(fact: &mut Fact<T>, other: &Fact<T>) {
 }
 
 /// A message of a function.
-pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     if let Some(found) = parse_function(device.rest) {
         let function = entry(boot, device.address);
         function.id = line.known(found.id);
@@ -158,7 +158,7 @@ pub(super) fn take(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> 
 
 /// A driver speaks of what it is bound to. Asked after the other readers, so that the first message that names a function
 /// tells its driver, too: a log that was searched may have no other.
-pub(super) fn bind(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn bind(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let is_bus = matches!(device.driver, "pci" | "pci_bus" | "snbep_uncore" | "vgaarb" | "DMAR");
     if is_bus || !boot.machine.pci.contains_key(&device.address) && device.driver != "pcieport" {
         return false;

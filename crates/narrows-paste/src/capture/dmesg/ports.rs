@@ -5,7 +5,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::nic::Nic;
 
-use super::{Boot, Device, LogLine};
+use super::{Boot, DmesgDevice, LogLine};
 
 /// The longest name of an interface, `IFNAMSIZ` without its zero (kernel `include/uapi/linux/if.h`).
 const LONGEST_NAME: usize = 15;
@@ -15,7 +15,7 @@ const LONGEST_NAME: usize = 15;
 /// Understands `igb 0000:03:00.0 eth0: igb: eth0 NIC Link is Up 1000 Mbps Full Duplex`, `… eno1: Link is Up -
 /// 1Gbps/Full`, `… eth0: Link is up at 1000 Mbps, full duplex`, `… enp6s0: NIC Up: 100 Mbps Full`, `… enp4s0: renamed
 /// from eth0`.
-pub(super) fn take_nic(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_nic(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let Some((name, what)) = device.rest.split_once(": ") else { return false };
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
@@ -50,7 +50,12 @@ pub(super) fn take_nic(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>)
     true
 }
 
-fn nic_entry<'b>(boot: &'b mut Boot, name: &str, device: &Device<'_>, line: &LogLine<'_>) -> &'b mut Nic {
+fn nic_entry<'b>(
+    boot: &'b mut Boot,
+    name: &str,
+    device: &DmesgDevice<'_>,
+    line: &LogLine<'_>,
+) -> &'b mut Nic {
     // A log that begins later does not list the function.
     super::pci::entry(boot, device.address);
     let nic = boot.machine.nics.entry(name.to_owned()).or_default();
@@ -73,7 +78,7 @@ fn parse_speed(text: &str) -> Option<BitsPerSec> {
 ///
 /// Understands `qla2xxx [0000:84:00.0]-500a:1: LOOP UP detected (8 Gbps).`, `… LOOP DOWN detected (2 7 0 0).`, `lpfc
 /// 0000:05:00.0: 0:1303 Link Up Event x1 received Data: x1 xf7 x20 x0 x0 x0 0` and `… 0:1305 Link Down Event x2 …`.
-pub(super) fn take_fc(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_fc(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let said = match device.driver {
         "qla2xxx" => qlogic(device.rest),
         "lpfc" => emulex(device.rest),

@@ -11,7 +11,7 @@ use narrows_machine::block::{Sas, Transport, makes_volumes};
 use narrows_machine::pci::PciAddress;
 
 use super::pci::entry;
-use super::{Boot, Device, LogLine};
+use super::{Boot, DmesgDevice, LogLine};
 
 /// What carries the disks of a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +84,7 @@ struct Host {
 }
 
 /// An adapter's driver speaks of its function.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let family = FAMILIES.iter().find(|family| family.drivers.contains(&device.driver));
     let Some(driver) = family.and_then(|family| family.drivers.first()) else { return false };
     let known = &mut boot.adapters.functions;

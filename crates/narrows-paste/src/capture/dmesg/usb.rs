@@ -7,7 +7,7 @@ use narrows_base::units::BitsPerSec;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{UsbAddress, UsbDevice};
 
-use super::{Boot, Device, LogLine};
+use super::{Boot, DmesgDevice, LogLine};
 
 /// What the log says of buses.
 #[derive(Default)]
@@ -35,7 +35,7 @@ fn entry(boot: &mut Boot, address: UsbAddress) -> &mut UsbDevice {
 }
 
 /// A host controller speaks of its buses.
-pub(super) fn take_controller(boot: &mut Boot, device: &Device<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     if let Some(bus) = device.rest.strip_prefix("new USB bus registered, assigned bus number ") {
         let Ok(bus) = bus.trim().parse() else { return false };
         boot.usb.buses.insert(device.address, bus);

@@ -22,7 +22,7 @@ const LEAST_SPAN: usize = 24;
 type Lines = Vec<(String, String)>;
 
 /// How wide each column is; `None` for one that gave way or that has nothing.
-struct Layout {
+struct ColumnLayout {
     widths: Vec<Option<usize>>,
     long: bool,
 }
@@ -82,7 +82,7 @@ fn put_whole(out: &mut String, style: &Style, table: &Table) {
     }
 }
 
-fn layout(style: &Style, table: &Table) -> Layout {
+fn layout(style: &Style, table: &Table) -> ColumnLayout {
     let long = style.width >= LONG;
     let wide = widths(style, table, long);
     let names_keep_room = table.columns.iter().zip(&wide).all(|(column, width)| match column.width {
@@ -90,9 +90,9 @@ fn layout(style: &Style, table: &Table) -> Layout {
         _ => true,
     });
     if long && !names_keep_room {
-        return Layout { widths: widths(style, table, false), long: false };
+        return ColumnLayout { widths: widths(style, table, false), long: false };
     }
-    Layout { widths: wide, long }
+    ColumnLayout { widths: wide, long }
 }
 
 /// What the widest cell of a column needs.
@@ -238,7 +238,7 @@ fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: b
 }
 
 /// A title may be longer than its column.
-fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &Layout) {
+fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout) {
     let mut line = Line::new(style);
     let mut start = table.margin;
     for (column, width) in table.columns.iter().zip(&layout.widths) {
@@ -255,7 +255,7 @@ fn put_titles(out: &mut String, style: &Style, table: &Table, layout: &Layout) {
     line.end(out);
 }
 
-fn put_row(out: &mut String, style: &Style, table: &Table, layout: &Layout, row: &Row) {
+fn put_row(out: &mut String, style: &Style, table: &Table, layout: &ColumnLayout, row: &Row) {
     let mut line = Line::new(style);
     line.pad_to(table.margin);
     let mut start = table.margin;

@@ -12,11 +12,11 @@ use narrows_model::ceiling::Direction;
 const MOST_LINES: usize = 6;
 
 /// The latencies of one direction of a test.
-type Side = fn(&TestResult) -> Option<&Latency>;
+type LatencySide = fn(&TestResult) -> Option<&Latency>;
 
 /// Latencies and rates over time of the tests of a bench.
 pub fn bench(report: &BenchReport) -> Vec<Figure> {
-    let sides: [(&str, Side); 2] = [
+    let sides: [(&str, LatencySide); 2] = [
         ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
         ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),
     ];

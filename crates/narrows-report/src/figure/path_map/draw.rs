@@ -1,6 +1,6 @@
 //! The map for wide screens and paper.
 
-use super::layout::{Layout, Place, THINNEST, WIDTH, Words, layout};
+use super::layout::{HopPlace, Layout, THINNEST, WIDTH, Words, layout};
 use super::tree::Tree;
 use super::{Foretold, Item, Mark, State, is_drawn_alike};
 use crate::figure::svg::{Anchor, Stroke, Svg};
@@ -51,7 +51,7 @@ fn flows(svg: &mut Svg, tree: &Tree, layout: &Layout, node: usize) {
     }
 }
 
-fn flow(svg: &mut Svg, from: &Place, (top, bottom): (f64, f64), to: &Place) {
+fn flow(svg: &mut Svg, from: &HopPlace, (top, bottom): (f64, f64), to: &HopPlace) {
     let start = from.left + from.width;
     let bend = start + 38.0_f64.min((to.left - start).max(4.0));
     let half = (if to.is_box { (bottom - top).clamp(4.0, to.thick) } else { to.thick }) / 2.0;
@@ -68,9 +68,9 @@ fn flow(svg: &mut Svg, from: &Place, (top, bottom): (f64, f64), to: &Place) {
 /// What leads from a part of the edge of one node to a part of that of another, each given by where it begins and how thick it is.
 pub(super) fn ribbon(
     svg: &mut Svg,
-    from: &Place,
+    from: &HopPlace,
     (start, out): (f64, f64),
-    to: &Place,
+    to: &HopPlace,
     (end, into): (f64, f64),
 ) {
     let (left, right) = (from.left + from.width, to.left);
@@ -81,7 +81,7 @@ pub(super) fn ribbon(
     svg.path("flow", &stroke.close());
 }
 
-fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
+fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &HopPlace, scale: f64) {
     let items: Vec<&Item> = tree.nodes[node].items.iter().map(|item| &tree.items[*item]).collect();
     let lane = items.iter().find(|item| item.state != State::Passes);
     let tip = items.iter().map(|item| item.tip()).collect::<Vec<_>>().join("; ");
@@ -117,7 +117,7 @@ fn put(svg: &mut Svg, tree: &Tree, node: usize, place: &Place, scale: f64) {
     svg.end();
 }
 
-fn words(svg: &mut Svg, place: &Place, y: f64, line: &Words) {
+fn words(svg: &mut Svg, place: &HopPlace, y: f64, line: &Words) {
     let soft = if line.is_soft { " soft" } else { "" };
     let class = format!("{}{soft}{}", line.face.class, line.mark.class());
     match place.is_box {
@@ -127,7 +127,7 @@ fn words(svg: &mut Svg, place: &Place, y: f64, line: &Words) {
 }
 
 /// The band of what was measured, in the scale of the lane, with its interval.
-fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
+fn measured(svg: &mut Svg, lane: &Item, place: &HopPlace, scale: f64) {
     let Some(measured) = &lane.measured else { return };
     let thick = (measured.bytes_per_second.get() * scale).clamp(1.5, place.thick.max(1.5));
     let class = if measured.trusted { "band" } else { "band doubted" };
@@ -137,7 +137,7 @@ fn measured(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
 }
 
 /// An interval, at the upper edge of the band that it is of.
-fn whisker(svg: &mut Svg, ends: [f64; 2], place: &Place, scale: f64) {
+fn whisker(svg: &mut Svg, ends: [f64; 2], place: &HopPlace, scale: f64) {
     let [low, high] = ends.map(|end| place.middle - (end * scale).min(place.thick * 1.5) / 2.0);
     let right = place.left + place.width;
     let stroke = Stroke::from(right - 14.0, low).to(right - 4.0, low).jump(right - 9.0, low);
@@ -146,7 +146,7 @@ fn whisker(svg: &mut Svg, ends: [f64; 2], place: &Place, scale: f64) {
 
 /// The band of what is predicted: full as far as it reaches at least, pale up to what it reaches at most in 95 of 100 cases; or the
 /// bound, dashed.
-fn foretold(svg: &mut Svg, lane: &Item, place: &Place, scale: f64) {
+fn foretold(svg: &mut Svg, lane: &Item, place: &HopPlace, scale: f64) {
     // What is predicted may lie a little above a ceiling, and the words begin further away.
     let thick = |rate: f64| (rate * scale).clamp(1.5, place.thick + 6.0);
     let mut put = |class: &str, rate: f64| {
@@ -183,7 +183,7 @@ fn cut(svg: &mut Svg, (left, width): (f64, f64), y: f64) {
 }
 
 /// Two arrowheads that press on the lane: the symbol of the narrowest hop, hollow for the next.
-fn pinch(svg: &mut Svg, mark: Mark, place: &Place) {
+fn pinch(svg: &mut Svg, mark: Mark, place: &HopPlace) {
     if mark == Mark::None {
         return;
     }

@@ -42,7 +42,7 @@ pub(super) struct Words {
 
 /// Where a node stands.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Place {
+pub(super) struct HopPlace {
     pub(super) left: f64,
     pub(super) width: f64,
     /// The middle of its lane or box.
@@ -61,7 +61,7 @@ pub(super) struct Place {
 
 /// A tree with places.
 pub(super) struct Layout {
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<HopPlace>,
     pub(super) height: f64,
     /// Pixels for a byte each second.
     pub(super) scale: f64,
@@ -92,7 +92,7 @@ pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
     let most = full_width_of(tree);
     let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
     let edges = edges(tree, columns);
-    let places: Vec<Place> =
+    let places: Vec<HopPlace> =
         (0..tree.nodes.len()).map(|node| place(tree, node, edges[columns[node]], scale, false)).collect();
     let mut layout = Layout { places, height: top, scale };
     let of = |column: usize| (0..columns.len()).filter(move |node| columns[*node] == column);
@@ -163,7 +163,7 @@ impl Layout {
     }
 }
 
-impl Place {
+impl HopPlace {
     /// What it needs above and below its middle.
     fn around(&self) -> (f64, f64) {
         let half = self.thick / 2.0;
@@ -262,7 +262,7 @@ fn edges(tree: &Tree, columns: &[usize]) -> Vec<(f64, f64)> {
         .collect()
 }
 
-fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_many: bool) -> Place {
+fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_many: bool) -> HopPlace {
     let items: Vec<&Item> = tree.nodes[node].items.iter().map(|item| &tree.items[*item]).collect();
     let lane = items.iter().find(|item| item.state != State::Passes);
     let mut over = Vec::new();
@@ -272,7 +272,7 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
             over.extend(set(SMALL, &item.detail, width - 8.0, 2, true));
         }
         let thick = (lines(&over) + 12.0).max(26.0);
-        return Place {
+        return HopPlace {
             left,
             width,
             middle: 0.0,
@@ -307,7 +307,7 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
             (UNKNOWN.max(room(band)).max(room(foretold)).max(bound.min(THICKEST)), UNKNOWN)
         }
     };
-    Place {
+    HopPlace {
         left,
         width,
         middle: 0.0,

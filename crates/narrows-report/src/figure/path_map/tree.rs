@@ -148,7 +148,7 @@ pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
         _ => (software.into_iter().filter(|at| kind(*at) == HopKind::Application).collect(), Vec::new()),
     };
     let parents = parents(&joined, &hardware, &media, &reach);
-    let mut plan = Plan { trunk, parents, media_of: BTreeMap::new() };
+    let mut plan = TreePlan { trunk, parents, media_of: BTreeMap::new() };
     for &at in &hardware {
         let carried = media.iter().copied().filter(|medium| *medium == at || reach[*medium].contains(&at));
         plan.media_of.insert(at, carried.collect());
@@ -180,13 +180,13 @@ fn parents(
 }
 
 /// What stands where, before it is a tree.
-struct Plan {
+struct TreePlan {
     trunk: Vec<usize>,
     parents: BTreeMap<usize, Vec<usize>>,
     media_of: BTreeMap<usize, BTreeSet<usize>>,
 }
 
-impl Plan {
+impl TreePlan {
     /// Puts software that some media alone are below before the hop that all of them, and no others, cross; where there is none, into
     /// the trunk.
     fn insert(&mut self, member: usize, media: &BTreeSet<usize>) {
