@@ -79,7 +79,6 @@ struct Sums {
     behind_target: i64,
     alone: i64,
     graphics: i64,
-    price: i64,
     switches: i64,
     slots: i64,
     changes: i64,
@@ -226,7 +225,6 @@ impl Sums {
         }
         self.switches += i64::from(choice.is_switch());
         self.adapters += i64::from(choice.is_adapter());
-        self.price += choice.card.map_or(0, |card| request.parts.price(&card.name)) as i64;
         self.slots += i64::from(!slot.form.takes_drives());
         self.changes += slot.connectors_off.len() as i64 + i64::from(choice.mode.is_some());
         if let Some(setting) = slot.setting.as_ref().filter(|_| choice.setting) {
@@ -268,7 +266,6 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         Component::Changes => -sums.changes,
         Component::Adapters => -sums.adapters,
         Component::Graphics => sums.graphics,
-        Component::Price => -sums.price,
     }))
 }
 
