@@ -197,7 +197,7 @@ fn is_split_enough(choice: &Choice, lanes: u8, links: u8) -> bool {
 
 impl Sums {
     /// Adds a slot; `None` where what is put into it cannot be there.
-    fn add(&mut self, problem: &Problem<'_>, request: &Request, ways: &[Way], at: usize) -> Option<()> {
+    fn add(&mut self, problem: &Problem<'_>, ways: &[Way], at: usize) -> Option<()> {
         let (Some((_, counts)), Some(choice)) = (&ways[at], choice(problem, ways, at)) else {
             return Some(());
         };
@@ -250,7 +250,7 @@ impl Sums {
 
 fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score> {
     let mut sums = Sums::default();
-    (0..ways.len()).try_for_each(|at| sums.add(problem, request, ways, at))?;
+    (0..ways.len()).try_for_each(|at| sums.add(problem, ways, at))?;
     let uplink = problem.site.chipset.as_ref().map_or(i64::MAX, |uplink| uplink.rate.get() as i64);
     let is_over = request.max_slots.is_some_and(|most| sums.slots > i64::from(most));
     if sums.behind_target > uplink || is_over || !groups_hold(problem, ways) {
