@@ -213,17 +213,7 @@ impl Advice {
 impl Finding {
     /// A finding about a hop, without evidence and advice as yet.
     pub fn about(code: Code, severity: Severity, hop: &Hop, summary: impl Into<String>) -> Self {
-        Self {
-            code,
-            severity,
-            hop: Some(hop.id.clone()),
-            subject: subject_of(hop),
-            summary: summary.into(),
-            evidence: Vec::new(),
-            advice: Vec::new(),
-            confidence: Confidence::High,
-            not_so_when: code.not_so_when().to_owned(),
-        }
+        Self { hop: Some(hop.id.clone()), ..Self::on(code, severity, subject_of(hop), summary) }
     }
 
     /// A finding about a whole path or machine, without evidence and advice as yet.
@@ -252,10 +242,25 @@ impl Finding {
         self
     }
 
+    /// Adds one observation.
+    pub fn seen(self, fact: impl Into<String>, value: impl ToString, source: impl Into<String>) -> Self {
+        self.with_evidence([Evidence::new(fact, value, source)])
+    }
+
+    /// Adds a fact as an observation.
+    pub fn seen_fact<T: ToString>(self, fact: impl Into<String>, observed: &Fact<T>) -> Self {
+        self.with_evidence([Evidence::from_fact(fact, observed)])
+    }
+
     /// Adds a step.
     pub fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         self.advice.extend(advice);
         self
+    }
+
+    /// Adds a step whose gain cannot be computed.
+    pub fn advise(self, action: impl Into<String>) -> Self {
+        self.with_advice([Advice::new(action)])
     }
 
     /// Says what would disprove it, and shows it behind what was observed.

@@ -6,12 +6,11 @@ use crate::cli::Failure;
 use narrows_base::units::BytesPerSec;
 use narrows_model::plan::layout::{Aim, AimError, Cipher, Resources, rank};
 use narrows_model::plan::outcome::Outcome;
-use narrows_model::plan::owning::owning;
 use narrows_model::plan::search::Request;
 use narrows_model::plan::wish::{self, Wish};
-use narrows_report::plan::{OwnedLayout, PlannedLayouts};
+use narrows_report::plan::PlannedLayouts;
 
-/// The layouts ranked, and what each means for an owner; `None` without aims.
+/// The layouts ranked; `None` without aims.
 ///
 /// # Errors
 /// [`Failure`] when an aim or a rate is not understood, or there are no drives.
@@ -69,12 +68,10 @@ pub(super) fn layouts(
     let cipher = cipher(args, ground)?;
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
     let ranked = rank(&resources, &aims);
-    let stated = args.stated();
-    let owned = |layout| OwnedLayout { owning: owning(&layout, drives, write, &stated), layout };
     Ok(Some(PlannedLayouts {
         aims: typed.clone(),
         drives,
-        ranked: ranked.fitting.into_iter().map(owned).collect(),
+        ranked: ranked.fitting,
         unfit: ranked.others,
         advice: ranked.advice,
     }))

@@ -3,7 +3,6 @@
 mod args;
 mod ground;
 mod layouts;
-mod price;
 mod run;
 
 pub use args::PlanArgs;

@@ -1,9 +1,8 @@
 //! Opens the site, reads the wishes, searches, and shows what was found.
 
-use super::args::PreferArg;
+use super::PlanArgs;
 use super::ground::{Ground, boards};
 use super::layouts::layouts;
-use super::{PlanArgs, price};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND, output};
 use narrows_model::plan::outcome::{Outcome, outcome};
 use narrows_model::plan::search::{Found, Parts, Request, best, search};
@@ -110,12 +109,7 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
         return Err(Failure::new(format!("{devices} devices are more than {MOST_DEVICES}"))
             .hint("no machine has slots for so many; plan them in parts"));
     }
-    if args.prefer == PreferArg::Price && args.price.is_none() {
-        return Err(Failure::new("--prefer price needs the prices")
-            .hint("name the file that has them with --price FILE"));
-    }
-    let prices = args.price.as_deref().map(price::read).transpose()?;
-    let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation, prices };
+    let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation };
     let request = Request { wishes, prefer: args.prefer.into(), max_slots: args.max_slots, parts };
     Ok((request, sata))
 }
@@ -131,7 +125,6 @@ fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(S
         let parts = Parts {
             switches: switches && request.parts.switches,
             splitting: splitting && request.parts.splitting,
-            prices: request.parts.prices.clone(),
         };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);

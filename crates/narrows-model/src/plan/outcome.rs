@@ -74,7 +74,7 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         shared,
         settings: settings(site, placement),
         lost: lost(site, placement, &used, &is_set),
-        parts: if site.gaps.is_empty() { parts(request, placement) } else { Vec::new() },
+        parts: if site.gaps.is_empty() { parts(placement) } else { Vec::new() },
         slots_used: placement.seated.iter().filter(|seat| !site.slots[seat.slot].form.takes_drives()).count(),
         slots_free: free(&problem, &used, &is_set),
         balance: balance(&problem, found, placement, &lanes),
@@ -259,18 +259,12 @@ fn lost(
     lost
 }
 
-#[expect(clippy::cast_precision_loss, reason = "no price comes near 2^53 hundredths")]
-fn parts(request: &Request, placement: &Placement) -> Vec<BoughtCards> {
+fn parts(placement: &Placement) -> Vec<BoughtCards> {
     let mut parts: Vec<BoughtCards> = Vec::new();
     for card in placement.seated.iter().filter_map(|seat| seat.choice.card) {
         match parts.iter_mut().find(|part| part.name == card.name) {
             Some(part) => part.count += 1,
-            None => parts.push(BoughtCards { count: 1, name: card.name.clone(), cost: None }),
-        }
-    }
-    if request.parts.prices.is_some() {
-        for part in &mut parts {
-            part.cost = Some((request.parts.price(&part.name) * part.count as u64) as f64 / 100.0);
+            None => parts.push(BoughtCards { count: 1, name: card.name.clone() }),
         }
     }
     parts
@@ -346,11 +340,6 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             less("alone, added up", outcome.alone.read, best.alone.read) + &why
         }
         Some(Component::Graphics) => "a graphics card has a narrower link".to_owned(),
-        Some(Component::Price) => {
-            let cents = |placement: &Placement| placement.score.get(prefer, Component::Price).unsigned_abs();
-            let money = |cents: u64| format!("{}.{:02}", cents / 100, cents % 100);
-            format!("its cards cost {} instead of {}", money(cents(placement)), money(cents(best_placement)))
-        }
         Some(Component::Switches) => {
             let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();
             let (mine, theirs) = (switches(outcome), switches(best));
@@ -486,9 +475,6 @@ pub struct BoughtCards {
     pub count: usize,
     /// Which.
     pub name: String,
-    /// What all of them cost, in the user's currency; absent when no prices were given.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cost: Option<f64>,
 }
 
 /// What the drives and network cards of one socket move.

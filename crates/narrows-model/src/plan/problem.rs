@@ -30,8 +30,6 @@ pub(super) struct Choice {
     pub(super) mode: Option<SplitMode>,
     /// Whether the slot's setting is changed to give the most lanes.
     pub(super) setting: bool,
-    /// What the card costs.
-    pub(super) price: u64,
     /// How many devices fit.
     pub(super) ports: u8,
     /// Whether they are drives, or one card.
@@ -143,12 +141,12 @@ fn classes(wishes: &[Wish]) -> Vec<Class> {
     classes
 }
 
-/// The ways to use a slot. Of two that hold as many drives at the same price only one is kept.
+/// The ways to use a slot. Of two that hold as many drives only one is kept.
 fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
     if slot.dead.is_some() {
         return Vec::new();
     }
-    let right_in = |drives| Choice { card: None, mode: None, setting: false, price: 0, ports: 1, drives };
+    let right_in = |drives| Choice { card: None, mode: None, setting: false, ports: 1, drives };
     let mut found = vec![right_in(slot.form.takes_drives())];
     if !slot.form.takes_drives() {
         found.extend(carriers(slot, parts));
@@ -164,24 +162,19 @@ fn choices(slot: &Slot, parts: &Parts) -> Vec<Choice> {
 fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
     let mut found: Vec<Choice> = Vec::new();
     let fitting = catalog().cards.iter().filter(|card| card.connector <= slot.connector.get());
-    let fitting = fitting.filter(|card| parts.has_price(&card.name));
     for card in fitting {
         let on = |mode: Option<SplitMode>, ports| Choice {
             card: Some(card),
             mode,
             setting: false,
-            price: parts.price(&card.name),
             ports,
             drives: true,
         };
         match card.kind {
             CardKind::Switch if parts.switches => found.push(on(None, card.ports)),
             CardKind::Adapter if card.ports == 1 => {
-                // A narrower one is of use where it costs less, or where the wider one does not fit.
-                let is_as_good = |known: &Choice| {
-                    known.mode.is_none() && known.is_adapter() && known.price <= parts.price(&card.name)
-                };
-                if !found.iter().any(is_as_good) {
+                // A narrower one is of use where the wider one does not fit.
+                if !found.iter().any(|known| known.mode.is_none() && known.is_adapter()) {
                     found.push(on(None, 1));
                 }
             }
@@ -192,10 +185,7 @@ fn carriers(slot: &Slot, parts: &Parts) -> Vec<Choice> {
                 };
                 for mode in modes {
                     let ports = links_of(card, mode, slot.lanes);
-                    let is_as_good = |known: &Choice| {
-                        known.is_adapter() && known.ports >= ports && known.price <= parts.price(&card.name)
-                    };
-                    let is_known = found.iter().any(is_as_good);
+                    let is_known = found.iter().any(|known| known.is_adapter() && known.ports >= ports);
                     if ports > 1 && !is_known {
                         found.push(on(Some(mode.clone()), ports));
                     }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::ceiling::pcie;
 use crate::path::file::{
     Attachment, Cache, Chipset, Crypt, Device, DeviceKind, Filesystem, Host, LinkGiven, Name, Part, PartKind,
-    Pattern, Raid, RaidKind, Slot, Switch, System, Volume, VolumeKind, Workload,
+    Pattern, Raid, RaidKind, Slot, Switch, System, Volume, Workload,
 };
 use crate::path::{
     CryptHop, DeviceHop, Hop, HopKind, HopSpec, LinkHop, Path, RaidHop, SocketHop, Target, UplinkHop,
@@ -109,11 +109,11 @@ impl Writer<'_> {
             HopSpec::Raid(raid) => PartKind::Raid(array(raid, members)?),
             HopSpec::Crypt(crypt) => PartKind::Crypt(mapping(crypt, members.first()?.clone())),
             HopSpec::Volume(volume) => {
-                let kind = match volume.layout {
-                    VolumeLayout::Striped { chunk } => VolumeKind::Striped { chunk },
-                    _ => VolumeKind::Linear,
+                let stripe = match volume.layout {
+                    VolumeLayout::Striped { chunk } => Some(chunk),
+                    _ => None,
                 };
-                (!members.is_empty()).then_some(PartKind::Volume(Volume { kind, members }))?
+                (!members.is_empty()).then_some(PartKind::Volume(Volume { stripe, members }))?
             }
             HopSpec::Cache(_) => {
                 self.notes.push(format!("{}: the share of hits is a guess; give it", hop.name));
@@ -207,7 +207,8 @@ impl Writer<'_> {
                         upstream,
                         model: None,
                         uplink: link,
-                        port: LinkGiven::default(),
+                        port_generation: None,
+                        port_width: None,
                         latency: None,
                     };
                     place = DescribedPlace::Switch(self.add(hop, PartKind::Switch(switch)));
@@ -248,8 +249,8 @@ impl Writer<'_> {
     fn slot(&mut self, hop: &Hop, link: LinkGiven, place: DescribedPlace) -> DescribedPlace {
         let on = match place {
             DescribedPlace::Socket(socket) => Attachment::Socket { host: Name::new(HOST), socket },
-            DescribedPlace::Chipset(name) => Attachment::Chipset(name),
-            DescribedPlace::Slot(name) => Attachment::Slot(name),
+            DescribedPlace::Chipset(chipset) => Attachment::Chipset { chipset },
+            DescribedPlace::Slot(slot) => Attachment::Slot { slot },
             DescribedPlace::Switch(_) => return place,
         };
         DescribedPlace::Slot(

@@ -132,15 +132,15 @@ pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) ->
 }
 
 const fn is_zfs(raid: &Raid) -> bool {
-    matches!(raid.kind, RaidKind::Zfs { .. })
+    matches!(raid.kind, RaidKind::Zfs(_))
 }
 
 /// Members' worth of data of a raidz vdev.
 fn data_members(raid: &Raid) -> Option<u32> {
     match raid.kind {
-        RaidKind::Zfs { parity: parity @ 1.., .. } => {
-            u32::try_from(raid.members.len()).ok().map(|all| all.saturating_sub(parity.into()).max(1))
-        }
+        RaidKind::Zfs(_) if raid.kind.parity() > 0 => u32::try_from(raid.members.len())
+            .ok()
+            .map(|all| all.saturating_sub(raid.kind.parity().into()).max(1)),
         _ => None,
     }
 }

@@ -11,7 +11,6 @@ use serde::{Deserialize, Serialize};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
-use narrows_model::plan::owning::Owning;
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
 use narrows_model::plan::site::{SataSeated, Site, Slot, SlotForm, Splitting};
 use narrows_model::plan::wish::{Kind, Wish};
@@ -197,23 +196,11 @@ pub struct PlannedLayouts {
     /// How many drives there are.
     pub drives: u8,
     /// Layouts that do all that must be, the best first.
-    pub ranked: Vec<OwnedLayout>,
+    pub ranked: Vec<Layout>,
     /// Layouts that do not.
     pub unfit: Vec<Layout>,
     /// What a person should know.
     pub advice: Vec<Advice>,
-}
-
-/// A layout with what it means for its owner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OwnedLayout {
-    /// The layout.
-    #[serde(flatten)]
-    pub layout: Layout,
-    /// What it means.
-    #[serde(flatten)]
-    pub owning: Owning,
 }
 
 /// What was asked, found and made of it.

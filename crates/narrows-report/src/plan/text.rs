@@ -6,7 +6,6 @@ use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Pl
 use crate::text::{Style, Tone};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{DeviceOutcome, Rates, SlotOutcome};
-use narrows_model::plan::owning::CaseRange;
 use narrows_model::plan::site::SataSeated;
 
 /// Columns of the names of what a placement brings.
@@ -181,8 +180,7 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
         );
     }
     for part in &placement.parts {
-        let cost = part.cost.map_or_else(String::new, |cost| format!(" for {cost:.2}"));
-        put("buy", format!("{} × {}{cost}", part.count, part.name));
+        put("buy", format!("{} × {}", part.count, part.name));
     }
     for setting in &placement.settings {
         put("set", format!("{}: {}", setting.menu, setting.value));
@@ -289,40 +287,8 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     if layouts.ranked.is_empty() {
         out.say(2, Tone::Warn, "None does all that must be.");
     }
-    for layout in &layouts.ranked {
-        if let Some(said) = owned(layout) {
-            let name = format!("  {}: ", layout.layout.name);
-            out.lead((Tone::Normal, &name), Tone::Normal, said);
-        }
-    }
     for advice in &layouts.advice {
         let gain = advice.gain.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
         out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
     }
-}
-
-/// What a layout means for its owner; `None` where nothing was stated.
-fn owned(OwnedLayout { owning, .. }: &OwnedLayout) -> Option<String> {
-    let range = |range: CaseRange, show: &dyn Fn(f64) -> String| match range.worst > range.best * 1.001 {
-        true => format!("{} to {}", show(range.best), show(range.worst)),
-        false => show(range.best),
-    };
-    let hours = |seconds: f64| match seconds / 3600.0 {
-        hours if hours >= 48.0 => format!("{} days", human::count(hours / 24.0)),
-        hours => format!("{} hours", human::count(hours)),
-    };
-    let said = [
-        owning.usable.map(|bytes| format!("holds {}", human::bytes(bytes))),
-        owning.years.map(|years| format!("lasts {} years of these writes", human::count(years))),
-        owning.rebuild.map(|it| format!("rebuilds in {}", range(it, &hours))),
-        owning.loss.map(|it| {
-            let chance = |part: f64| format!("{:.2e}", part);
-            format!(
-                "loses data meanwhile with a chance of {}, if failures are independent",
-                range(it, &chance)
-            )
-        }),
-    ];
-    let said: Vec<String> = said.into_iter().flatten().collect();
-    (!said.is_empty()).then(|| said.join(", "))
 }

@@ -32,7 +32,7 @@ use narrows_model::ceiling::{self, Basis, Ceiling, Direction, Narrow, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use crate::case::Case;
-use crate::finding::{Confidence, Evidence, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust::Audit;
 
 pub use hardware::REACHED;
@@ -93,6 +93,13 @@ impl Attribution {
     /// may be narrower still, arithmetic has only shown what the path can do at most, and that is no reason for alarm.
     pub(super) const fn severity(&self) -> Severity {
         if self.unknown.is_empty() { Severity::Limit } else { Severity::Info }
+    }
+
+    /// A finding about the hop, as sure as this and with its observations.
+    pub(super) fn finding(&self, code: Code, severity: Severity, hop: &Hop, summary: String) -> Finding {
+        Finding::about(code, severity, hop, summary)
+            .with_confidence(self.confidence)
+            .with_evidence(self.evidence.clone())
     }
 
     /// The same in words, to stand after the name of the hop.

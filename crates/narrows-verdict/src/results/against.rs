@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, mean};
 use crate::attribution;
 use crate::case::Case as PathCase;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Finding, Severity};
 use crate::{Subject, trust};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Direction, Narrow};
@@ -250,9 +250,9 @@ fn in_flight(measured: &Measured, side: &Side) -> Option<String> {
 }
 
 /// The result is above physics.
-pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
+pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
     let above = all.iter().filter(|one| one.standing == Standing::Above);
-    let Some(worst) = above.max_by(|a, b| a.fraction.total_cmp(&b.fraction)) else { return Vec::new() };
+    let worst = above.max_by(|a, b| a.fraction.total_cmp(&b.fraction))?;
     let summary = format!(
         "The {}s of `{}` are {} of what {} can carry: a cache, another device, or a wrong fact",
         worst.op.word(),
@@ -260,17 +260,11 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Vec<Finding> {
         human::percent(worst.fraction),
         worst.name
     );
-    vec![
-        case.finding(Code::AboveCeiling, Severity::Fault, summary)
-            .with_evidence([
-                Evidence::new("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line)),
-                Evidence::new(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())])
+    Some(case.finding(Code::AboveCeiling, Severity::Fault, summary)
+            .seen("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line)).seen(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())
 .not_so_when("the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)")
-            .with_advice([Advice::new(
-                "do not use this result: measure again past the caches, or name the right target with --target",
-            )])
-            .with_confidence(Confidence::High),
-    ]
+            .advise("do not use this result: measure again past the caches, or name the right target with --target")
+            .with_confidence(Confidence::High))
 }
 
 /// The hop that limits the fastest direction, when it is at a ceiling.

@@ -7,7 +7,7 @@ use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
 use super::cached_command;
 use super::case::{Case, Signs, declares_memory, is_random, mean, reads_ahead};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// The fastest media (Optane) answer a read in some 5 µs at the application; NAND needs 50 µs to read a page. A mean
 /// below this is a copy in memory.
@@ -45,7 +45,7 @@ const CACHE_CHECKS: &[CacheCheck] = &[
 ];
 
 /// The bytes came from memory: latencies and rates that no medium has, the wrong command, or counters that disagree.
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     let mut evidence: Vec<Evidence> = Vec::new();
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
@@ -68,19 +68,15 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         confidence = seen.iter().map(|(sure, _)| *sure).fold(confidence, Confidence::min);
     }
     if names.is_empty() {
-        return Vec::new();
+        return None;
     }
     evidence.dedup();
     let summary = format!("The bytes came from or went to a cache, not the storage: {}", names.join(", "));
-    vec![
-        case.finding(Code::CacheMeasured, Severity::Limit, summary)
+    Some(case.finding(Code::CacheMeasured, Severity::Limit, summary)
             .with_evidence(evidence).not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
-            .with_advice([Advice::new(
-                "measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
-                 fsync within the measured time; `narrows check TARGET --measure` does that",
-            )])
-            .with_confidence(confidence),
-    ]
+            .advise("measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
+                 fsync within the measured time; `narrows check TARGET --measure` does that")
+            .with_confidence(confidence))
 }
 
 /// What makes a cache likelier: a short run, and data that fits memory.

@@ -9,7 +9,7 @@ use narrows_paste::results::{DeviceUse, Imported, Measured, Op, Tool};
 use super::case::Case;
 use super::doubtful;
 use crate::attribution::is_syncing;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// I/Os in the direction that the tool did not use, as a part of its own, that no journal and no access time explains.
 const FOREIGN: f64 = 0.3;
@@ -18,20 +18,18 @@ const FOREIGN: f64 = 0.3;
 const CONCURRENT_LOAD_FEWEST: f64 = 1000.0;
 
 /// Something else used the storage at the same time.
-pub(super) fn concurrent_load(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn concurrent_load(case: &Case<'_>) -> Option<Finding> {
     if case.result.measurements.iter().all(|one| one.memory_only) {
-        return Vec::new();
+        return None;
     }
-    by_counters(case).or_else(|| by_word(case)).into_iter().collect()
+    by_counters(case).or_else(|| by_word(case))
 }
 
 fn concurrent_finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
     case.finding(Code::ConcurrentLoad, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("a run on the idle storage has the same rate")
-        .with_advice([Advice::new(
-            "measure again while nothing else uses the storage (`iostat -x 1` shows it)",
-        )])
+        .advise("measure again while nothing else uses the storage (`iostat -x 1` shows it)")
         .with_confidence(Confidence::Medium)
 }
 
@@ -75,15 +73,11 @@ fn is_pure_reader(measured: &Measured) -> bool {
 const SLOWER: f64 = 0.9;
 
 /// An array or pool was busy with itself while it was measured.
-pub(super) fn raid_resync(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn raid_resync(case: &Case<'_>) -> Option<Finding> {
     if case.result.measurements.iter().all(|one| one.memory_only) {
-        return Vec::new();
+        return None;
     }
-    told(case)
-        .or_else(|| slower_than_a_member(case))
-        .or_else(|| slower_than_any_disk(case))
-        .into_iter()
-        .collect()
+    told(case).or_else(|| slower_than_a_member(case)).or_else(|| slower_than_any_disk(case))
 }
 
 fn resync_finding(
@@ -95,7 +89,7 @@ fn resync_finding(
     case.finding(Code::RaidResync, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
-        .with_advice([Advice::new("wait until it is done (/proc/mdstat, `zpool status`), and measure again")])
+        .advise("wait until it is done (/proc/mdstat, `zpool status`), and measure again")
         .with_confidence(confidence)
 }
 
@@ -183,13 +177,13 @@ const UNEVEN: f64 = 0.2;
 const UNEVEN_NODES_FEWEST: usize = 3;
 
 /// Machines that ran the same load together got unequal shares: their sum hides the slow ones.
-pub(super) fn uneven_nodes(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn uneven_nodes(case: &Case<'_>) -> Option<Finding> {
     // The first measurement is the sum, those behind it are the machines.
-    let [sum, each @ ..] = case.result.measurements.as_slice() else { return Vec::new() };
+    let [sum, each @ ..] = case.result.measurements.as_slice() else { return None };
     if sum.nodes.map(|nodes| nodes as usize) != Some(each.len()) || each.len() < UNEVEN_NODES_FEWEST {
-        return Vec::new();
+        return None;
     }
-    [Op::Read, Op::Write].into_iter().find_map(|op| uneven_shares(case, sum, each, op)).into_iter().collect()
+    [Op::Read, Op::Write].into_iter().find_map(|op| uneven_shares(case, sum, each, op))
 }
 
 fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> Option<Finding> {
@@ -223,10 +217,8 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     Some(
         case.finding(Code::UnevenNodes, Severity::Limit, summary)
             .with_evidence(evidence).not_so_when("the machines were given different limits or loads on purpose")
-            .with_advice([Advice::new(
-                "compare where the slow machines run, and who owns their volumes: a machine on another host than its \
-                 volume's owner crosses the network",
-            )])
+            .advise("compare where the slow machines run, and who owns their volumes: a machine on another host than its \
+                 volume's owner crosses the network")
             .with_confidence(Confidence::High),
     )
 }

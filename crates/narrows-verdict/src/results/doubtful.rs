@@ -5,7 +5,7 @@ use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
 
 use super::case::{Case, is_random, mean};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// fio rounds nothing by more than this; rates below some I/Os per second are counted too coarsely to compare.
 const FAR: f64 = 0.03;
@@ -15,9 +15,9 @@ const FEWEST: u64 = 1000;
 const PASSES: f64 = 1.5;
 
 /// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
-pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = derived(case) {
-        return vec![finding];
+        return Some(finding);
     }
     for (measured, op, side) in case.sides() {
         let (severity, mut evidence) = match case.result.tool {
@@ -35,14 +35,14 @@ pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Vec<Finding> {
             continue;
         }
         let summary = format!("The numbers of the {} contradict each other", case.name(measured, op));
-        return vec![
+        return Some(
             case.finding(Code::InconsistentNumbers, severity, summary)
                 .with_evidence(evidence)
                 .not_so_when("the tool measured these numbers in different parts of the run")
-                .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
-        ];
+                .advise("take the tool's own output, whole and as it was printed"),
+        );
     }
-    Vec::new()
+    None
 }
 
 /// A sum, mean or score that is not that of the numbers beside it.
@@ -60,7 +60,7 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
         case.finding(Code::InconsistentNumbers, Severity::Limit, summary)
             .with_evidence(evidence)
             .not_so_when("parts of the same run stand elsewhere")
-            .with_advice([Advice::new("take the tool's own output, whole and as it was printed")]),
+            .advise("take the tool's own output, whole and as it was printed"),
     )
 }
 
@@ -151,13 +151,8 @@ fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
 }
 
 /// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
-pub(super) fn zero_or_sparse_data(case: &Case<'_>) -> Vec<Finding> {
-    zeros(case)
-        .or_else(|| sparse(case))
-        .or_else(|| holes(case))
-        .or_else(|| zeros_by_name(case))
-        .into_iter()
-        .collect()
+pub(super) fn zero_or_sparse_data(case: &Case<'_>) -> Option<Finding> {
+    zeros(case).or_else(|| sparse(case)).or_else(|| holes(case)).or_else(|| zeros_by_name(case))
 }
 
 /// Zeros compress to nothing and dedupe to one block; where nothing compresses they are data like any other.
@@ -176,9 +171,7 @@ fn zeros(case: &Case<'_>) -> Option<Finding> {
         )
         .with_evidence(evidence)
         .not_so_when("neither file system nor drive compresses or recognises zeros")
-        .with_advice([Advice::new(
-            "write data that does not compress (/dev/urandom into a file first, fio's default)",
-        )])
+        .advise("write data that does not compress (/dev/urandom into a file first, fio's default)")
         .with_confidence(Confidence::Medium),
     )
 }
@@ -199,12 +192,10 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("the storage", "sparse, thin, or never written", source),
-            ])
+            .seen("rate", human::rate(side.bytes_per_second), case.source(measured))
+            .seen("the storage", "sparse, thin, or never written", source)
             .not_so_when("`du` shows as much as `ls -l`: every block was written")
-            .with_advice([Advice::new("write the whole region once before reading it")])
+            .advise("write the whole region once before reading it")
             .with_confidence(Confidence::Medium),
     )
 }
@@ -227,9 +218,9 @@ fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
         format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
-            .with_evidence([case.evidence(measured, "file", name)])
+            .seen("file", name, case.source(measured))
             .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
-            .with_advice([Advice::new("read a file of data that does not compress")])
+            .advise("read a file of data that does not compress")
             .with_confidence(Confidence::Low),
     )
 }
@@ -247,12 +238,10 @@ fn sparse(case: &Case<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "median", shown(fast)),
-                case.evidence(measured, "95th percentile", shown(slow)),
-            ])
+            .seen("median", shown(fast), case.source(measured))
+            .seen("95th percentile", shown(slow), case.source(measured))
             .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
-            .with_advice([Advice::new("write the whole region once before reading it")])
+            .advise("write the whole region once before reading it")
             .with_confidence(Confidence::Medium),
     )
 }
@@ -273,12 +262,12 @@ fn two_speeds(measured: &Measured, op: Op, side: &Side) -> Option<(f64, f64)> {
 }
 
 /// A measurement that calls itself synchronous and made nothing durable.
-pub(super) fn not_synchronous(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn not_synchronous(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = without_barrier(case) {
-        return vec![finding];
+        return Some(finding);
     }
     if case.result.tool != Tool::Fio {
-        return Vec::new();
+        return None;
     }
     let claims = |label: &str| {
         let words = label.split(|c: char| !c.is_ascii_alphanumeric());
@@ -292,25 +281,23 @@ pub(super) fn not_synchronous(case: &Case<'_>) -> Vec<Finding> {
             && measured.sync_ns.is_none()
             && matches!(measured.work.durability, Some(Durability::None | Durability::AtEnd))
     });
-    let Some((measured, _, _)) = found else { return Vec::new() };
+    let (measured, _, _) = found?;
     let summary = format!(
         "`{}` calls itself synchronous, but its writes were not: the rate says nothing of durable writes",
         measured.work.label
     );
     let engine = measured.work.engine.clone().unwrap_or_default();
-    vec![
+    Some(
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "sync, fsync, fdatasync", "not asked for within the run"),
-                case.evidence(
-                    measured,
-                    "ioengine",
-                    format!("{engine} (`sync` only means that write(2) is called)"),
-                ),
-            ])
+            .seen("sync, fsync, fdatasync", "not asked for within the run", case.source(measured))
+            .seen(
+                "ioengine",
+                format!("{engine} (`sync` only means that write(2) is called)"),
+                case.source(measured),
+            )
             .not_so_when("the file system or data set forces every write to be synchronous")
-            .with_advice([Advice::new("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`")]),
-    ]
+            .advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"),
+    )
 }
 
 /// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
@@ -324,25 +311,23 @@ fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
     Some(
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "fsyncs each second", rate),
-                Evidence::new("mount option", "barrier=0", source),
-            ])
+            .seen("fsyncs each second", rate, case.source(measured))
+            .seen("mount option", "barrier=0", source)
             .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
-            .with_advice([Advice::new("mount with barriers and measure again")])
+            .advise("mount with barriers and measure again")
             .with_confidence(Confidence::Low),
     )
 }
 
 /// A unit that the tool prints is wrong; the number was corrected on reading.
-pub(super) fn units_suspect(case: &Case<'_>) -> Vec<Finding> {
-    let Some(correction) = case.result.corrections.first() else { return Vec::new() };
-    vec![
+pub(super) fn units_suspect(case: &Case<'_>) -> Option<Finding> {
+    let correction = case.result.corrections.first()?;
+    Some(
         case.finding(Code::UnitsSuspect, Severity::Info, correction.clone())
-            .with_evidence([Evidence::new("corrected", correction, case.result.place())])
+            .seen("corrected", correction, case.result.place())
             .not_so_when("I/Os per second × block size is the printed rate")
-            .with_advice([Advice::new("compare the corrected rate with other tools, not the printed one")]),
-    ]
+            .advise("compare the corrected rate with other tools, not the printed one"),
+    )
 }
 
 /// What a tool says went wrong, so that its numbers do not count. An interrupted run has a result, of the time until then.
@@ -354,9 +339,9 @@ pub(super) fn errors(result: &Imported) -> Vec<&String> {
 }
 
 /// The tool says that it failed: there is no result, or none that counts.
-pub(super) fn run_failed(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn run_failed(case: &Case<'_>) -> Option<Finding> {
     let errors = errors(case.result);
-    let Some(first) = errors.first() else { return Vec::new() };
+    let first = errors.first()?;
     let tool = case.result.tool.name();
     let summary = match case.result.measurements.is_empty() {
         true => format!("{tool} failed and measured nothing: {first}"),
@@ -364,18 +349,18 @@ pub(super) fn run_failed(case: &Case<'_>) -> Vec<Finding> {
     };
     let evidence =
         errors.iter().take(3).map(|error| Evidence::new("the tool says", *error, case.result.place()));
-    vec![
+    Some(
         case.finding(Code::RunFailed, Severity::Fault, summary)
             .with_evidence(evidence)
             .not_so_when("the message is of another run")
-            .with_advice([Advice::new("mend what the message names, and measure again")]),
-    ]
+            .advise("mend what the message names, and measure again"),
+    )
 }
 
 /// The text ends before the result does.
-pub(super) fn partial_input(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn partial_input(case: &Case<'_>) -> Option<Finding> {
     if !case.result.truncated {
-        return Vec::new();
+        return None;
     }
     let behind = match case.result.measurements.as_slice() {
         [.., last] if !last.work.label.is_empty() => {
@@ -385,12 +370,12 @@ pub(super) fn partial_input(case: &Case<'_>) -> Vec<Finding> {
     };
     let summary =
         format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
-    vec![
+    Some(
         case.finding(Code::PartialInput, Severity::Info, summary)
-            .with_evidence([Evidence::new("the text", "ends before the result does", case.result.place())])
+            .seen("the text", "ends before the result does", case.result.place())
             .not_so_when("the missing part holds no measurement")
-            .with_advice([Advice::new("give the whole file")]),
-    ]
+            .advise("give the whole file"),
+    )
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Imported, Measured, Op, Tool};
 
 use super::case::{Case, is_random, mean};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust;
 
 /// Wires, in bytes per second: 1, 2.5, 10, 25, 40, 56, 100, 200 and 400 Gbit/s.
@@ -23,9 +23,9 @@ const FASTER_LOCALLY: f64 = 1.5;
 const LONGEST_CACHED: Nanos = Nanos::from_millis(30_000);
 
 /// The network is the bottleneck: the rate is that of a wire, or what the server does locally is much more.
-pub(super) fn network_limited(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn network_limited(case: &Case<'_>) -> Option<Finding> {
     let full = full_wire(case).or_else(|| full_clients(case)).or_else(|| full_wire_of_ceph(case));
-    full.or_else(|| slower_than_local(case)).into_iter().collect()
+    full.or_else(|| slower_than_local(case))
 }
 
 /// The narrowest wire that one of the rates fills.
@@ -39,9 +39,7 @@ fn network_finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) ->
     case.finding(Code::NetworkLimited, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("the interfaces' counters stay below their rate during the run")
-        .with_advice([Advice::new(
-            "more or faster links between client and server; or measure on the server itself",
-        )])
+        .advise("more or faster links between client and server; or measure on the server itself")
         .with_confidence(Confidence::Medium)
 }
 
@@ -159,66 +157,57 @@ fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
 const USUAL_NETWORK_RUN: Nanos = Nanos::from_millis(9_500);
 
 /// A run over a network that ended while its rate was still rising, or that too few samples describe.
-pub(super) fn network_run(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn network_run(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
-    let Some((measured, side)) = all.find_map(|one| Some((one, one.network.as_ref()?))) else {
-        return Vec::new();
-    };
-    let Some(elapsed) = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL_NETWORK_RUN) else {
-        return Vec::new();
-    };
+    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let elapsed = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL_NETWORK_RUN)?;
     if trust::interval_of_series(&side.series).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL) {
-        return Vec::new();
+        return None;
     }
     let shown = human::time(elapsed);
-    vec![
+    Some(
         case.finding(
             Code::TooShort,
             Severity::Limit,
             format!("The run over the network lasted {shown}: too short for what lasts"),
         )
-        .with_evidence([case.evidence(measured, "measured time", shown)])
+        .seen("measured time", shown, case.source(measured))
         .not_so_when("a run of ten seconds and more has the same rate")
-        .with_advice([Advice::new("measure for ten seconds at least: `iperf3 -t 30 -O 2`")]),
-    ]
+        .advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"),
+    )
 }
 
 /// A layer that takes more than a quarter shows in three seconds of reading.
 const CIPHER_STEP: f64 = 0.75;
 
 /// The step between an encrypted device and the one below it.
-pub(super) fn crypto_cpu(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn crypto_cpu(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = at_the_cipher(case) {
-        return vec![finding];
+        return Some(finding);
     }
     if case.result.tool != Tool::Hdparm {
-        return Vec::new();
+        return None;
     }
-    let (Some(source), Some((target, rate))) = (case.around.has(Word::Encrypted), disk_rate(case.result))
-    else {
-        return Vec::new();
-    };
+    let (source, (target, rate)) = (case.around.has(Word::Encrypted)?, disk_rate(case.result)?);
     let below = case.beside.results().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
-    let Some((name, most)) = below.max_by(|a, b| a.1.get().total_cmp(&b.1.get())) else { return Vec::new() };
+    let (name, most) = below.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     if is_plain(target) || rate.get() >= CIPHER_STEP * most.get() {
-        return Vec::new();
+        return None;
     }
     let summary = format!(
         "{target} reads {}, {name} below it {}: encryption takes the rest",
         human::rate(rate),
         human::rate(most)
     );
-    vec![
+    Some(
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .with_evidence([
-                Evidence::new(format!("rate of {target}"), human::rate(rate), case.result.place()),
-                Evidence::new(format!("rate of {name}"), human::rate(most), case.result.place()),
-                Evidence::new("in the path", "encryption", source),
-            ])
+            .seen(format!("rate of {target}"), human::rate(rate), case.result.place())
+            .seen(format!("rate of {name}"), human::rate(most), case.result.place())
+            .seen("in the path", "encryption", source)
             .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
-            .with_advice([Advice::new("run `cryptsetup benchmark`; use a processor with AES instructions")])
+            .advise("run `cryptsetup benchmark`; use a processor with AES instructions")
             .with_confidence(Confidence::Medium),
-    ]
+    )
 }
 
 /// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
@@ -255,14 +244,9 @@ fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place()),
-                Evidence::new("in the path", "encryption", source)])
+            .seen("rate", human::rate(side.bytes_per_second), case.source(measured)).seen(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place()).seen("in the path", "encryption", source)
 .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
-            .with_advice([Advice::new(
-                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
-            )])
+            .advise("several submitters spread over cores: measure with more jobs; look at sector size and workqueues")
             .with_confidence(Confidence::Medium),
     )
 }
@@ -279,36 +263,32 @@ fn disk_rate(result: &Imported) -> Option<(&str, BytesPerSec)> {
 }
 
 /// The tool itself was the bottleneck: its threads filled their processor.
-pub(super) fn generator_cpu(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn generator_cpu(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = before_memory(case) {
-        return vec![finding];
+        return Some(finding);
     }
     if let Some(finding) = one_thread_each(case) {
-        return vec![finding];
+        return Some(finding);
     }
     // fio's shares are of its jobs' own time; diskspd's of a processor that others use too; bonnie's of a core.
     let full = match case.result.tool {
         Tool::Fio => 0.85,
         Tool::Diskspd | Tool::Bonnie => 0.95,
-        _ => return Vec::new(),
+        _ => return None,
     };
     let measured = case.result.measurements.iter().find(|one| one.cpu.is_some_and(|cpu| cpu.total() >= full));
-    let Some((measured, cpu)) = measured.and_then(|one| Some((one, one.cpu?))) else { return Vec::new() };
+    let (measured, cpu) = measured.and_then(|one| Some((one, one.cpu?)))?;
     let summary = format!(
         "The tool's own threads used {} of a processor core each: the rate is a floor of what the storage can do",
         human::percent(cpu.total())
     );
-    vec![
+    Some(
         case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "user time", human::percent(cpu.user)),
-                case.evidence(measured, "kernel time", human::percent(cpu.system)),
-            ])
+            .seen("user time", human::percent(cpu.user), case.source(measured))
+            .seen("kernel time", human::percent(cpu.system), case.source(measured))
             .not_so_when("more jobs do not raise the rate")
-            .with_advice([Advice::new(
-                "spread the load over more jobs, or use io_uring: `narrows sweep TARGET`",
-            )]),
-    ]
+            .advise("spread the load over more jobs, or use io_uring: `narrows sweep TARGET`"),
+    )
 }
 
 /// `t/io_uring` has one thread for each core that it is given, which submits and reaps as fast as it can: it measures these.
@@ -324,9 +304,9 @@ fn one_thread_each(case: &Case<'_>) -> Option<Finding> {
                 "The rate is what {threads} of the tool submit and reap: a floor of what the drives can do"
             ),
         )
-        .with_evidence([case.evidence(measured, "threads", &threads)])
+        .seen("threads", &threads, case.source(measured))
         .not_so_when("more threads on more cores do not raise the rate")
-        .with_advice([Advice::new("add threads (-n) until the rate stops rising: `narrows sweep TARGET`")]),
+        .advise("add threads (-n) until the rate stops rising: `narrows sweep TARGET`"),
     )
 }
 
@@ -346,12 +326,10 @@ fn before_memory(case: &Case<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .with_evidence([
-                case.evidence(measured, "latency of a single random I/O", shown),
-                Evidence::new("the storage", "is in memory", source),
-            ])
+            .seen("latency of a single random I/O", shown, case.source(measured))
+            .seen("the storage", "is in memory", source)
             .not_so_when("a limiter or a network lies between")
-            .with_advice([Advice::new("look at the processors of host and guest while it runs")])
+            .advise("look at the processors of host and guest while it runs")
             .with_confidence(Confidence::Medium),
     )
 }
@@ -372,12 +350,10 @@ fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
     Some(
         case.finding(Code::DepthTooLow, Severity::Info, summary)
-            .with_evidence([
-                case.evidence(measured, "ioengine", engine),
-                case.evidence(measured, "iodepth", depth),
-            ])
+            .seen("ioengine", engine, case.source(measured))
+            .seen("iodepth", depth, case.source(measured))
             .not_so_when("`IO depths` in the output shows more than 1")
-            .with_advice([Advice::new("use io_uring, or libaio with direct=1")]),
+            .advise("use io_uring, or libaio with direct=1"),
     )
 }
 
@@ -385,10 +361,10 @@ fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
 const PATH_FILLED: f64 = 0.7;
 
 /// Fewer I/Os were in flight than the path can take, or than were asked for.
-pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn depth_too_low(case: &Case<'_>) -> Option<Finding> {
     for (measured, op, side) in case.sides() {
         if let Some(finding) = waits_for_each(case, measured) {
-            return vec![finding];
+            return Some(finding);
         }
         let Some(asked) = measured.asked_in_flight() else { continue };
         let by_little = mean(side).zip(side.iops).map(|(latency, iops)| latency * 1e-9 * iops.get());
@@ -401,18 +377,16 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
                 in_flight(asked),
                 in_flight(real)
             );
-            return vec![
+            return Some(
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .with_evidence([case.evidence(
-                        measured,
+                    .seen(
                         "I/Os in flight by Little's law (rate × mean latency)",
                         in_flight(real),
-                    )])
+                        case.source(measured),
+                    )
                     .not_so_when("the tool printed latencies of another part of the run than its rate")
-                    .with_advice([Advice::new(
-                        "use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)",
-                    )]),
-            ];
+                    .advise("use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)"),
+            );
         }
         if let Some((real, source)) =
             on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < PATH_FILLED * asked)
@@ -422,15 +396,10 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
                 in_flight(asked),
                 in_flight(real)
             );
-            return vec![
-                case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .with_evidence([
-                        Evidence::new("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source)])
+            return Some(case.finding(Code::DepthTooLow, Severity::Info, summary)
+                    .seen("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source)
 .not_so_when("iostat shows another time or other devices than the run")
-                    .with_advice([Advice::new(
-                        "see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth",
-                    )]),
-            ];
+                    .advise("see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth"));
         }
         let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
         if asked <= 1.0 && counts && is_random(measured) {
@@ -438,17 +407,17 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Vec<Finding> {
                 "The {} had one I/O in flight: they show latency, not what the storage can do",
                 case.name(measured, op)
             );
-            return vec![
+            return Some(
                 case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .with_evidence([case.evidence(measured, "I/Os in flight asked for", in_flight(asked))])
+                    .seen("I/Os in flight asked for", in_flight(asked), case.source(measured))
                     .not_so_when("latency is what was to be measured")
-                    .with_advice([Advice::new(
+                    .advise(
                         "for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`",
-                    )]),
-            ];
+                    ),
+            );
         }
     }
-    Vec::new()
+    None
 }
 
 /// How many I/Os were in flight where more were asked for, and how many those were: of the first measurement that tells.

@@ -30,7 +30,7 @@ use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 use crate::Subject;
-use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use crate::finding::{Code, Evidence, Finding, Severity};
 use against::{Against, Stated};
 use case::{Beside, Case, declares_memory};
 
@@ -85,7 +85,7 @@ pub struct Ground<'a> {
 }
 
 /// A rule: what it finds in one result.
-type Rule = fn(&Case<'_>) -> Vec<Finding>;
+type Rule = fn(&Case<'_>) -> Option<Finding>;
 
 const RULES: &[Rule] = &[
     doubtful::run_failed,
@@ -135,7 +135,7 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
     let against = against::of(case);
     let is_activity = matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
     let rules = if is_activity { OF_ACTIVITY } else { RULES };
-    let mut findings: Vec<Finding> = rules.iter().flat_map(|rule| rule(case)).collect();
+    let mut findings: Vec<Finding> = rules.iter().filter_map(|rule| rule(case)).collect();
     findings.extend(against::find(case, &against));
     findings.extend(own_doubts(case, &findings));
     findings.sort_by_key(|finding| finding.severity);
@@ -306,7 +306,7 @@ fn own_doubts(case: &Case<'_>, found: &[Finding]) -> Vec<Finding> {
                 )
                 .with_evidence([evidence])
                 .not_so_when("a run without this finding has the same rate")
-                .with_advice([Advice::new("remove the cause that is named, and measure again")]),
+                .advise("remove the cause that is named, and measure again"),
             );
         }
     }

@@ -4,7 +4,7 @@
 //! each of these rules asks for two.
 
 use super::case::{Case, Signs, is_random, mean};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Measured, Op, Percentile, Side, Tool};
@@ -12,9 +12,9 @@ use narrows_paste::results::{Durability, Measured, Op, Percentile, Side, Tool};
 /// Limits that volumes are sold with, in I/Os per second.
 const SOLD_IOPS: [f64; 9] = [100.0, 500.0, 1000.0, 3000.0, 5000.0, 7500.0, 16_000.0, 20_000.0, 64_000.0];
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = as_told(case) {
-        return vec![finding];
+        return Some(finding);
     }
     for (measured, op, side) in case.sides() {
         let seen = both_ways(case, measured, side)
@@ -30,18 +30,14 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
                 case.name(measured, op),
                 side.iops.map_or_else(|| human::rate(side.bytes_per_second), |iops| iops.to_string())
             );
-            return vec![
-                case.finding(Code::Throttled, Severity::Limit, summary)
+            return Some(case.finding(Code::Throttled, Severity::Limit, summary)
                     .with_evidence(evidence).not_so_when("the volume, host and group have no limit of I/Os or bytes")
-                    .with_advice([Advice::new(
-                        "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
-                         its credits",
-                    )])
-                    .with_confidence(confidence),
-            ];
+                    .advise("look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+                         its credits")
+                    .with_confidence(confidence));
         }
     }
-    Vec::new()
+    None
 }
 
 /// The job was told to go no faster.
@@ -51,11 +47,9 @@ fn as_told(case: &Case<'_>) -> Option<Finding> {
     let summary = format!("The {} were held to `{told}` by the job itself", case.name(measured, op));
     Some(
         case.finding(Code::Throttled, Severity::Limit, summary)
-            .with_evidence([case.evidence(measured, "asked for", told)])
+            .seen("asked for", told, case.source(measured))
             .not_so_when("the storage is slower than that, which the same job without the option shows")
-            .with_advice([Advice::new(
-                "for capacity, leave the option out; for latency at a rate, compare at this rate",
-            )]),
+            .advise("for capacity, leave the option out; for latency at a rate, compare at this rate"),
     )
 }
 

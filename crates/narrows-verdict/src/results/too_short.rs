@@ -4,7 +4,7 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
 use super::case::{self, Case};
-use crate::finding::{Advice, Code, Evidence, Finding, Severity};
+use crate::finding::{Code, Evidence, Finding, Severity};
 use crate::trust;
 
 /// Caches of drives and controllers, burst credits of cloud volumes and clock ramps last seconds; diskspd's makers
@@ -26,14 +26,14 @@ struct Short<'c> {
     is_falling: bool,
 }
 
-pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = in_memory(case) {
-        return vec![finding];
+        return Some(finding);
     }
     let short = short(case);
     let (Some(shortest), Some(severity)) = (short.iter().min_by_key(|one| one.elapsed), severity(case))
     else {
-        return Vec::new();
+        return None;
     };
     let Short { measured, op, elapsed, is_falling } = *shortest;
     let why = if is_falling { ", and the rate still fell at its end" } else { "" };
@@ -44,9 +44,7 @@ pub(super) fn find(case: &Case<'_>) -> Vec<Finding> {
         op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
         human::time(elapsed)
     );
-    vec![case.finding(Code::TooShort, severity, summary).with_evidence(evidence(case, shortest)).not_so_when("a run of a minute and more has the same rate").with_advice([Advice::new(
-        "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`",
-    )])]
+    Some(case.finding(Code::TooShort, severity, summary).with_evidence(evidence(case, shortest)).not_so_when("a run of a minute and more has the same rate").advise("measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`"))
 }
 
 fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
@@ -168,9 +166,9 @@ fn in_memory(case: &Case<'_>) -> Option<Finding> {
             Severity::Info,
             "Each cipher was measured for about one second, in memory",
         )
-        .with_evidence([case.evidence(first, "measured time", "about 1 s each, by the tool's own protocol")])
+        .seen("measured time", "about 1 s each, by the tool's own protocol", case.source(first))
         .not_so_when("runs that are repeated have the same rates")
-        .with_advice([Advice::new("repeat it some times: the processor's clock may not have been up")]),
+        .advise("repeat it some times: the processor's clock may not have been up"),
     )
 }
 

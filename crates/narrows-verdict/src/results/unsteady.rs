@@ -4,7 +4,7 @@ use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_paste::results::{Measured, Op, Side, Tool};
 
 use super::case::{self, Case};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// The limits of SNIA's steady state: range and slope of five windows as fractions of their mean.
 const RANGE: f64 = 0.2;
@@ -14,17 +14,17 @@ const SLOPE: f64 = 0.1;
 const DEVIATION: f64 = 0.2;
 
 /// The rate moved so much that its mean describes no time of the run.
-pub(super) fn unsteady(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn unsteady(case: &Case<'_>) -> Option<Finding> {
     if let Some(finding) = by_repeats(case)
         .or_else(|| by_sizes(case))
         .or_else(|| by_iterations(case))
         .or_else(|| network(case))
         .or_else(|| reports(case))
     {
-        return vec![finding];
+        return Some(finding);
     }
     if matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat) {
-        return Vec::new();
+        return None;
     }
     for (measured, op, side) in case.sides() {
         let seen = by_log(case, measured, op, side)
@@ -36,17 +36,17 @@ pub(super) fn unsteady(case: &Case<'_>) -> Vec<Finding> {
                 "The rate of the {} did not hold: its mean describes no time of it",
                 case.name(measured, op)
             );
-            return vec![
+            return Some(
                 case.finding(Code::Unsteady, Severity::Limit, summary)
                     .with_evidence(evidence)
                     .not_so_when("the run goes on and the rate of its later part holds")
-                    .with_advice([Advice::new(
+                    .advise(
                         "run until the rate holds, and look at it over time: `narrows bench TARGET steady`",
-                    )]),
-            ];
+                    ),
+            );
         }
     }
-    Vec::new()
+    None
 }
 
 /// Runs that a tool repeats, as it prints them one below the other.
@@ -87,9 +87,7 @@ fn by_sizes(case: &Case<'_>) -> Option<Finding> {
                 one.work.label, before.work.label
             );
             return Some(
-                finding(case, summary, [shown(before), shown(one)]).with_advice([Advice::new(
-                    "burst credits or a write cache may have ended: repeat it, and with one block size for minutes",
-                )]),
+                finding(case, summary, [shown(before), shown(one)]).advise("burst credits or a write cache may have ended: repeat it, and with one block size for minutes"),
             );
         }
         if best.is_none_or(|before| all(one) > all(before)) {
@@ -155,7 +153,7 @@ fn finding(
     case.finding(Code::Unsteady, Severity::Limit, summary)
         .with_evidence(evidence)
         .not_so_when("repetitions have the same rate")
-        .with_advice([Advice::new("repeat it until the rate holds, and look at what else runs")])
+        .advise("repeat it until the rate holds, and look at what else runs")
 }
 
 fn by_log(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Vec<Evidence>> {
@@ -319,11 +317,11 @@ fn in_series(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Ev
 }
 
 /// I/Os waited at a device and none ended for a whole interval, by `iostat`.
-pub(super) fn stuck(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn stuck(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
-    let Some((measured, waiting)) = all.find_map(|one| Some((one, one.stuck?))) else { return Vec::new() };
+    let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
     let name = &measured.work.label;
-    vec![
+    Some(
         case.finding(
             Code::NoReadEnded,
             Severity::Info,
@@ -332,21 +330,17 @@ pub(super) fn stuck(case: &Case<'_>) -> Vec<Finding> {
                 human::count(waiting)
             ),
         )
-        .with_evidence([case.evidence(
-            measured,
-            "I/Os in flight, and ended",
-            format!("{} and 0", human::count(waiting)),
-        )])
+        .seen("I/Os in flight, and ended", format!("{} and 0", human::count(waiting)), case.source(measured))
         .not_so_when("the interval is shorter than one I/O of this device")
-        .with_advice([Advice::new("look for errors and resets of the device at that time: `dmesg`")]),
-    ]
+        .advise("look for errors and resets of the device at that time: `dmesg`"),
+    )
 }
 
 /// What is left at the end of what there was at the beginning.
 const SLC_STEP: f64 = 0.7;
 
 /// The drive's fast cache ran out: writes stepped down and stayed there.
-pub(super) fn slc_exhausted(case: &Case<'_>) -> Vec<Finding> {
+pub(super) fn slc_exhausted(case: &Case<'_>) -> Option<Finding> {
     for (measured, op, side) in case.sides().filter(|(_, op, _)| *op == Op::Write) {
         let Some(([first, .., last], log)) = case::window_means(case, measured, op, side) else { continue };
         if last > SLC_STEP * first {
@@ -355,21 +349,17 @@ pub(super) fn slc_exhausted(case: &Case<'_>) -> Vec<Finding> {
         let rate = |rate| human::rate(BytesPerSec::new(rate));
         let summary =
             format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
-        return vec![
+        return Some(
             case.finding(Code::SlcExhausted, Severity::Limit, summary)
-                .with_evidence([Evidence::new(
-                    "first and last fifth of the run",
-                    format!("{} and {}", rate(first), rate(last)),
-                    log,
-                )])
+                .seen("first and last fifth of the run", format!("{} and {}", rate(first), rate(last)), log)
                 .not_so_when(
                     "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
                 )
-                .with_advice([Advice::new("quote the rate of the last part for writes that last")])
+                .advise("quote the rate of the last part for writes that last")
                 .with_confidence(Confidence::Medium),
-        ];
+        );
     }
-    Vec::new()
+    None
 }
 
 #[cfg(test)]

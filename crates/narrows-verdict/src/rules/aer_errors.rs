@@ -90,7 +90,7 @@ fn of_status(link: &Link<'_>) -> Option<Finding> {
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(Confidence::Medium)
             .with_evidence(ends.iter().flat_map(|end| evidence(end)))
-            .with_advice([Advice::new(counters)]),
+            .advise(counters),
     )
 }
 
@@ -132,9 +132,7 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
             .with_advice((!is_fixed).then(|| {
                 Advice::new("Power off, reseat the card, and try it without riser, adapter or cable.")
             }))
-            .with_advice([Advice::new(
-                "If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving.",
-            )]),
+            .advise("If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving."),
     )
 }
 

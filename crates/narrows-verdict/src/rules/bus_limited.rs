@@ -3,7 +3,7 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{Sata, Usb};
-use narrows_model::ceiling::drive_bus;
+use narrows_model::ceiling::{Direction, drive_bus};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
@@ -23,26 +23,27 @@ const SUPER_SPEED: f64 = 5000.0;
 /// port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the bottleneck, and
 /// `info` where the drive behind it may be slower. Where a capture has the descriptors of the device, or its chip is known,
 /// that can be told: a connection below what device and port can both do is a `fault`.
-pub(super) fn usb_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter().enumerate();
-    hops.filter_map(|(index, hop)| {
-        let HopSpec::Usb(usb) = &hop.spec else { return None };
-        let speed = *usb.speed.value()?;
-        let most = usb.most_speed.value().map_or(0.0, |most| most.get());
-        if speed.get() <= HIGH_SPEED * 1e6 && (announces_usb3(usb) || most >= SUPER_SPEED * 1e6) {
-            return Some(slow_cable(judged, index, hop, usb));
-        }
-        let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
-        if most.min(port) > speed.get() {
-            return Some(below_both(judged, index, hop, usb, BitsPerSec::new(most.min(port))));
-        }
-        // Where the device is known to set it, `device_limited` says so.
-        let is_known = most > 0.0 && most <= speed.get() && port > speed.get();
-        let mut limits = judged.limited_by(index);
-        let limit = limits.find(|(_, limit)| !is_known || limit.severity() != Severity::Info);
-        limit.map(|(_, limit)| usb_limited_narrows(hop, usb, speed, limit))
-    })
-    .collect()
+pub(super) fn usb_limited(
+    _context: &Context<'_>,
+    judged: &Judged<'_>,
+    index: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let HopSpec::Usb(usb) = &hop.spec else { return None };
+    let speed = *usb.speed.value()?;
+    let most = usb.most_speed.value().map_or(0.0, |most| most.get());
+    if speed.get() <= HIGH_SPEED * 1e6 && (announces_usb3(usb) || most >= SUPER_SPEED * 1e6) {
+        return Some(slow_cable(judged, index, hop, usb));
+    }
+    let port = usb.root_hub_speed.value().map_or(0.0, |port| port.get());
+    if most.min(port) > speed.get() {
+        return Some(below_both(judged, index, hop, usb, BitsPerSec::new(most.min(port))));
+    }
+    // Where the device is known to set it, `device_limited` says so.
+    let is_known = most > 0.0 && most <= speed.get() && port > speed.get();
+    let mut limits = judged.limited_by(index);
+    let limit = limits.find(|(_, limit)| !is_known || limit.severity() != Severity::Info);
+    limit.map(|(_, limit)| usb_limited_narrows(hop, usb, speed, limit))
 }
 
 /// Whether the device announces a version from 2.10 on, which only a device with USB 3 descriptors does.
@@ -146,23 +147,24 @@ const FASTEST: f64 = 6.0e9;
 ///
 /// A hard disk never fills SATA, whatever the generation, and a solid-state drive at 6 Gbit/s is as fast as SATA gets.
 /// Neither deserves a finding unless a run shows that SATA is full.
-pub(super) fn sata_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter().enumerate();
-    hops.filter_map(|(index, hop)| {
-        let HopSpec::Sata(sata) = &hop.spec else { return None };
-        let speed = *sata.speed.value()?;
-        let slower = better_speed(sata).is_some_and(|better| better.get() > speed.get());
-        let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
-        let proven = limit.filter(|limit| limit.cause == Cause::Explained);
-        match (is_solid_state(judged, hop), slower) {
-            (true, true) => Some(degraded(judged, index, hop, sata)),
-            (true, false) if speed.get() < FASTEST => {
-                limit.map(|limit| sata_limited_narrows(hop, sata, speed, limit))
-            }
-            _ => proven.map(|limit| sata_limited_narrows(hop, sata, speed, limit)),
+pub(super) fn sata_limited(
+    _context: &Context<'_>,
+    judged: &Judged<'_>,
+    index: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let HopSpec::Sata(sata) = &hop.spec else { return None };
+    let speed = *sata.speed.value()?;
+    let slower = better_speed(sata).is_some_and(|better| better.get() > speed.get());
+    let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
+    let proven = limit.filter(|limit| limit.cause == Cause::Explained);
+    match (is_solid_state(judged, hop), slower) {
+        (true, true) => Some(degraded(judged, index, hop, sata)),
+        (true, false) if speed.get() < FASTEST => {
+            limit.map(|limit| sata_limited_narrows(hop, sata, speed, limit))
         }
-    })
-    .collect()
+        _ => proven.map(|limit| sata_limited_narrows(hop, sata, speed, limit)),
+    }
 }
 
 /// The rate that the link could run at: that of its port, or where that is not known that of the drive.
@@ -235,23 +237,23 @@ fn sata_limited_narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attri
     };
     Finding::about(Code::SataLimited, limit.severity(), hop, summary)
         .with_evidence(sata_limited_evidence(sata))
-        .with_advice([Advice::new(advice)])
+        .advise(advice)
 }
 
 /// `hba_limited`: the storage adapter (or its SAS port) is the bottleneck.
-pub(super) fn hba_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    [HopKind::Hba, HopKind::Sas]
-        .into_iter()
-        .flat_map(|kind| judged.limits_of_kind(kind))
-        .map(|(_, hop, _, limit)| {
-            let rate = limit.rate.map(|rate| format!(": {rate} for this path")).unwrap_or_default();
-            let summary = format!("{} {}{rate}.", hop.name, limit.is_the_narrows());
-            Finding::about(Code::HbaLimited, limit.severity(), hop, summary)
-                .with_confidence(limit.confidence)
-                .with_evidence(limit.evidence.clone())
-                .with_advice([Advice::new("Spread the disks over another adapter, or use a faster one.")])
-        })
-        .collect()
+pub(super) fn hba_limited(
+    _: &Context<'_>,
+    _: &Judged<'_>,
+    hop: &Hop,
+    (_, limit): (Direction, &Attribution),
+) -> Option<Finding> {
+    matches!(hop.kind(), HopKind::Hba | HopKind::Sas).then(|| {
+        let rate = limit.rate.map(|rate| format!(": {rate} for this path")).unwrap_or_default();
+        let summary = format!("{} {}{rate}.", hop.name, limit.is_the_narrows());
+        limit
+            .finding(Code::HbaLimited, limit.severity(), hop, summary)
+            .advise("Spread the disks over another adapter, or use a faster one.")
+    })
 }
 
 #[cfg(test)]

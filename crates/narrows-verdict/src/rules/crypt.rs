@@ -5,9 +5,10 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_machine::cipher::CipherRate;
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::READ_SHARE;
-use narrows_model::path::{CryptHop, HopKind, HopSpec};
+use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
+use crate::attribution::Attribution;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -23,24 +24,22 @@ const USUAL: (&str, u32) = ("xts(aes)", 512);
 const LARGE_SECTOR: Bytes = Bytes::new(4096);
 
 /// `crypto_cpu`: the cipher is the bottleneck.
-pub(super) fn crypto_cpu(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .limits_of_kind(HopKind::Crypt)
-        .into_iter()
-        .filter_map(|(index, hop, _, limit)| {
-            let HopSpec::Crypt(crypt) = &hop.spec else { return None };
-            let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
-            let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
-            let gain = counterfactual::gain_of_removing(judged, index);
-            Some(
-                Finding::about(Code::CryptoCpu, limit.severity(), hop, summary)
-                    .with_confidence(limit.confidence)
-                    .with_evidence(limit.evidence.clone())
-                    .with_evidence(cipher_evidence(crypt))
-                    .with_advice(advice(context, crypt, gain)),
-            )
-        })
-        .collect()
+pub(super) fn crypto_cpu(
+    context: &Context<'_>,
+    judged: &Judged<'_>,
+    hop: &Hop,
+    (_, limit): (Direction, &Attribution),
+) -> Option<Finding> {
+    let HopSpec::Crypt(crypt) = &hop.spec else { return None };
+    let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
+    let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
+    let gain = counterfactual::gain_of_removing(judged, limit.hop);
+    Some(
+        limit
+            .finding(Code::CryptoCpu, limit.severity(), hop, summary)
+            .with_evidence(cipher_evidence(crypt))
+            .with_advice(advice(context, crypt, gain)),
+    )
 }
 
 /// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
@@ -69,14 +68,9 @@ pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
     vec![
         Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
             .with_confidence(Confidence::Medium)
-            .with_evidence([
-                Evidence::new("decryption on one core", rate.decrypt, source),
-                Evidence::new("encryption on one core", rate.encrypt, source),
-            ])
-            .with_advice([Advice::new(
-                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
-                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
-            )]),
+            .seen("decryption on one core", rate.decrypt, source).seen("encryption on one core", rate.encrypt, source)
+            .advise("Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
+                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them."),
     ]
 }
 
@@ -185,11 +179,8 @@ pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> V
                 Some(
                     Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
                         .with_confidence(Confidence::Medium)
-                        .with_evidence([
-                            Evidence::new("mean read of the mapping", above, "/proc/diskstats"),
-                            Evidence::new("mean read of the device below", below, "/proc/diskstats"),
-                        ])
-                        .with_advice([Advice::new(action)]),
+                        .seen("mean read of the mapping", above, "/proc/diskstats").seen("mean read of the device below", below, "/proc/diskstats")
+                        .advise(action),
                 )
             })
         })

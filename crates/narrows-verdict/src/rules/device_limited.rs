@@ -3,7 +3,7 @@
 use narrows_base::catalog;
 use narrows_machine::activity::Activity;
 use narrows_machine::health::{DriveHealth, SmartChange, SmartLog};
-use narrows_model::ceiling::medium;
+use narrows_model::ceiling::{Direction, medium};
 use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
@@ -14,29 +14,25 @@ use crate::trust::Audit;
 
 /// `device_limited`: the device itself is the bottleneck, as it should be. Of a virtual disk it can only be said what it
 /// delivers: what carries it is the host's.
-pub(super) fn device_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let slow_usb = judged.subject.path.hops.iter().filter_map(slower_than_its_port);
-    judged
-        .limits_of_kind(HopKind::Device)
-        .into_iter()
+pub(super) fn device_limited(
+    _: &Context<'_>,
+    judged: &Judged<'_>,
+    hop: &Hop,
+    (direction, limit): (Direction, &Attribution),
+) -> Option<Finding> {
+    let is_meant = match limit.cause {
+        _ if hop.kind() != HopKind::Device => false,
         // A slow member is a fault of its array, and has a finding of its own.
-        .filter(|(_, _, _, limit)| limit.cause != Cause::SlowMember)
+        Cause::SlowMember => false,
         // That a model number has the form of a hard disk's gives a ceiling, and nothing to say.
-        .filter(|(_, hop, _, limit)| limit.cause != Cause::Smallest || !is_disk_by_name(hop))
-        // A run that failed or was cut short says nothing of what the device can do.
-        .filter(|(_, _, direction, _)| judged.audits.get(direction).is_none_or(Audit::is_clean))
-        .map(|(_, hop, direction, limit)| {
-            Finding::about(
-                Code::DeviceLimited,
-                Severity::Info,
-                hop,
-                summary(&judged.case(direction), hop, limit),
-            )
-            .with_confidence(limit.confidence)
-            .with_evidence(limit.evidence.clone())
-        })
-        .chain(slow_usb)
-        .collect()
+        Cause::Smallest => !is_disk_by_name(hop),
+        _ => true,
+    };
+    // A run that failed or was cut short says nothing of what the device can do.
+    (is_meant && judged.audits.get(&direction).is_none_or(Audit::is_clean)).then(|| {
+        let summary = summary(&judged.case(direction), hop, limit);
+        limit.finding(Code::DeviceLimited, Severity::Info, hop, summary)
+    })
 }
 
 /// Whether a device is taken for a hard disk by the form of its model number alone.
@@ -47,7 +43,7 @@ fn is_disk_by_name(hop: &Hop) -> bool {
 }
 
 /// A USB device that runs at the most that it announces, on a port that can do more.
-fn slower_than_its_port(hop: &Hop) -> Option<Finding> {
+pub(super) fn slower_than_its_port(_: &Context<'_>, _: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Usb(usb) = &hop.spec else { return None };
     let (speed, most, port) = (usb.speed.value()?, usb.most_speed.value()?, usb.root_hub_speed.value()?);
     (speed.get() >= most.get() && port.get() > speed.get()).then(|| {
@@ -57,11 +53,9 @@ fn slower_than_its_port(hop: &Hop) -> Option<Finding> {
         );
         Finding::about(Code::DeviceLimited, Severity::Info, hop, summary)
             .with_confidence(Confidence::High)
-            .with_evidence([
-                Evidence::from_fact("negotiated speed", &usb.speed),
-                Evidence::from_fact("fastest speed of the device", &usb.most_speed),
-                Evidence::from_fact("fastest speed of the port", &usb.root_hub_speed),
-            ])
+            .seen_fact("negotiated speed", &usb.speed)
+            .seen_fact("fastest speed of the device", &usb.most_speed)
+            .seen_fact("fastest speed of the port", &usb.root_hub_speed)
     })
 }
 
@@ -95,13 +89,9 @@ pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) ->
             let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
             let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
             Some(
-                Finding::about(Code::FilesystemLimited, Severity::Limit, hop, summary)
-                    .with_confidence(limit.confidence)
-                    .with_evidence(limit.evidence.clone())
-                    .with_advice([Advice::new(
-                        "Checksums, compression and encryption of a file system cost processor time; measure the device \
-                         below to see what it could do.",
-                    )]),
+                limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary)
+                    .advise("Checksums, compression and encryption of a file system cost processor time; measure the device \
+                         below to see what it could do."),
             )
         })
         .collect()
@@ -111,15 +101,8 @@ pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) ->
 ///
 /// Throttling shows in the counters of thermal management in the SMART / Health Information log. A temperature above
 /// the warning threshold is only a reason for it: drives may keep their rate, so that alone is good to know.
-pub(super) fn thermal(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let devices = judged.subject.path.hops.iter().filter_map(|hop| match &hop.spec {
-        HopSpec::Device(device) => Some((hop, device)),
-        _ => None,
-    });
-    devices.filter_map(|(hop, device)| of_device(context, judged, hop, device)).collect()
-}
-
-fn of_device(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop, device: &DeviceHop) -> Option<Finding> {
+pub(super) fn thermal(context: &Context<'_>, judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+    let HopSpec::Device(device) = &hop.spec else { return None };
     let runs = judged.subject.runs.iter().map(|run| &run.activity);
     let throttled = runs.clone().filter_map(|run| throttled(run, &device.block));
     if let Some((change, after)) = throttled.max_by_key(|(change, _)| change.throttled) {

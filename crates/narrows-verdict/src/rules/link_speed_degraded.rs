@@ -56,11 +56,7 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
             .with_confidence(Confidence::High)
             .with_evidence(link.speed_evidence())
-            .with_evidence([Evidence::new(
-                "the kernel's log",
-                format!("retrained at {held}"),
-                event.source.as_str(),
-            )])
+            .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
             .with_advice(advice),
     )
 }

@@ -4,8 +4,8 @@
 //! healthy reading: a false alarm is worse than silence. What limits a path without being wrong is a `limit`; what
 //! could be changed is a `fault`; the rest is `info`.
 //!
-//! To add one: write `fn name(&Context, &Judged) -> Vec<Finding>` beside its like, with a test where it fires, a
-//! near miss where it must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
+//! To add one: write a function as one of [`Rule`] takes it beside its like, with a test where it fires, a near miss where it
+//! must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
 
 mod aer_errors;
 mod bus_limited;
@@ -28,10 +28,11 @@ mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_load::measurement::Measurement;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
-use narrows_model::path::{Hop, HopId, HopKind, Target};
+use narrows_model::path::{Hop, HopId, Target};
 
 use crate::Subject;
 use crate::attribution::{self, Attribution, Cause};
@@ -99,16 +100,6 @@ impl<'a> Judged<'a> {
         self.limited_by(index).next().is_some()
     }
 
-    /// Hops of a kind that limit the path, each with its first direction and how that was found.
-    fn limits_of_kind(&self, kind: HopKind) -> Vec<(usize, &'a Hop, Direction, &Attribution)> {
-        let hops = self.subject.path.hops.iter().enumerate();
-        hops.filter(|(_, hop)| hop.kind() == kind)
-            .filter_map(|(index, hop)| {
-                self.limited_by(index).next().map(|(direction, limit)| (index, hop, direction, limit))
-            })
-            .collect()
-    }
-
     /// The directions whose limit was found in this way.
     fn caused_by(&self, cause: Cause) -> impl Iterator<Item = (Direction, &Attribution)> {
         self.outcomes
@@ -123,36 +114,66 @@ impl<'a> Judged<'a> {
     }
 }
 
-type PathRule = fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>;
-type MachineRule = fn(&Context<'_>) -> Vec<Finding>;
+/// A rule of paths, by what it looks at.
+enum Rule {
+    /// A whole path.
+    Path(fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>),
+    /// A hop, with its place.
+    Hop(fn(&Context<'_>, &Judged<'_>, usize, &Hop) -> Option<Finding>),
+    /// A hop that limits its path, in which direction first, and how that was found.
+    Limit(fn(&Context<'_>, &Judged<'_>, &Hop, (Direction, &Attribution)) -> Option<Finding>),
+    /// A direction that was measured.
+    Run(fn(&Case<'_>, &Measurement, &Audit) -> Option<Finding>),
+}
 
-const PATH_RULES: &[PathRule] = &[
-    run_quality::cache_measured,
-    run_quality::generator_cpu,
-    run_quality::above_ceiling,
-    run_quality::no_read_ended,
-    run_quality::too_short,
-    run_quality::unsteady,
-    run_quality::depth_too_low,
-    link_state::check,
-    mps_mrrs::check,
-    aer_errors::check,
-    shared_uplink::switch_oversubscribed,
-    shared_uplink::chipset_shared,
-    numa::numa_remote,
-    bus_limited::usb_limited,
-    bus_limited::sata_limited,
-    bus_limited::hba_limited,
-    network_limited::network_limited,
-    crypt::crypto_cpu,
-    crypt::crypto_workqueue,
-    raid_resync::raid_slow_member,
-    raid_resync::raid_resync,
-    raid_degraded::check,
-    device_limited::filesystem_limited,
-    device_limited::thermal,
-    device_limited::device_limited,
+impl Rule {
+    fn apply(&self, context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+        let hops = || judged.subject.path.hops.iter().enumerate();
+        match self {
+            Self::Path(rule) => rule(context, judged),
+            Self::Hop(rule) => hops().filter_map(|(index, hop)| rule(context, judged, index, hop)).collect(),
+            Self::Limit(rule) => {
+                let limits = hops().filter_map(|(index, hop)| Some((hop, judged.limited_by(index).next()?)));
+                limits.filter_map(|(hop, limit)| rule(context, judged, hop, limit)).collect()
+            }
+            Self::Run(rule) => {
+                let runs = judged.audits.iter().map(|(direction, audit)| (judged.case(*direction), audit));
+                runs.filter_map(|(case, audit)| rule(&case, case.measurement()?, audit)).collect()
+            }
+        }
+    }
+}
+
+const PATH_RULES: &[Rule] = &[
+    Rule::Path(run_quality::cache_measured),
+    Rule::Path(run_quality::generator_cpu),
+    Rule::Run(run_quality::above_ceiling),
+    Rule::Run(run_quality::no_read_ended),
+    Rule::Run(run_quality::too_short),
+    Rule::Run(run_quality::unsteady),
+    Rule::Run(run_quality::depth_too_low),
+    Rule::Path(link_state::check),
+    Rule::Path(mps_mrrs::check),
+    Rule::Path(aer_errors::check),
+    Rule::Hop(shared_uplink::switch_oversubscribed),
+    Rule::Hop(shared_uplink::chipset_shared),
+    Rule::Hop(numa::numa_remote),
+    Rule::Hop(bus_limited::usb_limited),
+    Rule::Hop(bus_limited::sata_limited),
+    Rule::Limit(bus_limited::hba_limited),
+    Rule::Limit(network_limited::network_limited),
+    Rule::Limit(crypt::crypto_cpu),
+    Rule::Path(crypt::crypto_workqueue),
+    Rule::Path(raid_resync::raid_slow_member),
+    Rule::Hop(raid_resync::raid_resync),
+    Rule::Hop(raid_degraded::check),
+    Rule::Path(device_limited::filesystem_limited),
+    Rule::Hop(device_limited::thermal),
+    Rule::Limit(device_limited::device_limited),
+    Rule::Hop(device_limited::slower_than_its_port),
 ];
+
+type MachineRule = fn(&Context<'_>) -> Vec<Finding>;
 
 const MACHINE_RULES: &[MachineRule] = &[
     crypt::check_benchmark,
@@ -170,7 +191,7 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
     let of_paths = context
         .judged
         .iter()
-        .flat_map(|judged| PATH_RULES.iter().flat_map(move |rule| rule(context, judged)));
+        .flat_map(|judged| PATH_RULES.iter().flat_map(move |rule| rule.apply(context, judged)));
     let of_machine = MACHINE_RULES.iter().flat_map(|rule| rule(context));
     let mut findings: BTreeMap<(Option<Code>, Option<String>, String), Finding> = BTreeMap::new();
     for finding in of_paths.chain(of_machine) {

@@ -43,11 +43,7 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
             .with_confidence(Confidence::High)
-            .with_evidence([Evidence::new(
-                "the kernel's log",
-                "can't set Max Payload Size",
-                event.source.as_str(),
-            )])
+            .seen("the kernel's log", "can't set Max Payload Size", event.source.as_str())
             .with_advice([alike()]),
     )
 }

@@ -8,7 +8,7 @@ use narrows_model::path::{Hop, HopKind, HopSpec, NetworkHop, Target};
 use super::{Context, Judged, need};
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Finding, Severity};
 use crate::link::Link;
 
 /// From here on an Ethernet frame is a jumbo frame.
@@ -17,21 +17,19 @@ const JUMBO: Bytes = Bytes::new(8000);
 /// `network_limited`: the network is the bottleneck of a path to a server.
 ///
 /// A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
-pub(super) fn network_limited(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+pub(super) fn network_limited(
+    _: &Context<'_>,
+    judged: &Judged<'_>,
+    hop: &Hop,
+    (_, limit): (Direction, &Attribution),
+) -> Option<Finding> {
     // A card that stands for itself leads to no server: that it carries what its wire does is no finding.
-    if matches!(judged.subject.path.asked, Target::Pci(_)) {
-        return Vec::new();
-    }
-    judged
-        .limits_of_kind(HopKind::Network)
-        .into_iter()
-        .map(|(index, hop, _, limit)| {
-            Finding::about(Code::NetworkLimited, limit.severity(), hop, summary(hop, limit))
-                .with_confidence(limit.confidence)
-                .with_evidence(limit.evidence.clone())
-                .with_advice(advice(judged, index, hop))
-        })
-        .collect()
+    let is_wire = hop.kind() == HopKind::Network && !matches!(judged.subject.path.asked, Target::Pci(_));
+    is_wire.then(|| {
+        limit
+            .finding(Code::NetworkLimited, limit.severity(), hop, summary(hop, limit))
+            .with_advice(advice(judged, limit.hop, hop))
+    })
 }
 
 fn summary(hop: &Hop, limit: &Attribution) -> String {
@@ -89,7 +87,7 @@ fn of_card(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
             .with_confidence(Confidence::Medium)
             .with_evidence(link.width_evidence())
             .with_evidence(link.speed_evidence())
-            .with_advice([Advice::new("Move the card to a wider or faster slot.")]),
+            .advise("Move the card to a wider or faster slot."),
     )
 }
 
@@ -119,7 +117,7 @@ fn of_interface(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> 
         Finding::about(Code::NicSlotLimited, Severity::Limit, link.hop, summary)
             .with_evidence(link.width_evidence())
             .with_evidence(link.speed_evidence())
-            .with_evidence([Evidence::from_fact("line rate", &network.speed)])
+            .seen_fact("line rate", &network.speed)
             .with_advice([Advice::with_gain("Move the card to a wider or faster slot.", gain)]),
     )
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use narrows_model::path::HopSpec;
+use narrows_model::path::{Hop, HopSpec};
 
 use super::{Context, Judged};
 use crate::attribution::Attribution;
@@ -13,51 +13,40 @@ use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 ///
 /// Large transfers from one drive hardly notice; many drives meet the ceiling of the connection between the sockets.
 /// So it is a `limit` only where that connection is the bottleneck, and `info` otherwise.
-pub(super) fn numa_remote(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter().enumerate();
-    hops.filter_map(|(index, hop)| {
-        let HopSpec::Socket(socket) = &hop.spec else { return None };
-        if socket.device_node == socket.reader_node {
-            return None;
-        }
-        let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
-        let (device, reader) = (socket.device_node, socket.reader_node);
-        let summary = format!(
-            "The device is on NUMA node {device} and is used from node {reader}: every byte crosses {}{}.",
-            hop.name,
-            limit.map(|limit| format!(", which {}", limit.is_the_narrows())).unwrap_or_default(),
-        );
-        let gain = limit.and_then(|_| counterfactual::gain_of_removing(judged, index));
-        let severity = limit.map_or(Severity::Info, Attribution::severity);
-        let cpus = context
-            .machine
-            .cpus
-            .nodes
-            .iter()
-            .find(|node| node.id == device)
-            .filter(|node| !node.cpus.is_empty());
-        let advice = cpus.map(|_| {
-            let action = format!(
-                "Run what uses it on node {device}: numactl --cpunodebind={device} --membind={device}."
-            );
-            Advice::with_gain(action, gain)
-        });
-        Some(
-            Finding::about(Code::NumaRemote, severity, hop, summary)
-                .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
-                .with_evidence([
-                    Evidence::new("node of the device", device, "/sys/bus/pci/devices/*/numa_node"),
-                    Evidence::new("node of the processors", reader, "/sys/devices/system/node"),
-                    Evidence::new(
-                        "distance (10 is local)",
-                        socket.distance,
-                        "/sys/devices/system/node/*/distance",
-                    ),
-                ])
-                .with_advice(advice),
-        )
-    })
-    .collect()
+pub(super) fn numa_remote(
+    context: &Context<'_>,
+    judged: &Judged<'_>,
+    index: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let HopSpec::Socket(socket) = &hop.spec else { return None };
+    if socket.device_node == socket.reader_node {
+        return None;
+    }
+    let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
+    let (device, reader) = (socket.device_node, socket.reader_node);
+    let summary = format!(
+        "The device is on NUMA node {device} and is used from node {reader}: every byte crosses {}{}.",
+        hop.name,
+        limit.map(|limit| format!(", which {}", limit.is_the_narrows())).unwrap_or_default(),
+    );
+    let gain = limit.and_then(|_| counterfactual::gain_of_removing(judged, index));
+    let severity = limit.map_or(Severity::Info, Attribution::severity);
+    let cpus =
+        context.machine.cpus.nodes.iter().find(|node| node.id == device).filter(|node| !node.cpus.is_empty());
+    let advice = cpus.map(|_| {
+        let action =
+            format!("Run what uses it on node {device}: numactl --cpunodebind={device} --membind={device}.");
+        Advice::with_gain(action, gain)
+    });
+    Some(
+        Finding::about(Code::NumaRemote, severity, hop, summary)
+            .with_confidence(if limit.is_some() { Confidence::High } else { Confidence::Medium })
+            .seen("node of the device", device, "/sys/bus/pci/devices/*/numa_node")
+            .seen("node of the processors", reader, "/sys/devices/system/node")
+            .seen("distance (10 is local)", socket.distance, "/sys/devices/system/node/*/distance")
+            .with_advice(advice),
+    )
 }
 
 /// Fewer drives than this do not fill the connection between two sockets.
@@ -107,9 +96,7 @@ pub(super) fn numa_unbalanced(context: &Context<'_>) -> Vec<Finding> {
         Finding::on(Code::NumaUnbalanced, Severity::Info, format!("node {node}"), summary)
             .with_confidence(Confidence::Medium)
             .with_evidence(evidence)
-            .with_advice([Advice::new(
-                "Spread drives and network cards over the sockets, or keep the work on that node.",
-            )]),
+            .advise("Spread drives and network cards over the sockets, or keep the work on that node."),
     ]
 }
 

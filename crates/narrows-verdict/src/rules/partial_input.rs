@@ -26,8 +26,8 @@ fn left_out(context: &Context<'_>) -> Option<Finding> {
         );
         Finding::on(Code::PartialInput, Severity::Info, "this machine", text)
             .with_confidence(Confidence::High)
-            .with_evidence([Evidence::new("paths left out", more, "a bound of narrows")])
-            .with_advice([Advice::new("Name the device or mount that matters, to see its path.")])
+            .seen("paths left out", more, "a bound of narrows")
+            .advise("Name the device or mount that matters, to see its path.")
     })
 }
 

@@ -4,44 +4,40 @@ use narrows_base::fact::Fact;
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::zfs::ZfsPool;
-use narrows_model::path::{HopSpec, RaidHop, RaidLevel};
+use narrows_model::path::{Hop, HopSpec, RaidHop, RaidLevel};
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::super::finding::{Code, Evidence, Finding, Severity};
 use super::{Context, Judged};
 
-pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter();
-    hops.filter_map(|hop| {
-        let HopSpec::Raid(raid) = &hop.spec else { return None };
-        let missing = *raid.md.degraded.value()?;
-        if missing == 0 {
-            return None;
-        }
-        let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
-        let copies = copies_of_many(context, raid, missing);
-        let effect =
-            copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
-        let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
-        let faulty = raid.md.members.iter().filter_map(|(name, state)| {
-            let said = state.value().is_some_and(|state| is_bad(state));
-            said.then(|| Evidence::from_fact(format!("state of {name}"), state))
-        });
-        // A log tells how it was at the last start.
-        let past =
-            context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
-        let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
-        Some(
-            Finding::about(Code::RaidDegraded, severity, hop, summary)
-                .with_evidence([Evidence::from_fact("missing members", &raid.md.degraded)])
-                .with_evidence(faulty)
-                .with_evidence(rebuilt(raid))
-                .with_advice([Advice::new(match copies {
-                    Some(_) => FOR_EVERY_BAY.to_owned(),
-                    None => advice(raid),
-                })]),
-        )
-    })
-    .collect()
+pub(super) fn check(context: &Context<'_>, _: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+    let HopSpec::Raid(raid) = &hop.spec else { return None };
+    let missing = *raid.md.degraded.value()?;
+    if missing == 0 {
+        return None;
+    }
+    let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
+    let copies = copies_of_many(context, raid, missing);
+    let effect =
+        copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
+    let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
+    let faulty = raid.md.members.iter().filter_map(|(name, state)| {
+        let said = state.value().is_some_and(|state| is_bad(state));
+        said.then(|| Evidence::from_fact(format!("state of {name}"), state))
+    });
+    // A log tells how it was at the last start.
+    let past =
+        context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
+    let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
+    Some(
+        Finding::about(Code::RaidDegraded, severity, hop, summary)
+            .seen_fact("missing members", &raid.md.degraded)
+            .with_evidence(faulty)
+            .with_evidence(rebuilt(raid))
+            .advise(match copies {
+                Some(_) => FOR_EVERY_BAY.to_owned(),
+                None => advice(raid),
+            }),
+    )
 }
 
 const FOR_EVERY_BAY: &str = "NAS systems (Synology, QNAP) make the mirrors of their own system with a place for every bay, and empty \
@@ -92,9 +88,9 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
             let state = pool.state.value().map_or("", String::as_str);
             let summary = format!("The ZFS pool {} is {state}.", pool.name);
             Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
-                .with_evidence([Evidence::from_fact("state of the pool", &pool.state)])
+                .seen_fact("state of the pool", &pool.state)
                 .with_evidence(broken)
-                .with_advice([Advice::new(pool_advice(&pool.name, state, is_replaced))])
+                .advise(pool_advice(&pool.name, state, is_replaced))
         })
         .collect()
 }

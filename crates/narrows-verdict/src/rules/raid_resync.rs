@@ -37,29 +37,33 @@ pub(super) fn long(span: Nanos) -> String {
 /// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
 ///
 /// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
-pub(super) fn raid_resync(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter().enumerate();
-    hops.filter_map(|(index, hop)| {
-        let HopSpec::Raid(raid) = &hop.spec else { return None };
-        let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
-        let action = running(judged, raid)?;
-        let severity = match (limit.is_some(), action.as_str()) {
-            (true, "check") => Severity::Limit,
-            (false, "check") => Severity::Info,
-            _ => Severity::Fault,
-        };
-        let done = raid.md.sync_done.value();
-        let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
-        let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
-        let left = raid.md.sync_left.value().map(|left| left_in_words(*left)).unwrap_or_default();
-        let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
-        let (cause_evidence, cause_advice) = cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
-        let effect = if limit.is_some() { "; it limits this path" } else { "" };
-        let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
-        Some(
+pub(super) fn raid_resync(
+    _context: &Context<'_>,
+    judged: &Judged<'_>,
+    index: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let HopSpec::Raid(raid) = &hop.spec else { return None };
+    let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
+    let action = running(judged, raid)?;
+    let severity = match (limit.is_some(), action.as_str()) {
+        (true, "check") => Severity::Limit,
+        (false, "check") => Severity::Info,
+        _ => Severity::Fault,
+    };
+    let done = raid.md.sync_done.value();
+    let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
+    let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
+    let left = raid.md.sync_left.value().map(|left| left_in_words(*left)).unwrap_or_default();
+    let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
+    let (cause_evidence, cause_advice) =
+        cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
+    let effect = if limit.is_some() { "; it limits this path" } else { "" };
+    let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
+    Some(
             Finding::about(Code::RaidResync, severity, hop, summary)
                 .with_confidence(Confidence::High)
-                .with_evidence([Evidence::from_fact("sync action", &raid.md.sync_action)])
+                .seen_fact("sync action", &raid.md.sync_action)
                 .with_evidence(speed_evidence(&raid.md.sync_speed))
                 .with_evidence(cause_evidence)
                 .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
@@ -72,8 +76,6 @@ pub(super) fn raid_resync(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Fi
                 ])
                 .with_advice(cause_advice),
         )
-    })
-    .collect()
 }
 
 /// What sets the rate of a resync, as far as its rate tells: the kernel's usual limit, the slowest member, or the small
@@ -131,8 +133,8 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
             let summary = format!("The ZFS pool {} is busy with a {}{rate}{done}.", pool.name, scan.action);
             Finding::on(Code::RaidResync, severity, pool.name.clone(), summary)
                 .with_confidence(Confidence::High)
-                .with_evidence([Evidence::new("scan", &scan.action, pool.scan.source().as_str())])
-                .with_advice([Advice::new("Wait until it is done, and measure again.")])
+                .seen("scan", &scan.action, pool.scan.source().as_str())
+                .advise("Wait until it is done, and measure again.")
         })
         .collect()
 }
@@ -202,10 +204,7 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
                  for the slowest.",
                 hop.name, array.name
             );
-            Some(finding(hop, summary, gain).with_confidence(Confidence::Medium).with_evidence([
-                Evidence::new(format!("ceiling of {}", hop.name), slow, "its ceiling"),
-                Evidence::new("ceiling of the next slowest member", next, "its ceiling"),
-            ]))
+            Some(finding(hop, summary, gain).with_confidence(Confidence::Medium).seen(format!("ceiling of {}", hop.name), slow, "its ceiling").seen("ceiling of the next slowest member", next, "its ceiling"))
         })
         .collect()
 }

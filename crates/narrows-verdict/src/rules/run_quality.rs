@@ -1,6 +1,7 @@
 //! Whether a run says anything of its path, or of a cache, of narrows itself, or of nothing: what [`crate::trust`] audited, as findings.
 
 use narrows_base::units::human;
+use narrows_load::measurement::Measurement;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
@@ -73,10 +74,10 @@ pub(super) fn generator_cpu(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<
                 _ => USED_UP,
             };
             let summary = format!("{what}; the path can do more.{rate}");
-            let mut finding = Finding::about(Code::GeneratorCpu, Severity::Limit, hop, summary)
-                .with_confidence(limit.confidence)
-                .with_evidence(limit.evidence.iter().cloned().chain(waited(&case)))
-                .with_advice([Advice::new(action)]);
+            let mut finding = limit
+                .finding(Code::GeneratorCpu, Severity::Limit, hop, summary)
+                .with_evidence(waited(&case))
+                .advise(action);
             finding.subject = judged.subject.path.target.clone();
             Some(finding)
         })
@@ -84,32 +85,24 @@ pub(super) fn generator_cpu(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<
 }
 
 /// `above_ceiling`: a result is above physics.
-pub(super) fn above_ceiling(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .audits
-        .iter()
-        .filter_map(|(direction, audit)| {
-            let (index, ceiling) = audit.above?;
-            let hop = judged.hop(index)?;
-            let case = judged.case(*direction);
-            let measured = case.measurement()?.bytes_per_second;
-            let part = human::percent(measured.fraction_of(ceiling));
-            let summary = format!(
-                "{measured} were measured on {}, which is {part} of what {} can carry: a cache, or a wrong fact.",
-                judged.subject.path.target, hop.name
-            );
-            let formula = case.ceiling(index)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
-            Some(
-                Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
-                    .with_confidence(Confidence::High)
-                    .with_evidence([
-                        Evidence::new("measured rate", measured, "the run"),
-                        Evidence::new("ceiling of this hop for the path", ceiling, formula),
-                    ])
-                    .with_advice([Advice::new("Do not use this result. Measure again with a larger region.")]),
-            )
-        })
-        .collect()
+pub(super) fn above_ceiling(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let (index, ceiling) = audit.above?;
+    let hop = case.path().hops.get(index)?;
+    let measured = measurement.bytes_per_second;
+    let part = human::percent(measured.fraction_of(ceiling));
+    let summary = format!(
+        "{measured} were measured on {}, which is {part} of what {} can carry: a cache, or a wrong fact.",
+        case.path().target,
+        hop.name
+    );
+    let formula = case.ceiling(index)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
+    Some(
+        Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
+            .with_confidence(Confidence::High)
+            .seen("measured rate", measured, "the run")
+            .seen("ceiling of this hop for the path", ceiling, formula)
+            .advise("Do not use this result. Measure again with a larger region."),
+    )
 }
 
 /// What to do when the processor was somebody else's.
@@ -122,100 +115,70 @@ const NOTHING_ENDED_LONGER: &str =
     "Measure longer with --measure=full, and look at the kernel log (`dmesg`).";
 
 /// `no_read_ended`: nothing that was asked for ended, so nothing was measured and nothing can be blamed.
-pub(super) fn no_read_ended(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let target = &judged.subject.path.target;
-    let silent =
-        judged.audits.iter().filter_map(|(direction, audit)| Some((direction, audit.silent.as_ref()?)));
-    silent
-        .filter_map(|(direction, what)| {
-            let case = judged.case(*direction);
-            let measurement = case.measurement()?;
-            let generator = &measurement.generator;
-            let waiting = case.waiting_in_block_layer();
-            let summary =
-                format!("Of {target} {what}: nothing was measured, and no hop can be named as the limit.");
-            let mut evidence = vec![
-                Evidence::new(
-                    format!("{}s that ended", io(*direction)),
-                    measurement.latency.count,
-                    "the run",
-                ),
-                Evidence::new("measured time", measurement.elapsed_ns, "the run"),
-                Evidence::new(
-                    "processor time of the busiest worker",
-                    format!("{} of a core", human::percent(generator.cpu)),
-                    "getrusage of the worker thread",
-                ),
-                Evidence::new(
-                    "time in the queue of a processor",
-                    human::percent(generator.queued),
-                    "/proc/thread-self/schedstat of the worker thread",
-                ),
-            ];
-            evidence.extend(waiting.map(|part| {
-                Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
-            }));
-            let action = if was_denied(measurement) {
-                NOTHING_ENDED_DENIED
-            } else if waiting.is_some_and(|part| part >= 0.5) {
-                NOTHING_ENDED_HANGS
-            } else {
-                NOTHING_ENDED_LONGER
-            };
-            let finding = Finding::on(Code::NoReadEnded, Severity::Fault, target, summary);
-            Some(finding.with_evidence(evidence).with_advice([Advice::new(action)]))
-        })
-        .collect()
+pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    let what = audit.silent.as_ref()?;
+    let generator = &measurement.generator;
+    let waiting = case.waiting_in_block_layer();
+    let summary = format!("Of {target} {what}: nothing was measured, and no hop can be named as the limit.");
+    let mut evidence = vec![
+        Evidence::new(format!("{}s that ended", io(case.direction)), measurement.latency.count, "the run"),
+        Evidence::new("measured time", measurement.elapsed_ns, "the run"),
+        Evidence::new(
+            "processor time of the busiest worker",
+            format!("{} of a core", human::percent(generator.cpu)),
+            "getrusage of the worker thread",
+        ),
+        Evidence::new(
+            "time in the queue of a processor",
+            human::percent(generator.queued),
+            "/proc/thread-self/schedstat of the worker thread",
+        ),
+    ];
+    evidence.extend(waiting.map(|part| {
+        Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
+    }));
+    let action = if was_denied(measurement) {
+        NOTHING_ENDED_DENIED
+    } else if waiting.is_some_and(|part| part >= 0.5) {
+        NOTHING_ENDED_HANGS
+    } else {
+        NOTHING_ENDED_LONGER
+    };
+    let finding = Finding::on(Code::NoReadEnded, Severity::Fault, target, summary);
+    Some(finding.with_evidence(evidence).advise(action))
 }
 
 /// `too_short`: a run was too short to say anything.
-pub(super) fn too_short(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let target = &judged.subject.path.target;
-    judged
-        .audits
-        .iter()
-        .filter_map(|(direction, audit)| {
-            // Where nothing ended at all, `no_read_ended` says so.
-            let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
-            let case = judged.case(*direction);
-            let measurement = case.measurement()?;
-            let summary = format!("The run on {target} is too short to rely on: {reason}.");
-            Some(
-                Finding::on(Code::TooShort, Severity::Info, target, summary)
-                    .with_evidence([
-                        Evidence::new("measured time", measurement.elapsed_ns, "the run"),
-                        Evidence::new("I/Os", measurement.latency.count, "the run"),
-                    ])
-                    .with_advice([Advice::new("Measure again with --measure=full.")]),
-            )
-        })
-        .collect()
+pub(super) fn too_short(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    // Where nothing ended at all, `no_read_ended` says so.
+    let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
+    let summary = format!("The run on {target} is too short to rely on: {reason}.");
+    Some(
+        Finding::on(Code::TooShort, Severity::Info, target, summary)
+            .seen("measured time", measurement.elapsed_ns, "the run")
+            .seen("I/Os", measurement.latency.count, "the run")
+            .advise("Measure again with --measure=full."),
+    )
 }
 
 /// `unsteady`: the rate did not hold (see [`crate::trust::Drift`] for the test).
-pub(super) fn unsteady(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let target = &judged.subject.path.target;
-    judged
-        .audits
-        .values()
-        .filter_map(|audit| {
-            let drift = audit.unsteady?;
-            let (range, slope) = (human::percent(drift.range), human::percent(drift.slope.abs()));
-            let way = if drift.slope < 0.0 { "fell" } else { "rose" };
-            let summary = format!(
-                "The rate of {target} did not hold: it ranged over {range} of its mean and {way} by {slope} in all."
-            );
-            Some(
-                Finding::on(Code::Unsteady, Severity::Info, target, summary)
-                    .with_confidence(Confidence::High)
-                    .with_evidence([
-                        Evidence::new("range of five windows over their mean", range, "the run, every 100 ms"),
-                        Evidence::new("slope over the run, of the mean", slope, "the run, every 100 ms"),
-                    ])
-                    .with_advice([Advice::new("Measure longer with --measure=full, on a quiet machine.")]),
-            )
-        })
-        .collect()
+pub(super) fn unsteady(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    let drift = audit.unsteady?;
+    let (range, slope) = (human::percent(drift.range), human::percent(drift.slope.abs()));
+    let way = if drift.slope < 0.0 { "fell" } else { "rose" };
+    let summary = format!(
+        "The rate of {target} did not hold: it ranged over {range} of its mean and {way} by {slope} in all."
+    );
+    Some(
+        Finding::on(Code::Unsteady, Severity::Info, target, summary)
+            .with_confidence(Confidence::High)
+            .seen("range of five windows over their mean", range, "the run, every 100 ms")
+            .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
+            .advise("Measure longer with --measure=full, on a quiet machine."),
+    )
 }
 
 /// A mean latency within this many times the least one has no queueing in it.
@@ -228,18 +191,8 @@ const FILLED: f64 = 0.7;
 /// When requests do not queue, their latency stays at its least, and more of them would have brought more. So it takes
 /// a run well below every known ceiling whose mean latency is near the least one. By Little's law the depth that fills
 /// a ceiling is ceiling × latency ÷ block size.
-pub(super) fn depth_too_low(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    [Direction::Read, Direction::Write]
-        .into_iter()
-        .filter_map(|direction| check_run(judged, direction))
-        .collect()
-}
-
-fn check_run(judged: &Judged<'_>, direction: Direction) -> Option<Finding> {
-    let case = judged.case(direction);
-    let measurement = case.measurement()?;
-    let audit = judged.audits.get(&direction)?;
-    let narrowest = super::super::attribution::rank(&case).first()?.rate;
+pub(super) fn depth_too_low(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let narrowest = super::super::attribution::rank(case).first()?.rate;
     let (least, mean) = (measurement.latency.min.get() as f64, measurement.latency.mean.get() as f64);
     let queues = least <= 0.0 || mean > NO_QUEUEING * least;
     let filled = measurement.bytes_per_second.fraction_of(narrowest) > FILLED;
@@ -254,7 +207,7 @@ fn check_run(judged: &Judged<'_>, direction: Direction) -> Option<Finding> {
     if wanted <= asked {
         return None;
     }
-    let target = &judged.subject.path.target;
+    let target = &case.path().target;
     let summary = format!(
         "Requests to {target} did not queue: with {} in flight the path stayed at {} of what is known of it; filling it \
          takes about {}.",
@@ -265,14 +218,10 @@ fn check_run(judged: &Judged<'_>, direction: Direction) -> Option<Finding> {
     Some(
         Finding::on(Code::DepthTooLow, Severity::Info, target, summary)
             .with_confidence(Confidence::Medium)
-            .with_evidence([
-                Evidence::new("mean latency", measurement.latency.mean, "the run"),
-                Evidence::new("least latency", measurement.latency.min, "the run"),
-                Evidence::new("requests in flight", human::count(asked), "the run"),
-            ])
-            .with_advice([Advice::new(
-                "Ask for more at once: a deeper queue, larger requests or more threads.",
-            )]),
+            .seen("mean latency", measurement.latency.mean, "the run")
+            .seen("least latency", measurement.latency.min, "the run")
+            .seen("requests in flight", human::count(asked), "the run")
+            .advise("Ask for more at once: a deeper queue, larger requests or more threads."),
     )
 }
 

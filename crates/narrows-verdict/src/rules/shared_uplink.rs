@@ -10,7 +10,7 @@ use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{Hop, HopId, HopSpec, Target, UplinkHop};
 
 use super::{Context, Judged};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Claim, wires};
 
 /// Sums within this much of the uplink fit it.
@@ -20,34 +20,29 @@ const FITS: f64 = 1.1;
 ///
 /// A `limit` where the uplink is the bottleneck of the path, or where the drives and wires behind it are known to deliver
 /// more than it carries. Where only their links do, `info`: the drives may be slower than their links.
-pub(super) fn switch_oversubscribed(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    judged
-        .subject
-        .path
-        .hops
-        .iter()
-        .filter_map(|hop| match &hop.spec {
-            // The chipset of AMD boards is a switch too; `chipset_shared` speaks of it.
-            HopSpec::Switch(switch) if switch.chipset.is_none() => Some((hop, switch)),
-            _ => None,
-        })
-        .filter_map(|(hop, switch)| {
-            let shared = Shared::of(context.machine, switch, raw_of(context.machine, switch.address)?)?;
-            let summary = format!(
-                "The links of {} devices behind the switch {} carry {} together, and its uplink {} (before packets).",
-                shared.devices, switch.address, shared.wanted, shared.uplink
-            );
-            let severity = severity(context, judged, switch, &shared);
-            Some(
-                Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
-                    .with_confidence(Confidence::High)
-                    .with_evidence(shared.evidence(switch))
-                    .with_advice([Advice::new(
-                        "Spread devices that are used at the same time over several switches or slots.",
-                    )]),
-            )
-        })
-        .collect()
+pub(super) fn switch_oversubscribed(
+    context: &Context<'_>,
+    judged: &Judged<'_>,
+    _: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let HopSpec::Switch(switch) = &hop.spec else { return None };
+    // The chipset of AMD boards is a switch too; `chipset_shared` speaks of it.
+    if switch.chipset.is_some() {
+        return None;
+    }
+    let shared = Shared::of(context.machine, switch, raw_of(context.machine, switch.address)?)?;
+    let summary = format!(
+        "The links of {} devices behind the switch {} carry {} together, and its uplink {} (before packets).",
+        shared.devices, switch.address, shared.wanted, shared.uplink
+    );
+    let severity = severity(context, judged, switch, &shared);
+    Some(
+        Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
+            .with_confidence(Confidence::High)
+            .with_evidence(shared.evidence(switch))
+            .advise("Spread devices that are used at the same time over several switches or slots."),
+    )
 }
 
 fn severity(context: &Context<'_>, judged: &Judged<'_>, switch: &UplinkHop, shared: &Shared) -> Severity {
@@ -169,17 +164,18 @@ fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
 /// A `limit` when the uplink is known to be the bottleneck of this path; `info` when a hop that is not known may be
 /// narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
 /// worth a word.
-pub(super) fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-    let hops = judged.subject.path.hops.iter().enumerate();
-    hops.filter_map(|(index, hop)| {
-        let uplink = match &hop.spec {
-            HopSpec::Chipset(uplink) => uplink,
-            HopSpec::Switch(uplink) if uplink.chipset.is_some() => uplink,
-            _ => return None,
-        };
-        check_uplink(context, judged, index, hop, uplink)
-    })
-    .collect()
+pub(super) fn chipset_shared(
+    context: &Context<'_>,
+    judged: &Judged<'_>,
+    index: usize,
+    hop: &Hop,
+) -> Option<Finding> {
+    let uplink = match &hop.spec {
+        HopSpec::Chipset(uplink) => uplink,
+        HopSpec::Switch(uplink) if uplink.chipset.is_some() => uplink,
+        _ => return None,
+    };
+    check_uplink(context, judged, index, hop, uplink)
 }
 
 fn check_uplink(
@@ -228,7 +224,7 @@ fn check_uplink(
             }))
             .with_evidence(shared.iter().flat_map(|shared| shared.evidence(uplink)))
             .with_evidence(claim.iter().map(Claim::evidence))
-            .with_advice([Advice::new(advice)]),
+            .advise(advice),
     )
 }
 

@@ -12,7 +12,7 @@ use narrows_model::path::LinkPort;
 use super::need::{self, Need};
 use super::{Context, Judged};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Finding, Severity};
 use crate::link::{Claim, Link};
 use crate::sentence::capitalised;
 
@@ -43,9 +43,9 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Low)
-            .with_evidence([Evidence::new("what the device can do", Downgraded::MEANING, said.as_str())])
+            .seen("what the device can do", Downgraded::MEANING, said.as_str())
             .with_evidence(link.speed_evidence())
-            .with_advice([Advice::new(advice)]),
+            .advise(advice),
     )
 }
 

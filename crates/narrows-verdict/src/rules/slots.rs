@@ -10,7 +10,7 @@ use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::HopSpec;
 
 use super::Context;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 const SOURCE: &str = "SMBIOS type 9";
 
@@ -137,10 +137,8 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
                 .with_evidence(
                     empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices")),
                 )
-                .with_advice([Advice::new(
-                    "If a drive is missing, check that the slot's bifurcation in the firmware setup matches the card, and \
-                     reseat the drive.",
-                )]),
+                .advise("If a drive is missing, check that the slot's bifurcation in the firmware setup matches the card, and \
+                     reseat the drive."),
         );
     }
     findings
@@ -212,9 +210,9 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
     };
     Some(
         Finding::on(Code::RaidDegraded, Severity::Fault, format!("c{number} {at}"), summary)
-            .with_evidence([Evidence::from_fact("state of the volume", &volume.state)])
+            .seen_fact("state of the volume", &volume.state)
             .with_evidence(members.collect::<Vec<_>>())
-            .with_advice([Advice::new(advice)]),
+            .advise(advice),
     )
 }
 
@@ -265,9 +263,7 @@ fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
             Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
                 .with_confidence(Confidence::Medium)
                 .with_evidence(evidence.collect::<Vec<_>>())
-                .with_advice([Advice::new(
-                    "Look at the cable, the backplane and the expander between them; one of a slower generation holds all down.",
-                )])
+                .advise("Look at the cable, the backplane and the expander between them; one of a slower generation holds all down.")
         })
         .collect()
 }

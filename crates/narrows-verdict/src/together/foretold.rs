@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{GroupVerdict, LAW_ERROR, Outcome, SharedHop, evidence_of, words};
-use crate::{Advice, Code, Confidence, Finding, PathVerdict, Severity, Subject, Verdict, judge};
+use crate::{Code, Confidence, Finding, PathVerdict, Severity, Subject, Verdict, judge};
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
@@ -201,7 +201,7 @@ fn measured(alone: &[Subject], verdicts: &[GroupVerdict]) -> Vec<Finding> {
                     Finding::about(code, Severity::Limit, hop, sentence)
                         .with_confidence(Confidence::High)
                         .with_evidence(evidence_of(shared))
-                        .with_advice([Advice::new(advice)]),
+                        .advise(advice),
                 );
             }
         }

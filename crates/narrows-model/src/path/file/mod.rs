@@ -12,9 +12,9 @@ mod write;
 
 pub use build::{BuildError, path};
 pub use model::{
-    Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Engine, Filesystem,
-    Host, Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue,
-    Raid, RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, VolumeKind, Workload, WriteCache,
+    Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Engine, Filesystem, Host,
+    Interconnect, Iommu, LinkGiven, Name, Network, Part, PartKind, Pattern, Published, PublishedValue, Raid,
+    RaidKind, Remote, Slot, Switch, System, Technology, Vm, Volume, Workload, WriteCache, ZfsLevel,
 };
 pub use read::{Document, MOST_BYTES, parse};
 
@@ -59,6 +59,12 @@ pub struct Problem {
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
+}
+
+impl Problem {
+    fn new(at: &At, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { at: at.clone(), message: message.into(), hint: Some(hint.into()) }
+    }
 }
 
 impl fmt::Display for Problem {

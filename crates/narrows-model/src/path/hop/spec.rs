@@ -169,7 +169,8 @@ pub struct QueueHop {
 }
 
 /// RAID levels that md knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum RaidLevel {
     /// Striping.
     Raid0,

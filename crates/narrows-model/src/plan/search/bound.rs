@@ -170,7 +170,6 @@ impl Bound {
                     Component::Slots => cost(u64::from(!place.form.takes_drives())),
                     Component::Changes => cost(problem.changes(slot, choice)),
                     Component::Adapters => cost(u64::from(choice.is_adapter())),
-                    Component::Price => cost(choice.price),
                 });
                 put(best.entry(counts).or_default(), score);
             }

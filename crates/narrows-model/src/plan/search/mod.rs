@@ -12,12 +12,10 @@
 
 mod bound;
 #[cfg(test)]
-mod brute;
-#[cfg(test)]
 mod tests;
 mod walk;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 use super::problem::{Choice, Class, Fill, Problem, WholeRate};
@@ -27,32 +25,17 @@ use narrows_base::catalog::SlotForm;
 use narrows_base::units::{Lanes, human};
 
 /// Which cards may be bought.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
     /// Cards with a PCIe switch.
     pub switches: bool,
     /// Cards of wires for several drives, in slots that the firmware splits.
     pub splitting: bool,
-    /// What cards cost, by their names in the catalogue, in hundredths of the user's currency. Cards without a price are not
-    /// bought then; `None` where nobody said what any costs.
-    pub prices: Option<BTreeMap<String, u64>>,
-}
-
-impl Parts {
-    /// Whether a card may be bought as far as its price goes.
-    pub(super) fn has_price(&self, card: &str) -> bool {
-        self.prices.as_ref().is_none_or(|prices| prices.contains_key(card))
-    }
-
-    /// What a card costs; 0 where nobody said what any costs.
-    pub fn price(&self, card: &str) -> u64 {
-        self.prices.as_ref().and_then(|prices| prices.get(card)).copied().unwrap_or(0)
-    }
 }
 
 impl Default for Parts {
     fn default() -> Self {
-        Self { switches: true, splitting: true, prices: None }
+        Self { switches: true, splitting: true }
     }
 }
 
@@ -283,8 +266,6 @@ pub enum Prefer {
     Slots,
     /// Few parts to buy; then the rate.
     Parts,
-    /// Cards that cost little, by what the user pays for them; then the rate.
-    Price,
 }
 
 /// One thing that counts.
@@ -306,22 +287,19 @@ pub enum Component {
     Changes,
     /// Cards of wires, negative.
     Adapters,
-    /// What the cards cost, negative, in hundredths of the user's currency.
-    Price,
 }
 
 /// How many things count.
-const COMPONENTS: usize = 9;
+const COMPONENTS: usize = 8;
 
 impl Prefer {
     /// What counts, the most important first.
     pub const fn order(self) -> [Component; COMPONENTS] {
-        use Component::{Adapters, Alone, Changes, Graphics, Price, Served, Slots, Switches, Together};
+        use Component::{Adapters, Alone, Changes, Graphics, Served, Slots, Switches, Together};
         match self {
-            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters, Price],
-            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters, Price],
-            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes, Price],
-            Self::Price => [Price, Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
+            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
+            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters],
+            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes],
         }
     }
 
@@ -376,7 +354,6 @@ impl fmt::Display for Prefer {
             Self::Rate => "rate",
             Self::Slots => "slots",
             Self::Parts => "parts",
-            Self::Price => "price",
         })
     }
 }
@@ -437,7 +414,6 @@ impl Sums {
             Component::Slots => cost(u64::from(!place.form.takes_drives())),
             Component::Changes => cost(problem.changes(slot, choice)),
             Component::Adapters => cost(u64::from(choice.is_adapter())),
-            Component::Price => cost(choice.price),
         });
         self.score = self.score.plus(&score);
         if on_chipset {

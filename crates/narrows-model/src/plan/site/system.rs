@@ -169,7 +169,8 @@ impl<'s> SiteReader<'s> {
 
     /// The slots that one is split into.
     fn pieces(&self, slot: &Name) -> Vec<(&'s Part, &'s file::Slot)> {
-        let is_piece = |on: &file::Attachment| matches!(on, file::Attachment::Slot(outer) if outer == slot);
+        let is_piece =
+            |on: &file::Attachment| matches!(on, file::Attachment::Slot { slot: outer } if outer == slot);
         let found = self.system.parts.iter().filter_map(|part| match &part.kind {
             PartKind::Slot(piece) if is_piece(&piece.on) => Some((part, piece)),
             _ => None,
@@ -275,7 +276,7 @@ impl<'s> SiteReader<'s> {
     }
 
     fn is_piece_of_board(&self, site: &mut Site, of_board: usize, slot: &file::Slot) -> bool {
-        matches!(&slot.on, file::Attachment::Slot(outer) if on_board(site, of_board, outer).is_some())
+        matches!(&slot.on, file::Attachment::Slot { slot: outer } if on_board(site, of_board, outer).is_some())
     }
 
     fn slot(
@@ -292,7 +293,7 @@ impl<'s> SiteReader<'s> {
         let occupant = self.occupant(inside, slot.link.width);
         gaps.crowded(&part.name, inside, occupant.as_ref());
         let holds_drive = inside.iter().any(|it| is_nvme(it));
-        let is_piece = matches!(slot.on, file::Attachment::Slot(_));
+        let is_piece = matches!(slot.on, file::Attachment::Slot { .. });
         let looks_like_drive =
             (holds_drive || is_piece) && lanes.get() <= DRIVE_LANES && slot.connector.is_none();
         let form = slot.form.unwrap_or(if looks_like_drive { SlotForm::M2 } else { SlotForm::Card });
@@ -326,7 +327,7 @@ impl<'s> SiteReader<'s> {
             dead: None,
             occupant,
             shares: match &slot.on {
-                file::Attachment::Slot(outer) => Some(format!("a part of {outer}, which is split")),
+                file::Attachment::Slot { slot: outer } => Some(format!("a part of {outer}, which is split")),
                 _ => None,
             },
         };
@@ -387,7 +388,7 @@ impl<'s> SiteReader<'s> {
         let own_kind = occupant_kind(first);
         let alike = devices.iter().filter(|part| occupant_kind(part) == own_kind).count();
         let (end, card) = match switch {
-            Some((_, switch)) => (end_of(first, switch.port), switch.uplink.width),
+            Some((_, switch)) => (end_of(first, switch.port()), switch.uplink.width),
             None => (end_of(first, LinkGiven::default()), None),
         };
         let (own, own_write) = self.own(first, own_kind);

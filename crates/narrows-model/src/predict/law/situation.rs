@@ -134,9 +134,7 @@ impl Situation {
             PartKind::Crypt(crypt) => self.crypt(system, part, crypt),
             PartKind::Cache(_) => self.put(true, "cache"),
             PartKind::Filesystem(it) => self.filesystem(it, workload),
-            PartKind::Volume(it) => {
-                self.put(matches!(it.kind, crate::path::file::VolumeKind::Striped { .. }), "stripe");
-            }
+            PartKind::Volume(it) => self.put(it.stripe.is_some(), "stripe"),
             PartKind::Network(it) => self.network(it, part.name == workload.target),
             PartKind::Remote(it) => self.remote(it),
             PartKind::Cluster(_) => self.put(true, "cluster"),
@@ -166,7 +164,7 @@ impl Situation {
 
     fn raid(&mut self, raid: &Raid, workload: &Workload) {
         let level = raid.kind.level();
-        self.put(matches!(raid.kind, RaidKind::Zfs { .. }), "zfs");
+        self.put(matches!(raid.kind, RaidKind::Zfs(_)), "zfs");
         self.put(matches!(level, RaidLevel::Raid0 | RaidLevel::Raid10), "stripe");
         self.put(matches!(level, RaidLevel::Raid1 | RaidLevel::Raid10), "mirror");
         let parities: usize = match level {

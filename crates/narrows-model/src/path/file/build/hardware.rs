@@ -1,7 +1,7 @@
 //! The way from a part to the memory of its host: its interface and link, slots, switches, adapters, chipsets and sockets.
 
 use super::{
-    BuildError, ReaderPlace, Walk, chipset_entry, contains, fact, given, processor_entry, switch_entry,
+    BuildError, Spot, Walk, chipset_entry, contains, fact, given, no_place, processor_entry, switch_entry,
     unlisted,
 };
 use crate::path::file::{
@@ -24,170 +24,121 @@ const OTHER_SOCKET: u32 = 21;
 const SOCKET_SHARE: f64 = 0.8;
 
 impl<'s> Walk<'s> {
-    /// Puts the way from `part`, which is in `upstream` with `end` of its link, to memory below `above`.
+    /// Puts the way from the part of `spot`, which is in `upstream` with `end` of its link, to memory.
     pub(super) fn upstream(
         &mut self,
-        above: Node,
-        part: &'s Part,
+        spot: Spot<'s, '_>,
         upstream: &Name,
         end: LinkGiven,
-        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
-        let carrier = self.part(upstream, &part.name)?;
+        let carrier = self.part(upstream, &spot.part.name)?;
         if self.depth >= super::MOST_LAYERS {
             return Err(BuildError::Cycle(upstream.clone()));
         }
         self.depth += 1;
-        let is_wire = !matches!(&part.kind, PartKind::Device(device) if interface(part, device).is_some());
-        let done = match &carrier.kind {
-            PartKind::Slot(slot) => {
-                let Some(node) = self.link(above, part, end, (carrier, slot.link))? else {
-                    return self.rise();
-                };
-                self.attachment(node, carrier, slot, reader)
-            }
-            PartKind::Switch(switch) => {
-                let node = match is_wire {
-                    true => self.link(above, part, end, (carrier, switch.port))?,
-                    false => Some(above),
-                };
-                let Some(node) = node else { return self.rise() };
-                self.switch(node, carrier, switch, reader)
-            }
-            PartKind::Adapter(adapter) => {
-                let spec = adapter_spec(carrier, adapter)?;
-                let title = match &adapter.model {
-                    Some(model) => format!("{} {model}", carrier.name),
-                    None => format!("adapter {}", carrier.name),
-                };
-                match self.add(above, (HopKind::Hba, &carrier.name), title, spec, Traffic::ONE)? {
-                    Some(node) => self.upstream(node, carrier, &adapter.upstream, adapter.link, reader),
-                    None => Ok(()),
-                }
-            }
-            PartKind::Chipset(chipset) => {
-                let lanes = LinkGiven::default();
-                let node = match is_wire && end.width.is_some() && end.generation.is_some() {
-                    true => self.link(above, part, end, (carrier, lanes))?,
-                    false => Some(above),
-                };
-                let Some(node) = node else { return self.rise() };
-                self.chipset(node, carrier, chipset, reader)
-            }
-            PartKind::Host(_) => {
-                let node = match is_wire && end.width.is_some() && end.generation.is_some() {
-                    true => self.link(above, part, end, (carrier, LinkGiven::default()))?,
-                    false => Some(above),
-                };
-                let Some(node) = node else { return self.rise() };
-                self.socket(node, &carrier.name, 0, reader)
-            }
-            _ => Err(BuildError::NoPlace {
-                part: part.name.clone(),
-                upstream: upstream.clone(),
-                kind: carrier.kind.table(),
-            }),
-        };
+        let done = self.in_carrier(spot, carrier, end);
         self.depth -= 1;
         done
     }
 
-    fn rise(&mut self) -> Result<(), BuildError> {
-        self.depth -= 1;
-        Ok(())
-    }
-
-    fn attachment(
+    fn in_carrier(
         &mut self,
-        above: Node,
-        part: &'s Part,
-        slot: &'s Slot,
-        reader: Option<&ReaderPlace>,
+        spot: Spot<'s, '_>,
+        carrier: &'s Part,
+        end: LinkGiven,
     ) -> Result<(), BuildError> {
-        match &slot.on {
-            Attachment::Socket { host, socket } => {
-                self.part(host, &part.name)?;
-                self.socket(above, host, *socket, reader)
-            }
-            Attachment::Chipset(name) => {
-                let carrier = self.part(name, &part.name)?;
-                match &carrier.kind {
-                    PartKind::Chipset(chipset) => self.chipset(above, carrier, chipset, reader),
-                    other => Err(no_place(&part.name, name, other)),
+        let is_wire =
+            !matches!(&spot.part.kind, PartKind::Device(device) if interface(spot.part, device).is_some());
+        let has_end = is_wire && end.width.is_some() && end.generation.is_some();
+        let port = match &carrier.kind {
+            PartKind::Slot(slot) => Some(slot.link),
+            PartKind::Switch(switch) => is_wire.then(|| switch.port()),
+            PartKind::Chipset(_) | PartKind::Host(_) => has_end.then(LinkGiven::default),
+            _ => None,
+        };
+        let above = match port {
+            Some(port) => self.link(spot, end, (carrier, port))?,
+            None => Some(spot.above),
+        };
+        let Some(above) = above else { return Ok(()) };
+        let below = Spot { above, part: carrier, ..spot };
+        match &carrier.kind {
+            PartKind::Slot(slot) => self.attachment(below, slot),
+            PartKind::Switch(switch) => self.switch(below, switch),
+            PartKind::Adapter(adapter) => {
+                let spec = adapter_spec(carrier, adapter);
+                let title = match &adapter.model {
+                    Some(model) => format!("{} {model}", carrier.name),
+                    None => format!("adapter {}", carrier.name),
+                };
+                match self.put(below, HopKind::Hba, title, spec)? {
+                    Some(below) => self.upstream(below, &adapter.upstream, adapter.link),
+                    None => Ok(()),
                 }
             }
-            Attachment::Slot(name) => {
-                let carrier = self.part(name, &part.name)?;
+            PartKind::Chipset(chipset) => self.chipset(below, chipset),
+            PartKind::Host(_) => self.socket(below, &carrier.name, 0),
+            other => Err(no_place(&spot.part.name, &carrier.name, other)),
+        }
+    }
+
+    /// The way from a slot to memory.
+    fn attachment(&mut self, spot: Spot<'s, '_>, slot: &'s Slot) -> Result<(), BuildError> {
+        let carrier = self.part(slot.on.name(), &spot.part.name)?;
+        match (&slot.on, &carrier.kind) {
+            (Attachment::Socket { host, socket }, _) => self.socket(spot, host, *socket),
+            (Attachment::Chipset { .. }, PartKind::Chipset(chipset)) => {
+                self.chipset(Spot { part: carrier, ..spot }, chipset)
+            }
+            (Attachment::Slot { slot: name }, PartKind::Slot(outer)) => {
                 if self.depth >= super::MOST_LAYERS {
                     return Err(BuildError::Cycle(name.clone()));
                 }
                 self.depth += 1;
-                let done = match &carrier.kind {
-                    PartKind::Slot(outer) => self.attachment(above, carrier, outer, reader),
-                    other => Err(no_place(&part.name, name, other)),
-                };
+                let done = self.attachment(Spot { part: carrier, ..spot }, outer);
                 self.depth -= 1;
                 done
             }
+            (_, other) => Err(no_place(&spot.part.name, &carrier.name, other)),
         }
     }
 
-    fn switch(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        switch: &'s Switch,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    fn switch(&mut self, spot: Spot<'s, '_>, switch: &'s Switch) -> Result<(), BuildError> {
+        let part = spot.part;
         let known = switch_entry(part, switch)?;
         let name = known
             .map_or_else(|| format!("PCIe switch {}", part.name), |it| format!("{} {}", part.name, it.name));
         let spec = HopSpec::Switch(UplinkHop { name: name.clone(), ..UplinkHop::default() });
-        let Some(node) = self.add(above, (HopKind::Switch, &part.name), name, spec, Traffic::ONE)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::Switch, name, spec)? else { return Ok(()) };
         let generation = switch.uplink.generation.or(known.map(|it| it.generation));
-        let uplink = LinkGiven { generation, ..switch.uplink };
-        self.upstream(node, part, &switch.upstream, uplink, reader)
+        self.upstream(below, &switch.upstream, LinkGiven { generation, ..switch.uplink })
     }
 
-    fn chipset(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        chipset: &'s Chipset,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
-        let entry = chipset_entry(part, chipset)?;
+    fn chipset(&mut self, spot: Spot<'s, '_>, chipset: &'s Chipset) -> Result<(), BuildError> {
+        let entry = chipset_entry(spot.part, chipset)?;
         let name = entry.as_ref().map_or_else(
-            || format!("chipset {}", part.name),
+            || format!("chipset {}", spot.part.name),
             |it| format!("{} chipset, {}", it.name, it.uplink),
         );
         let spec = HopSpec::Chipset(UplinkHop { name: name.clone(), chipset: entry, ..UplinkHop::default() });
-        match self.add(above, (HopKind::Chipset, &part.name), name, spec, Traffic::ONE)? {
-            Some(node) => self.socket(node, &chipset.host, chipset.socket, reader),
+        match self.put(spot, HopKind::Chipset, name, spec)? {
+            Some(below) => self.socket(below, &chipset.host, chipset.socket),
             None => Ok(()),
         }
     }
 
     /// The way from a socket to the one where the data is read, and its host's memory.
-    fn socket(
-        &mut self,
-        above: Node,
-        host: &Name,
-        socket: u32,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    fn socket(&mut self, spot: Spot<'s, '_>, host: &Name, socket: u32) -> Result<(), BuildError> {
         let part = self.part(host, &"a slot")?;
         let PartKind::Host(given_host) = &part.kind else {
             return Err(no_place(&Name::new("a slot"), host, &part.kind));
         };
-        let wanted = match reader {
+        let wanted = match spot.reader {
             Some(place) if place.host == *host => place.socket,
             Some(_) => None,
             None => given_host.reader_socket,
         };
-        let mut node = above;
+        let mut node = spot.above;
         if let Some(to) = wanted.filter(|to| *to != socket) {
             let (name, spec) = self.interconnect(part, given_host, socket, to)?;
             let id = format!("{host}:{socket}-{to}");
@@ -235,32 +186,21 @@ impl<'s> Walk<'s> {
     }
 }
 
-fn no_place(part: &Name, upstream: &Name, kind: &PartKind) -> BuildError {
-    BuildError::NoPlace { part: part.clone(), upstream: upstream.clone(), kind: kind.table() }
-}
-
 impl<'s> Walk<'s> {
-    pub(super) fn device(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        device: &'s Device,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn device(&mut self, spot: Spot<'s, '_>, device: &'s Device) -> Result<(), BuildError> {
+        let part = spot.part;
         let title = match &device.model {
             Some(model) => format!("{} {model}", part.name),
             None => format!("{} ({})", part.name, kind_name(device.kind)),
         };
-        let spec = medium(part, device);
-        let Some(node) = self.add(above, (HopKind::Device, &part.name), title, spec, fraction)? else {
+        let Some(below) = self.put(spot, HopKind::Device, title, medium(part, device))? else {
             return Ok(());
         };
         let Some((kind, name, spec)) = interface(part, device) else {
-            return self.upstream(node, part, &device.upstream, device_end(device), reader);
+            return self.upstream(below, &device.upstream, device_end(device));
         };
-        match self.add(node, (kind, &part.name), name, spec, Traffic::ONE)? {
-            Some(node) => self.upstream(node, part, &device.upstream, device.link, reader),
+        match self.put(below, kind, name, spec)? {
+            Some(below) => self.upstream(below, &device.upstream, device.link),
             None => Ok(()),
         }
     }
@@ -346,41 +286,34 @@ pub(super) fn interface(part: &Part, device: &Device) -> Option<(HopKind, String
     }
 }
 
-fn adapter_spec(part: &Part, adapter: &Adapter) -> Result<HopSpec, BuildError> {
-    if adapter.rate.is_some() {
-        let rate = fact(adapter.rate, &part.given);
-        return Ok(given(
-            HopKind::Hba,
-            (rate.clone(), rate),
-            "its link and its drives are hops of their own",
-        ));
-    }
-    let Some(model) = &adapter.model else {
-        return Ok(HopSpec::Hba(ControllerHop { name: part.name.to_string(), ..ControllerHop::default() }));
-    };
+fn adapter_spec(part: &Part, adapter: &Adapter) -> HopSpec {
     // Only adapters that carry less than their link are in the catalogue; all others are as good as it.
-    let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
-    let rate = known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second));
-    let source = known.map_or(&part.given, |_| &part.given);
-    let rate = fact(rate, source);
-    Ok(given(HopKind::Hba, (rate.clone(), rate), "its link and its drives are hops of their own"))
+    let listed = adapter.model.as_ref().and_then(|model| {
+        let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
+        known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second))
+    });
+    if adapter.rate.is_none() && adapter.model.is_none() {
+        return HopSpec::Hba(ControllerHop { name: part.name.to_string(), ..ControllerHop::default() });
+    }
+    let rate = fact(adapter.rate.or(listed), &part.given);
+    given(HopKind::Hba, (rate.clone(), rate), "its link and its drives are hops of their own")
 }
 
 impl<'s> Walk<'s> {
-    /// The link between `part` with its `end` and a port of `carrier`.
+    /// The link between the part with its `end` and a port of `carrier`.
     pub(super) fn link(
         &mut self,
-        above: Node,
-        part: &'s Part,
+        spot: Spot<'s, '_>,
         end: LinkGiven,
         (carrier, port): (&'s Part, LinkGiven),
     ) -> Result<Option<Node>, BuildError> {
+        let part = spot.part;
         let payload =
             end.payload.into_iter().chain(port.payload).min().or_else(|| self.usual_payload(carrier));
         let (Some(generation), Some(width)) =
             (least(end.generation, port.generation), least(end.width, port.width))
         else {
-            return Ok(Some(above));
+            return Ok(Some(spot.above));
         };
         let both =
             LinkGiven { generation: Some(generation), width: Some(width), payload, ..LinkGiven::default() };
@@ -397,12 +330,14 @@ impl<'s> Walk<'s> {
             PartKind::Network(network) => super::layer::on_link(network),
             _ => Traffic::ONE,
         };
-        self.add(above, (HopKind::Link, &part.name), name, HopSpec::Link(Box::new(hop)), fraction)
+        self.add(spot.above, (HopKind::Link, &part.name), name, HopSpec::Link(Box::new(hop)), fraction)
     }
 
     /// Max_Payload_Size of the chipset that a slot hangs on.
     fn usual_payload(&self, carrier: &Part) -> Option<Bytes> {
-        let PartKind::Slot(Slot { on: Attachment::Chipset(name), .. }) = &carrier.kind else { return None };
+        let PartKind::Slot(Slot { on: Attachment::Chipset { chipset: name }, .. }) = &carrier.kind else {
+            return None;
+        };
         let part = self.system.part(name)?;
         let PartKind::Chipset(chipset) = &part.kind else { return None };
         let entry = chipset_entry(part, chipset).ok()??;

@@ -1,9 +1,9 @@
 //! Arrays, encryption, caches, volumes, file systems, virtual machines; interfaces, storage over networks, clusters.
 
-use super::{BuildError, ReaderPlace, Walk, fact, given};
+use super::{BuildError, ReaderPlace, Spot, Walk, fact, given, no_place};
 use crate::path::file::{
-    Attachment, Cache, Cluster, Copies, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Raid,
-    RaidKind, Remote, Technology, Vm, Volume, VolumeKind,
+    Attachment, Cache, Cluster, Crypt, DeviceKind, Filesystem, Name, Network, Part, PartKind, Raid, RaidKind,
+    Remote, Technology, Vm, Volume, ZfsLevel,
 };
 use crate::path::graph::{Node, Spread};
 use crate::path::{
@@ -19,14 +19,8 @@ use narrows_machine::cipher::CipherRate;
 const USUAL_SECTOR: Bytes = Bytes::new(512);
 
 impl<'s> Walk<'s> {
-    pub(super) fn raid(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        raid: &'s Raid,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn raid(&mut self, spot: Spot<'s, '_>, raid: &'s Raid) -> Result<(), BuildError> {
+        let part = spot.part;
         let members: Vec<String> = raid.members.iter().map(Name::to_string).collect();
         let md = md_of(part, raid);
         let count = members.len();
@@ -41,8 +35,8 @@ impl<'s> Walk<'s> {
                 };
                 (HopSpec::Raid(Box::new(hop)), format!("md {} {}", part.name, level_name(level)))
             }
-            RaidKind::Zfs { level, parity } => {
-                let what = zfs_name(level, parity);
+            RaidKind::Zfs(level) => {
+                let what = zfs_name(level);
                 let does = format!("ZFS spreads records over {count} members as {what}");
                 (
                     given(HopKind::Raid, (Fact::default(), Fact::default()), does),
@@ -51,24 +45,25 @@ impl<'s> Walk<'s> {
             }
         };
         let mut shares = split::array(&md, Some(level), &members);
-        let data = count.saturating_sub(parity(raid.kind)).max(1);
-        if parity(raid.kind) > 0 && (matches!(raid.kind, RaidKind::Zfs { .. }) || self.turns(&raid.members)) {
+        let parity = usize::from(raid.kind.parity());
+        let data = count.saturating_sub(parity).max(1);
+        if parity > 0 && (matches!(raid.kind, RaidKind::Zfs(_)) || self.turns(&raid.members)) {
             // A disk gains nothing by skipping parity, which passes below its head all the same; ZFS spreads each record
             // over the members that hold data.
             shares.iter_mut().for_each(|(_, share)| *share = Traffic::both(1.0 / data as f64));
         }
         let plural = if count == 1 { "member" } else { "members" };
         let name = format!("{what}, {count} {plural}");
-        let Some(node) = self.add(above, (HopKind::Raid, &part.name), name, spec, fraction)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::Raid, name, spec)? else { return Ok(()) };
         let single = self.streams <= 1 && level == RaidLevel::Raid1 && matches!(raid.kind, RaidKind::Md(_));
         // md keeps a sequential stream on one mirror; ZFS deals records out to all.
-        self.graph
-            .set_spread(node, if single { Spread::ReadEither } else { split::array_spread(Some(level)) });
+        self.graph.set_spread(
+            below.above,
+            if single { Spread::ReadEither } else { split::array_spread(Some(level)) },
+        );
         for (member, share) in shares {
             let share = if single { Traffic { read: share.read.ceil(), ..share } } else { share };
-            self.layer(node, &Name::new(member), share, reader, &part.name)?;
+            self.layer(below, &Name::new(member), share)?;
         }
         Ok(())
     }
@@ -81,14 +76,8 @@ impl<'s> Walk<'s> {
         })
     }
 
-    pub(super) fn crypt(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        crypt: &'s Crypt,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn crypt(&mut self, spot: Spot<'s, '_>, crypt: &'s Crypt) -> Result<(), BuildError> {
+        let part = spot.part;
         let host = self.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
         let own = crypt.decrypt.zip(crypt.encrypt);
@@ -117,20 +106,12 @@ impl<'s> Walk<'s> {
             cores,
         }));
         let title = format!("dm-crypt {name}");
-        let Some(node) = self.add(above, (HopKind::Crypt, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
-        self.layer(node, &crypt.on, Traffic::ONE, reader, &part.name)
+        let Some(below) = self.put(spot, HopKind::Crypt, title, spec)? else { return Ok(()) };
+        self.layer(below, &crypt.on, Traffic::ONE)
     }
 
-    pub(super) fn cache(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        cache: &'s Cache,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn cache(&mut self, spot: Spot<'s, '_>, cache: &'s Cache) -> Result<(), BuildError> {
+        let part = spot.part;
         let bcache = Bcache {
             mode: Fact::known(
                 if cache.writeback { "writeback" } else { "writethrough" }.to_owned(),
@@ -142,31 +123,19 @@ impl<'s> Walk<'s> {
         };
         let spec = HopSpec::Cache(Box::new(CacheHop { block: part.name.to_string(), bcache }));
         let title = format!("bcache {}, {} of reads hit", part.name, human::percent(cache.hit));
-        let Some(node) = self.add(above, (HopKind::Cache, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::Cache, title, spec)? else { return Ok(()) };
         let hit = cache.hit.clamp(0.0, 1.0);
         let backing_write = if cache.writeback { 0.0 } else { 1.0 };
-        self.layer(node, &cache.cache, Traffic { read: hit, write: 1.0 }, reader, &part.name)?;
+        self.layer(below, &cache.cache, Traffic { read: hit, write: 1.0 })?;
         let rest = Traffic { read: 1.0 - hit, write: backing_write };
-        self.layer(node, &cache.backing, rest, reader, &part.name)
+        self.layer(below, &cache.backing, rest)
     }
 
-    pub(super) fn volume(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        volume: &'s Volume,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
-        let layout = match volume.kind {
-            VolumeKind::Linear => VolumeLayout::Linear,
-            VolumeKind::Striped { chunk } => VolumeLayout::Striped { chunk },
-        };
-        let what = match volume.kind {
-            VolumeKind::Linear => "linear volume",
-            VolumeKind::Striped { .. } => "striped volume",
+    pub(super) fn volume(&mut self, spot: Spot<'s, '_>, volume: &'s Volume) -> Result<(), BuildError> {
+        let part = spot.part;
+        let (layout, what) = match volume.stripe {
+            None => (VolumeLayout::Linear, "linear volume"),
+            Some(chunk) => (VolumeLayout::Striped { chunk }, "striped volume"),
         };
         let share = split::volume(&layout, volume.members.len());
         let spec = HopSpec::Volume(VolumeHop {
@@ -176,23 +145,20 @@ impl<'s> Walk<'s> {
             members: volume.members.iter().map(Name::to_string).collect(),
         });
         let title = format!("{} ({what})", part.name);
-        let id = (HopKind::LogicalVolume, &part.name as &dyn std::fmt::Display);
-        let Some(node) = self.add(above, id, title, spec, fraction)? else { return Ok(()) };
-        self.graph.set_spread(node, split::volume_spread(&layout));
+        let Some(below) = self.put(spot, HopKind::LogicalVolume, title, spec)? else { return Ok(()) };
+        self.graph.set_spread(below.above, split::volume_spread(&layout));
         for member in &volume.members {
-            self.layer(node, member, share, reader, &part.name)?;
+            self.layer(below, member, share)?;
         }
         Ok(())
     }
 
     pub(super) fn filesystem(
         &mut self,
-        above: Node,
-        part: &'s Part,
+        spot: Spot<'s, '_>,
         filesystem: &'s Filesystem,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
     ) -> Result<(), BuildError> {
+        let part = spot.part;
         let spec = match filesystem.rate {
             Some(rate) => {
                 let rate = fact(Some(rate), &part.given);
@@ -205,27 +171,19 @@ impl<'s> Walk<'s> {
             }),
         };
         let title = format!("{} {}", filesystem.kind, part.name);
-        let Some(node) = self.add(above, (HopKind::Filesystem, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::Filesystem, title, spec)? else { return Ok(()) };
         // A pool stripes over its arrays.
         let count = filesystem.members.len().max(1) as f64;
-        self.graph.set_spread(node, Spread::Together);
+        self.graph.set_spread(below.above, Spread::Together);
         for member in &filesystem.members {
             let share = 1.0 / (count * filesystem.compression.unwrap_or(1.0).max(1.0));
-            self.layer(node, member, Traffic::both(share), reader, &part.name)?;
+            self.layer(below, member, Traffic::both(share))?;
         }
         Ok(())
     }
 
-    pub(super) fn vm(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        vm: &'s Vm,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn vm(&mut self, spot: Spot<'s, '_>, vm: &'s Vm) -> Result<(), BuildError> {
+        let part = spot.part;
         // What it may move is a cap on a workload, and not what it can carry.
         let spec = given(
             HopKind::Controller,
@@ -234,10 +192,8 @@ impl<'s> Walk<'s> {
         );
         let noun = if vm.count == 1 { "virtual machine" } else { "virtual machines" };
         let title = format!("{} {noun} {}", vm.count, part.name);
-        let Some(node) = self.add(above, (HopKind::Controller, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
-        self.layer(node, &vm.on, Traffic::ONE, reader, &part.name)
+        let Some(below) = self.put(spot, HopKind::Controller, title, spec)? else { return Ok(()) };
+        self.layer(below, &vm.on, Traffic::ONE)
     }
 
     /// The host that a part lies on, by its first way down.
@@ -270,7 +226,7 @@ fn md_of(part: &Part, raid: &Raid) -> MdArray {
 }
 
 /// The level as md names it.
-pub(in crate::path::file) const fn level_name(level: RaidLevel) -> &'static str {
+const fn level_name(level: RaidLevel) -> &'static str {
     match level {
         RaidLevel::Raid0 => "raid0",
         RaidLevel::Raid1 => "raid1",
@@ -281,22 +237,14 @@ pub(in crate::path::file) const fn level_name(level: RaidLevel) -> &'static str 
     }
 }
 
-/// How many members of an array hold no data of their own.
-fn parity(kind: RaidKind) -> usize {
-    match kind {
-        RaidKind::Zfs { parity, .. } => parity.into(),
-        RaidKind::Md(RaidLevel::Raid5) => 1,
-        RaidKind::Md(RaidLevel::Raid6) => 2,
-        RaidKind::Md(_) => 0,
-    }
-}
-
 /// The level as ZFS names it.
-fn zfs_name(level: RaidLevel, parity: u8) -> String {
+const fn zfs_name(level: ZfsLevel) -> &'static str {
     match level {
-        RaidLevel::Raid1 => "mirror".to_owned(),
-        RaidLevel::Raid5 | RaidLevel::Raid6 => format!("raidz{parity}"),
-        other => level_name(other).to_owned(),
+        ZfsLevel::Stripe => "raid0",
+        ZfsLevel::Mirror => "mirror",
+        ZfsLevel::Raidz1 => "raidz1",
+        ZfsLevel::Raidz2 => "raidz2",
+        ZfsLevel::Raidz3 => "raidz3",
     }
 }
 
@@ -305,15 +253,14 @@ fn zfs_name(level: RaidLevel, parity: u8) -> String {
 const INFINIBAND_SHARE: f64 = 0.984;
 
 impl<'s> Walk<'s> {
-    /// Puts an interface and the way of its card to memory below `above`. `Some` when it is new.
+    /// Puts an interface and the way of its card to memory there. `Some` when it is new.
     pub(super) fn network(
         &mut self,
-        above: Node,
-        part: &'s Part,
+        spot: Spot<'s, '_>,
         network: &'s Network,
-        (fraction, both_ways): (Traffic, bool),
-        reader: Option<&ReaderPlace>,
+        both_ways: bool,
     ) -> Result<Option<Node>, BuildError> {
+        let part = spot.part;
         let ports = network.ports.max(1);
         let speed = BitsPerSec::new(network.rate.get() * f64::from(ports));
         let wire = match network.technology {
@@ -337,84 +284,70 @@ impl<'s> Walk<'s> {
                 given(HopKind::Network, (rate.clone(), rate), "InfiniBand")
             }
         };
-        let node = self.add(above, (HopKind::Network, &part.name), title, spec, fraction)?;
-        if let (Some(node), Some(upstream)) = (node, &network.upstream) {
-            self.upstream(node, part, upstream, network.link, reader)?;
+        let Some(card) = self.put(spot, HopKind::Network, title, spec)? else { return Ok(None) };
+        if let Some(upstream) = &network.upstream {
+            self.upstream(card, upstream, network.link)?;
         }
-        Ok(node)
+        Ok(Some(card.above))
     }
 
-    pub(super) fn remote(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        remote: &'s Remote,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-    ) -> Result<(), BuildError> {
+    pub(super) fn remote(&mut self, spot: Spot<'s, '_>, remote: &'s Remote) -> Result<(), BuildError> {
+        let part = spot.part;
         let rate = fact(remote.rate, &part.given);
         let what = remote.protocol.as_deref().unwrap_or("server");
         let spec = given(HopKind::Remote, (rate.clone(), rate), "the network and what is behind it decide");
         let title = format!("{} over {what}", part.name);
-        let Some(node) = self.add(above, (HopKind::Remote, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::Remote, title, spec)? else { return Ok(()) };
         for name in &remote.through {
-            let network = self.part(name, &part.name)?;
-            let PartKind::Network(wire) = &network.kind else {
-                return Err(no_network(part, name, &network.kind));
-            };
             // The first card is the reader's own, the others send what the drives put into the server's memory.
             let is_first = Some(name) == remote.through.first();
-            let reader = if is_first { reader } else { None };
-            let card = self.network(node, network, wire, (Traffic::ONE, false), reader)?;
+            let at = if is_first { below } else { Spot { reader: None, ..below } };
+            let card = self.card(at, name, false)?;
             if let Some(card) = card.filter(|_| !is_first) {
-                self.graph.turn(node, card);
+                self.graph.turn(below.above, card);
             }
         }
         // On the server data is to arrive where the card is that sends it on.
         let server =
             remote.through.last().filter(|_| remote.through.len() > 1).and_then(|name| self.place(name));
-        self.layer(node, &remote.on, Traffic::ONE, server.as_ref(), &part.name)
+        self.layer(Spot { reader: server.as_ref(), ..below }, &remote.on, Traffic::ONE)
     }
 
-    pub(super) fn cluster(
-        &mut self,
-        above: Node,
-        part: &'s Part,
-        cluster: &'s Cluster,
-        fraction: Traffic,
-    ) -> Result<(), BuildError> {
-        let does = match cluster.copies {
-            Copies::Mirror(copies) => format!("each byte is kept {copies} times"),
-            Copies::Erasure { data, parity } => format!("{data} parts of data and {parity} of parity"),
+    pub(super) fn cluster(&mut self, spot: Spot<'s, '_>, cluster: &'s Cluster) -> Result<(), BuildError> {
+        let part = spot.part;
+        let does = match cluster.data.zip(cluster.parity) {
+            None => format!("each byte is kept {} times", cluster.copies.unwrap_or(1)),
+            Some((data, parity)) => format!("{data} parts of data and {parity} of parity"),
         };
         let spec = given(HopKind::LogicalVolume, (Fact::default(), Fact::default()), does.clone());
         let title = format!("cluster {}: {does}", part.name);
-        let Some(node) = self.add(above, (HopKind::LogicalVolume, &part.name), title, spec, fraction)? else {
-            return Ok(());
-        };
+        let Some(below) = self.put(spot, HopKind::LogicalVolume, title, spec)? else { return Ok(()) };
         let crossing = crossing(cluster);
         for name in &cluster.networks {
-            let network = self.part(name, &part.name)?;
-            let PartKind::Network(wire) = &network.kind else {
-                return Err(no_network(part, name, &network.kind));
-            };
-            let card = self.network(node, network, wire, (crossing, true), None)?;
+            let card = self.card(Spot { fraction: crossing, reader: None, ..below }, name, true)?;
             // To clients elsewhere hosts send what is read; hosts among themselves send and get the same.
             if let Some(card) = card.filter(|_| !cluster.converged) {
-                self.graph.turn(node, card);
+                self.graph.turn(below.above, card);
             }
         }
         let count = cluster.members.len().max(1) as f64;
-        let share = Traffic { read: 1.0 / count, write: cluster.copies.amplification() / count };
+        let share = Traffic { read: 1.0 / count, write: cluster.amplification() / count };
         let places: Vec<ReaderPlace> = cluster.networks.iter().filter_map(|name| self.place(name)).collect();
         for member in &cluster.members {
             let host = self.host_of(member).map(|(part, _)| part.name.clone());
             let reader = places.iter().find(|place| Some(&place.host) == host.as_ref());
-            self.layer(node, member, share, reader, &part.name)?;
+            self.layer(Spot { reader, ..below }, member, share)?;
         }
         Ok(())
+    }
+
+    /// Puts the interface `name` there.
+    fn card(&mut self, spot: Spot<'s, '_>, name: &Name, both_ways: bool) -> Result<Option<Node>, BuildError> {
+        let part = self.part(name, &spot.part.name)?;
+        match &part.kind {
+            PartKind::Network(network) => self.network(Spot { part, ..spot }, network, both_ways),
+            other => Err(no_place(&spot.part.name, name, other)),
+        }
     }
 
     /// Where a network card is.
@@ -425,7 +358,7 @@ impl<'s> Walk<'s> {
             let (host, socket) = match &part.kind {
                 PartKind::Slot(slot) => match &slot.on {
                     Attachment::Socket { host, socket } => (host.clone(), *socket),
-                    Attachment::Chipset(name) | Attachment::Slot(name) => {
+                    Attachment::Chipset { chipset: name } | Attachment::Slot { slot: name } => {
                         at = name.clone();
                         continue;
                     }
@@ -453,10 +386,6 @@ pub(super) fn on_link(network: &Network) -> Traffic {
     }
 }
 
-fn no_network(part: &Part, upstream: &Name, kind: &PartKind) -> BuildError {
-    BuildError::NoPlace { part: part.name.clone(), upstream: upstream.clone(), kind: kind.table() }
-}
-
 /// What of the cluster's traffic crosses the interface of each host, in each direction.
 ///
 /// Data is spread evenly. With clients on the hosts, a host asks for one part in so many as there are hosts, of which the
@@ -465,7 +394,7 @@ fn no_network(part: &Part, upstream: &Name, kind: &PartKind) -> BuildError {
 /// host, every byte that is written enters one and its further copies go from host to host.
 fn crossing(cluster: &Cluster) -> Traffic {
     let hosts = cluster.networks.len().max(1) as f64;
-    let copies = cluster.copies.amplification();
+    let copies = cluster.amplification();
     if !cluster.converged {
         return Traffic { read: 1.0 / hosts, write: copies / hosts };
     }

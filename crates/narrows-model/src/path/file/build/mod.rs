@@ -7,7 +7,6 @@ mod hardware;
 mod layer;
 
 pub(super) use hardware::device_end;
-pub(super) use layer::level_name;
 
 use std::fmt;
 
@@ -62,6 +61,15 @@ struct ReaderPlace {
     socket: Option<u32>,
 }
 
+/// Where a part is put: below which hop, for which share of what crosses that, and where its data is to arrive.
+#[derive(Clone, Copy)]
+struct Spot<'s, 'r> {
+    above: Node,
+    part: &'s Part,
+    fraction: Traffic,
+    reader: Option<&'r ReaderPlace>,
+}
+
 /// The path from an application to the part `target`, for `streams` sequential streams at a time: a single one reads from
 /// one member of a mirror.
 ///
@@ -69,7 +77,8 @@ struct ReaderPlace {
 /// A part that is named and not there, that lies on itself, or that hangs where it cannot.
 pub fn path(system: &System, target: &Name, streams: u32) -> Result<Path, BuildError> {
     let mut walk = Walk { system, graph: Graph::new(), depth: 0, streams };
-    walk.layer(APPLICATION, target, Traffic::ONE, None, &"the workload")?;
+    let part = walk.part(target, &"the workload")?;
+    walk.part_at(Spot { above: APPLICATION, part, fraction: Traffic::ONE, reader: None }, &"the workload")?;
     Ok(Path {
         target: target.to_string(),
         asked: Target::Block(target.to_string()),
@@ -88,49 +97,53 @@ struct Walk<'s> {
 }
 
 impl<'s> Walk<'s> {
-    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Result<&'s super::Part, BuildError> {
+    fn part(&self, name: &Name, by: &dyn fmt::Display) -> Result<&'s Part, BuildError> {
         self.system.part(name).ok_or_else(|| BuildError::Dangling { by: by.to_string(), name: name.clone() })
     }
 
-    /// Puts the part `name` below `above`; its data is to arrive at `reader`.
-    fn layer(
-        &mut self,
-        above: Node,
-        name: &Name,
-        fraction: Traffic,
-        reader: Option<&ReaderPlace>,
-        by: &dyn fmt::Display,
-    ) -> Result<(), BuildError> {
-        let part = self.part(name, by)?;
+    /// Puts the part `name` where its share of the traffic of the part above goes.
+    fn layer(&mut self, below: Spot<'s, '_>, name: &Name, fraction: Traffic) -> Result<(), BuildError> {
+        let part = self.part(name, &below.part.name)?;
+        self.part_at(Spot { part, fraction, ..below }, &below.part.name)
+    }
+
+    fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Result<(), BuildError> {
+        let part = spot.part;
         if self.depth >= MOST_LAYERS {
-            return Err(BuildError::Cycle(name.clone()));
+            return Err(BuildError::Cycle(part.name.clone()));
         }
         self.depth += 1;
         let done = match &part.kind {
-            PartKind::Device(device) => self.device(above, part, device, fraction, reader),
-            PartKind::Raid(raid) => self.raid(above, part, raid, fraction, reader),
-            PartKind::Crypt(crypt) => self.crypt(above, part, crypt, fraction, reader),
-            PartKind::Cache(cache) => self.cache(above, part, cache, fraction, reader),
-            PartKind::Volume(volume) => self.volume(above, part, volume, fraction, reader),
-            PartKind::Filesystem(filesystem) => self.filesystem(above, part, filesystem, fraction, reader),
-            PartKind::Network(network) => {
-                self.network(above, part, network, (fraction, false), reader).map(drop)
-            }
-            PartKind::Remote(remote) => self.remote(above, part, remote, fraction, reader),
-            PartKind::Cluster(cluster) => self.cluster(above, part, cluster, fraction),
-            PartKind::Vm(vm) => self.vm(above, part, vm, fraction, reader),
+            PartKind::Device(device) => self.device(spot, device),
+            PartKind::Raid(raid) => self.raid(spot, raid),
+            PartKind::Crypt(crypt) => self.crypt(spot, crypt),
+            PartKind::Cache(cache) => self.cache(spot, cache),
+            PartKind::Volume(volume) => self.volume(spot, volume),
+            PartKind::Filesystem(filesystem) => self.filesystem(spot, filesystem),
+            PartKind::Network(network) => self.network(spot, network, false).map(drop),
+            PartKind::Remote(remote) => self.remote(spot, remote),
+            PartKind::Cluster(cluster) => self.cluster(spot, cluster),
+            PartKind::Vm(vm) => self.vm(spot, vm),
             PartKind::Host(_)
             | PartKind::Chipset(_)
             | PartKind::Slot(_)
             | PartKind::Switch(_)
-            | PartKind::Adapter(_) => Err(BuildError::NoPlace {
-                part: Name::new(by.to_string()),
-                upstream: name.clone(),
-                kind: part.kind.table(),
-            }),
+            | PartKind::Adapter(_) => Err(no_place(&Name::new(by.to_string()), &part.name, &part.kind)),
         };
         self.depth -= 1;
         done
+    }
+
+    /// Puts the hop of a part; `Some` with the place below it when what lies there is still to be put in.
+    fn put<'r>(
+        &mut self,
+        spot: Spot<'s, 'r>,
+        kind: HopKind,
+        name: String,
+        spec: HopSpec,
+    ) -> Result<Option<Spot<'s, 'r>>, BuildError> {
+        let above = self.add(spot.above, (kind, &spot.part.name), name, spec, spot.fraction)?;
+        Ok(above.map(|above| Spot { above, fraction: Traffic::ONE, ..spot }))
     }
 
     /// Puts a hop below `above`; `Some` when what lies below it is still to be put in.
@@ -148,6 +161,10 @@ impl<'s> Walk<'s> {
             Joined::Cycle => Err(BuildError::Cycle(Name::new(id.1.to_string()))),
         }
     }
+}
+
+fn no_place(part: &Name, upstream: &Name, kind: &PartKind) -> BuildError {
+    BuildError::NoPlace { part: part.clone(), upstream: upstream.clone(), kind: kind.table() }
 }
 
 /// A value of a part as a fact: where it was given, or that it was not.

@@ -3,9 +3,9 @@
 mod parts;
 
 pub use parts::{
-    Adapter, Attachment, Cache, Chipset, Cluster, Copies, Crypt, Device, DeviceKind, Filesystem, Host,
-    Interconnect, Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, Switch, Technology, Vm, Volume,
-    VolumeKind, WriteCache,
+    Adapter, Attachment, Cache, Chipset, Cluster, Crypt, Device, DeviceKind, Filesystem, Host, Interconnect,
+    Iommu, LinkGiven, Network, Raid, RaidKind, Remote, Slot, Switch, Technology, Vm, Volume, WriteCache,
+    ZfsLevel,
 };
 
 use serde::{Deserialize, Serialize};
@@ -151,7 +151,8 @@ impl Part {
 }
 
 /// The kinds of part.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum PartKind {
     /// A computer.
     Host(Host),
@@ -256,15 +257,8 @@ impl Engine {
 
     /// The engine that a file or an option calls so: `io_uring`, `polled`, `libaio`, `sync`, `buffered`, `hdparm`.
     pub fn from_word(word: &str) -> Option<Self> {
-        Some(match word {
-            "io_uring" => Self::Uring,
-            "polled" => Self::Polled,
-            "libaio" => Self::Libaio,
-            "sync" => Self::Sync,
-            "buffered" => Self::Buffered,
-            "hdparm" => Self::Hdparm,
-            _ => return None,
-        })
+        let all = [Self::Uring, Self::Polled, Self::Libaio, Self::Sync, Self::Buffered, Self::Hdparm];
+        all.into_iter().find(|engine| engine.word() == word)
     }
 }
 
@@ -281,22 +275,25 @@ pub struct Workload {
     /// Bytes in each I/O.
     pub block_size: Bytes,
     /// I/Os that each job keeps under way, at least 1.
-    #[serde(rename = "queue_depth")]
+    #[serde(rename = "queue_depth", alias = "depth")]
     pub depth: u32,
     /// Jobs (threads, processes, streams) at work together, at least 1.
     pub jobs: u32,
     /// The share of I/Os that read, 0 to 1.
     pub read_share: f64,
     /// Bytes that are visited by all jobs together; `None`: so many that no cache matters.
-    #[serde(skip)]
+    #[serde(skip_serializing)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub size: Option<Bytes>,
     /// How I/Os are handed to the kernel.
     pub engine: Engine,
     /// Whether each write is made durable before the next (fsync, fdatasync, O_DSYNC); `None` when nobody says.
-    #[serde(skip)]
+    #[serde(skip_serializing)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub flush: Option<bool>,
     /// Workloads that run at the same time, by name.
-    #[serde(skip)]
+    #[serde(default, skip_serializing)]
+    #[cfg_attr(feature = "schema", schemars(skip))]
     pub with: Vec<Name>,
     /// Where it was given.
     #[serde(skip)]

@@ -1,12 +1,14 @@
 //! The parts of a described system: what can be touched, what lies on drives, and what lies between hosts.
 
+use serde::{Deserialize, Serialize};
+
 use super::Name;
 use crate::path::RaidLevel;
 use narrows_base::catalog::SlotForm;
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
 
 /// A computer.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct Host {
     /// Its board, by its id in the catalogue: what its slots share, and what the firmware can set, is then known.
     pub board: Option<String>,
@@ -15,12 +17,14 @@ pub struct Host {
     /// The model of its processors, `Ryzen 5 2600`: what its cores do where nothing else says it.
     pub cpu: Option<String>,
     /// Sockets; 1 when nobody said.
+    #[serde(default = "one")]
     pub sockets: u32,
     /// The socket on which programs run. `None`: on the one that their data comes to.
     pub reader_socket: Option<u32>,
     /// Cores of all sockets together.
     pub cores: Option<u32>,
     /// The connection between the sockets, where the catalogue does not know it or is wrong.
+    #[serde(flatten)]
     pub interconnect: Option<Interconnect>,
     /// Main memory.
     pub memory: Option<Bytes>,
@@ -39,7 +43,8 @@ pub struct Host {
 }
 
 /// How a host translates the addresses that devices use (kernel options `iommu=pt`, `iommu.strict`).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Iommu {
     /// Not at all.
     Off,
@@ -52,19 +57,6 @@ pub enum Iommu {
 }
 
 impl Iommu {
-    /// Every way.
-    pub const ALL: [Self; 4] = [Self::Off, Self::Passthrough, Self::Lazy, Self::Strict];
-
-    /// Its word in a file.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Passthrough => "passthrough",
-            Self::Lazy => "lazy",
-            Self::Strict => "strict",
-        }
-    }
-
     /// Whether addresses are translated.
     pub const fn translates(self) -> bool {
         matches!(self, Self::Lazy | Self::Strict)
@@ -72,42 +64,53 @@ impl Iommu {
 }
 
 /// The connection between sockets.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Interconnect {
     /// Links between two sockets.
+    #[serde(rename = "interconnect_links")]
     pub links: u8,
     /// The rate of one link in one direction.
+    #[serde(rename = "interconnect_rate")]
     pub rate: BytesPerSec,
 }
 
 /// Where lanes come from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Attachment {
+    /// From a chipset.
+    Chipset {
+        /// The chipset.
+        chipset: Name,
+    },
+    /// From another slot, which the firmware splits (bifurcation).
+    Slot {
+        /// The other slot.
+        slot: Name,
+    },
     /// From a processor.
     Socket {
         /// The host.
         host: Name,
         /// Its socket, from 0.
+        #[serde(default)]
         socket: u32,
     },
-    /// From a chipset.
-    Chipset(Name),
-    /// From another slot, which the firmware splits (bifurcation).
-    Slot(Name),
 }
 
 impl Attachment {
     /// The name of the part that the lanes come from.
     pub const fn name(&self) -> &Name {
         match self {
-            Self::Socket { host, .. } => host,
-            Self::Chipset(name) | Self::Slot(name) => name,
+            Self::Socket { host: name, .. } | Self::Chipset { chipset: name } | Self::Slot { slot: name } => {
+                name
+            }
         }
     }
 }
 
 /// One end of a PCIe link. What is `None` does not limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LinkGiven {
     /// The PCIe generation, 1 to 6.
     pub generation: Option<u8>,
@@ -120,15 +123,17 @@ pub struct LinkGiven {
 }
 
 /// A chipset and its uplink.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chipset {
     /// The host.
     pub host: Name,
     /// The socket that it hangs on.
+    #[serde(default)]
     pub socket: u32,
     /// The catalogue's name, `Intel X99 (C610)`, or a part of it that only one entry has.
     pub model: Option<String>,
     /// The uplink, where the catalogue does not know it or is wrong.
+    #[serde(flatten)]
     pub uplink: LinkGiven,
 }
 
@@ -154,11 +159,13 @@ impl Host {
 }
 
 /// A slot, or another place with PCIe lanes (M.2, U.2).
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Slot {
     /// Where its lanes come from.
+    #[serde(flatten)]
     pub on: Attachment,
     /// Its lanes as wired and configured.
+    #[serde(flatten)]
     pub link: LinkGiven,
     /// The lanes of its connector.
     pub connector: Option<Lanes>,
@@ -169,28 +176,42 @@ pub struct Slot {
 }
 
 /// A PCIe switch.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
     /// The slot or switch that its upstream port is in.
+    #[serde(rename = "in")]
     pub upstream: Name,
     /// The catalogue's name, `PEX 8748`.
     pub model: Option<String>,
     /// Its upstream port.
+    #[serde(flatten)]
     pub uplink: LinkGiven,
-    /// Its downstream ports.
-    pub port: LinkGiven,
+    /// The PCIe generation of its downstream ports.
+    pub port_generation: Option<u8>,
+    /// Their lanes.
+    pub port_width: Option<Lanes>,
     /// What it adds to the way of each packet.
     pub latency: Option<Nanos>,
 }
 
+impl Switch {
+    /// One of its downstream ports.
+    pub fn port(&self) -> LinkGiven {
+        let (generation, width) = (self.port_generation, self.port_width);
+        LinkGiven { generation, width, payload: self.uplink.payload, read_request: None }
+    }
+}
+
 /// A storage adapter.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Adapter {
     /// The slot, switch or chipset that it is in.
+    #[serde(rename = "in")]
     pub upstream: Name,
     /// The catalogue's name, `LSI SAS2008`.
     pub model: Option<String>,
     /// Its own end of the link.
+    #[serde(flatten)]
     pub link: LinkGiven,
     /// What its chip carries, in each direction.
     pub rate: Option<BytesPerSec>,
@@ -199,7 +220,8 @@ pub struct Adapter {
 }
 
 /// What a drive speaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum DeviceKind {
     /// NVM Express over PCIe.
     #[default]
@@ -217,11 +239,13 @@ pub enum DeviceKind {
 }
 
 /// A drive. What is `None` comes from the catalogue by model, or else from its class.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Device {
     /// What it speaks.
+    #[serde(default)]
     pub kind: DeviceKind,
     /// The slot, switch, adapter, chipset or host that it is in.
+    #[serde(rename = "in")]
     pub upstream: Name,
     /// Its model as the kernel names it, `WD_BLACK SN770 2TB`.
     pub model: Option<String>,
@@ -240,8 +264,10 @@ pub struct Device {
     /// The same of a write.
     pub write_latency: Option<Nanos>,
     /// How writes go on when the fast cache is full.
+    #[serde(flatten)]
     pub cache: Option<WriteCache>,
     /// Its own end of the PCIe link.
+    #[serde(flatten)]
     pub link: LinkGiven,
     /// The line rate of SATA, SAS or USB.
     pub line_rate: Option<BitsPerSec>,
@@ -277,41 +303,71 @@ impl Device {
 }
 
 /// A write cache that fills up: pseudo-SLC, or the like.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct WriteCache {
     /// How much it takes.
+    #[serde(rename = "cache_size")]
     pub size: Bytes,
     /// What is written after that.
+    #[serde(rename = "steady_write")]
     pub steady: BytesPerSec,
 }
 
-/// Who makes an array, and how it is laid out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Who makes an array, and how it is laid out: by md or an adapter that does the same, or mirrors and stripes of ZFS, of which
+/// each top-level vdev is an array of its own and a pool stripes over them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum RaidKind {
-    /// md, or an adapter that does the same.
+    /// md.
     Md(RaidLevel),
-    /// Mirrors and stripes of ZFS. Each top-level vdev is an array of its own and a pool stripes over them.
-    Zfs {
-        /// The level that it spreads its traffic as.
-        level: RaidLevel,
-        /// Drives' worth of parity.
-        parity: u8,
-    },
+    /// ZFS.
+    Zfs(ZfsLevel),
+}
+
+/// The levels of ZFS, as its own words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ZfsLevel {
+    /// Striping.
+    Stripe,
+    /// Mirroring.
+    Mirror,
+    /// One parity.
+    Raidz1,
+    /// Two parities.
+    Raidz2,
+    /// Three parities.
+    Raidz3,
 }
 
 impl RaidKind {
     /// The level by which traffic is spread.
     pub const fn level(self) -> RaidLevel {
         match self {
-            Self::Md(level) | Self::Zfs { level, .. } => level,
+            Self::Md(level) => level,
+            Self::Zfs(ZfsLevel::Stripe) => RaidLevel::Raid0,
+            Self::Zfs(ZfsLevel::Mirror) => RaidLevel::Raid1,
+            Self::Zfs(ZfsLevel::Raidz1) => RaidLevel::Raid5,
+            Self::Zfs(ZfsLevel::Raidz2 | ZfsLevel::Raidz3) => RaidLevel::Raid6,
+        }
+    }
+
+    /// How many members hold no data of their own.
+    pub const fn parity(self) -> u8 {
+        match self {
+            Self::Md(RaidLevel::Raid5) | Self::Zfs(ZfsLevel::Raidz1) => 1,
+            Self::Md(RaidLevel::Raid6) | Self::Zfs(ZfsLevel::Raidz2) => 2,
+            Self::Zfs(ZfsLevel::Raidz3) => 3,
+            Self::Md(_) | Self::Zfs(_) => 0,
         }
     }
 }
 
 /// An array.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Raid {
     /// Its level.
+    #[serde(rename = "level")]
     pub kind: RaidKind,
     /// Its members, in order.
     pub members: Vec<Name>,
@@ -326,7 +382,7 @@ pub struct Raid {
 }
 
 /// An encrypted mapping.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Crypt {
     /// What it lies on.
     pub on: Name,
@@ -344,11 +400,12 @@ pub struct Crypt {
     pub sector_size: Option<Bytes>,
     /// Whether requests go through the kernel's workqueues (`true` unless `no_read_workqueue` and
     /// `no_write_workqueue` are set).
+    #[serde(default = "yes")]
     pub workqueues: bool,
 }
 
 /// A cache (bcache, dm-cache) before something slower.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cache {
     /// The fast device.
     pub cache: Name,
@@ -357,39 +414,30 @@ pub struct Cache {
     /// The share of reads that find their data in the cache, 0 to 1.
     pub hit: f64,
     /// Whether writes end in the cache.
+    #[serde(default)]
     pub writeback: bool,
 }
 
-/// How a volume lies on its devices.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum VolumeKind {
-    /// One device, or one after another.
-    #[default]
-    Linear,
-    /// Striped in chunks.
-    Striped {
-        /// The chunk.
-        chunk: Bytes,
-    },
-}
-
 /// A logical volume.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Volume {
-    /// How it lies on its devices.
-    pub kind: VolumeKind,
+    /// The chunk in which it is striped; `None` for one device, or one after another.
+    pub stripe: Option<Bytes>,
     /// The devices.
     pub members: Vec<Name>,
 }
 
 /// A file system.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Filesystem {
     /// `ext4`, `xfs`, `zfs`…
+    #[serde(default = "usual_filesystem")]
     pub kind: String,
     /// What it lies on.
+    #[serde(rename = "on")]
     pub members: Vec<Name>,
     /// Mount options.
+    #[serde(default)]
     pub options: Vec<String>,
     /// What it carries at best by itself, where that was measured.
     pub rate: Option<BytesPerSec>,
@@ -402,7 +450,8 @@ pub struct Filesystem {
 }
 
 /// The kinds of wire.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Technology {
     /// Ethernet.
     #[default]
@@ -412,28 +461,32 @@ pub enum Technology {
 }
 
 /// A network interface and the wire behind it.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Network {
     /// The wire.
+    #[serde(default)]
     pub technology: Technology,
     /// The line rate of one port. InfiniBand: the rate after its line code, as `ibstat` prints it.
     pub rate: BitsPerSec,
     /// Ports that carry data together.
+    #[serde(default = "one")]
     pub ports: u32,
     /// The MTU.
     pub mtu: Option<Bytes>,
     /// What is carried: `tcp`, `iscsi`, `nvme-tcp`, `smb`, `rdma`, `iwarp`, `roce`.
     pub protocol: Option<String>,
     /// The slot or switch that the card is in; `None` when it is of no interest.
+    #[serde(rename = "in")]
     pub upstream: Option<Name>,
     /// The card's own end of its link.
-    pub link: super::LinkGiven,
+    #[serde(flatten)]
+    pub link: LinkGiven,
     /// From a request on the one side to its answer from the other.
     pub latency: Option<Nanos>,
 }
 
 /// Storage that is used over a network.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Remote {
     /// What is used.
     pub on: Name,
@@ -447,42 +500,24 @@ pub struct Remote {
     pub rate: Option<BytesPerSec>,
 }
 
-/// How a cluster keeps its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copies {
-    /// So many whole copies on different hosts.
-    Mirror(u32),
-    /// Erasure coding: `data` parts and `parity` parts on different hosts.
-    Erasure {
-        /// Parts that carry data.
-        data: u32,
-        /// Parts that make up for lost ones.
-        parity: u32,
-    },
-}
-
-impl Copies {
-    /// Bytes that are written for each byte of data.
-    pub fn amplification(self) -> f64 {
-        match self {
-            Self::Mirror(copies) => f64::from(copies),
-            Self::Erasure { data, parity } => f64::from(data + parity) / f64::from(data.max(1)),
-        }
-    }
-}
-
 /// Drives of several hosts that are used as one.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cluster {
     /// The drives or arrays.
     pub members: Vec<Name>,
-    /// How data is kept.
-    pub copies: Copies,
+    /// So many whole copies are kept on different hosts.
+    pub copies: Option<u32>,
+    /// Erasure coding: parts that carry data, on different hosts.
+    pub data: Option<u32>,
+    /// Parts that make up for lost ones.
+    pub parity: Option<u32>,
     /// One network interface for each host, in the order of the hosts.
+    #[serde(default)]
     pub networks: Vec<Name>,
     /// The share of reads that the reading host serves itself, 0 to 1; one in so many as there are hosts when `None`.
     pub local_reads: Option<f64>,
     /// Whether the clients are hosts of the cluster (hyper-converged) or stand apart, behind the same networks.
+    #[serde(default = "yes")]
     pub converged: bool,
     /// What the software adds to each I/O.
     pub latency: Option<Nanos>,
@@ -490,12 +525,23 @@ pub struct Cluster {
     pub core_iops: Option<Iops>,
 }
 
+impl Cluster {
+    /// Bytes that are written for each byte of data.
+    pub fn amplification(&self) -> f64 {
+        match self.data.zip(self.parity) {
+            Some((data, parity)) => f64::from(data + parity) / f64::from(data.max(1)),
+            None => self.copies.map_or(1.0, f64::from),
+        }
+    }
+}
+
 /// Virtual machines that use something together.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Vm {
     /// What they use.
     pub on: Name,
     /// How many.
+    #[serde(default = "one")]
     pub count: u32,
     /// I/Os in a second that each may do.
     pub iops: Option<Iops>,
@@ -505,4 +551,16 @@ pub struct Vm {
     pub latency: Option<Nanos>,
     /// Virtual processors of each.
     pub cpus: Option<u32>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+const fn yes() -> bool {
+    true
+}
+
+fn usual_filesystem() -> String {
+    "ext4".to_owned()
 }

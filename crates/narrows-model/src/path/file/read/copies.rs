@@ -160,13 +160,10 @@ impl Resolver<'_> {
             PartKind::Host(_) => {}
             PartKind::Chipset(it) => it.host = self.one(&it.host),
             PartKind::Slot(it) => {
-                it.on = match &it.on {
-                    Attachment::Socket { host, socket } => {
-                        Attachment::Socket { host: self.one(host), socket: *socket }
-                    }
-                    Attachment::Chipset(name) => Attachment::Chipset(self.one(name)),
-                    Attachment::Slot(name) => Attachment::Slot(self.one(name)),
-                };
+                let (Attachment::Chipset { chipset: name }
+                | Attachment::Slot { slot: name }
+                | Attachment::Socket { host: name, .. }) = &mut it.on;
+                *name = self.one(name);
             }
             PartKind::Switch(it) => it.upstream = self.one(&it.upstream),
             PartKind::Adapter(it) => it.upstream = self.one(&it.upstream),

@@ -69,6 +69,34 @@ impl Value {
         }
     }
 
+    /// The whole number that it is, or 0.
+    pub(super) const fn as_integer(&self) -> i64 {
+        match self {
+            Self::Integer(number) => *number,
+            _ => 0,
+        }
+    }
+
+    /// The number that it is.
+    pub(super) const fn as_number(&self) -> Option<f64> {
+        match self {
+            Self::Integer(number) => Some(*number as f64),
+            Self::Float(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The value as it is typed, where it is a single one.
+    pub(super) fn plain(&self) -> Option<String> {
+        match self {
+            Self::Text(text) => Some(text.clone()),
+            Self::Integer(number) => Some(number.to_string()),
+            Self::Float(number) => Some(number.to_string()),
+            Self::Flag(flag) => Some(flag.to_string()),
+            Self::List(_) | Self::Table(_) | Self::Other => None,
+        }
+    }
+
     /// What it is, for a message.
     pub(in crate::path::file) const fn is_a(&self) -> &'static str {
         match self {
@@ -90,6 +118,17 @@ impl DocumentTable {
             (kind, "") => format!("[[{kind}]]"),
             (kind, name) => format!("[{kind}.{name}]"),
         }
+    }
+
+    /// That a key is not there which must be.
+    pub(super) fn lacks(&self, key: &str, example: &str) -> Problem {
+        let message = format!("{} has no `{key}`", self.title());
+        Problem::new(&self.at, message, format!("add one, such as {key} = {example}"))
+    }
+
+    /// That a value cannot be what it is.
+    pub(super) fn wrong(&self, key: &str, message: impl Into<String>, hint: impl Into<String>) -> Problem {
+        Problem::new(self.key(key).map_or(&self.at, |key| &key.value_at), message, hint)
     }
 
     pub(in crate::path::file) fn key(&self, name: &str) -> Option<&DocumentKey> {

@@ -1,316 +1,402 @@
-//! Asks a table for its keys by name and unit, and remembers what was wrong, and what it was never asked for.
+//! The keys of a file: which tables have each, and what it says. What is read becomes values that serde makes parts of, and what
+//! is written was such values: both go by this one table.
 
-use std::collections::BTreeSet;
-
-use super::Quantity;
+use super::Document;
 use super::document::{DocumentKey, DocumentTable, Value};
-use crate::path::file::read;
-use crate::path::file::{At, Name, Problem, nearest};
-use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Lanes, Nanos};
+use super::quantity::{Unit, quantity};
+use crate::path::file::{At, Problem, nearest};
+use toml::Value as Plain;
 
-/// A name that a table gives to another part.
-#[derive(Debug, Clone)]
-pub(super) struct Reference {
-    /// Who gives it, `[slot.slot3]`.
-    pub(super) by: String,
-    pub(super) name: String,
-    pub(super) at: At,
-    /// The kinds of part that it may be.
-    pub(super) kinds: &'static [&'static str],
-}
-
-/// What is found while the tables are read.
-#[derive(Debug, Default)]
-pub(super) struct ReadSoFar {
-    pub(super) problems: Vec<Problem>,
-    pub(super) references: Vec<Reference>,
-}
-
-impl ReadSoFar {
-    pub(super) fn problem(&mut self, at: &At, message: impl Into<String>, hint: Option<String>) {
-        self.problems.push(Problem { at: at.clone(), message: message.into(), hint });
-    }
-}
-
-/// A table that is being read.
-pub(super) struct Keys<'t> {
-    table: &'t DocumentTable,
-    found: &'t mut ReadSoFar,
-    asked: BTreeSet<&'static str>,
-}
-
-impl<'t> Keys<'t> {
-    pub(super) const fn new(table: &'t DocumentTable, found: &'t mut ReadSoFar) -> Self {
-        Self { table, found, asked: BTreeSet::new() }
-    }
-
-    fn ask(&mut self, key: &'static str) -> Option<&'t DocumentKey> {
-        self.asked.insert(key);
-        self.table.key(key)
-    }
-
-    fn refuse(&mut self, key: &DocumentKey, message: impl Into<String>, hint: impl Into<String>) {
-        self.found.problem(&key.value_at, message, Some(hint.into()));
-    }
-
-    /// Says that a key that must be there is not.
-    pub(super) fn missing(&mut self, key: &'static str, example: &str) {
-        let message = format!("{} has no `{key}`", self.table.title());
-        self.found.problem(&self.table.at, message, Some(format!("add one, such as {key} = {example}")));
-    }
-
-    /// Says that a value cannot be what it is.
-    pub(super) fn wrong(&mut self, key: &'static str, message: impl Into<String>, hint: impl Into<String>) {
-        let at = self.table.key(key).map_or(&self.table.at, |key| &key.value_at).clone();
-        self.found.problem(&at, message, Some(hint.into()));
-    }
-
-    pub(super) fn text(&mut self, key: &'static str) -> Option<String> {
-        let found = self.ask(key)?;
-        match &found.value {
-            Value::Text(text) => Some(text.clone()),
-            other => {
-                let message = format!("`{key}` is {}", other.is_a());
-                self.refuse(found, message, format!("write it as a text: {key} = \"…\""));
-                None
-            }
-        }
-    }
-
-    /// One of several words.
-    pub(super) fn word(&mut self, key: &'static str, words: &[&'static str]) -> Option<&'static str> {
-        let text = self.text(key)?;
-        let found = words.iter().find(|word| **word == text).copied();
-        if found.is_none() {
-            let hint = match nearest(&text, words.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("it is one of: {}", words.join(", ")),
-            };
-            self.wrong(key, format!("`{key}` cannot be `{text}`"), hint);
-        }
-        found
-    }
-
-    fn quantity<T>(
-        &mut self,
-        key: &'static str,
-        example: &str,
-        pick: impl Fn(Quantity) -> Option<T>,
-    ) -> Option<T> {
-        let found = self.ask(key)?;
-        let result = match &found.value {
-            Value::Text(text) => match read::parse_quantity(text) {
-                Ok(quantity) => {
-                    pick(quantity).ok_or_else(|| format!("`{text}` has the unit of something else"))
-                }
-                Err(why) => Err(why),
-            },
-            other => Err(format!("{} has no unit", other.is_a())),
-        };
-        result
-            .map_err(|why| {
-                self.refuse(
-                    found,
-                    format!("`{key}`: {why}"),
-                    format!("write a number and its unit: {key} = \"{example}\""),
-                )
-            })
-            .ok()
-    }
-
-    pub(super) fn rate(&mut self, key: &'static str) -> Option<BytesPerSec> {
-        self.quantity(key, "3.5 GB/s", |it| match it {
-            Quantity::Rate(rate) => Some(rate),
-            Quantity::BitRate(rate) => Some(rate.bytes_per_sec()),
-            _ => None,
-        })
-    }
-
-    pub(super) fn bit_rate(&mut self, key: &'static str) -> Option<BitsPerSec> {
-        self.quantity(key, "10 Gbit/s", |it| match it {
-            Quantity::BitRate(rate) => Some(rate),
-            Quantity::Rate(rate) => Some(BitsPerSec::new(rate.get() * 8.0)),
-            _ => None,
-        })
-    }
-
-    pub(super) fn iops(&mut self, key: &'static str) -> Option<Iops> {
-        self.quantity(key, "640k IOPS", |it| match it {
-            Quantity::Iops(iops) => Some(iops),
-            _ => None,
-        })
-    }
-
-    pub(super) fn time(&mut self, key: &'static str) -> Option<Nanos> {
-        self.quantity(key, "80 us", |it| match it {
-            Quantity::Time(time) => Some(time),
-            _ => None,
-        })
-    }
-
-    /// A size with its unit, or as on the command line: `4k` is 4 KiB there, as in the tools that measure.
-    pub(super) fn size(&mut self, key: &'static str) -> Option<Bytes> {
-        if let Some(size) = self.ask(key).and_then(|found| found.value.as_text()).and_then(read::short_size) {
-            return Some(size);
-        }
-        self.quantity(key, "512 KiB", |it| match it {
-            Quantity::Size(size) => Some(size),
-            _ => None,
-        })
-    }
-
-    /// A size that its own tools state as a number of bytes (MTU, packet payloads, encryption sectors); a text with a
-    /// unit will do too.
-    pub(super) fn bytes(&mut self, key: &'static str, within: (u64, u64)) -> Option<Bytes> {
-        let found = self.ask(key)?;
-        let bytes = match &found.value {
-            Value::Integer(number) => u64::try_from(*number).ok().map(Bytes::new),
-            _ => self.size(key),
-        };
-        let fits = bytes.filter(|bytes| (within.0..=within.1).contains(&bytes.get()));
-        if fits.is_none() && (bytes.is_some() || matches!(found.value, Value::Integer(_))) {
-            let hint = format!("it is a number of bytes from {} to {}", within.0, within.1);
-            self.refuse(found, format!("`{key}` is out of range"), hint);
-        }
-        fits
-    }
-
-    /// A count from `least` to `most`.
-    pub(super) fn count(&mut self, key: &'static str, least: u32, most: u32) -> Option<u32> {
-        let found = self.ask(key)?;
-        let count = match &found.value {
-            Value::Integer(number) => u32::try_from(*number).ok().filter(|it| (least..=most).contains(it)),
-            _ => None,
-        };
-        if count.is_none() {
-            let said = match &found.value {
-                Value::Integer(number) => format!("`{key}` is {number}"),
-                other => format!("`{key}` is {}", other.is_a()),
-            };
-            self.refuse(found, said, format!("it is a whole number from {least} to {most}"));
-        }
-        count
-    }
-
-    /// The widths that a PCIe link trains at (PCI Express Base Specification, Maximum Link Width).
-    pub(super) fn lanes(&mut self, key: &'static str) -> Option<Lanes> {
-        const WIDTHS: [u32; 7] = [1, 2, 4, 8, 12, 16, 32];
-        let lanes = self.count(key, 1, 32)?;
-        if !WIDTHS.contains(&lanes) {
-            self.wrong(key, format!("no link has {lanes} lanes"), "it is 1, 2, 4, 8, 12, 16 or 32");
-            return None;
-        }
-        u8::try_from(lanes).ok().map(Lanes::new)
-    }
-
-    /// A part of a whole, 0 to 1.
-    pub(super) fn share(&mut self, key: &'static str) -> Option<f64> {
-        let found = self.ask(key)?;
-        let share = match &found.value {
-            Value::Float(share) => Some(*share),
-            Value::Integer(0) => Some(0.0),
-            Value::Integer(1) => Some(1.0),
-            _ => None,
-        };
-        let share = share.filter(|share| (0.0..=1.0).contains(share));
-        if share.is_none() {
-            self.refuse(found, format!("`{key}` is no share"), "it is a number from 0.0 to 1.0");
-        }
-        share
-    }
-
-    /// How many times as much: 1 to 1000.
-    pub(super) fn factor(&mut self, key: &'static str) -> Option<f64> {
-        let found = self.ask(key)?;
-        let factor = match &found.value {
-            Value::Float(factor) => Some(*factor),
-            Value::Integer(whole) => u16::try_from(*whole).ok().map(f64::from),
-            _ => None,
-        };
-        let factor = factor.filter(|factor| (1.0..=1000.0).contains(factor));
-        if factor.is_none() {
-            self.refuse(found, format!("`{key}` is no factor"), "it is a number from 1.0 to 1000.0");
-        }
-        factor
-    }
-
-    pub(super) fn flag(&mut self, key: &'static str) -> Option<bool> {
-        let found = self.ask(key)?;
-        match found.value {
-            Value::Flag(flag) => Some(flag),
-            _ => {
-                self.refuse(found, format!("`{key}` is {}", found.value.is_a()), "it is true or false");
-                None
-            }
-        }
-    }
-
-    /// The name of another part.
-    pub(super) fn name(&mut self, key: &'static str, kinds: &'static [&'static str]) -> Option<Name> {
-        let name = self.text(key)?;
-        let at = self.table.key(key).map(|key| key.value_at.clone()).unwrap_or_default();
-        self.refer(&name, at, kinds);
-        Some(Name::new(name))
-    }
-
-    /// The names of other parts; one name may stand alone.
-    pub(super) fn names(&mut self, key: &'static str, kinds: &'static [&'static str]) -> Vec<Name> {
-        let texts = self.texts(key);
-        for (text, at) in &texts {
-            self.refer(text, at.clone(), kinds);
-        }
-        texts.into_iter().map(|(text, _)| Name::new(text)).collect()
-    }
-
+/// What stands behind a key.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::path::file) enum Says {
+    Text,
     /// Texts; one may stand alone.
-    pub(super) fn texts(&mut self, key: &'static str) -> Vec<(String, At)> {
-        let Some(found) = self.ask(key) else { return Vec::new() };
-        match &found.value {
-            Value::Text(text) => vec![(text.clone(), found.value_at.clone())],
-            Value::List(items) => {
-                let mut texts = Vec::new();
-                for (item, at) in items {
-                    match item {
-                        Value::Text(text) => texts.push((text.clone(), at.clone())),
-                        other => {
-                            let message = format!("`{key}` has {} in it", other.is_a());
-                            self.found.problem(at, message, Some("it is a list of texts".to_owned()));
-                        }
+    Texts,
+    /// One of these words.
+    Word(&'static str),
+    /// The name of a part of one of these kinds.
+    Name(&'static str),
+    /// Names of such parts; one may stand alone.
+    Names(&'static str),
+    Flag,
+    /// A whole number from the one to the other.
+    Count(i64, i64),
+    /// A width that a PCIe link trains at (PCI Express Base Specification, Maximum Link Width).
+    Lanes,
+    /// A size that its own tools state as a number of bytes; a text with a unit will do, too.
+    ByteCount(i64, i64),
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// How many times as much: 1 to 1000.
+    Factor,
+    /// A number with its unit.
+    In(Unit),
+    /// `{ "slot3.width" = 4 }`, or `["slot3.width=4"]`.
+    Changes,
+}
+
+use Says::{ByteCount, Changes, Count, Factor, Flag, In, Lanes, Name, Names, Share, Text, Texts, Word};
+use Unit::{BitRate, Iops, Rate, Size, Time};
+
+/// What holds data.
+const STORAGE: &str = "device raid crypt cache volume filesystem remote cluster vm";
+
+/// What a workload can use: storage, or a network alone.
+const TARGETS: &str = "device raid crypt cache volume filesystem remote cluster vm network";
+
+/// What a card or drive can be in.
+const PLACES: &str = "slot switch chipset adapter host";
+
+const LEVELS: &str = "raid0 raid1 raid10 raid5 raid6 linear stripe mirror raidz1 raidz2 raidz3";
+
+/// What storage and transports between hosts are called.
+const PROTOCOLS: &str = "tcp rdma roce roce-rdma iwarp infiniband iscsi iser srp smb smb-direct nfs nfs-rdma nvme-tcp \
+                         nvme-rdma nvmeof-tcp nvmeof-rdma fc";
+
+/// The most I/Os under way and the most jobs.
+const MOST_AT_WORK: i64 = 1 << 20;
+
+/// Tables that have the keys of a PCIe link.
+const LINKED: &str = "chipset slot switch adapter device network";
+
+/// Tables of parts.
+pub(super) const PARTS: &str =
+    "host chipset slot switch adapter device raid crypt cache volume filesystem network remote cluster vm";
+
+/// Every key, in the order in which they are written: its name, its tables, what it says. Tables, words and kinds of part stand
+/// with spaces between them; the head of a file is a table without a name.
+pub(in crate::path::file) const KEYS: &[(&str, &str, Says)] = &[
+    ("format", "", Text),
+    ("name", "", Text),
+    ("source", "", Text),
+    ("target", "workload", Name(TARGETS)),
+    ("pattern", "workload", Word("sequential random")),
+    ("block_size", "workload", In(Size)),
+    ("depth", "workload", Count(1, MOST_AT_WORK)),
+    ("jobs", "workload", Count(1, MOST_AT_WORK)),
+    ("read_share", "workload", Share),
+    ("what", "published", Text),
+    ("workload", "published", Name("workload")),
+    ("set", "published", Changes),
+    ("value", "published", Text),
+    ("source", "published", Text),
+    ("why", "published", Text),
+    ("limited_by", "published", Texts),
+    ("board", "host", Text),
+    ("processor", "host", Text),
+    ("cpu", "host", Text),
+    ("sockets", "host", Count(1, 64)),
+    ("reader_socket", "host", Count(0, 63)),
+    ("cores", "host", Count(1, 65_536)),
+    ("interconnect_links", "host", Count(1, 16)),
+    ("interconnect_rate", "host", In(Rate)),
+    ("memory", "host", In(Size)),
+    ("memory_rate", "host", In(Rate)),
+    ("core_iops", "host", In(Iops)),
+    ("iommu", "host", Word("off passthrough lazy strict")),
+    ("iommu_pages", "host", In(Size)),
+    ("host", "chipset slot", Name("host")),
+    ("socket", "chipset slot", Count(0, 63)),
+    ("chipset", "slot", Name("chipset")),
+    ("slot", "slot", Name("slot")),
+    ("level", "raid", Word(LEVELS)),
+    ("kind", "device", Word("nvme sata sas hdd usb ramdisk")),
+    ("kind", "filesystem", Text),
+    ("on", "crypt remote vm", Name(STORAGE)),
+    ("on", "filesystem", Names(STORAGE)),
+    ("options", "filesystem", Texts),
+    ("cipher", "crypt", Text),
+    ("key_bits", "crypt", Count(128, 1024)),
+    ("decrypt", "host crypt", In(Rate)),
+    ("encrypt", "host crypt", In(Rate)),
+    ("cores", "crypt", Count(1, 65_536)),
+    ("sector_size", "crypt", ByteCount(512, 4096)),
+    ("workqueues", "crypt", Flag),
+    ("cache", "cache", Name(STORAGE)),
+    ("backing", "cache", Name(STORAGE)),
+    ("hit", "cache", Share),
+    ("writeback", "cache", Flag),
+    ("members", "raid volume cluster", Names(STORAGE)),
+    ("chunk", "raid", In(Size)),
+    ("copies", "raid", Count(1, 255)),
+    ("resync", "raid", In(Rate)),
+    ("stripe_threads", "raid", Count(1, 1024)),
+    ("stripe", "volume", In(Size)),
+    ("copies", "cluster", Count(1, 16)),
+    ("data", "cluster", Count(1, 64)),
+    ("parity", "cluster", Count(1, 16)),
+    ("networks", "cluster", Names("network")),
+    ("local_reads", "cluster", Share),
+    ("converged", "cluster", Flag),
+    ("through", "remote", Names("network")),
+    ("technology", "network", Word("ethernet infiniband")),
+    ("rate", "network", In(BitRate)),
+    ("ports", "network", Count(1, 64)),
+    ("mtu", "network", ByteCount(576, 65_536)),
+    ("protocol", "network remote", Word(PROTOCOLS)),
+    ("in", "switch adapter device network", Name(PLACES)),
+    ("model", "chipset switch adapter device", Text),
+    ("class", "device", Text),
+    ("read", "device", In(Rate)),
+    ("write", "device", In(Rate)),
+    ("read_iops", "device", In(Iops)),
+    ("write_iops", "device", In(Iops)),
+    ("read_latency", "device", In(Time)),
+    ("write_latency", "device", In(Time)),
+    ("cache_size", "device", In(Size)),
+    ("steady_write", "device", In(Rate)),
+    ("generation", LINKED, Count(1, 6)),
+    ("width", LINKED, Lanes),
+    ("payload", LINKED, ByteCount(128, 4096)),
+    ("read_request", LINKED, ByteCount(128, 4096)),
+    ("port_generation", "switch", Count(1, 6)),
+    ("port_width", "switch", Lanes),
+    ("connector", "slot", Lanes),
+    ("form", "slot", Word("card m2 u2 oculink")),
+    ("bifurcation", "slot", Texts),
+    ("line_rate", "device", In(BitRate)),
+    ("size", "device workload", In(Size)),
+    ("engine", "workload", Word("io_uring polled libaio sync buffered hdparm")),
+    ("flush", "workload", Flag),
+    ("with", "workload", Names("workload")),
+    ("count", PARTS, Count(1, 4096)),
+    ("rate", "adapter filesystem remote vm", In(Rate)),
+    ("iops", "adapter vm", In(Iops)),
+    ("recordsize", "filesystem", In(Size)),
+    ("compression", "filesystem", Factor),
+    ("arc", "filesystem", In(Size)),
+    ("latency", "switch network remote cluster vm", In(Time)),
+    ("core_iops", "cluster", In(Iops)),
+    ("cpus", "vm", Count(1, 1024)),
+];
+
+/// Keys that a table must have, with an example of each.
+const NEEDED: &[(&str, &str, &str)] = &[
+    ("target", "workload", "\"md0\""),
+    ("block_size", "workload", "\"1 MiB\""),
+    ("workload", "published", "\"NAME\""),
+    ("value", "published", EXAMPLE_OF_RESULT),
+    ("host", "chipset", "\"NAME\""),
+    ("generation", "slot", "3"),
+    ("width", "slot", "4"),
+    ("in", "switch adapter device", "\"slot1\""),
+    ("level", "raid", "\"raid0\""),
+    ("members", "raid volume cluster", "[\"ssd0\", \"ssd1\"]"),
+    ("on", "crypt filesystem remote vm", "\"ssd0\""),
+    ("cache", "cache", "\"ssd0\""),
+    ("backing", "cache", "\"ssd0\""),
+    ("hit", "cache", "0.9"),
+    ("rate", "network", "\"10 Gbit/s\""),
+    ("through", "remote", "[\"net0\"]"),
+];
+
+pub(super) const EXAMPLE_OF_RESULT: &str = "\"373.6 MiB/s\", \"978k IOPS\" or \"81 us\"";
+
+pub(super) fn has(words: &str, word: &str) -> bool {
+    words.split(' ').any(|known| known == word)
+}
+
+/// The keys of one kind of table.
+pub(in crate::path::file) fn keys_of(kind: &str) -> impl Iterator<Item = (&'static str, Says)> {
+    KEYS.iter().filter(move |(_, tables, _)| has(tables, kind)).map(|(name, _, says)| (*name, *says))
+}
+
+/// The values of a table as serde takes them. What is wrong with one is told, and it is left out.
+pub(super) fn values(table: &DocumentTable, document: &Document, found: &mut Vec<Problem>) -> toml::Table {
+    let mut values = toml::Table::new();
+    for key in &table.keys {
+        match keys_of(&table.kind).find(|(name, _)| *name == key.name) {
+            Some((_, says)) => {
+                let value = says.read(key, found);
+                if let (Name(kinds) | Names(kinds), Some(value)) = (says, &value) {
+                    refer(document, &table.title(), key, (kinds, value), found);
+                }
+                values.extend(value.map(|value| (key.name.clone(), value)));
+            }
+            None => found.push(unknown(table, key)),
+        }
+    }
+    let is_there = |name| table.key(name).is_some_and(|key| key.value != Value::List(Vec::new()));
+    for (name, _, example) in
+        NEEDED.iter().filter(|(name, kinds, _)| has(kinds, &table.kind) && !is_there(name))
+    {
+        found.push(table.lacks(name, example));
+    }
+    values
+}
+
+fn unknown(table: &DocumentTable, key: &DocumentKey) -> Problem {
+    let mut known: Vec<&str> = keys_of(&table.kind).map(|(name, _)| name).collect();
+    known.sort_unstable();
+    let hint = match nearest(&key.name, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("its keys are: {}", known.join(", ")),
+    };
+    Problem::new(&key.at, format!("unknown key `{}` in {}", key.name, table.title()), hint)
+}
+
+/// Looks up what a key names.
+fn refer(
+    document: &Document,
+    by: &str,
+    key: &DocumentKey,
+    (kinds, value): (&str, &Plain),
+    found: &mut Vec<Problem>,
+) {
+    let places = match &key.value {
+        Value::List(items) => items.iter().map(|(_, at)| at).collect(),
+        _ => vec![&key.value_at],
+    };
+    let names = value.as_array().map_or_else(|| std::slice::from_ref(value), Vec::as_slice);
+    for (name, at) in names.iter().filter_map(Plain::as_str).zip(places) {
+        match document.table(name) {
+            None => {
+                let fits = document.parts.iter().filter(|table| has(kinds, &table.kind));
+                let names: Vec<&str> = fits.map(|table| table.name.as_str()).collect();
+                let hint = match nearest(name, names.iter().copied()) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None if names.is_empty() => {
+                        format!("add a [{}.{name}]", kinds.split(' ').next().unwrap_or(kinds))
+                    }
+                    None => format!("it could be one of: {}", names.join(", ")),
+                };
+                found.push(Problem::new(at, format!("{by} names `{name}`, and there is no such part"), hint));
+            }
+            Some(table) if !has(kinds, &table.kind) => {
+                let message = format!("{by} names `{name}`, which is a {}", table.kind);
+                found.push(Problem::new(at, message, format!("it must be a {}", kinds.replace(' ', ", "))));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+impl Says {
+    /// The value of a key; `None` when it is wrong, which is told.
+    fn read(self, key: &DocumentKey, found: &mut Vec<Problem>) -> Option<Plain> {
+        let name = &key.name;
+        let is_a = || format!("`{name}` is {}", key.value.is_a());
+        let (message, hint) = match (self, &key.value) {
+            (Text | Name(_), Value::Text(text)) => return Some(text.as_str().into()),
+            (Word(words), Value::Text(text)) if has(words, text) => return Some(text.as_str().into()),
+            (Word(words), Value::Text(text)) => {
+                let hint = match nearest(text, words.split(' ')) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("it is one of: {}", words.replace(' ', ", ")),
+                };
+                (format!("`{name}` cannot be `{text}`"), hint)
+            }
+            (Text | Name(_) | Word(_), _) => (is_a(), format!("write it as a text: {name} = \"…\"")),
+            (Texts | Names(_), Value::Text(text)) => return Some(vec![text.as_str()].into()),
+            (Texts | Names(_), Value::List(items)) => return Some(texts(name, items, found).into()),
+            (Texts | Names(_), _) => (is_a(), "it is a list of texts".to_owned()),
+            (Flag, Value::Flag(flag)) => return Some((*flag).into()),
+            (Flag, _) => (is_a(), "it is true or false".to_owned()),
+            (Lanes, Value::Integer(1 | 2 | 4 | 8 | 12 | 16 | 32))
+            | (Count(..) | ByteCount(..), Value::Integer(_))
+                if self.range().contains(&key.value.as_integer()) =>
+            {
+                return Some(key.value.as_integer().into());
+            }
+            (Lanes, Value::Integer(lanes @ 1..=32)) => {
+                (format!("no link has {lanes} lanes"), "it is 1, 2, 4, 8, 12, 16 or 32".to_owned())
+            }
+            (Lanes | Count(..), value) => {
+                let said = match value {
+                    Value::Integer(number) => format!("`{name}` is {number}"),
+                    _ => is_a(),
+                };
+                let range = self.range();
+                (said, format!("it is a whole number from {} to {}", range.start(), range.end()))
+            }
+            (ByteCount(..), value) => {
+                if !matches!(value, Value::Integer(_)) {
+                    let bytes = In(Size).read(key, found)?;
+                    if bytes.as_integer().is_some_and(|bytes| self.range().contains(&bytes)) {
+                        return Some(bytes);
                     }
                 }
-                texts
+                let range = self.range();
+                let hint = format!("it is a number of bytes from {} to {}", range.start(), range.end());
+                (format!("`{name}` is out of range"), hint)
             }
-            other => {
-                self.refuse(found, format!("`{key}` is {}", other.is_a()), "it is a list of texts");
-                Vec::new()
-            }
-        }
-    }
-
-    fn refer(&mut self, name: &str, at: At, kinds: &'static [&'static str]) {
-        let by = self.table.title();
-        self.found.references.push(Reference { by, name: name.to_owned(), at, kinds });
-    }
-
-    /// The value of a key as it is.
-    pub(super) fn raw(&mut self, key: &'static str) -> Option<&'t DocumentKey> {
-        self.ask(key)
-    }
-
-    /// Ends the reading: keys that nobody asked for mean nothing.
-    pub(super) fn finish(self) {
-        for key in self.table.keys.iter().filter(|key| !self.asked.contains(key.name.as_str())) {
-            let hint = match nearest(&key.name, self.asked.iter().copied()) {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => {
-                    format!("its keys are: {}", self.asked.iter().copied().collect::<Vec<_>>().join(", "))
+            (Share | Factor, value) => {
+                let (what, least, most) =
+                    if matches!(self, Share) { ("share", 0.0, 1.0) } else { ("factor", 1.0, 1000.0) };
+                match value.as_number().filter(|number| (least..=most).contains(number)) {
+                    Some(number) => return Some(number.into()),
+                    None => (
+                        format!("`{name}` is no {what}"),
+                        format!("it is a number from {least:?} to {most:?}"),
+                    ),
                 }
-            };
-            self.found.problem(
-                &key.at,
-                format!("unknown key `{}` in {}", key.name, self.table.title()),
-                Some(hint),
-            );
+            }
+            (In(unit), value) => match quantity(unit, value) {
+                Ok(number) if matches!(unit, Size | Time) => return Some((number as i64).into()),
+                Ok(number) => return Some(number.into()),
+                Err(why) => {
+                    let hint = format!("write a number and its unit: {name} = \"{}\"", unit.example());
+                    (format!("`{name}`: {why}"), hint)
+                }
+            },
+            (Changes, value) => return Some(changes(key, value, found).into()),
+        };
+        found.push(Problem::new(&key.value_at, message, hint));
+        None
+    }
+
+    /// The whole numbers that it may be.
+    const fn range(self) -> std::ops::RangeInclusive<i64> {
+        match self {
+            Count(least, most) | ByteCount(least, most) => least..=most,
+            _ => 1..=32,
         }
     }
+}
+
+fn texts(name: &str, items: &[(Value, At)], found: &mut Vec<Problem>) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (item, at) in items {
+        match item {
+            Value::Text(text) => texts.push(text.clone()),
+            other => {
+                let message = format!("`{name}` has {} in it", other.is_a());
+                found.push(Problem::new(at, message, "it is a list of texts"));
+            }
+        }
+    }
+    texts
+}
+
+/// Changes of values, each as `NAME.KEY=VALUE`.
+fn changes(key: &DocumentKey, value: &Value, found: &mut Vec<Problem>) -> Vec<String> {
+    let mut wrong = |message: String| {
+        found.push(Problem::new(&key.value_at, message, "write set = { \"slot3.width\" = 4 }"));
+    };
+    let mut changes = Vec::new();
+    match value {
+        Value::Table(entries) => {
+            for entry in entries {
+                match (&entry.value, entry.value.plain(), entry.name.contains('.')) {
+                    (_, Some(value), true) => changes.push(format!("{}={value}", entry.name)),
+                    (Value::Table(inner), _, false) => changes.extend(inner.iter().filter_map(|inner| {
+                        Some(format!("{}.{}={}", entry.name, inner.name, inner.value.plain()?))
+                    })),
+                    _ => wrong(format!("`{}` is no change of a value", entry.name)),
+                }
+            }
+        }
+        Value::List(items) => {
+            for (item, _) in items {
+                let change = item.as_text().and_then(|text| text.split_once('='));
+                match change.filter(|(left, _)| left.contains('.')) {
+                    Some((left, value)) => changes.push(format!("{}={}", left.trim(), value.trim())),
+                    None => wrong("this is no change of a value".to_owned()),
+                }
+            }
+        }
+        other => wrong(format!("`set` is {}", other.is_a())),
+    }
+    changes
 }

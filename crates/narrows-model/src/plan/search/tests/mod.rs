@@ -1,3 +1,5 @@
+mod brute;
+
 use super::*;
 use crate::plan::problem::WholeRate;
 use crate::plan::site::{
@@ -128,25 +130,15 @@ fn any_request() -> impl Strategy<Value = Request> {
         "nvme:m2",
         "2xnvme:u2",
     ]);
-    let prefer = prop::sample::select(vec![Prefer::Rate, Prefer::Slots, Prefer::Parts, Prefer::Price]);
+    let prefer = prop::sample::select(vec![Prefer::Rate, Prefer::Slots, Prefer::Parts]);
     let max_slots = prop::option::weighted(0.3, 1u8..=3);
-    (prop::collection::vec(wish, 1..=3), prefer, max_slots, any::<bool>(), any_prices()).prop_map(
-        |(wishes, prefer, max_slots, switches, prices)| Request {
+    (prop::collection::vec(wish, 1..=3), prefer, max_slots, any::<bool>()).prop_map(
+        |(wishes, prefer, max_slots, switches)| Request {
             max_slots,
-            parts: Parts { switches, splitting: true, prices },
+            parts: Parts { switches, splitting: true },
             ..request(&wishes, prefer)
         },
     )
-}
-
-/// What some of the cards cost, or nothing.
-fn any_prices() -> impl Strategy<Value = Option<BTreeMap<String, u64>>> {
-    let cards = catalog().cards.len();
-    let some = prop::collection::vec(prop::option::weighted(0.8, 0u64..20_000), cards).prop_map(|prices| {
-        let priced = catalog().cards.iter().zip(prices);
-        priced.filter_map(|(card, price)| Some((card.name.clone(), price?))).collect()
-    });
-    prop::option::of(some)
 }
 
 proptest! {

@@ -79,7 +79,6 @@ struct Sums {
     behind_target: i64,
     alone: i64,
     graphics: i64,
-    price: i64,
     switches: i64,
     slots: i64,
     changes: i64,
@@ -198,7 +197,7 @@ fn is_split_enough(choice: &Choice, lanes: u8, links: u8) -> bool {
 
 impl Sums {
     /// Adds a slot; `None` where what is put into it cannot be there.
-    fn add(&mut self, problem: &Problem<'_>, request: &Request, ways: &[Way], at: usize) -> Option<()> {
+    fn add(&mut self, problem: &Problem<'_>, ways: &[Way], at: usize) -> Option<()> {
         let (Some((_, counts)), Some(choice)) = (&ways[at], choice(problem, ways, at)) else {
             return Some(());
         };
@@ -226,7 +225,6 @@ impl Sums {
         }
         self.switches += i64::from(choice.is_switch());
         self.adapters += i64::from(choice.is_adapter());
-        self.price += choice.card.map_or(0, |card| request.parts.price(&card.name)) as i64;
         self.slots += i64::from(!slot.form.takes_drives());
         self.changes += slot.connectors_off.len() as i64 + i64::from(choice.mode.is_some());
         if let Some(setting) = slot.setting.as_ref().filter(|_| choice.setting) {
@@ -252,7 +250,7 @@ impl Sums {
 
 fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score> {
     let mut sums = Sums::default();
-    (0..ways.len()).try_for_each(|at| sums.add(problem, request, ways, at))?;
+    (0..ways.len()).try_for_each(|at| sums.add(problem, ways, at))?;
     let uplink = problem.site.chipset.as_ref().map_or(i64::MAX, |uplink| uplink.rate.get() as i64);
     let is_over = request.max_slots.is_some_and(|most| sums.slots > i64::from(most));
     if sums.behind_target > uplink || is_over || !groups_hold(problem, ways) {
@@ -268,7 +266,6 @@ fn score(problem: &Problem<'_>, request: &Request, ways: &[Way]) -> Option<Score
         Component::Changes => -sums.changes,
         Component::Adapters => -sums.adapters,
         Component::Graphics => sums.graphics,
-        Component::Price => -sums.price,
     }))
 }
 
