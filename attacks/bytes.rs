@@ -288,8 +288,7 @@ fn lab_discards(ground: &Ground, judge: &mut Judge) -> Result<()> {
     for file_system in ["ext4", "xfs", "btrfs"] {
         let device = thick(ground, lab::SIZE)?;
         let journal = lab::closed_directory(ground)?.join("lab.jsonl");
-        let mut words = lab::words(&[&device], file_system, &journal)?;
-        words.push("--discard");
+        let words = lab::words(&[&device], file_system, &journal)?;
         let answer = lab::run(ground, &[&device], &words).answer()?;
         judge.that(answer.status.is_some_and(|status| status < 2), || {
             format!("{file_system}: {}", answer.short())

@@ -87,7 +87,7 @@ fn read(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let pair = [format!("{results}/fio.json"), format!("{results}/jobs.json")];
         let from = ["--from", captures];
         let all = [&from[..], &["import", results], &["compare", &pair[0], &pair[1]]];
-        let ways: [&[&str]; 3] = [&["--plain"], &["--markdown"], &["--html", "-"]];
+        let ways: [&[&str]; 2] = [&["--plain"], &["--html", "-"]];
         let shown = ways.iter().flat_map(|how| all.iter().map(|what| [what, *how].concat()));
         for words in shown.chain([[&from[..], &["--reply"]].concat()]) {
             let answer = Run::new(ground, &words).answer()?;

@@ -43,13 +43,13 @@ print(f"{count} captures of {len(texts)} machines, {total / 1e6:.0f} MB")
 PY
 
 measure() {
-    # 1 means findings.
+    # How it is called, and the option; 1 means findings.
     /usr/bin/time -q -o "$work/$1.time" -f '%e %U %S %M' \
-        "$narrows" check --from "$work/captures" --fleet --format "$1" >"$work/$1.out" || [ $? -eq 1 ]
+        "$narrows" check --from "$work/captures" --fleet ${2:+"$2"} >"$work/$1.out" || [ $? -eq 1 ]
     echo "$1: $(awk '{ printf "%.1f s, %.1f s of processor time, %.0f MB at most", $1, $2 + $3, $4 / 1024 * 1.048576 }' "$work/$1.time"), $(wc -l <"$work/$1.out") lines"
 }
-measure csv
-measure jsonl
+measure csv --csv
+measure jsonl --json
 # Memory must not grow with the number of captures but for what is counted of each.
 rm "$work"/captures/host*[1-9].txt
 echo "a tenth of them:"

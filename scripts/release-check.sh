@@ -22,8 +22,7 @@ units() {
     command -v systemd-analyze >/dev/null || { echo "skipped: systemd-analyze (package systemd) is not installed"; return 0; }
     # 25 stands for 2.5.
     systemd-analyze security --offline=yes --threshold=25 contrib/systemd/narrows-watch.service | tail -n 1 &&
-        systemd-analyze security --offline=yes --threshold=25 contrib/systemd/narrows-export.service | tail -n 1 &&
-        systemd-analyze security --offline=yes --threshold=50 contrib/systemd/narrows-spare.service | tail -n 1
+        systemd-analyze security --offline=yes --threshold=25 contrib/systemd/narrows-export.service | tail -n 1
 }
 step "the work tree is clean" clean
 step "the changelog names $version" changelog

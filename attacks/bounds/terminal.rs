@@ -135,7 +135,7 @@ fn contents(ground: &Ground, judge: &mut Judge) -> Result<()> {
         vec!["check", "--from", directory],
         vec!["check", "--from", directory, "--plain"],
         vec!["check", "--from", directory, "--fleet"],
-        vec!["check", "--from", directory, "--fleet", "--format", "csv"],
+        vec!["check", "--from", directory, "--fleet", "--csv"],
         vec!["import", directory],
         vec!["import", &file("fio.json"), "--csv"],
         vec!["compare", &file("fio.json"), &file("fio.json")],

@@ -1,29 +1,27 @@
 //! What can be typed: the command line as clap parses it, with its help. No logic but that of parsing.
 
-mod check;
-
-use super::bench::args::BenchArgs;
-use super::fleet_run::args::{FleetCommand, HostStep};
-use super::sweep::SweepArgs;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
+use super::bench::args::BenchArgs;
+pub use super::check::{CheckArgs, Measure};
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
+use super::export::ExportArgs;
+use super::fleet_run::args::{FleetCommand, HostStep};
 use super::generate::{CompletionsArgs, ManArgs};
-use super::guard::args::GuardArgs;
+use super::guard::GuardArgs;
 use super::import::ImportArgs;
 use super::lab::args::LabArgs;
-use super::ladder::args::LadderArgs;
-use super::metrics::ExportArgs;
-use super::output_args::ShownArgs;
+use super::ladder::LadderArgs;
+use super::output::ShownArgs;
 use super::plan::PlanArgs;
-use super::predict::args::PredictArgs;
+use super::predict::PredictArgs;
 use super::report::ReportArgs;
 use super::snapshot::SnapshotArgs;
+use super::sweep::SweepArgs;
 use super::top::TopArgs;
 use super::watch::WatchArgs;
-pub use check::{CheckArgs, Measure};
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -137,7 +135,7 @@ pub enum Command {
     /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
     #[command(verbatim_doc_comment)]
     Plan(Box<PlanArgs>),
-    /// Make a page, Markdown or text of reports that were saved as JSON
+    /// Make a page or text of reports that were saved as JSON
     ///
     /// RUN is what a command printed with --json or wrote with --save: check (also several targets, or --fleet), bench, sweep,
     /// ladder, lab, compare, copy, import, predict, plan. Nothing is computed anew.
@@ -286,10 +284,7 @@ impl Command {
             Self::Ladder(args) => &args.output.shown,
             Self::Lab(args) => &args.output.shown,
             Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
-            Self::Fleet { .. } | Self::Top(_) => return None,
-            Self::Watch(_) | Self::Export(_) => return None,
-            Self::Snapshot(_) | Self::Guard(_) | Self::Completions(_) | Self::Man(_) => return None,
-            Self::FleetHost { .. } | Self::LookAtDevices { .. } => return None,
+            _ => return None,
         })
     }
 }

@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output_args::OutputArgs;
+use super::files::LARGEST;
+use super::output::OutputArgs;
+use super::values::percent;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
 use narrows_verdict::compare::{Comparison, Input, Verdict, compare_all};
-
-/// No result is larger than this; a series of a week is some 100 MB.
-const LARGEST: u64 = 256 << 20;
 
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -31,15 +30,6 @@ pub struct CompareArgs {
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
-}
-
-/// Reads `2%`, `2` or `0` as a fraction.
-fn percent(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
-    match number.parse::<f64>() {
-        Ok(percent) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
-        _ => Err(format!("`{text}` is not a percentage between 0% and 100%")),
-    }
 }
 
 /// Reads the results, compares each with the first and shows what differs: 0 when nothing can be told apart, 1 when something can.
@@ -79,8 +69,7 @@ fn read(path: &Path) -> Result<Input, Failure> {
     } else {
         foreign::text(path, LARGEST)
     };
-    let text = text
-        .map_err(|error| cannot(&error).maybe_hint(Refusal::of(&error).map(|why| why.hint().to_owned())))?;
+    let text = text.map_err(|error| cannot(&error).maybe_hint(Refusal::of(&error).map(Refusal::hint)))?;
     Input::parse(&path.display().to_string(), &text)
         .map_err(|error| cannot(&error).hint("make one with `narrows check TARGET --measure --json > FILE`"))
 }

@@ -11,6 +11,7 @@ use narrows_machine::cipher;
 use narrows_machine::health;
 use narrows_machine::pci;
 use narrows_machine::root::Root;
+use narrows_machine::snapshot;
 use narrows_machine::tree::Tree;
 use narrows_paste::capture::foreign::Refusal;
 use narrows_paste::capture::input::InputError;
@@ -33,7 +34,10 @@ pub(super) struct Facts {
 /// # Errors
 /// [`Failure`] when something of `from` cannot be opened or used, or nothing in it is understood.
 pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
-    if from.is_empty() { Ok(live(Root::live())) } else { captured(from, io::stdin().lock()) }
+    match from {
+        [] => Ok(live(Root::live())),
+        _ => gathered(from, io::stdin().lock(), Seen::default()),
+    }
 }
 
 /// The same, and no device of the machine we run on is woken for it: what only the hardware could tell of one that sleeps is
@@ -49,14 +53,6 @@ fn live(root: Root) -> Facts {
     Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default() }
 }
 
-/// The machine that `from` holds; `-` is `stdin`.
-///
-/// # Errors
-/// As [`open`].
-fn captured(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
-    gathered(from, stdin, Seen::default())
-}
-
 /// The machine that one capture of a fleet holds; results in it are not read.
 ///
 /// # Errors
@@ -65,6 +61,7 @@ pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
     gathered(std::slice::from_ref(capture), io::empty(), Seen::of_machines())
 }
 
+/// The machine that `from` holds; `-` is `stdin`.
 fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
     let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
     if gathered.trees.is_empty() && gathered.merger.is_empty() && seen.results.is_empty() {
@@ -130,15 +127,12 @@ fn notes(gathered: &Gathered) -> Vec<String> {
         notes.push(format!("narrows: {more} more things could not be read"));
     }
     let names: Vec<String> = gathered.unrecognised.iter().take(3).map(|name| format!("`{name}`")).collect();
-    match gathered.unrecognised_count.saturating_sub(names.len()) {
-        _ if names.is_empty() => {}
-        0 => notes.push(format!("narrows: nothing was recognised in {}", names.join(", "))),
-        more => {
-            notes.push(format!(
-                "narrows: nothing was recognised in {} and {more} more files",
-                names.join(", ")
-            ));
-        }
+    let more = match gathered.unrecognised_count.saturating_sub(names.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more files"),
+    };
+    if !names.is_empty() {
+        notes.push(format!("narrows: nothing was recognised in {}{more}", names.join(", ")));
     }
     notes
 }
@@ -157,20 +151,22 @@ pub(super) fn unseen(facts: &Facts) -> Vec<Failure> {
             "record the machine with `narrows snapshot`".to_owned()
         }
     };
-    let mut unseen = Vec::new();
-    if root.list("/sys").is_empty() {
-        unseen.push(
-            Failure::new("`/sys` is empty or missing: devices and their links cannot be seen")
-                .hint(hint("/sys", "sysfs")),
-        );
-    }
-    if !root.exists("/proc/self/mountinfo") {
-        unseen.push(
-            Failure::new("`/proc/self/mountinfo` is missing: mounted file systems cannot be seen")
-                .hint(hint("/proc", "proc")),
-        );
-    }
-    unseen
+    let parts = [
+        (
+            root.list("/sys").is_empty(),
+            "`/sys` is empty or missing: devices and their links",
+            ("/sys", "sysfs"),
+        ),
+        (
+            !root.exists("/proc/self/mountinfo"),
+            "`/proc/self/mountinfo` is missing: mounted file systems",
+            ("/proc", "proc"),
+        ),
+    ];
+    let missing = parts.into_iter().filter(|(is_missing, ..)| *is_missing);
+    missing
+        .map(|(_, what, (path, kind))| Failure::new(format!("{what} cannot be seen")).hint(hint(path, kind)))
+        .collect()
 }
 
 /// Reads the whole machine, with the cipher rate of each encrypted mapping and the health of NVMe drives.
@@ -191,4 +187,18 @@ pub(super) fn read(root: &Root) -> Machine {
     // Last: a link may wake up for it, and it was to be seen as it was.
     machine.health = health::read(root, health::nvme_drives(&machine));
     machine
+}
+
+/// A record of what is read on this machine, packed.
+///
+/// # Errors
+/// [`Failure`] when it cannot be packed.
+pub(super) fn record(is_redacted: bool) -> Result<Vec<u8>, Failure> {
+    let root = Root::recording();
+    read(&root);
+    let tree = root.into_record().ok_or_else(|| Failure::new("nothing was recorded"))?;
+    let mut packed = Vec::new();
+    snapshot::write(&tree, &mut packed, is_redacted)
+        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the snapshot: {error}")))?;
+    Ok(packed)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use narrows_load::LoadError;
 use narrows_report::sanitize::{inert, inert_within};
 use narrows_session::Objection;
+use narrows_session::lab::{BuildError, JournalError};
 
 /// No hint is longer than this many characters: it may list all that there is to choose from.
 const LONGEST_HINT: usize = 20_000;
@@ -51,23 +52,22 @@ impl Failure {
 
     /// Adds what to do next, if there is anything.
     #[must_use]
-    pub fn maybe_hint(mut self, hint: Option<String>) -> Self {
-        self.hints.extend(hint);
-        self
+    pub fn maybe_hint(self, hint: Option<impl Into<String>>) -> Self {
+        self.hints(hint)
     }
 }
 
 /// What the engine, a scratch file or a device refused, with what to do.
 impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
-        Self::new(error.to_string()).maybe_hint(error.hint().map(str::to_owned))
+        Self::new(error.to_string()).maybe_hint(error.hint())
     }
 }
 
 /// What speaks against what was asked for, with what to do.
 impl From<Objection> for Failure {
     fn from(objection: Objection) -> Self {
-        Self::new(objection.to_string()).maybe_hint(objection.hint().map(str::to_owned))
+        Self::new(objection.to_string()).maybe_hint(objection.hint())
     }
 }
 
@@ -75,6 +75,20 @@ impl From<Objection> for Failure {
 impl From<Failure> for Objection {
     fn from(failure: Failure) -> Self {
         Self::new(failure.message).with_maybe(failure.hints.into_iter().next())
+    }
+}
+
+/// What could not be built, with what to do.
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Objection::from(error).into()
+    }
+}
+
+/// What a journal refused, with what to do.
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::new(error.to_string()).maybe_hint(error.hint())
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Command};
 use clap_complete::Shell;
 
-use super::bench::save::write_new;
+use super::files::write_new;
 use super::{Failure, NOTHING_FOUND, help, output};
 
 /// What `completions` is asked.
@@ -75,18 +75,10 @@ fn visible() -> Command {
         .groups(whole.get_groups().cloned())
         .disable_help_flag(true)
         .args_conflicts_with_subcommands(true);
-    let with = |bare: Command,
-                text: Option<&clap::builder::StyledStr>,
-                set: fn(Command, clap::builder::StyledStr) -> Command| {
-        match text {
-            Some(text) => set(bare, text.clone()),
-            None => bare,
-        }
-    };
-    let bare = with(bare, whole.get_about(), Command::about);
-    let bare = with(bare, whole.get_long_about(), Command::long_about);
-    let bare = with(bare, whole.get_after_long_help(), Command::after_help);
-    bare.subcommands(shown)
+    bare.about(whole.get_about().cloned().unwrap_or_default())
+        .long_about(whole.get_long_about().cloned().unwrap_or_default())
+        .after_help(whole.get_after_long_help().cloned().unwrap_or_default())
+        .subcommands(shown)
 }
 
 #[cfg(test)]

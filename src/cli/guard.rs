@@ -1,21 +1,51 @@
 //! `narrows guard`: may narrows write to this device? Writes nothing but with `--clean`. `bench --write` asks the same here before it
 //! writes.
 
-pub mod args;
-mod clean;
-pub(super) mod watching;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use std::sync::atomic::AtomicBool;
+use clap::Args;
 
-use args::GuardArgs;
-
-use super::{FINDINGS, Failure, NOTHING_FOUND, apart, output, target};
-use narrows_base::units::Bytes;
-use narrows_load::guard::{Reason, Refusal, WritableDevice};
+use super::signals::{clearing, stop_on_signals};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, apart, output, target};
+use narrows_base::units::{Bytes, human};
+use narrows_load::guard::{Cleaned, Method, Reason, Step, WritableDevice};
 use narrows_machine::root::Root;
 use narrows_report as report;
+use narrows_report::progress::Progress;
+use narrows_session::Teller;
 use narrows_session::guard::{Decision, Guard, NotWritable, is_about_naming};
-use watching::Watching;
+
+/// A search that takes no longer is not announced.
+const SHORT: Duration = Duration::from_millis(1500);
+/// How often the bar moves.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What `guard` is asked.
+#[derive(Debug, Clone, PartialEq, Eq, Args)]
+pub struct GuardArgs {
+    /// The block device, such as /dev/nvme1n1; links are followed
+    pub device: String,
+
+    /// The serial number of the device, to show that it is the one that is meant
+    ///
+    /// A device without one is named by its worldwide name, a loop device by its file, a device in memory (zram, brd,
+    /// null_blk) by its kernel name.
+    #[arg(long, value_name = "SERIAL")]
+    pub i_own: Option<String>,
+
+    /// Clear exactly what a bench or sweep of narrows that was killed left on the device, and nothing else
+    ///
+    /// Every sector that narrows writes to a device bears a mark. What bears none stays and is named. Exit status: 0 the
+    /// device is blank as far as is seen, 2 data of others are left or it could not be done.
+    #[arg(long, requires = "i_own")]
+    pub clean: bool,
+
+    /// Print JSON (schema narrows/guard/1)
+    #[arg(long)]
+    pub json: bool,
+}
 
 /// Opens the device, reads who uses it, examines it and all that belongs to it, and decides.
 ///
@@ -26,7 +56,7 @@ pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
     let instead = "name a block device such as /dev/nvme1n1; scratch files need no permission";
     let name = target::block_device(&root, &args.device, instead)?;
     if args.clean {
-        return clean::run(args, &root, &name);
+        return clean(args, &root, &name);
     }
     let guard = of(&root, &name);
     let decided = guard.decide(args.i_own.as_deref());
@@ -42,8 +72,26 @@ pub(super) fn run(args: &GuardArgs) -> Result<u8, Failure> {
     }
     let ways = ways(&root, &name, &reasons);
     let shown = report::guard::build(&name, size, examined, &reasons, searched.as_ref(), ways);
-    output::data(&render(&shown, args.json)?)?;
+    output::json_or_text(&shown, args.json, report::guard::render)?;
     Ok(if shown.may_write { NOTHING_FOUND } else { FINDINGS })
+}
+
+/// Clears what a killed run of ours left on the device, and shows what came of it.
+///
+/// # Errors
+/// [`Failure`] when somebody uses the device, it was not named, or a read or write fails.
+fn clean(args: &GuardArgs, root: &Root, name: &str) -> Result<u8, Failure> {
+    let stop = stop_on_signals()?;
+    let mut watching = Watching::new(name, Some(&stop));
+    let cleaned = of(root, name).clean(args.i_own.as_deref(), &mut |size, step| watching.step(size, step));
+    drop(watching);
+    let (size, Cleaned { cleared, left, searched }) = cleaned.map_err(|error| failure(root, &error))?;
+    let reasons: Vec<Reason> = left.into_iter().chain(report::guard::left_by(name, &cleared)).collect();
+    let ways = ways(root, name, &reasons);
+    let mut shown = report::guard::build(name, size, vec![name.to_owned()], &reasons, Some(&searched), ways);
+    shown.cleaned = Some(cleared);
+    output::json_or_text(&shown, args.json, report::guard::render)?;
+    Ok(if shown.may_write { NOTHING_FOUND } else { FAILED })
 }
 
 /// The guard of a device, which has a child look first whether it answers.
@@ -79,16 +127,13 @@ pub(super) fn check(root: &Root, name: &str, own: Option<&str>) -> Result<(), Fa
 /// Why a device is not written to, with what can be done about each reason.
 pub(super) fn failure(root: &Root, error: &NotWritable) -> Failure {
     match error {
-        NotWritable::Refused(refusal) => refused(root, refusal),
+        NotWritable::Refused(refusal) => {
+            let ways = ways(root, &refusal.device, &refusal.reasons);
+            Failure::new(refusal.to_string()).hints(report::guard::hints(&refusal.reasons, &ways))
+        }
         NotWritable::Load(error) => error.into(),
         NotWritable::Interrupted => Failure::new(error.to_string()),
     }
-}
-
-/// A refusal with what can be done about each of its reasons.
-fn refused(root: &Root, refusal: &Refusal) -> Failure {
-    let ways = ways(root, &refusal.device, &refusal.reasons);
-    Failure::new(refusal.to_string()).hints(report::guard::hints(&refusal.reasons, &ways))
 }
 
 /// The commands that make a device blank.
@@ -97,9 +142,76 @@ fn ways(root: &Root, name: &str, reasons: &[Reason]) -> Vec<report::guard::WayVi
     report::guard::ways(name, discards.unwrap_or(0) > 0, reasons)
 }
 
-fn render(shown: &report::guard::GuardReport, json: bool) -> Result<String, Failure> {
-    if !json {
-        return Ok(report::guard::render(shown));
+/// Follows what the guard does, with a bar from the first step on.
+pub(super) struct Watching<'a> {
+    name: &'a str,
+    bar: Option<Progress>,
+    /// Ends the work when it is raised.
+    stop: Option<&'a AtomicBool>,
+    phase: Option<&'static str>,
+    began: Option<Instant>,
+    shown: Option<Instant>,
+}
+
+impl<'a> Watching<'a> {
+    /// Follows what is done to the device with this kernel name.
+    pub(super) const fn new(name: &'a str, stop: Option<&'a AtomicBool>) -> Self {
+        Self { name, bar: None, stop, phase: None, began: None, shown: None }
     }
-    output::json(shown)
+
+    /// Shows a step of what is done to the device, which has this size.
+    pub(super) fn step(&mut self, size: Bytes, step: Step) -> ControlFlow<()> {
+        match step {
+            Step::Planned(plan) => {
+                if plan.time > SHORT || plan.method == Method::Random {
+                    output::note(&format!(
+                        "searches {} ({}) for data: {plan}",
+                        self.name,
+                        human::bytes(size)
+                    ));
+                }
+            }
+            Step::Searching { plan, done, elapsed } => {
+                if self.begins("searching for data", plan.time) {
+                    self.bar().say(elapsed, &format!("{done} of {} reads", plan.reads.max(done)));
+                }
+            }
+            Step::Proving { done, of } => self.bytes("reading what may be written", done, of),
+            Step::Clearing { done, of } => {
+                clearing(done, of);
+                self.bytes("clearing what was written", done, of);
+            }
+        }
+        match self.stop.is_some_and(|stop| stop.load(Ordering::Relaxed)) {
+            true => ControlFlow::Break(()),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    fn bar(&mut self) -> &Progress {
+        self.bar.get_or_insert_with(|| Progress::on_stderr())
+    }
+
+    fn bytes(&mut self, phase: &'static str, done: Bytes, of: Bytes) {
+        if self.begins(phase, Duration::ZERO) {
+            let rate = done.per(self.began.map_or(Duration::ZERO, |began| began.elapsed()));
+            let text = format!("{} of {}, {}", human::bytes(done), human::bytes(of), human::rate(rate));
+            self.bar().amount(done, of, &text);
+        }
+    }
+
+    /// Whether it is time to show something; begins a phase of the bar when it is new.
+    fn begins(&mut self, phase: &'static str, length: Duration) -> bool {
+        if self.phase != Some(phase) {
+            self.phase = Some(phase);
+            self.began = Some(Instant::now());
+            self.shown = None;
+            self.bar().phase(phase, length);
+        }
+        let is_due = self.shown.is_none_or(|shown| shown.elapsed() >= TICK);
+        if is_due {
+            self.shown = Some(Instant::now());
+        }
+        is_due
+    }
 }

@@ -1,10 +1,17 @@
-//! Help in two lengths: `--help` fits a screen, `--help-all` says everything.
+//! What is said of the command line itself: help in two lengths (`--help` fits a screen, `--help-all` says everything), usage
+//! errors, and the command that a word is nearly: a target may stand where a command does, so that no parser can tell.
 
+use std::env;
 use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
 
 use clap::{Command, CommandFactory, FromArgMatches};
 
 use super::args::Cli;
+use super::{FAILED, Failure, output};
+use narrows_machine::target::{NotATarget, closest};
+use narrows_report::sanitize;
 
 /// Reads what was typed.
 ///
@@ -46,6 +53,63 @@ fn exit_status(command: &Command) -> Option<String> {
     about.split("\n\n").find(|paragraph| paragraph.starts_with("Exit status")).map(str::to_owned)
 }
 
+/// Prints help, version or a usage error as clap made it. A usage error repeats what was typed: where a terminal would obey
+/// some of that, the error of the same words in their inert form is printed.
+pub(super) fn show_error(error: &clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED));
+    let typed: Vec<OsString> = env::args_os().collect();
+    if let Some(first) = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr())
+        && let Some(hint) = meant(&first)
+    {
+        output::failure(&Failure::new(format!("there is no command `{first}`")).hint(hint));
+        return code;
+    }
+    let inert: Vec<OsString> =
+        typed.iter().map(|word| sanitize::one_line(&word.to_string_lossy()).into_owned().into()).collect();
+    if inert == typed {
+        let _ = error.print();
+        return code;
+    }
+    match parse(inert) {
+        Err(same) if same.kind() == error.kind() => drop(same.print()),
+        _ => output::notes(error.render().to_string().trim_end()),
+    }
+    code
+}
+
+/// The command that was meant by a word that is none and names nothing here.
+fn command_like(word: &str) -> Option<String> {
+    let is_word = word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+    let path = Path::new(word);
+    if !is_word || word.starts_with('-') || path.is_file() || path.is_dir() {
+        return None;
+    }
+    let names = names();
+    if names.iter().any(|name| name == word) {
+        return None;
+    }
+    closest(word, names).into_iter().next()
+}
+
+/// Adds the command that may have been meant to a failure to find the target of that name.
+pub(super) fn with_command(failure: Failure, target: Option<&str>) -> Failure {
+    let Some(typed) = target else { return failure };
+    let absent = NotATarget::Absent { typed: typed.to_owned(), similar: Vec::new() };
+    if failure.message() == absent.to_string() { failure.maybe_hint(meant(typed)) } else { failure }
+}
+
+/// The question whether a word is meant for the command that it is nearly.
+fn meant(word: &str) -> Option<String> {
+    let name = command_like(word)?;
+    Some(format!("did you mean the command `narrows {name}`? `narrows help` shows all"))
+}
+
+fn names() -> Vec<String> {
+    let command = command();
+    let shown = command.get_subcommands().filter(|command| !command.is_hide_set());
+    shown.map(|command| command.get_name().to_owned()).chain(["help".to_owned()]).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -57,5 +121,30 @@ mod tests {
             assert!(short.contains("--help-all"), "{}: {short}", command.get_name());
             assert!(command.get_after_long_help().is_some(), "{}", command.get_name());
         }
+    }
+
+    #[test]
+    fn a_word_close_to_a_command_is_told_and_nothing_else() {
+        for (typed, meant) in [
+            ("chekc", "check"),
+            ("benhc", "bench"),
+            ("Import", "import"),
+            ("snapshto", "snapshot"),
+            ("hlep", "help"),
+        ] {
+            assert_eq!(command_like(typed).as_deref(), Some(meant), "{typed}");
+        }
+        for typed in ["check", "/dev/chekc", "sda", "eth0", "src", "", "--chekc", "0000:02:00.0"] {
+            assert_eq!(command_like(typed), None, "{typed}");
+        }
+    }
+
+    #[test]
+    fn only_a_target_that_is_not_there_may_be_a_command() {
+        let absent = || Failure::new("`chekc` does not exist").hint("one");
+        assert_ne!(with_command(absent(), Some("chekc")), absent());
+        assert_eq!(with_command(absent(), None), absent());
+        let other = || Failure::new("`chekc` cannot be looked at: permission denied");
+        assert_eq!(with_command(other(), Some("chekc")), other());
     }
 }

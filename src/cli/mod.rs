@@ -5,13 +5,14 @@
 
 mod apart;
 pub mod args;
-mod bar;
 pub mod bench;
 mod check;
 pub mod compare;
 pub mod copy;
+pub mod export;
 mod facts;
 mod failure;
+mod files;
 pub mod fleet;
 pub mod fleet_run;
 pub mod generate;
@@ -20,22 +21,16 @@ mod help;
 pub mod import;
 pub mod lab;
 pub mod ladder;
-mod measure;
-pub mod metrics;
-mod output;
-pub mod output_args;
+pub mod output;
 pub mod plan;
 pub mod predict;
 pub mod report;
-mod scene;
 mod signals;
 mod snapshot;
-mod suggest;
 pub mod sweep;
 mod target;
 mod together;
 pub mod top;
-mod usage;
 mod values;
 pub mod watch;
 
@@ -67,18 +62,16 @@ pub fn main() -> ExitCode {
     signals::raise_open_files();
     let result = match help::parse(std::env::args_os()) {
         Ok(cli) => {
-            let target = suggest::bare_target(&cli);
-            run(cli.into_command()).map_err(|failure| suggest::with_command(failure, target.as_deref()))
+            // The word that stands where a command could.
+            let target = cli.check.target.clone().filter(|_| cli.command.is_none());
+            run(cli.into_command()).map_err(|failure| help::with_command(failure, target.as_deref()))
         }
-        Err(error) => return usage::show(&error),
+        Err(error) => return help::show_error(&error),
     };
-    match result {
-        Ok(code) => ExitCode::from(code),
-        Err(failure) => {
-            output::failure(&failure);
-            ExitCode::from(FAILED)
-        }
-    }
+    ExitCode::from(result.unwrap_or_else(|failure| {
+        output::failure(&failure);
+        FAILED
+    }))
 }
 
 fn run(command: Command) -> Result<u8, Failure> {
@@ -102,7 +95,7 @@ fn run(command: Command) -> Result<u8, Failure> {
         Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
-        Command::Export(args) => metrics::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),

@@ -1,4 +1,5 @@
-//! The only place of the command line that writes to standard output and standard error.
+//! How a report is printed: the options that every command has, and the only place of the command line that writes to standard
+//! output and standard error.
 //!
 //! Names, models and texts come from devices and from other people's files, and are handed on as they are. The doors make
 //! them inert: the back ends of `document`, the JSON of what is shown, a note and a failure here, and for a page as a whole
@@ -8,19 +9,81 @@
 use std::env;
 use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
+use std::path::PathBuf;
 
+use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use super::Failure;
-use super::bench::save::{refuse_existing, write_new};
-use super::output_args::{OutputArgs, ShownArgs};
-use narrows_report::document::{Audience, Document};
+use super::files::{refuse_existing, write_new};
+use narrows_report::document::{self, Audience, Document};
 use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
-use narrows_report::text::is_coloured;
+use narrows_report::text::{Colour, Style, is_coloured};
 
 /// No line of text that is no document is longer than this many characters: a command may be long.
 const LONGEST_LINE: usize = 20_000;
+
+/// How a report is printed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct OutputArgs {
+    /// Print JSON (bytes per second, bytes, nanoseconds; schema/narrows.json)
+    #[arg(long, conflicts_with = "plain")]
+    pub json: bool,
+
+    /// How it is shown to a person.
+    #[command(flatten)]
+    pub shown: ShownArgs,
+}
+
+/// How a report is shown to a person.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct ShownArgs {
+    /// Print ASCII without colour, at most 78 columns wide: to paste in public
+    ///
+    /// Addresses, UUIDs and every name are left out: all words but those that narrows, the kernel or hardware gives.
+    #[arg(long)]
+    pub plain: bool,
+
+    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: ColorWhen,
+
+    /// Also write the report as one page: no script, no request, for screen, phone and print
+    ///
+    /// The file must not be there yet; `-` prints the page in place of the text. What --plain leaves out is left out.
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ColorWhen {
+    /// On a terminal, unless NO_COLOR is set
+    #[default]
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+impl ShownArgs {
+    /// How text may look.
+    pub(super) fn style(&self) -> Style {
+        let colour = match self.color {
+            ColorWhen::Auto => Colour::Auto,
+            ColorWhen::Always => Colour::Always,
+            ColorWhen::Never => Colour::Never,
+        };
+        Style::detect(colour, self.plain)
+    }
+
+    /// Whether the page takes the place of the text.
+    pub(super) fn is_page_alone(&self) -> bool {
+        self.html.as_ref().is_some_and(|file| file.as_os_str() == "-")
+    }
+}
 
 /// Writes a page of text to standard output. A reader that has gone away (`narrows | head`) is no failure.
 ///
@@ -54,8 +117,19 @@ pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
-/// Prints a report as was asked, as JSON, Markdown or text, and writes its page. `document` makes the document of it for whoever
-/// reads.
+/// Prints what has no page: as JSON, or else what `text` makes of it.
+///
+/// # Errors
+/// As for [`data`].
+pub(super) fn json_or_text<R: Serialize>(
+    report: &R,
+    is_json: bool,
+    text: impl FnOnce(&R) -> String,
+) -> Result<(), Failure> {
+    data(&if is_json { json(report)? } else { text(report) })
+}
+
+/// Prints a report as was asked, as JSON or text, and writes its page. `document` makes the document of it for whoever reads.
 ///
 /// # Errors
 /// As for [`data`], and when there is a file of the page's name, or it cannot be written.
@@ -64,14 +138,15 @@ pub(super) fn report<R: Serialize>(
     args: &OutputArgs,
     document: impl Fn(&R, Audience) -> Document,
 ) -> Result<(), Failure> {
-    if args.json && !args.shown.is_page_alone() {
-        data(&json(report)?)?;
-        return page(&args.shown, || vec![document(report, Audience::Public)]);
+    let documents = |audience| vec![document(report, audience)];
+    if !args.json || args.shown.is_page_alone() {
+        return self::documents(&args.shown, documents);
     }
-    documents(&args.shown, |audience| vec![document(report, audience)])
+    data(&json(report)?)?;
+    page(&args.shown, || documents(Audience::Public))
 }
 
-/// Prints documents as was asked, as Markdown or text, and writes one page of them.
+/// Prints documents as text, and writes one page of them, if it was asked for.
 ///
 /// # Errors
 /// As for [`report`].
@@ -79,39 +154,28 @@ pub(super) fn documents(
     args: &ShownArgs,
     documents: impl Fn(Audience) -> Vec<Document>,
 ) -> Result<(), Failure> {
-    let joined = |all: Vec<String>| all.join("\n");
-    if args.is_page_alone() {
-        // Below.
-    } else if args.markdown {
-        data(&joined(documents(Audience::Public).iter().map(Document::markdown).collect()))?;
-    } else {
+    if !args.is_page_alone() {
         let style = args.style();
-        let all = documents(Audience::of(&style));
-        data(&joined(all.iter().map(|document| document.text(&style)).collect()))?;
+        let texts: Vec<String> =
+            documents(Audience::of(&style)).iter().map(|document| document.text(&style)).collect();
+        data(&texts.join("\n"))?;
     }
     page(args, || documents(Audience::Public))
 }
 
-/// Shows a fleet as Markdown or as a page. What its hosts are called stays: that is what it is about.
+/// Writes the page of a fleet. What its hosts are called stays: that is what it is about.
 ///
 /// # Errors
 /// As for [`report`].
 pub(super) fn fleet(args: &ShownArgs, records: &[Record]) -> Result<(), Failure> {
-    let document = || table::document(records);
-    if args.markdown && !args.is_page_alone() {
-        data(&document().markdown())?;
-    }
-    page(args, || vec![document()])
+    page(args, || vec![table::document(records)])
 }
 
 /// Writes the page that was asked for, if one was.
 fn page(args: &ShownArgs, documents: impl FnOnce() -> Vec<Document>) -> Result<(), Failure> {
     let Some(file) = &args.html else { return Ok(()) };
-    let page = narrows_report::document::page(&documents());
-    if args.is_page_alone() {
-        return data(&page);
-    }
-    write_new(file, &page)
+    let page = document::page(&documents());
+    if args.is_page_alone() { data(&page) } else { write_new(file, &page) }
 }
 
 /// Refuses the name of a page that is there already: before a run, not after it.

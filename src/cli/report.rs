@@ -1,16 +1,12 @@
-//! `narrows report`: pages, Markdown and text of what was saved.
+//! `narrows report`: pages and text of what was saved.
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::output_args::ShownArgs;
-use super::{Failure, NOTHING_FOUND, output};
-use narrows_paste::capture::foreign::{self, Refusal};
+use super::output::ShownArgs;
+use super::{Failure, NOTHING_FOUND, files, output};
 use narrows_report::saved::Saved;
-
-/// No saved report is larger, in bytes: a fleet of ten thousand hosts has some 50 MB.
-const LARGEST: u64 = 256 << 20;
 
 /// What `report` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -35,10 +31,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<u8, Failure> {
 }
 
 fn read(file: &Path) -> Result<Saved, Failure> {
-    let text = foreign::text(file, LARGEST).map_err(|error| {
-        let hint = Refusal::of(&error).map_or("name a file that --json or --save made", Refusal::hint);
-        Failure::new(format!("cannot read `{}`: {error}", file.display())).hint(hint)
-    })?;
+    let text = files::text(file, files::LARGEST, "name a file that --json or --save made")?;
     Saved::read(&text).map_err(|error| {
         Failure::new(format!("cannot show `{}`: {error}", file.display())).hint(error.hint())
     })

@@ -5,12 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::bench::save::write_for;
+use super::files::write_for;
 use super::{Failure, NOTHING_FOUND, facts, output};
 use narrows_base::shell;
 use narrows_load::held::Readers;
-use narrows_machine::root::Root;
-use narrows_machine::snapshot;
 
 /// What `snapshot` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
@@ -32,8 +30,8 @@ pub struct SnapshotArgs {
     pub no_redact: bool,
 }
 
-/// The collector for machines on which narrows cannot run.
-const COLLECTOR: &str = include_str!("collect.sh");
+/// The collector for machines and hosts on which narrows cannot run.
+pub(super) const COLLECTOR: &str = include_str!("collect.sh");
 
 /// Reads the machine as `check` does and writes the record.
 ///
@@ -49,38 +47,22 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
         return Err(Failure::new("a snapshot is no text for a terminal")
             .hint("name a file, or send it on: `narrows snapshot -o - | …`"));
     }
-    let root = Root::recording();
-    facts::read(&root);
-    let Some(tree) = root.into_record() else {
-        return Err(Failure::new("nothing was recorded"));
+    let packed = facts::record(!args.no_redact)?;
+    // A whole snapshot is for its owner alone; one without private facts is made to be given away.
+    let (readers, what) = match args.no_redact {
+        true => (Readers::Us, "with serial numbers, addresses and names: keep it to yourself"),
+        false => (Readers::All, "serial numbers, addresses, and all names that people gave are replaced"),
     };
-    let mut packed = Vec::new();
-    snapshot::write(&tree, &mut packed, !args.no_redact)
-        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the snapshot: {error}")))?;
-    write(to, &packed, args.no_redact)?;
-    if to != Path::new("-") {
-        output::note(&describe(to, args.no_redact, packed.len()));
+    if to == Path::new("-") {
+        output::bytes(&packed)?;
+        return Ok(NOTHING_FOUND);
     }
-    Ok(NOTHING_FOUND)
-}
-
-fn describe(path: &Path, is_whole: bool, length: usize) -> String {
-    let what = if is_whole {
-        "with serial numbers, addresses and names: keep it to yourself"
-    } else {
-        "serial numbers, addresses, and all names that people gave are replaced"
-    };
-    format!(
+    write_for(to, &packed, readers)?;
+    output::note(&format!(
         "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",
-        path = path.display(),
-        word = shell::path(path)
-    )
-}
-
-/// A whole snapshot is for its owner alone; one without private facts is made to be given away.
-fn write(path: &Path, packed: &[u8], is_whole: bool) -> Result<(), Failure> {
-    if path == Path::new("-") {
-        return output::bytes(packed);
-    }
-    write_for(path, packed, if is_whole { Readers::Us } else { Readers::All })
+        path = to.display(),
+        length = packed.len(),
+        word = shell::path(to)
+    ));
+    Ok(NOTHING_FOUND)
 }

@@ -1,8 +1,6 @@
 //! From a typed target to a place in the machine.
 
-use std::path::Path as FilePath;
-
-use super::Failure;
+use super::{Failure, facts};
 use narrows_base::shell;
 use narrows_load::held::{Aim, Held};
 use narrows_machine::Machine;
@@ -10,8 +8,9 @@ use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::target::{self, Found};
 use narrows_machine::usage;
-use narrows_model::path::{Target, peer};
+use narrows_model::path::{Path, Target, build, peer};
 use narrows_paste::capture;
+use narrows_session::scene::Scene;
 
 /// Finds what was typed.
 ///
@@ -44,6 +43,28 @@ pub(super) fn resolve(root: &Root, machine: &Machine, typed: &str) -> Result<Tar
             .map(|index| Target::Mount { index, path: path.clone() })
             .ok_or_else(|| unmounted(root, &path)),
     }
+}
+
+/// The path to what was typed.
+///
+/// # Errors
+/// [`Failure`] when nothing is there, or no path leads there.
+pub(super) fn path(root: &Root, machine: &Machine, typed: &str) -> Result<Path, Failure> {
+    build::path(machine, &resolve(root, machine, typed)?)
+        .ok_or_else(|| Failure::new(format!("no storage path leads to `{typed}`")))
+}
+
+/// Reads this machine and finds the path to what was typed, which is to be measured.
+///
+/// # Errors
+/// [`Failure`] when there is no such target, or it would never answer.
+pub(super) fn scene(typed: &str) -> Result<Scene, Failure> {
+    let root = Root::live();
+    let machine = facts::read(&root);
+    let asked = resolve(&root, &machine, typed)?;
+    awake(&root, &machine, &asked)?;
+    Scene::of(root, machine, &asked)
+        .ok_or_else(|| Failure::new(format!("no storage path leads to `{typed}`")))
 }
 
 /// The GPU that was typed.
@@ -88,14 +109,11 @@ fn without_address(machine: &Machine, typed: &str) -> Option<Failure> {
     let connections = affinity.connections.iter();
     let told: Vec<String> = connections.map(|(other, (how, _))| format!("{other} {how}")).collect();
     let hint = "give the output of `sudo lspci -vvv` of the same machine to --from beside it, for links, switches and rates";
-    let failure = match told.is_empty() {
-        true => Failure::new(format!("which function `{typed}` is, is not in what was given")),
-        false => Failure::new(format!(
-            "which function `{typed}` is, is not in what was given; nvidia-smi tells how it is connected: {}",
-            told.join(", ")
-        )),
+    let how = match told.is_empty() {
+        true => String::new(),
+        false => format!("; nvidia-smi tells how it is connected: {}", told.join(", ")),
     };
-    Some(failure.hint(hint))
+    Some(Failure::new(format!("which function `{typed}` is, is not in what was given{how}")).hint(hint))
 }
 
 /// Refuses to read a target that lies on a mapping which is suspended: the read would wait until somebody resumes it, and no
@@ -148,9 +166,8 @@ pub(super) fn check_way(machine: &Machine, typed: &str, asked: &Target) -> Resul
         return Ok(());
     }
     let held = |path: &str| {
-        Held::beside(FilePath::new(path), Aim::Write).map_err(|error| {
-            Failure::new(format!("nothing is written at `{path}`: {error}"))
-                .maybe_hint(error.hint().map(str::to_owned))
+        Held::beside(std::path::Path::new(path), Aim::Write).map_err(|error| {
+            Failure::new(format!("nothing is written at `{path}`: {error}")).maybe_hint(error.hint())
         })
     };
     let is_same = held(typed)?.is(&held(path)?);

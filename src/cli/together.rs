@@ -3,23 +3,23 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::args::{CheckArgs, Measure};
-use super::bar::Bar;
+use super::check::{CheckArgs, Measure};
 use super::signals::end_on_signals;
 use super::values::Choices;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
+use super::{FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_machine::unfit::{self, Unfit};
-use narrows_model::path::{Path, build};
+use narrows_model::path::Path;
+use narrows_report::progress::Progress;
 use narrows_report::together::{LeftOut, SCHEMA, TogetherReport, document, targets as targets_of};
 use narrows_report::view;
-use narrows_session::Moving;
 use narrows_session::measure::{Asked, Command, Kernel, Processors, Session, Several};
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
 use narrows_session::together::{Chosen, Plan, drives};
+use narrows_session::{Moving, Teller};
 use narrows_verdict::together::groups;
 
 /// Reads each target alone and then at once those that share a hop, and says what limits them together.
@@ -38,8 +38,8 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
         Measure::Quick => Plan::quick(args.duration),
         Measure::Full => Plan::full(args.duration),
     };
-    plan.announcement(&subjects, &groups, args.find_shared).iter().for_each(|line| output::note(line));
-    let progress = Bar::on_stderr();
+    plan.announcement(&subjects, &groups).iter().for_each(|line| output::note(line));
+    let progress = Progress::on_stderr();
     let drives = paths.iter().flat_map(scene::drives).collect();
     let on = (Processors::of_all(&machine, &paths), drives);
     progress.phase("watching the idle machine", plan.idle);
@@ -50,7 +50,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     let follower = Moving { teller: &progress, before: Duration::ZERO };
     let several =
         Several { session: &session, asked: &asked, targets: &targets, follower: &follower, ahead: &ahead };
-    let came = several.measure(&machine, subjects, &groups, args.find_shared)?;
+    let came = several.measure(&machine, subjects, &groups)?;
     drop(progress);
     let left = |(target, reason): (String, String)| LeftOut { target, reason };
     let report = TogetherReport {
@@ -70,8 +70,7 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
     };
     output::report(&report, &args.output, document)?;
     if let Some(why) = came.cut_short {
-        output::failure(&Failure::new(format!("{why}; the report holds what was measured until then")));
-        return Ok(FAILED);
+        return Err(Failure::new(format!("{why}; the report holds what was measured until then")));
     }
     Ok(if came.conclusion.has_findings(&came.verdicts) { FINDINGS } else { NOTHING_FOUND })
 }
@@ -89,10 +88,8 @@ fn choose(
         None => Vec::new(),
     };
     for typed in named.chain(&all) {
-        let asked = target::resolve(root, machine, typed)?;
-        target::awake(root, machine, &asked)?;
-        let path = build::path(machine, &asked)
-            .ok_or_else(|| Failure::new(format!("no storage path leads to `{typed}`")))?;
+        let path = target::path(root, machine, typed)?;
+        target::awake(root, machine, &path.asked)?;
         if chosen.has(&path) {
             return Err(Failure::new(format!("`{typed}` is named twice"))
                 .hint("name each target once: two runs on one of them would share all of it"));

@@ -1,49 +1,100 @@
-//! Values that options of several commands take.
+//! Values that options take: times, sizes, rates, parts, and choices of drives.
 
 use std::time::Duration;
 
-use narrows_base::units::Bytes;
+use clap::builder::PossibleValuesParser;
+
+use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_load::preset;
 use narrows_model::path::choice::Choice;
 
 /// The longest time that can be asked for.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
+const KIB: f64 = 1024.0;
+
+/// The number at the beginning of a text, and the unit behind it.
+fn measured(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at_checked(unit_at)?;
+    Some((number.parse().ok()?, unit.trim()))
+}
+
+/// What was typed, or else what is usual.
+pub(super) fn or<T: Clone>(typed: &[T], usual: &[T]) -> Vec<T> {
+    if typed.is_empty() { usual.to_vec() } else { typed.to_vec() }
+}
+
 /// Reads `4s`, `500ms`, `2m`, `1h`, or seconds alone.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    let refused = || format!("`{text}` is not a time such as 4s, 500ms or 2m");
-    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let factor = match unit.trim() {
-        "ms" => 1e-3,
-        "s" | "" => 1.0,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return Err(refused()),
-    };
-    let seconds = number.parse::<f64>().map_err(|_| refused())? * factor;
-    let span = Duration::try_from_secs_f64(seconds).map_err(|_| refused())?;
-    if span.is_zero() || span > LONGEST {
-        return Err(format!("`{text}` is not between 1 ms and 24 h"));
+    let seconds = measured(text).and_then(|(number, unit)| {
+        let factor = match unit {
+            "ms" => 1e-3,
+            "s" | "" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3600.0,
+            _ => return None,
+        };
+        Duration::try_from_secs_f64(number * factor).ok()
+    });
+    match seconds {
+        None => Err(format!("`{text}` is not a time such as 4s, 500ms or 2m")),
+        Some(span) if span.is_zero() || span > LONGEST => {
+            Err(format!("`{text}` is not between 1 ms and 24 h"))
+        }
+        Some(span) => Ok(span),
     }
-    Ok(span)
+}
+
+/// Bytes from a number that may be anything: at least one, and no more than an exabyte.
+fn bytes(number: f64) -> Option<Bytes> {
+    (1.0..=1e18).contains(&number).then(|| Bytes::new(number as u64))
 }
 
 /// Reads `512MiB`, `4G`, `1048576`: units are binary, as block sizes and files are.
 pub(super) fn size(text: &str) -> Result<Bytes, String> {
-    let refused = || format!("`{text}` is not a size such as 4KiB, 512MiB or 4GiB");
-    let unit_at = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(unit_at);
-    let shift = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 0,
-        "k" | "kib" => 10,
-        "m" | "mib" => 20,
-        "g" | "gib" => 30,
-        "t" | "tib" => 40,
-        _ => return Err(refused()),
-    };
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    let bytes = number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(refused)?;
-    Ok(Bytes::new(bytes))
+    let size = measured(text).and_then(|(number, unit)| {
+        let power = match unit.to_ascii_lowercase().as_str() {
+            "" | "b" => 0,
+            "k" | "ki" | "kib" => 1,
+            "m" | "mi" | "mib" => 2,
+            "g" | "gi" | "gib" => 3,
+            "t" | "ti" | "tib" => 4,
+            _ => return None,
+        };
+        bytes(number * KIB.powi(power)).filter(|_| number.fract() == 0.0)
+    });
+    size.ok_or_else(|| format!("`{text}` is not a size such as 4KiB, 512MiB or 4GiB"))
+}
+
+/// Reads the size of a block of a copy.
+pub(super) fn copied_block(text: &str) -> Result<Bytes, String> {
+    let is_fine = |size: &Bytes| (4096..=64 << 20).contains(&size.get()) && size.get().is_multiple_of(4096);
+    let size = size(text).ok().filter(is_fine);
+    size.ok_or_else(|| format!("`{text}` is not a size between 4k and 64M, a multiple of 4k"))
+}
+
+/// Reads `96GB/s`, `400MiB/s`, `25Gbit/s`, or `500m`: units are decimal, as rates are.
+pub(super) fn rate(text: &str) -> Result<BytesPerSec, String> {
+    let rate = measured(text).and_then(|(number, unit)| {
+        let factor = match unit.strip_suffix("/s").unwrap_or(unit) {
+            "" | "B" => 1.0,
+            "k" | "K" | "kB" => 1e3,
+            "m" | "M" | "MB" => 1e6,
+            "g" | "G" | "GB" => 1e9,
+            "t" | "T" | "TB" => 1e12,
+            "KiB" => KIB,
+            "MiB" => KIB.powi(2),
+            "GiB" => KIB.powi(3),
+            "Mbit" => 125e3,
+            "Gbit" => 125e6,
+            _ => return None,
+        };
+        Some(number * factor).filter(|rate| (1.0..1e15).contains(rate))
+    });
+    rate.map(BytesPerSec::new)
+        .ok_or_else(|| format!("`{text}` is not a rate such as 500MB/s, 2GB/s, 400MiB/s or 25Gbit/s"))
 }
 
 /// Which drives of a machine are meant: those of which all of this holds.
@@ -61,11 +112,36 @@ pub(super) fn choices(text: &str) -> Result<Choices, String> {
     text.split(',').map(str::parse).collect::<Result<_, _>>().map(Choices)
 }
 
-/// Reads `2%` or `2`.
+/// The names of presets of tests.
+pub(super) fn preset_names() -> PossibleValuesParser {
+    preset::names().collect::<Vec<_>>().into()
+}
+
+/// Reads `2%` or `2` as a part of the whole.
 pub(super) fn percent(text: &str) -> Result<f64, String> {
-    let refused = || format!("`{text}` is not a percentage between 0.1 and 50, such as 2%");
-    let number: f64 = text.trim().trim_end_matches('%').trim_end().parse().map_err(|_| refused())?;
-    if (0.1..=50.0).contains(&number) { Ok(number / 100.0) } else { Err(refused()) }
+    let number = text.trim().trim_end_matches('%').trim_end().parse().ok();
+    let number = number.filter(|number| (0.0..=100.0).contains(number)).map(|number: f64| number / 100.0);
+    number.ok_or_else(|| format!("`{text}` is not a percentage between 0% and 100%"))
+}
+
+/// Reads how narrow an interval is to be.
+pub(super) fn precision(text: &str) -> Result<f64, String> {
+    let part = percent(text).ok().filter(|part| (0.001..=0.5).contains(part));
+    part.ok_or_else(|| format!("`{text}` is not a percentage between 0.1 and 50, such as 2%"))
+}
+
+/// Reads how many of 100 I/Os read.
+pub(super) fn reads(text: &str) -> Result<u8, String> {
+    let reads = text.trim().parse().ok().filter(|reads| *reads <= 100);
+    reads.ok_or_else(|| {
+        format!("`{text}` is not one number from 0 to 100, the share of reads: 70 reads 70 % and writes 30 %")
+    })
+}
+
+/// Reads a part of the whole, 0.0 to 1.0.
+pub(super) fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| format!("`{text}` is no share from 0.0 to 1.0"))
 }
 
 #[cfg(test)]
@@ -94,6 +170,32 @@ mod tests {
         for text in ["", "0", "-1", "1.5G", "1MB", "99999999999999999999", "99999999999T"] {
             assert!(size(text).is_err(), "{text}");
         }
+        assert_eq!(copied_block("64k"), Ok(Bytes::from_kib(64)));
+        for text in ["0", "2k", "65M", "4097", "1x", "64MB", "99999999999999999999k"] {
+            assert!(copied_block(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_decimal_unless_their_unit_is_not() {
+        for (text, want) in
+            [("500m", 5e8), ("2G", 2e9), ("96GB/s", 96e9), ("25Gbit/s", 3.125e9), ("1 MiB/s", 1_048_576.0)]
+        {
+            assert_eq!(rate(text).map(|rate| rate.get()), Ok(want), "{text}");
+        }
+        for text in ["", "x", "-5m", "0", "nan", "infg", "5q", "1e99t", "25Gb/s", "1 furlong/s"] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn parts_are_percentages_counts_of_a_hundred_or_shares() {
+        assert_eq!((percent("0"), percent("12.5 %"), percent("100%")), (Ok(0.0), Ok(0.125), Ok(1.0)));
+        assert!(["-1", "101", "nan", "", "%"].iter().all(|text| percent(text).is_err()));
+        assert_eq!(precision("2%"), Ok(0.02));
+        assert!(["0", "0.05", "51"].iter().all(|text| precision(text).is_err()));
+        assert_eq!((reads("0"), reads("70"), reads("100")), (Ok(0), Ok(70), Ok(100)));
+        assert!(["70:30", "101", "-1", "0.7"].iter().all(|text| reads(text).is_err()));
     }
 
     #[test]
@@ -108,7 +210,7 @@ mod tests {
     proptest! {
         #[test]
         fn nothing_typed_panics(text in "\\PC{0,30}") {
-            let _ = (duration(&text), size(&text), percent(&text), choices(&text));
+            let _ = (duration(&text), size(&text), percent(&text), choices(&text), rate(&text));
         }
     }
 }

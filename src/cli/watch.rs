@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::values::duration;
-use super::{Failure, NOTHING_FOUND, facts, output, signals};
+use super::{Failure, NOTHING_FOUND, output, signals};
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
 use narrows_report::watch::{WatchLog, render};
@@ -44,10 +44,6 @@ pub struct WatchArgs {
     /// With --log: print JSON (schema narrows/watch/1)
     #[arg(long, requires = "log")]
     pub json: bool,
-
-    /// Read a recorded machine again and again in the place of this one
-    #[arg(long, value_name = "PATH", hide = true, conflicts_with = "log")]
-    pub from: Option<PathBuf>,
 }
 
 /// Watches until a signal ends it, shows the journal, or accepts the state as it is.
@@ -69,34 +65,18 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         accept_and_end: args.accept,
     };
-    let source = match &args.from {
-        None => Source::live(),
-        Some(path) => recorded(path.clone()),
-    };
-    record(&options, source, &stop, &mut |text| output::note(text)).map_err(|error| failure(&error))?;
+    let noted = &mut |text: &str| output::note(text);
+    record(&options, Source::live(), &stop, noted).map_err(|error| failure(&error))?;
     if args.accept && !stop.load(Ordering::Relaxed) {
         output::note("narrows: the state of every link that is awake counts as its best from now on");
     }
     Ok(NOTHING_FOUND)
 }
 
-/// A record or directory that is read anew each time; one that cannot be read says nothing this time.
-fn recorded(path: PathBuf) -> Source {
-    Source::Recorded(Box::new(move || {
-        let mut facts = facts::open(std::slice::from_ref(&path)).ok()?;
-        Some(std::mem::replace(&mut facts.root, narrows_machine::root::Root::live()))
-    }))
-}
-
 fn show(args: &WatchArgs) -> Result<u8, Failure> {
     let store = Store::look(&args.state).map_err(|error| failure(&error))?;
     let (records, damaged) = store.records().map_err(|error| failure(&error))?;
-    let log = WatchLog::new(records, damaged);
-    if args.json {
-        output::data(&output::json(&log)?)?;
-    } else {
-        output::data(&render(&log))?;
-    }
+    output::json_or_text(&WatchLog::new(records, damaged), args.json, render)?;
     Ok(NOTHING_FOUND)
 }
 
@@ -122,7 +102,7 @@ fn tell(directory: &Path) -> Result<bool, Failure> {
 /// Makes the directory if it is not there, for this user alone.
 fn make(path: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display, hint: Option<&str>| {
-        Failure::new(format!("cannot use `{}`: {error}", path.display())).maybe_hint(hint.map(str::to_owned))
+        Failure::new(format!("cannot use `{}`: {error}", path.display())).maybe_hint(hint)
     };
     if path.is_dir() {
         return Ok(());
@@ -140,13 +120,6 @@ fn make(path: &Path) -> Result<(), Failure> {
 
 fn failure(error: &KeepError) -> Failure {
     let missing = matches!(error, KeepError::Directory(HeldError::Io { source, .. }) if source.kind() == ErrorKind::NotFound);
-    let hint = if missing {
-        Some(
-            "nothing was watched there yet: `narrows watch` begins, --state DIR names another place"
-                .to_owned(),
-        )
-    } else {
-        error.hint()
-    };
-    Failure::new(error.to_string()).maybe_hint(hint)
+    let none = "nothing was watched there yet: `narrows watch` begins, --state DIR names another place";
+    Failure::new(error.to_string()).maybe_hint(if missing { Some(none.to_owned()) } else { error.hint() })
 }

@@ -99,7 +99,7 @@ fn every_host_is_a_record_its_findings_follow_and_the_same_input_gives_the_same_
     let dir = fleet(20, 2);
     let said = check(dir.path(), &["--json"]);
     assert_eq!((said.err.as_str(), said.status), ("", Some(1)));
-    assert_eq!(check(dir.path(), &["--format", "jsonl"]).out, said.out);
+    assert_eq!(check(dir.path(), &["--json"]).out, said.out);
     let records = said.records();
     assert_eq!(records.first().map(|record| text(record, "schema")), Some("narrows/fleet/1"));
     assert_eq!(said.of_kind("host").len(), 20);
@@ -156,7 +156,7 @@ fn a_person_sees_faults_groups_outliers_and_the_sum() {
 
 #[test]
 fn a_spreadsheet_gets_one_row_for_each_host_and_finding() {
-    let said = check(fleet(12, 1).path(), &["--format", "csv"]);
+    let said = check(fleet(12, 1).path(), &["--csv"]);
     let lines: Vec<&str> = said.out.lines().collect();
     let columns = lines[0].split(',').count();
     assert!(lines[0].starts_with("record,host,vendor,product,"), "{}", lines[0]);
@@ -281,12 +281,12 @@ fn what_a_device_calls_itself_is_inert_in_every_form() {
     for number in 0..2 {
         put(dir.path(), &format!("=host{number}\u{1b}[2J.txt"), listing(hostile, 2).as_bytes());
     }
-    for format in ["table", "csv", "jsonl"] {
-        let said = check(dir.path(), &["--format", format, "--color", "never"]);
+    for form in ["--color=never", "--csv", "--json"] {
+        let said = check(dir.path(), &[form]);
         assert_eq!(said.status, Some(1), "{}", said.err);
         let is_inert = |c: char| c == '\n' || !c.is_control();
-        assert!(said.out.chars().all(is_inert) && said.err.chars().all(is_inert), "{format}: {}", said.out);
-        if format == "csv" {
+        assert!(said.out.chars().all(is_inert) && said.err.chars().all(is_inert), "{form}: {}", said.out);
+        if form == "--csv" {
             assert!(said.out.contains(",'=host0"), "{}", said.out);
             assert!(!said.out.contains(",=") && !said.out.contains(",\"="), "{}", said.out);
         }
@@ -297,7 +297,7 @@ fn what_a_device_calls_itself_is_inert_in_every_form() {
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let dir = fleet(200, 200);
     let mut child = Command::new(crate::narrows_binary())
-        .args(["check", "--fleet", "--format", "jsonl", "--from"])
+        .args(["check", "--fleet", "--json", "--from"])
         .arg(dir.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -314,8 +314,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 #[test]
 fn what_makes_no_sense_with_a_fleet_is_refused() {
     let dir = fleet(1, 0);
-    for more in [&["/dev/sda"][..], &["--why", "link"], &["--json", "--format", "csv"], &["--format", "xml"]]
-    {
+    for more in [&["/dev/sda"][..], &["--why", "link"], &["--json", "--csv"]] {
         assert_eq!(check(dir.path(), more).status, Some(2), "{more:?}");
     }
     let both = Command::new(crate::narrows_binary())

@@ -18,7 +18,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Every way in which a file can be named, with the place for its name.
 const READERS: [&[&str]; 13] = [
     &["check", "--from", "@"],
-    &["check", "--from", "@", "--fleet", "--format", "jsonl"],
+    &["check", "--from", "@", "--fleet", "--json"],
     &["import", "@"],
     &["import", "@", "--from", "@"],
     &["compare", "@", "@"],

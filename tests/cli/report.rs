@@ -1,4 +1,4 @@
-//! `narrows report`, `--html` and `--markdown`: pages and Markdown of what was found, now and from what was saved.
+//! `narrows report` and `--html`: pages of what was found, now and from what was saved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -78,16 +78,7 @@ fn a_saved_check_gives_the_same_text_and_the_same_page() {
 }
 
 #[test]
-fn the_markdown_of_a_drive_in_a_slow_slot() {
-    let dir = place();
-    let from = recorded(&dir, "s3-x99-before");
-    let ran = run(&[&"/dev/nvme2n1", &"--from", &from, &"--markdown"]);
-    assert_eq!(ran.status, Some(1), "{ran:?}");
-    insta::assert_snapshot!("markdown", ran.out);
-}
-
-#[test]
-fn markdown_and_a_page_leave_out_names_and_addresses() {
+fn a_page_leaves_out_names_and_addresses() {
     let dir = place();
     let from = recorded(&dir, "nfs-client");
     let json = saved(&dir, "run.json", &[&"--from", &from]);
@@ -98,11 +89,10 @@ fn markdown_and_a_page_leave_out_names_and_addresses() {
         .find(|word| !word.starts_with("192.0.2."))
         .map(str::to_owned);
     let page = dir.path().join("page.html");
-    let markdown = run(&[&"report", &json, &"--markdown", &"--html", &page]).out;
-    assert!(markdown.starts_with("## narrows check"), "{markdown}");
+    assert_eq!(run(&[&"report", &json, &"--html", &page]).out, text);
     let private = address.into_iter().chain(["filer".to_owned()]);
     for name in private.filter(|name| text.contains(name)) {
-        assert!(!markdown.contains(&name) && !read(&page).contains(&name), "{name}");
+        assert!(!read(&page).contains(&name), "{name}");
     }
 }
 
@@ -154,7 +144,6 @@ fn a_fleet_has_a_page_now_and_from_its_lines() {
     assert_eq!(read(&now), read(&later));
     stands_alone(&read(&now));
     assert!(read(&now).contains("s3-x99-before"));
-    assert!(run(&[&args[..], &[&"--markdown"]].concat()).out.starts_with("## narrows check --fleet"));
 }
 
 #[test]
@@ -263,22 +252,19 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
             let stated = format!("data-{attribute}{number}");
             assert!(page.out.contains(&stated), "{}: {stated}", file.display());
         }
-        let markdown = run(&[&"report", &file, &"--markdown"]).out;
-        assert!(markdown.starts_with(&format!("## narrows {command}")), "{markdown}");
+        assert!(page.out.contains(&format!("<p class=\"kicker\">narrows {command}")), "{}", file.display());
         assert!(!run(&[&"report", &file]).out.is_empty(), "{}", file.display());
     }
 }
 
 #[test]
-fn what_moves_now_has_a_page_and_markdown() {
+fn what_moves_now_has_a_page() {
     let dir = place();
     let args: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"top", &"--once", &"--interval", &"100ms"];
     let page = dir.path().join("top.html");
     let shown = run(&[&args[..], &[&"--html", &page]].concat());
     assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
     stands_alone(&read(&page));
-    let markdown = run(&[&args[..], &[&"--markdown"]].concat()).out;
-    assert!(markdown.starts_with("## narrows top"), "{markdown}");
     let json = saved(&dir, "top.json", &args);
     let again = run(&[&"report", &json, &"--html", &"-"]).out;
     stands_alone(&again);
@@ -316,8 +302,6 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         assert_ne!(page.out, run(&[&"report", &file, &"--html", &"-"]).out, "{}", file.display());
         assert!(!page.out.contains(&"W".repeat(2001)), "{}", file.display());
         assert_eq!(page.out.matches("</style>").count(), 1, "{}", file.display());
-        let markdown = run(&[&"report", &spoiled, &"--markdown"]);
-        assert!(!markdown.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
         let text = run(&[&"report", &spoiled]);
         assert!(!text.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
     }

@@ -1,13 +1,17 @@
 //! `narrows watch` as people run it: on a recorded machine that changes, killed, on a full disk, and on this machine.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
+use narrows::machine::root::Root;
 use narrows::machine::snapshot;
 use narrows::machine::tree::Tree;
 use narrows::report::schema;
+use narrows::watch::run::{Options, Source, run as record_from};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -33,15 +37,21 @@ pub(super) fn record(path: &Path, lanes: u8, change: impl FnOnce(&mut Tree)) {
     std::fs::rename(&meanwhile, path).expect("is renamed");
 }
 
-/// A recorder of a recorded machine.
+/// Says to [`records_a_recorded_machine`] what it records, and where.
+const RECORDER: [&str; 2] = ["NARROWS_TEST_MACHINE", "NARROWS_TEST_STATE"];
+
+/// A recorder of a recorded machine: this program once more.
 pub(super) struct Watcher {
     child: Child,
 }
 
 impl Watcher {
     pub(super) fn start(state: &Path, from: &Path) -> Self {
-        let (state, from) = (state.to_str().expect("is text"), from.to_str().expect("is text"));
-        let mut command = narrows(&["watch", "--state", state, "--every", "100ms", "--from", from]);
+        let this = std::env::current_exe().expect("is known");
+        let mut command = std::process::Command::new(this);
+        command
+            .args(["--exact", "watch::records_a_recorded_machine"])
+            .envs(RECORDER.into_iter().zip([from, state]));
         let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the binary runs");
         Self { child }
     }
@@ -62,6 +72,26 @@ impl Drop for Watcher {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// What [`Watcher`] starts: reads a record anew every 100 ms as `narrows watch` reads a machine, until a signal ends it.
+#[test]
+fn records_a_recorded_machine() {
+    let [Some(machine), Some(state)] = RECORDER.map(std::env::var_os) else { return };
+    let (machine, state) = (PathBuf::from(machine), PathBuf::from(state));
+    let stop = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGTERM, stop.clone()).expect("is watched for");
+    // It is there after the first.
+    let _ = std::fs::DirBuilder::new().mode(0o700).create(&state);
+    let next = move || snapshot::read(std::fs::File::open(&machine).ok()?).ok().map(Root::from_tree);
+    let options = Options {
+        directory: &state,
+        every: Duration::from_millis(100),
+        version: "0.0.0",
+        accept_and_end: false,
+    };
+    record_from(&options, Source::Recorded(Box::new(next)), &stop, &mut |_| ())
+        .expect("the directory can be used");
 }
 
 /// The journal, checked against its schema.
@@ -123,13 +153,7 @@ fn a_link_that_narrows_is_told_with_its_two_readings_and_accepted() {
     wait_for(&state, "that it was accepted", is_accepted);
     let baseline = std::fs::read_to_string(state.join("baseline.json")).expect("is kept");
     assert!(baseline.contains("\"lanes\": 1"), "{baseline}");
-    let second = run(&[
-        "watch",
-        "--state",
-        state.to_str().expect("is text"),
-        "--from",
-        machine.to_str().expect("is text"),
-    ]);
+    let second = run(&["watch", "--state", state.to_str().expect("is text")]);
     assert_eq!(second.status, Some(2), "{second:?}");
     assert!(second.err.contains("is in use: process") && second.err.contains("hint: "), "{}", second.err);
     assert_eq!(watcher.end(), Some(0));

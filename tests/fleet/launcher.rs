@@ -78,7 +78,7 @@ pub(crate) fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
     assert!(report["points"][0]["read"]["ios"].as_u64().is_some_and(|ios| ios > 100), "{report}");
     assert_eq!(report["left"].as_array().map(Vec::len), Some(0), "{report}");
     assert_eq!(lab.listening("h1"), before, "no port is opened");
-    let check = format!("check --hosts h[1-2] --format jsonl --out {{dir}}/{name}-captures");
+    let check = format!("check --hosts h[1-2] --json --out {{dir}}/{name}-captures");
     let looked = run(lab, launcher, &check);
     assert!(matches!(looked.status, Some(0 | 1)), "{name}: {looked:?}");
     assert!(lab.path().join(format!("{name}-captures/h2.tar.zst")).is_file());

@@ -260,8 +260,7 @@ fn hosts_are_looked_at_and_left_as_they_were() {
         return;
     }
     let (_turn, lab) = (turn(), Lab::new(2));
-    let ran =
-        lab.run("check --hosts h[1-2] --ssh-config {dir}/ssh_config --format jsonl --out {dir}/captures");
+    let ran = lab.run("check --hosts h[1-2] --ssh-config {dir}/ssh_config --json --out {dir}/captures");
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let records: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("a record in each line")).collect();
@@ -277,10 +276,10 @@ fn hosts_are_looked_at_and_left_as_they_were() {
     let foreign = lab.path().join("foreign");
     fs::write(&foreign, b"\x7fELF\x02\x01\x01 of another machine").expect("is ours");
     let collected =
-        lab.run("check --hosts h1 --ssh-config {dir}/ssh_config --push-narrows {dir}/foreign --format jsonl");
+        lab.run("check --hosts h1 --ssh-config {dir}/ssh_config --push-narrows {dir}/foreign --json");
     assert!(matches!(collected.status, Some(0 | 1)), "{collected:?}");
     assert!(collected.err.contains("read by the collector"), "{collected:?}");
-    let gone = lab.run("check --hosts h1,10.77.0.99 --ssh-config {dir}/ssh_config --format jsonl");
+    let gone = lab.run("check --hosts h1,10.77.0.99 --ssh-config {dir}/ssh_config --json");
     assert_eq!((gone.status, gone.err.contains("10.77.0.99: ssh")), (Some(2), true), "{gone:?}");
     assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
 }

@@ -75,16 +75,15 @@ const DECIDING: [&str; 13] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 19] = [
-    ("narrows/cli/bench/save.rs", "saved runs: JSON that keeps names as they are"),
+const DOORS: [(&str, &str); 18] = [
     ("narrows/cli/failure.rs", "failures and their hints"),
+    ("narrows/cli/files.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
     ("narrows/cli/fleet_run/kept.rs", "the record of a run on many hosts"),
+    ("narrows/cli/help.rs", "errors of clap, which repeat what was typed"),
     ("narrows/cli/output.rs", "standard output and standard error"),
-    ("narrows/cli/usage.rs", "errors of clap, which repeat what was typed"),
     ("report/csv.rs", "cells of comma-separated values"),
     ("report/document/html.rs", "documents as a page"),
-    ("report/document/markdown.rs", "documents as Markdown"),
     ("report/document/terminal.rs", "commands of a document on a terminal"),
     ("report/figure/html.rs", "figures of a page"),
     ("report/figure/svg.rs", "pictures"),

@@ -5,6 +5,7 @@ use super::mount::{self, Mount};
 use super::pci::PciAddress;
 use super::root::{FileKind, Root};
 use super::tree::normalise;
+use narrows_base::near::distance;
 
 /// What a typed target turned out to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -184,32 +185,6 @@ pub fn closest(typed: &str, mut names: Vec<String>) -> Vec<String> {
     close.into_iter().take(MOST).map(|(_, name)| name).collect()
 }
 
-/// The least number of letters to insert, delete, replace or swap with the next to make one text of the other (Damerau
-/// 1964, each letter changed once at most).
-fn distance(one: &str, other: &str) -> usize {
-    // Nobody types a name longer than this by mistake; the cost grows with the square.
-    const LONGEST: usize = 256;
-    let other: Vec<char> = other.chars().take(LONGEST).collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    let mut earlier: Option<(char, Vec<usize>)> = None;
-    for (deleted, letter) in one.chars().take(LONGEST).enumerate() {
-        let mut next = vec![deleted + 1];
-        for (place, (above, candidate)) in row.windows(2).zip(&other).enumerate() {
-            let &[above_left, above] = above else { continue };
-            let replaced = above_left + usize::from(letter != *candidate);
-            let left = next.last().copied().unwrap_or_default();
-            let before = place.checked_sub(1).and_then(|before| Some((before, *other.get(before)?)));
-            let swapped = earlier.as_ref().zip(before).and_then(|((previous, row), (before, neighbour))| {
-                let is_swapped = *previous == *candidate && neighbour == letter;
-                row.get(before).filter(|_| is_swapped).map(|cost| cost + 1)
-            });
-            next.push(replaced.min(above + 1).min(left + 1).min(swapped.unwrap_or(usize::MAX)));
-        }
-        earlier = Some((letter, std::mem::replace(&mut row, next)));
-    }
-    row.last().copied().unwrap_or_default()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -293,27 +268,10 @@ mod tests {
         assert_eq!(mount_of(&mounts[1..], "/srv"), None);
     }
 
-    #[test]
-    fn distance_counts_single_letters() {
-        assert_eq!(distance("kitten", "sitting"), 3);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
-        assert_eq!(distance("chekc", "check"), 1);
-        assert_eq!(distance("nvem1", "nvme0"), 2);
-    }
-
     proptest! {
         #[test]
         fn nothing_typed_panics(typed in "\\PC{0,60}") {
             let _ = find(&machine(), &typed);
-        }
-
-        #[test]
-        fn distance_is_symmetric_and_bounded(one in "[a-c]{0,9}", other in "[a-c]{0,9}") {
-            let found = distance(&one, &other);
-            prop_assert_eq!(found, distance(&other, &one));
-            prop_assert!(found <= one.len().max(other.len()));
-            prop_assert!(found >= one.len().abs_diff(other.len()));
         }
     }
 }

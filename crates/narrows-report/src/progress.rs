@@ -1,13 +1,14 @@
 //! A progress bar on standard error, for whatever takes longer than a second.
 
 use std::cell::Cell;
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use narrows_base::units::{BytesPerSec, Nanos, human};
-pub use narrows_session::Live;
+use crate::sanitize::inert;
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_session::{Live, Teller};
 
 /// Shows how far a measurement is: phases by name, each with a length in time.
 ///
@@ -55,9 +56,9 @@ impl Series {
 }
 
 impl Progress {
-    /// A bar on standard error, or a silent one when that is no terminal or `quiet` is set.
-    pub fn on_stderr(quiet: bool) -> Self {
-        let is_shown = !quiet && std::io::stderr().is_terminal();
+    /// A bar on standard error, or a silent one when that is no terminal.
+    pub fn on_stderr() -> Self {
+        let is_shown = io::stderr().is_terminal();
         Self::to(if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() })
     }
 
@@ -68,8 +69,26 @@ impl Progress {
         Self { bar, series: Cell::new(None) }
     }
 
-    /// Begins a test of a series, the `index`th from 0 on. From now on the bar shows the whole series.
-    pub fn test(&self, index: usize, all: usize, name: &str) {
+    fn show(&self, message: String) {
+        self.bar.set_message(message);
+        self.bar.tick();
+    }
+
+    fn show_at(&self, elapsed: Duration, message: String) {
+        self.bar.set_position(millis(elapsed).min(self.bar.length().unwrap_or(u64::MAX)));
+        self.show(message);
+    }
+}
+
+impl Teller for Progress {
+    fn phase(&self, name: &str, length: Duration) {
+        self.bar.set_length(millis(length));
+        self.bar.set_position(0);
+        self.name(name);
+    }
+
+    /// From now on the bar shows the whole series.
+    fn test(&self, index: usize, all: usize, name: &str) {
         let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
         let (index, all, now) = (count(index), count(all), Instant::now());
         let from = self.series.get().map_or((index, now), |series| series.from);
@@ -79,15 +98,31 @@ impl Progress {
         self.name(&format!("{}/{all} {name}", index.saturating_add(1)));
     }
 
-    /// Renames the test that runs.
-    pub fn name(&self, name: &str) {
-        self.bar.set_prefix(crate::sanitize::inert(name));
-        self.bar.set_message("");
-        self.bar.tick();
+    fn name(&self, name: &str) {
+        self.bar.set_prefix(inert(name));
+        self.show(String::new());
     }
 
-    /// Says how the test goes: its rate and interval, and the time that is left of it and of the series.
-    pub fn live(&self, live: &Live) {
+    fn remark(&self, text: &str) {
+        self.show(inert(text));
+    }
+
+    fn say(&self, elapsed: Duration, text: &str) {
+        self.show_at(elapsed, inert(text));
+    }
+
+    fn amount(&self, done: Bytes, whole: Bytes, text: &str) {
+        self.bar.set_length(whole.get());
+        self.bar.set_position(done.min(whole).get());
+        self.show(inert(text));
+    }
+
+    fn update(&self, elapsed: Duration, rate: BytesPerSec) {
+        self.show_at(elapsed, human::rate(rate));
+    }
+
+    /// Its rate and interval, and the time that is left of it and of the series.
+    fn live(&self, live: &Live) {
         let time = |span: Duration| human::time(Nanos::from(Duration::from_secs(span.as_secs() + 1)));
         let interval = live.half.map(|half| format!(" ± {}", human::percent(half))).unwrap_or_default();
         let at_most = if live.at_most { " at most" } else { "" };
@@ -98,57 +133,14 @@ impl Progress {
             }
             self.bar.set_position(series.position(live));
         }
-        self.bar.set_message(text);
-        self.bar.tick();
+        self.show(text);
     }
 
-    /// Begins a phase that is expected to take `length`; zero when nobody knows.
-    pub fn phase(&self, name: &str, length: Duration) {
-        self.bar.set_length(millis(length));
-        self.bar.set_position(0);
-        self.bar.set_prefix(crate::sanitize::inert(name));
-        self.bar.set_message("");
-        self.bar.tick();
-    }
-
-    /// Says how far the phase is, and at what rate data moves.
-    pub fn update(&self, elapsed: Duration, rate: Option<BytesPerSec>) {
-        if let Some(rate) = rate {
-            self.bar.set_message(human::rate(rate));
-        }
-        self.bar.set_position(millis(elapsed).min(self.bar.length().unwrap_or(u64::MAX)));
-        self.bar.tick();
-    }
-
-    /// Says how far the phase is, and what there is to say.
-    pub fn say(&self, elapsed: Duration, text: &str) {
-        self.bar.set_message(crate::sanitize::inert(text));
-        self.bar.set_position(millis(elapsed).min(self.bar.length().unwrap_or(u64::MAX)));
-        self.bar.tick();
-    }
-
-    /// Says what is done before the test goes on.
-    pub fn remark(&self, text: &str) {
-        self.bar.set_message(crate::sanitize::inert(text));
-        self.bar.tick();
-    }
-
-    /// Says how much of a whole is done, and what there is to say. The bar is full when `done` is `whole`.
-    pub fn amount(&self, done: u64, whole: u64, text: &str) {
-        self.bar.set_length(whole);
-        self.bar.set_message(crate::sanitize::inert(text));
-        self.bar.set_position(done.min(whole));
-        self.bar.tick();
-    }
-
-    /// Takes the bar away while something else is said.
-    pub fn aside(&self, say: impl FnOnce()) {
+    /// The bar is taken away meanwhile.
+    fn note(&self, text: &str) {
+        // Nothing is left to do when standard error is gone.
+        let say = || drop(writeln!(io::stderr().lock(), "{}", inert(text)));
         self.bar.suspend(say);
-    }
-
-    /// Whether anything is drawn.
-    pub fn is_shown(&self) -> bool {
-        !self.bar.is_hidden()
     }
 }
 
@@ -165,7 +157,6 @@ fn millis(span: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
     use std::sync::{Arc, Mutex};
 
     /// A terminal that remembers what was written to it since its line was last cleared.
@@ -215,7 +206,7 @@ mod tests {
         let screen = Screen::default();
         let progress = Progress::to(ProgressDrawTarget::term_like_with_hz(Box::new(screen.clone()), 255));
         progress.phase("sequential read", Duration::from_secs(4));
-        progress.update(Duration::from_secs(2), Some(BytesPerSec::from_mb(374.0)));
+        progress.update(Duration::from_secs(2), BytesPerSec::from_mb(374.0));
         progress.bar.force_draw();
         let text = screen.text();
         assert!(text.contains("sequential read") && text.contains("374 MB/s"), "{text}");
@@ -264,20 +255,15 @@ mod tests {
     #[test]
     fn an_amount_never_goes_beyond_the_whole() {
         let progress = Progress::to(ProgressDrawTarget::hidden());
-        progress.amount(7, 5, "3 files");
+        progress.amount(Bytes::new(7), Bytes::new(5), "3 files");
         assert_eq!((progress.bar.position(), progress.bar.length()), (5, Some(5)));
-    }
-
-    #[test]
-    fn a_quiet_one_draws_nothing() {
-        assert!(!Progress::on_stderr(true).is_shown());
     }
 
     #[test]
     fn time_beyond_the_end_of_a_phase_is_its_end() {
         let progress = Progress::to(ProgressDrawTarget::hidden());
         progress.phase("p", Duration::from_secs(1));
-        progress.update(Duration::from_secs(9), None);
+        progress.update(Duration::from_secs(9), BytesPerSec::from_mb(1.0));
         assert_eq!(progress.bar.position(), 1000);
     }
 }

@@ -1,4 +1,4 @@
-//! Reports that were saved as JSON, read again: what `narrows report` makes pages, Markdown and text of.
+//! Reports that were saved as JSON, read again: what `narrows report` makes pages and text of.
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

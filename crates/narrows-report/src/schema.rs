@@ -16,7 +16,7 @@ const REPORTS: [Report; 16] = [
     ("check", "narrows check --json", |made| made.subschema_for::<view::CheckReport>()),
     ("compare", "narrows compare --json", |made| made.subschema_for::<compare::Comparison>()),
     ("copy", "narrows copy --json", |made| made.subschema_for::<copy::CopyReport>()),
-    ("fleet", "narrows check --fleet --format jsonl", |made| made.subschema_for::<fleet::Record>()),
+    ("fleet", "narrows check --fleet --json", |made| made.subschema_for::<fleet::Record>()),
     ("fleet-run", "narrows fleet run --json, narrows fleet report --json", |made| {
         made.subschema_for::<fleet_run::FleetRunReport>()
     }),

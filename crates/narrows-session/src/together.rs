@@ -111,8 +111,8 @@ impl Plan {
     }
 
     /// What is run is said, before the first byte is read: each target alone, groups of them, and the first once more; and what
-    /// more may be, where it `finds` groups that no topology shows.
-    pub fn announcement(&self, subjects: &[Subject], groups: &[Vec<usize>], finds: bool) -> Vec<String> {
+    /// more may be, to find groups that no topology shows.
+    pub fn announcement(&self, subjects: &[Subject], groups: &[Vec<usize>]) -> Vec<String> {
         let (targets, runs) = (subjects.len(), subjects.len() + groups.len() + 1);
         let loaded = self.timing.warm_up + self.timing.longest();
         let whole = self.idle + loaded * u32::try_from(runs).unwrap_or(u32::MAX);
@@ -127,10 +127,10 @@ impl Plan {
             human::time(Nanos::from(loaded)),
             human::time(Nanos::from(whole)),
         )];
-        if finds {
+        if targets > 2 {
             let each = 3 * (f64::from(u32::try_from(targets).unwrap_or(u32::MAX))).log2().ceil() as usize;
             lines.push(format!(
-                "narrows: where they give less together than alone, about {each} more such runs for each group that shares a limit"
+                "narrows: where they give less together than alone and no known ceiling says why, about {each} more such runs for each group that shares a limit"
             ));
         }
         lines
@@ -216,15 +216,16 @@ mod tests {
         });
         let groups = [vec![0, 1]];
         // The first runs three times, the second twice, each for 3.5 s at 100 MB/s.
-        let [line] = &Plan::quick(None).announcement(&known, &groups, false)[..] else { panic!("one line") };
+        let [line] = &Plan::quick(None).announcement(&known, &groups)[..] else { panic!("one line") };
         let said = "narrows: only reads 2 targets, in 4 runs of 3.5 s each, about 14.3 s in all; at most 1.75 GB by the ceilings of \
                     their paths";
         assert_eq!(line, said);
-        let unknown = known.map(|subject| Subject { ceilings: Vec::new(), ..subject });
+        let [a, b] = known.map(|subject| Subject { ceilings: Vec::new(), ..subject });
+        let (unknown, groups) = ([a, b.clone(), b], [vec![0, 1, 2]]);
         let plan = Plan::full(Some(Duration::from_secs(1)));
-        let [line, more] = &plan.announcement(&unknown, &groups, true)[..] else { panic!("two lines") };
+        let [line, more] = &plan.announcement(&unknown, &groups)[..] else { panic!("two lines") };
         assert!(line.ends_with("not all have a path of known ceiling"), "{line}");
-        assert!(more.contains("about 3 more such runs"), "{more}");
+        assert!(more.contains("about 6 more such runs"), "{more}");
         assert_eq!(plan.workload().duration_ns, Nanos::from_millis(1000));
     }
 }

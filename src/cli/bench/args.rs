@@ -5,13 +5,11 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::output_args::OutputArgs;
-use crate::cli::values::{duration, percent, size};
+use crate::cli::output::OutputArgs;
+use crate::cli::values::{duration, precision, preset_names, size};
 use narrows_base::units::Bytes;
 use narrows_load::preset::StopRule;
 use narrows_session::measure::Timing;
-use narrows_session::scene::Scene;
-use narrows_session::writes::Wanted;
 
 /// What both commands are asked about target, time and output.
 #[derive(Debug, Clone, PartialEq, Args)]
@@ -26,7 +24,7 @@ pub struct Common {
     pub read_only: bool,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run: 30s, 2m [default: 30s, and where tests write as long as the estimate of the whole run
@@ -55,31 +53,15 @@ pub struct Common {
 const LONGEST: Duration = Duration::from_secs(30);
 
 impl Common {
-    /// The longest that a test may run.
-    pub fn longest(&self) -> Duration {
-        self.max_time.unwrap_or(LONGEST)
-    }
-
     /// How long tests run that end by this rule.
     pub(in crate::cli) fn timing(&self, stop: StopRule) -> Timing {
         Timing {
             stop,
             precision: self.precision,
-            max_time: self.longest(),
+            max_time: self.max_time.unwrap_or(LONGEST),
             fixed: self.duration,
             warm_up: self.warm_up,
         }
-    }
-
-    /// A run that fills and tests nothing, as far as its scene and these options say it.
-    pub(in crate::cli) fn wanted<'a>(
-        &self,
-        scene: &'a Scene,
-        is_device: bool,
-        timing: &'a Timing,
-    ) -> Wanted<'a> {
-        let is_patient = self.max_time.is_some();
-        Wanted { is_patient, ..Wanted::of(scene, self.writing.max_writes, is_device, timing) }
     }
 }
 
@@ -143,10 +125,6 @@ pub struct BenchArgs {
     pub sample_size: Option<Bytes>,
 }
 
-fn preset_names() -> clap::builder::PossibleValuesParser {
-    narrows_load::preset::names().collect::<Vec<_>>().into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,7 +143,7 @@ mod tests {
     fn the_defaults_are_those_of_the_help() {
         let args = bench(&["/srv"]).unwrap();
         assert_eq!((args.preset.as_str(), args.common.precision), ("kdiskmark", 0.02));
-        assert_eq!(args.common.longest(), Duration::from_secs(30));
+        assert_eq!(args.common.timing(StopRule::Precision).longest(), Duration::from_secs(30));
         assert!(bench(&["--list"]).unwrap().list);
     }
 

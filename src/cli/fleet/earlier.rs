@@ -7,12 +7,11 @@ use std::io::{BufRead, BufReader, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::{analyse, entries, pool};
+use super::{entries, pool};
 use crate::cli::Failure;
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_report::fleet::{Record, SCHEMA};
-use narrows_verdict::cohort::Change;
-use narrows_verdict::cohort::Host;
+use narrows_verdict::cohort::{Change, Host};
 
 /// The longest line that is read, in bytes; a host has a few kilobytes.
 const LONGEST: u64 = 4 << 20;
@@ -20,7 +19,7 @@ const LONGEST: u64 = 4 << 20;
 /// The most of an earlier run that is read, in bytes: all of its hosts are held at once.
 const LARGEST: u64 = 2 << 30;
 
-const HINT: &str = "--since takes what `--fleet --format jsonl` wrote, or a directory of captures";
+const HINT: &str = "--since takes what `--fleet --json` wrote, or a directory of captures";
 
 /// The hosts of an earlier run, by name.
 ///
@@ -42,7 +41,7 @@ pub(super) fn read(path: &Path) -> Result<BTreeMap<String, Host>, Failure> {
 fn analysed(path: &Path) -> Result<BTreeMap<String, Host>, Failure> {
     let captures = entries::find(&[path.to_owned()])?;
     let mut hosts = BTreeMap::new();
-    pool::each(&captures, analyse::host, analyse::broken, |host| {
+    pool::each(&captures, super::analysed, super::broken, |host| {
         hosts.insert(host.host.clone(), host);
         ControlFlow::Continue(())
     })

@@ -25,26 +25,8 @@ const ARCHIVES: [&str; 11] =
 const ENDINGS: [&str; 9] = [".txt", ".log", ".json", ".out", ".gz", ".xz", ".zst", ".bz2", ".md"];
 
 /// Directories that collectors make for one machine: whoever holds one of them is a host and no group.
-const OF_A_HOST: [&str; 18] = [
-    "sys",
-    "proc",
-    "dev",
-    "narrows",
-    "sos_commands",
-    "sos_logs",
-    "sos_reports",
-    "etc",
-    "var",
-    "run",
-    "boot",
-    "usr",
-    "lib",
-    "logs",
-    "commands",
-    "hardware",
-    "devices",
-    "hw.info",
-];
+const OF_A_HOST: &str = "sys proc dev narrows sos_commands sos_logs sos_reports etc var run boot usr lib logs commands \
+                         hardware devices hw.info";
 
 /// The captures in `paths`, by host: every entry of a directory, and whatever else is named itself.
 ///
@@ -120,7 +102,7 @@ fn members(directory: &Path) -> Option<Vec<(PathBuf, FileType)>> {
     let is_host = |(path, kind): &(PathBuf, FileType)| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         match kind.is_dir() {
-            true => !OF_A_HOST.contains(&name.as_ref()),
+            true => !OF_A_HOST.split_whitespace().any(|known| known == name),
             false => kind.is_file() && ARCHIVES.iter().any(|ending| name.ends_with(ending)),
         }
     };
@@ -137,18 +119,8 @@ fn is_usable(kind: FileType) -> Result<(), String> {
 
 /// The name without the endings of archives, texts and compression: `web01.tar.zst` is of `web01`.
 fn stem(name: &str) -> &str {
-    let ending = |name: &str, endings: &[&str]| {
-        endings
-            .iter()
-            .filter(|ending| name.ends_with(**ending) && name.len() > ending.len())
-            .map(|e| e.len())
-            .max()
-    };
-    let mut rest = name;
-    while let Some(length) = ending(rest, &ARCHIVES).or_else(|| ending(rest, &ENDINGS)) {
-        rest = rest.get(..rest.len() - length).unwrap_or_default();
-    }
-    rest
+    let without = |ending: &&str| name.strip_suffix(ending).filter(|rest| !rest.is_empty());
+    ARCHIVES.iter().chain(&ENDINGS).find_map(without).map_or(name, stem)
 }
 
 /// Two captures whose short names are the same get their long ones, and a number where even these are the same.
@@ -161,12 +133,9 @@ fn name(found: Vec<Named>) -> Vec<Capture> {
     for named in found {
         let is_alone = short.get(&named.short) == Some(&1);
         let wanted = if is_alone { named.short } else { named.long };
-        let mut host = wanted.clone();
-        let mut number = 2;
-        while captures.contains_key(&host) {
-            host = format!("{wanted} ({number})");
-            number += 1;
-        }
+        let numbered = (2..).map(|number: usize| format!("{wanted} ({number})"));
+        let mut names = std::iter::once(wanted.clone()).chain(numbered);
+        let host = names.find(|name| !captures.contains_key(name)).unwrap_or_default();
         captures.insert(host.clone(), Capture { host, place: named.place });
     }
     captures.into_values().collect()

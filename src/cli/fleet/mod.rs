@@ -1,7 +1,5 @@
 //! `narrows check --from DIR --fleet`: many captures, each of one machine, and what they say together.
 
-mod analyse;
-pub mod args;
 mod earlier;
 mod entries;
 mod pool;
@@ -13,16 +11,45 @@ pub use earlier::fuzz as fuzz_earlier;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal, LineWriter, Write};
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 
-use super::args::CheckArgs;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use args::Format;
-use narrows_report::fleet::Entry;
+use clap::Args;
+
+use super::check::{CheckArgs, judge};
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output};
+use entries::Capture;
 use narrows_report::fleet::table::Layout;
-use narrows_report::text::Style;
-use narrows_verdict::cohort::{Change, changes_since};
-use narrows_verdict::cohort::{Host, Tally};
-use sink::Sink;
+use narrows_report::fleet::{Entry, build};
+use narrows_verdict::cohort::{Change, Host, Tally, changes_since};
+use sink::{Form, Sink};
+
+/// What `check --fleet` is asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+pub struct FleetArgs {
+    /// Take each entry of the directories behind --from for a machine of its own, and compare the machines
+    ///
+    /// An entry is a file, an archive or a directory; its name without the ending is the host's. A directory that holds
+    /// two or more directories or archives and nothing else is a group, whose entries are hosts. Names that begin with a
+    /// dot and links are left out. A capture that is broken is a row of its own and stops nothing.
+    ///
+    /// After one row for each host and finding comes what hosts of a model have in common, and who differs from nine in
+    /// ten of them. Exit status: 0 no fault and no limit, 1 some (with --since: new or worse ones), 2 nothing could be
+    /// read.
+    #[arg(
+        long,
+        requires = "from",
+        conflicts_with_all = ["target", "measure", "why", "scratch"]
+    )]
+    pub fleet: bool,
+
+    /// With --fleet: print one row for each host and finding, for a spreadsheet; a cell is never a formula
+    #[arg(long, hide_short_help = true, requires = "fleet", conflicts_with = "json")]
+    pub csv: bool,
+
+    /// An earlier run of --fleet (its JSON lines), or an earlier directory: say what is new, changed and gone
+    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "fleet")]
+    pub since: Option<PathBuf>,
+}
 
 /// The hosts of an earlier run that have not been seen again yet, when there was an earlier run.
 type Earlier = Option<BTreeMap<String, Host>>;
@@ -32,27 +59,33 @@ type Earlier = Option<BTreeMap<String, Host>>;
 ///
 /// # Errors
 /// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
-pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
-    let format = if args.output.json { Format::Jsonl } else { args.fleet.format.unwrap_or_default() };
+pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let shown = &args.output.shown;
-    let is_replaced = shown.markdown || shown.is_page_alone();
     let captures = entries::find(&args.from)?;
     if captures.is_empty() {
         return Err(Failure::new("there are no captures here")
             .hint("--fleet takes a directory with one file, archive or directory for each host"));
     }
-    let out = out();
+    // A terminal sees each line at once.
+    let out: Box<dyn Write> = match io::stdout().is_terminal() {
+        true => Box::new(LineWriter::new(io::stdout())),
+        false => Box::new(BufWriter::with_capacity(1 << 16, io::stdout())),
+    };
     let mut earlier: Earlier = args.fleet.since.as_deref().map(earlier::read).transpose()?;
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
     let longest = captures.iter().map(|capture| capture.host.chars().count()).max().unwrap_or(0);
-    let layout = Layout::new(style, longest);
-    let format = if is_replaced { None } else { Some(format) };
-    let keeps = is_replaced || shown.html.is_some();
-    let mut sink = Sink::open(format, layout, since, out, keeps).map_err(|error| unwritable(&error))?;
+    let layout = Layout::new(shown.style(), longest);
+    let form = match (args.output.json, args.fleet.csv) {
+        _ if shown.is_page_alone() => Form::Nothing,
+        (true, _) => Form::Jsonl,
+        (false, true) => Form::Csv,
+        (false, false) => Form::Table(layout),
+    };
+    let mut sink = Sink::open(out, form, since, shown.html.is_some()).map_err(|error| unwritable(&error))?;
     let mut tally = Tally::default();
     let mut is_bad = false;
     let mut outcome = Ok(());
-    pool::each(&captures, analyse::host, analyse::broken, |host| {
+    pool::each(&captures, analysed, broken, |host| {
         tally.add(&host);
         let (is_worse, written) = put(&mut sink, &mut earlier, &host);
         is_bad |= is_worse;
@@ -82,7 +115,7 @@ pub(super) fn run(args: &CheckArgs, style: Style) -> Result<u8, Failure> {
 }
 
 /// Writes a host. Whether it is a reason for exit status 1: a fault or limit, with an earlier run a new or worse one.
-fn put<W: Write + Send>(sink: &mut Sink<W>, earlier: &mut Earlier, host: &Host) -> (bool, io::Result<()>) {
+fn put<W: Write>(sink: &mut Sink<W>, earlier: &mut Earlier, host: &Host) -> (bool, io::Result<()>) {
     let Some(earlier) = earlier else {
         let entry = Entry { host, changes: None, change: None };
         return (host.has_faults_or_limits(), sink.host(&entry));
@@ -95,7 +128,7 @@ fn put<W: Write + Send>(sink: &mut Sink<W>, earlier: &mut Earlier, host: &Host) 
 }
 
 /// Writes the hosts of the earlier run of which there is no capture any more.
-fn put_gone<W: Write + Send>(sink: &mut Sink<W>, gone: BTreeMap<String, Host>) -> io::Result<()> {
+fn put_gone<W: Write>(sink: &mut Sink<W>, gone: BTreeMap<String, Host>) -> io::Result<()> {
     for host in gone.into_values() {
         // What was found on it went away with it.
         let host = Host { findings: Vec::new(), failure: None, ..host };
@@ -104,15 +137,28 @@ fn put_gone<W: Write + Send>(sink: &mut Sink<W>, gone: BTreeMap<String, Host>) -
     Ok(())
 }
 
-/// Standard output; a terminal sees each line at once.
-fn out() -> Box<dyn Write + Send> {
-    if io::stdout().is_terminal() {
-        Box::new(LineWriter::new(io::stdout()))
-    } else {
-        Box::new(BufWriter::with_capacity(1 << 16, io::stdout()))
-    }
-}
-
 fn unwritable(error: &io::Error) -> Failure {
     Failure::new(format!("cannot write to standard output: {error}"))
+}
+
+/// Reads a capture and judges its machine as `narrows check --from` does. What is wrong with it is said in the host.
+fn analysed(capture: &Capture) -> Host {
+    let path = match &capture.place {
+        Ok(path) => path,
+        Err(why) => return build::failed(&capture.host, why),
+    };
+    let facts = match facts::machine_of(path) {
+        Ok(facts) => facts,
+        Err(failure) => return build::failed(&capture.host, failure.message()),
+    };
+    let mut notes: Vec<String> =
+        facts.notes.iter().map(|note| note.trim_start_matches("narrows: ").to_owned()).collect();
+    notes.extend(facts::unseen(&facts).iter().map(|unseen| unseen.message().to_owned()));
+    let (subjects, verdict) = judge(&facts.machine);
+    build::host(&capture.host, &facts.machine, &subjects, &verdict, &notes)
+}
+
+/// A host whose capture narrows itself could not stand.
+fn broken(capture: &Capture) -> Host {
+    build::failed(&capture.host, "narrows failed on this capture, which is a bug; please report it")
 }

@@ -2,54 +2,44 @@
 
 use std::io::{self, ErrorKind, Write};
 
-use super::args::Format;
 use narrows_report::fleet::table::{self, Layout};
 use narrows_report::fleet::{Entry, Record, csv, row};
 use narrows_report::sanitize;
 use narrows_verdict::cohort::{Group, Outlier, Summary};
 
 /// The rows or lines of a fleet on their way out.
-pub(super) struct Sink<W: Write + Send> {
-    form: Form<W>,
+pub(super) struct Sink<W: Write> {
+    out: W,
+    form: Form,
     is_open: bool,
-    /// What a page or Markdown is made of, when one was asked for.
+    /// What a page is made of, when one was asked for.
     kept: Option<Vec<Record>>,
 }
 
-enum Form<W: Write + Send> {
-    /// Something else takes the place of what would be written.
+/// How hosts are written.
+pub(super) enum Form {
+    /// Not at all: a page takes their place.
     Nothing,
-    Table(W, Layout),
-    Csv(W),
-    Jsonl(W),
+    Table(Layout),
+    Csv,
+    Jsonl,
 }
 
-impl<W: Write + Send> Sink<W> {
-    /// Begins to write; without a format nothing is written. `keeps` holds on to all records for [`Sink::finish`].
+impl<W: Write> Sink<W> {
+    /// Begins to write. `keeps` holds on to all records for [`Sink::finish`].
     ///
     /// # Errors
     /// When the first line cannot be written.
-    pub(super) fn open(
-        format: Option<Format>,
-        layout: Layout,
-        since: Option<String>,
-        mut out: W,
-        keeps: bool,
-    ) -> io::Result<Self> {
-        let kept = keeps.then(|| vec![Record::head(since.clone())]);
-        let Some(format) = format else { return Ok(Self { form: Form::Nothing, is_open: true, kept }) };
-        let form = match format {
-            Format::Table => Form::Table(out, layout),
-            Format::Csv => {
-                out.write_all(csv::head().as_bytes())?;
-                Form::Csv(out)
-            }
-            Format::Jsonl => {
-                put_record(&mut out, &Record::head(since))?;
-                Form::Jsonl(out)
-            }
+    pub(super) fn open(out: W, form: Form, since: Option<String>, keeps: bool) -> io::Result<Self> {
+        let head = vec![Record::head(since)];
+        let text = match form {
+            Form::Nothing | Form::Table(_) => String::new(),
+            Form::Csv => csv::head(),
+            Form::Jsonl => json_lines(&head)?,
         };
-        Ok(Self { form, is_open: true, kept })
+        let mut sink = Self { out, form, is_open: true, kept: keeps.then_some(head) };
+        sink.write(&text)?;
+        Ok(sink)
     }
 
     /// Writes a host. Nothing more is written once the reader has gone away.
@@ -58,12 +48,13 @@ impl<W: Write + Send> Sink<W> {
     /// When it cannot be written for another reason, such as a full disk.
     pub(super) fn host(&mut self, entry: &Entry<'_>) -> io::Result<()> {
         self.kept.iter_mut().for_each(|kept| kept.extend(entry.records()));
-        self.put(|form| match form {
-            Form::Nothing => Ok(()),
-            Form::Table(out, layout) => put_text(out, layout, &table::host(layout, entry)),
-            Form::Csv(out) => put_rows(out, &row::of(entry)),
-            Form::Jsonl(out) => entry.records().iter().try_for_each(|record| put_record(out, record)),
-        })
+        let text = match &self.form {
+            Form::Nothing => String::new(),
+            Form::Table(layout) => inert(layout, &table::host(layout, entry)),
+            Form::Csv => rows(&row::of(entry)),
+            Form::Jsonl => json_lines(&entry.records())?,
+        };
+        self.write(&text)
     }
 
     /// Writes what stands after the hosts, and ends. Answers with all records if they were kept.
@@ -76,31 +67,18 @@ impl<W: Write + Send> Sink<W> {
         outliers: Vec<Outlier>,
         summary: Summary,
     ) -> io::Result<Option<Vec<Record>>> {
-        self.put(|form| match form {
-            Form::Nothing => Ok(()),
-            Form::Table(out, layout) => {
-                put_text(out, layout, &table::foot(layout.style(), &groups, &outliers, &summary))?;
-                out.flush()
-            }
-            Form::Csv(out) => {
-                put_rows(out, &outliers.iter().map(row::Row::outlier).collect::<Vec<_>>())?;
-                out.flush()
-            }
-            Form::Jsonl(out) => {
-                let groups = groups.iter().cloned().map(Record::Group);
-                let outliers = outliers.iter().cloned().map(Record::Outlier);
-                let mut records = groups.chain(outliers).chain([Record::Summary(summary)]);
-                records.try_for_each(|record| put_record(out, &record))?;
-                out.flush()
-            }
-        })?;
-        let mut kept = self.kept;
-        if let Some(kept) = &mut kept {
-            kept.extend(groups.into_iter().map(Record::Group));
-            kept.extend(outliers.into_iter().map(Record::Outlier));
-            kept.push(Record::Summary(summary));
-        }
-        Ok(kept)
+        let of_table = match &self.form {
+            Form::Table(layout) => inert(layout, &table::foot(layout.style(), &groups, &outliers, &summary)),
+            Form::Csv => rows(&outliers.iter().map(row::Row::outlier).collect::<Vec<_>>()),
+            Form::Nothing | Form::Jsonl => String::new(),
+        };
+        let groups = groups.into_iter().map(Record::Group);
+        let outliers = outliers.into_iter().map(Record::Outlier);
+        let records: Vec<Record> = groups.chain(outliers).chain([Record::Summary(summary)]).collect();
+        let text = if matches!(self.form, Form::Jsonl) { json_lines(&records)? } else { of_table };
+        self.write(&text)?;
+        self.put(|out| out.flush())?;
+        Ok(self.kept.map(|kept| kept.into_iter().chain(records).collect()))
     }
 
     /// Whether anybody still reads.
@@ -108,11 +86,15 @@ impl<W: Write + Send> Sink<W> {
         self.is_open
     }
 
-    fn put(&mut self, write: impl FnOnce(&mut Form<W>) -> io::Result<()>) -> io::Result<()> {
+    fn write(&mut self, text: &str) -> io::Result<()> {
+        self.put(|out| out.write_all(text.as_bytes()))
+    }
+
+    fn put(&mut self, put: impl FnOnce(&mut W) -> io::Result<()>) -> io::Result<()> {
         if !self.is_open {
             return Ok(());
         }
-        match write(&mut self.form) {
+        match put(&mut self.out) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 self.is_open = false;
                 Ok(())
@@ -124,16 +106,15 @@ impl<W: Write + Send> Sink<W> {
 
 // Hosts of `--since` come from a file as they stand there: what a terminal would obey becomes inert on the way out.
 
-fn put_text(out: &mut impl Write, layout: &Layout, text: &str) -> io::Result<()> {
-    out.write_all(sanitize::page(text, layout.style().colour).as_bytes())
+fn inert(layout: &Layout, text: &str) -> String {
+    sanitize::page(text, layout.style().colour).into_owned()
 }
 
-fn put_rows(out: &mut impl Write, rows: &[row::Row]) -> io::Result<()> {
-    rows.iter().try_for_each(|row| out.write_all(sanitize::lines(&csv::line(row)).as_bytes()))
+fn rows(rows: &[row::Row]) -> String {
+    rows.iter().map(|row| sanitize::lines(&csv::line(row)).into_owned()).collect()
 }
 
-fn put_record(out: &mut impl Write, record: &Record) -> io::Result<()> {
-    let text = serde_json::to_string(record)?;
-    out.write_all(sanitize::json(&text).as_bytes())?;
-    out.write_all(b"\n")
+fn json_lines(records: &[Record]) -> io::Result<String> {
+    let line = |record| Ok(sanitize::json(&serde_json::to_string(record)?).into_owned() + "\n");
+    records.iter().map(line).collect()
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::fleet::args::Format;
-use crate::cli::output_args::OutputArgs;
-use crate::cli::values::{duration, size};
+use crate::cli::output::OutputArgs;
+use crate::cli::sweep::Order;
+use crate::cli::values::{duration, rate, reads, size};
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// What `fleet` is asked.
@@ -72,9 +72,9 @@ pub struct CheckHosts {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
 
-    /// How it is written; --json is the same as --format jsonl
-    #[arg(long, hide_short_help = true, value_name = "FORMAT", value_enum, conflicts_with = "json")]
-    pub format: Option<Format>,
+    /// Print one row for each host and finding, for a spreadsheet
+    #[arg(long, hide_short_help = true, conflicts_with = "json")]
+    pub csv: bool,
 
     /// An earlier run (its JSON lines), or a directory of captures: say what is new, changed and gone
     #[arg(long, value_name = "PATH")]
@@ -123,12 +123,12 @@ pub struct RunArgs {
     pub jobs: Vec<u32>,
 
     /// Shares of reads in per cent, each a run of its own: 100,70,0; less than 100 needs --write
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u8).range(0..=100))]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = reads)]
     pub mix: Vec<u8>,
 
     /// Whether addresses are random or in sequence
     #[arg(long, value_name = "PATTERN", value_enum)]
-    pub pattern: Option<FleetPattern>,
+    pub pattern: Option<Order>,
 
     /// Write to scratch files, too
     #[arg(long)]
@@ -176,12 +176,8 @@ pub struct RunArgs {
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub push_fio: Option<PathBuf>,
 
-    /// Decides the random addresses [default: the time]
-    #[arg(long, hide_short_help = true, value_name = "N")]
-    pub seed: Option<u64>,
-
     /// Print one row for each host and run, for a spreadsheet
-    #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "plain", "html"])]
     pub csv: bool,
 
     /// How the report is printed.
@@ -201,7 +197,7 @@ pub struct ReportArgs {
     pub partial: bool,
 
     /// Print one row for each host and run, for a spreadsheet
-    #[arg(long, conflicts_with_all = ["json", "plain", "markdown", "html"])]
+    #[arg(long, conflicts_with_all = ["json", "plain", "html"])]
     pub csv: bool,
 
     /// How the report is printed.
@@ -221,36 +217,6 @@ pub enum FleetPreset {
     Threads,
     /// Random reads of 4 to 512 KiB, 4 jobs, depth 8; with --write 70 % reads and writes, too
     Blocks,
-}
-
-/// Where the next I/O goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum FleetPattern {
-    /// To a random place
-    Random,
-    /// To the next one
-    Sequential,
-}
-
-/// Reads `500m`, in decimal units a second as rates are.
-fn rate(text: &str) -> Result<BytesPerSec, String> {
-    let refused = || format!("`{text}` is no rate such as 500m or 2g");
-    let text = text.trim();
-    let (digits, factor) = match text.char_indices().last() {
-        Some((at, unit)) if unit.is_ascii_alphabetic() => {
-            let factor = match unit.to_ascii_lowercase() {
-                'k' => 1e3,
-                'm' => 1e6,
-                'g' => 1e9,
-                't' => 1e12,
-                _ => return Err(refused()),
-            };
-            (text.get(..at).unwrap_or_default(), factor)
-        }
-        _ => (text, 1.0),
-    };
-    let rate = digits.parse::<f64>().map_err(|_| refused())? * factor;
-    (rate.is_finite() && (1.0..1e15).contains(&rate)).then(|| BytesPerSec::new(rate)).ok_or_else(refused)
 }
 
 /// What a host is asked; the controller types it.
@@ -301,18 +267,4 @@ pub enum HostStep {
         /// How long it may take to end by itself, in milliseconds
         grace: u64,
     },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_decimal() {
-        assert_eq!(rate("500m"), Ok(BytesPerSec::new(5e8)));
-        assert_eq!(rate("1.5G"), Ok(BytesPerSec::new(1.5e9)));
-        for text in ["", "m", "0", "-1m", "1x", "1e400", "nan", "infg"] {
-            assert!(rate(text).is_err(), "{text}");
-        }
-    }
 }

@@ -4,13 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cli::files::{self, LARGEST};
 use crate::cli::{Failure, output};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_paste::capture::foreign;
 use narrows_report::fleet_run::Files;
 use narrows_report::sanitize;
 use narrows_session::fleet::job::{LOG_STEP, NAME};
-use narrows_session::fleet::{Point, files};
+use narrows_session::fleet::{self, Point};
 use narrows_verdict::fleet::Told;
 use narrows_verdict::fleet::record::{Host, Run, SCHEMA};
 use narrows_verdict::fleet::samples::{self, Sample};
@@ -21,8 +22,6 @@ const RECORD: &str = "run.json";
 const SAMPLES: &str = "samples.jsonl";
 /// fio's report on a host.
 const REPORT: &str = "fio.json";
-/// No file of a run is larger, in bytes.
-const LARGEST: u64 = 256 << 20;
 /// What tells what such a directory is.
 const HINT: &str = "name a directory that `narrows fleet run --out` made";
 
@@ -42,10 +41,6 @@ pub(super) fn new_directory(path: &Path) -> Result<(PathBuf, Held), Failure> {
     Ok((path.to_owned(), held))
 }
 
-fn below(path: &Path, name: &str) -> Result<(PathBuf, Held), Failure> {
-    new_directory(&path.join(name))
-}
-
 fn put(path: &Path, held: &Held, name: &str, bytes: &[u8]) -> Result<(), Failure> {
     held.write_new(name.as_ref(), bytes, Readers::Us)
         .map_err(|error| Failure::new(format!("cannot write `{}`: {error}", path.join(name).display())))
@@ -61,10 +56,10 @@ fn client_directory(number: usize) -> String {
 /// # Errors
 /// [`Failure`] when it cannot be written.
 pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
-    let (directory, _) = below(path, &point.record.directory)?;
+    let (directory, _) = new_directory(&path.join(&point.record.directory))?;
     for (outcome, from) in point.record.hosts.iter().zip(&point.directories) {
-        let (place, held) = below(&directory, &client_directory(outcome.client))?;
-        for (file, length) in files(from).unwrap_or_default() {
+        let (place, held) = new_directory(&directory.join(client_directory(outcome.client)))?;
+        for (file, length) in fleet::files(from).unwrap_or_default() {
             // fio puts the name of its server behind a log, which is the same for all.
             let name = file.strip_suffix(".s").unwrap_or(&file);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
@@ -94,7 +89,7 @@ pub(super) fn whole(
     (clients, servers): (&[String], &[String]),
 ) -> Result<(), Failure> {
     for (host, text) in run.clients.iter().zip(clients).chain(run.servers.iter().zip(servers)) {
-        let (place, held) = below(path, &host.directory)?;
+        let (place, held) = new_directory(&path.join(&host.directory))?;
         put(&place, &held, SAMPLES, text.as_bytes())?;
     }
     let text = serde_json::to_string_pretty(run)
@@ -109,8 +104,7 @@ pub(super) fn whole(
 /// [`Failure`] when the directory holds none. What of it is missing is missing in the report.
 pub(super) fn read(path: &Path) -> Result<(Run, Files), Failure> {
     let record = path.join(RECORD);
-    let text = foreign::text(&record, LARGEST)
-        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", record.display())).hint(HINT))?;
+    let text = files::text(&record, LARGEST, HINT)?;
     let run: Run = serde_json::from_str(&text).map_err(|error| {
         Failure::new(format!("`{}` is no record of a run: {error}", record.display())).hint(HINT)
     })?;

@@ -1,25 +1,29 @@
 //! `narrows fleet check|run|report`: one load on many hosts, and what it says.
 
 pub mod args;
-mod check;
-mod drives;
 mod kept;
 mod on_host;
-mod report;
 mod run;
 
 pub(super) use on_host::run as on_host;
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::output_args::OutputArgs;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
-use args::{FleetCommand, ReachArgs};
-use narrows_paste::capture::foreign;
+use super::check::CheckArgs;
+use super::fleet::FleetArgs;
+use super::output::OutputArgs;
+use super::snapshot::COLLECTOR;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, files, fleet, output, signals};
+use args::{CheckHosts, FleetCommand, ReachArgs, ReportArgs};
+use narrows_load::held::{Aim, Held, Readers};
+use narrows_machine::program;
+use narrows_machine::root::Root;
 use narrows_report::fleet_run::{self, FleetRunReport};
-use narrows_session::fleet::{HOST, HostName, Launcher, Pushed, Reach, hosts};
+use narrows_session::fleet::{Ground, HOST, HostName, Launcher, Pushed, Reach, hosts, inventory};
 
 /// No program that is pushed is larger, in bytes.
 const LARGEST_PROGRAM: u64 = 512 << 20;
@@ -30,10 +34,71 @@ const LARGEST_PROGRAM: u64 = 512 << 20;
 /// [`Failure`] when it cannot be done.
 pub(super) fn command(command: &FleetCommand) -> Result<u8, Failure> {
     match command {
-        FleetCommand::Check(args) => check::run(args),
+        FleetCommand::Check(args) => check(args),
         FleetCommand::Run(args) => run::start(args),
-        FleetCommand::Report(args) => report::run(args),
+        FleetCommand::Report(args) => report(args),
     }
+}
+
+/// `narrows fleet check`: captures of every host over ssh, then what `check --fleet` says of captures.
+fn check(args: &CheckHosts) -> Result<u8, Failure> {
+    let mut names = hosts(&args.reach.hosts)?;
+    for server in args.servers.as_deref().map(hosts).transpose()?.unwrap_or_default() {
+        if !names.contains(&server) {
+            names.push(server);
+        }
+    }
+    let out = args.out.as_deref().map(kept::new_directory).transpose()?;
+    let (stop, ends_at_once) = signals::stop_and_end_on_signals()?;
+    let reach = reach(&args.reach, &stop)?;
+    let pushed = pushed(&args.reach, None)?;
+    let below_tmp = |error| Failure::new(format!("cannot make a directory below /tmp: {error}"));
+    let ground = Ground::make(&Root::live()).map_err(below_tmp)?;
+    let place = match out {
+        Some((path, _)) => path,
+        None => ground.directory("captures").map_err(below_tmp)?,
+    };
+    let failed = |error: &dyn std::fmt::Display| format!("cannot write to `{}`: {error}", place.display());
+    let held = Held::open(&place, Aim::Write).map_err(|error| Failure::new(failed(&error)))?;
+    let keep = |name: &str, bytes: &[u8]| {
+        held.write_new(name.as_ref(), bytes, Readers::Us).map_err(|error| failed(&error))
+    };
+    let found = inventory(&ground, &reach, &names, (&pushed, COLLECTOR), keep);
+    // Comparing what was taken leaves nothing behind.
+    ends_at_once.store(true, Ordering::SeqCst);
+    if stop.load(Ordering::Relaxed) {
+        return Err(Failure::new("interrupted; no captures were compared"));
+    }
+    for (host, found) in names.iter().zip(&found) {
+        match found {
+            Ok(None) => {}
+            Ok(Some(why)) => output::note(&format!(
+                "narrows: {host}: read by the collector in the place of narrows ({why}): it tells less"
+            )),
+            Err(error) => output::note(&format!("narrows: {host}: {error}")),
+        }
+    }
+    let missing = found.iter().filter(|found| found.is_err()).count();
+    let code = if missing < names.len() {
+        let fleet = FleetArgs { fleet: true, csv: args.csv, since: args.since.clone() };
+        let output = args.output.clone();
+        fleet::run(&CheckArgs { from: vec![place], fleet, output, ..CheckArgs::default() })?
+    } else {
+        FAILED
+    };
+    if missing > 0 {
+        output::note(&format!("narrows: {missing} of {} hosts could not be read", names.len()));
+        return Ok(FAILED);
+    }
+    Ok(code)
+}
+
+/// `narrows fleet report`: a run again, from its directory alone.
+fn report(args: &ReportArgs) -> Result<u8, Failure> {
+    output::check_page(&args.output.shown)?;
+    let (run, files) = kept::read(&args.directory)?;
+    let report = fleet_run::build(&run, &files, args.output.shown.plain);
+    show(&report, args.csv, &args.output, args.partial)
 }
 
 /// The hosts of what was typed: a list, a file, or a group of ClusterShell.
@@ -47,9 +112,7 @@ fn hosts(typed: &str) -> Result<Vec<HostName>, Failure> {
     }
     let path = Path::new(typed);
     if path.is_file() {
-        let text = foreign::text(path, 1 << 20)
-            .map_err(|error| Failure::new(format!("cannot read `{typed}`: {error}")).hint(HINT))?;
-        return hosts::parse(&text).map_err(refused);
+        return hosts::parse(&files::text(path, 1 << 20, HINT)?).map_err(refused);
     }
     hosts::parse(typed).map_err(refused)
 }
@@ -57,16 +120,15 @@ fn hosts(typed: &str) -> Result<Vec<HostName>, Failure> {
 /// The hosts of a group, as ClusterShell's `nodeset` knows them.
 fn group_of(group: &str) -> Result<String, Failure> {
     let is_word = group.chars().all(|c| c.is_ascii_alphanumeric() || "._:-".contains(c)) && !group.is_empty();
-    let root = narrows_machine::root::Root::live();
+    let root = Root::live();
     let missing = || {
         Failure::new(format!("the group @{group} is not known"))
             .hint("groups are those of ClusterShell (package clustershell); or write the hosts into a file and name it")
     };
-    let mut command =
-        narrows_machine::program::command(&root, "nodeset").filter(|_| is_word).ok_or_else(missing)?;
-    let output = command.args(["-e", &format!("@{group}")]).output().map_err(|_| missing())?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    (output.status.success() && !text.trim().is_empty()).then_some(text).ok_or_else(missing)
+    let mut command = program::command(&root, "nodeset").filter(|_| is_word).ok_or_else(missing)?;
+    let said = command.args(["-e", &format!("@{group}")]).output().map_err(|_| missing())?;
+    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    (said.status.success() && !text.trim().is_empty()).then_some(text).ok_or_else(missing)
 }
 
 /// How hosts are reached, until `stop` is raised. What runs for us works in another directory.
@@ -78,8 +140,7 @@ fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
         std::path::absolute(path)
             .map_err(|error| Failure::new(format!("cannot find `{}`: {error}", path.display())))
     };
-    let root = narrows_machine::root::Root::live();
-    let launcher = args.launcher.as_deref().map(|text| Launcher::new(&root, text)).transpose();
+    let launcher = args.launcher.as_deref().map(|text| Launcher::new(&Root::live(), text)).transpose();
     let launcher = launcher.map_err(|error| {
         Failure::new(format!("--launcher: {error}")).hint(format!(
             "name a program and where the host goes: --launcher 'srun --overlap -N1 -n1 -w {HOST}'"
@@ -92,20 +153,19 @@ fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
 /// What is pushed to hosts.
 fn pushed(reach: &ReachArgs, fio: Option<&Path>) -> Result<Pushed, Failure> {
     let itself = Path::new("/proc/self/exe");
-    let narrows = program(reach.push_narrows.as_deref().unwrap_or(itself))?;
-    let fio = fio.map(program).transpose()?.unwrap_or_default();
+    let narrows = pushable(reach.push_narrows.as_deref().unwrap_or(itself))?;
+    let fio = fio.map(pushable).transpose()?.unwrap_or_default();
     Ok(Pushed::new(narrows, fio))
 }
 
-fn program(path: &Path) -> Result<Vec<u8>, Failure> {
-    use std::io::Read;
+fn pushable(path: &Path) -> Result<Vec<u8>, Failure> {
     let unreadable = |error: std::io::Error| {
         Failure::new(format!("cannot read `{}`: {error}", path.display()))
             .hint("name a program that you may read")
     };
     let mut bytes = Vec::new();
     #[expect(clippy::disallowed_methods, reason = "this program, or one that was named on the command line")]
-    let file = std::fs::File::open(path).map_err(unreadable)?;
+    let file = File::open(path).map_err(unreadable)?;
     file.take(LARGEST_PROGRAM).read_to_end(&mut bytes).map_err(unreadable)?;
     if bytes.is_empty() {
         return Err(Failure::new(format!("`{}` is empty", path.display())).hint("name a program"));

@@ -1,11 +1,10 @@
 //! `narrows fleet-host …`: what the controller starts on a host, through ssh, in the run's directory there.
 
-mod find;
 mod keep;
 mod leg;
 mod sample;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, Read};
 use std::net::Shutdown;
 use std::os::unix::fs::symlink;
@@ -16,20 +15,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use serde::Serialize;
+
 use super::args::HostStep;
-use crate::cli::{Failure, NOTHING_FOUND, facts, output};
+use crate::cli::{Failure, NOTHING_FOUND, facts, output, target};
 use narrows_base::units::Bytes;
 use narrows_load::held::{Aim, Held};
 use narrows_load::measurement::Access;
 use narrows_load::scratch::ScratchOptions;
+use narrows_machine::Machine;
 use narrows_machine::activity;
 use narrows_machine::root::Root;
-use narrows_machine::{Machine, snapshot};
-use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
+use narrows_machine::usage::Identity;
+use narrows_model::path::{Target, build};
+use narrows_session::fleet::host::{FoundKind, HostTarget, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
 use narrows_session::fleet::script::end_in;
 use narrows_session::fleet::{as_bytes, as_lines};
 use narrows_session::place::Place;
+use narrows_session::scene;
 use narrows_verdict::fleet::judge::NODE;
 
 /// How often the keeper looks.
@@ -80,7 +84,8 @@ fn decoded(digits: &str) -> Result<String, Failure> {
     String::from_utf8(bytes.ok_or_else(wrong)?).map_err(|_| wrong())
 }
 
-fn say(word: &Word) -> Result<(), Failure> {
+/// Says something to the controller, in a line of its own.
+fn say(word: &impl Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(word).map_err(|error| Failure::new(error.to_string()))?;
     output::data(&(line + "\n"))
 }
@@ -106,7 +111,7 @@ fn look(target: Option<&str>) -> Result<u8, Failure> {
     let root = Root::live();
     let machine = Machine::read(&root);
     let target = target.map(decoded).transpose()?;
-    let found = target.as_deref().map(|typed| find::find(&root, &machine, typed));
+    let found = target.as_deref().map(|typed| find(&root, &machine, typed));
     let mut ports: BTreeSet<u16> = activity::storage_ports(&root);
     if let Some(uri) = target.as_deref().and_then(NbdUri::parse) {
         ports.extend(uri.port());
@@ -118,8 +123,7 @@ fn look(target: Option<&str>) -> Result<u8, Failure> {
         facts: facts_of(&root),
         drives: drives(&root),
     };
-    let text = serde_json::to_string(&look).map_err(|error| Failure::new(error.to_string()))?;
-    output::data(&(text + "\n"))?;
+    say(&look)?;
     Ok(NOTHING_FOUND)
 }
 
@@ -131,8 +135,8 @@ fn fio_version() -> Option<String> {
 }
 
 /// Facts that may tell this host from others.
-fn facts_of(root: &Root) -> std::collections::BTreeMap<String, String> {
-    let mut facts = std::collections::BTreeMap::new();
+fn facts_of(root: &Root) -> BTreeMap<String, String> {
+    let mut facts = BTreeMap::new();
     let mut put = |name: &str, value: Option<String>| {
         if let Some(value) = value.map(|value| value.trim().to_owned()).filter(|value| !value.is_empty()) {
             facts.insert(name.to_owned(), value);
@@ -182,6 +186,93 @@ fn drives(root: &Root) -> Vec<String> {
     root.list("/sys/block").into_iter().filter(is_drive).collect()
 }
 
+/// What a target is here.
+fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, String> {
+    if let Some(uri) = NbdUri::parse(typed) {
+        return Ok(HostTarget {
+            kind: FoundKind::Nbd,
+            name: uri.as_str().to_owned(),
+            size: None,
+            free: None,
+            server: Some(uri.server().to_owned()),
+            drives: Vec::new(),
+            serial: None,
+        });
+    }
+    let typed = match (typed.strip_prefix("serial:"), typed.strip_prefix("nqn:")) {
+        (Some(serial), _) => by_serial(root, serial)?,
+        (_, Some(nqn)) => by_nqn(root, nqn)?,
+        _ if typed.starts_with('/') => typed.to_owned(),
+        _ => {
+            return Err(format!("`{typed}` is no target: name an absolute path, serial:…, nqn:… or nbd://…"));
+        }
+    };
+    let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message().to_owned())?;
+    let path = build::path(machine, &asked);
+    let drives = path.as_ref().map(scene::drives).unwrap_or_default();
+    let server = path.as_ref().and_then(scene::server).map(str::to_owned);
+    match &asked {
+        Target::Block(name) => {
+            let device = scene::device(name).display().to_string();
+            let serial = Identity::of(root, name).text().map(|(text, _)| text);
+            let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
+            let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
+            Ok(HostTarget { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
+        }
+        Target::Mount { path, .. } => {
+            let is_directory = Path::new(path).is_dir();
+            let free = is_directory.then(|| free_bytes(path)).flatten();
+            let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
+            Ok(HostTarget { kind, name: path.clone(), size: None, free, server, drives, serial: None })
+        }
+        _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
+    }
+}
+
+fn free_bytes(path: &str) -> Option<Bytes> {
+    let stat = nix::sys::statvfs::statvfs(path).ok()?;
+    Some(Bytes::new(stat.blocks_available().saturating_mul(stat.fragment_size())))
+}
+
+/// The device with a serial number; exactly one has to have it.
+fn by_serial(root: &Root, serial: &str) -> Result<String, String> {
+    let has =
+        |name: &String| Identity::of(root, name).text().is_some_and(|(text, _)| text.trim() == serial.trim());
+    let found: Vec<String> = root.list("/sys/block").into_iter().filter(has).collect();
+    only(&found, format!("no device here has the serial number {serial}"), |several| {
+        format!("{several} all have the serial number {serial}")
+    })
+}
+
+/// The namespace of an NVMe subsystem; exactly one has to be there.
+fn by_nqn(root: &Root, nqn: &str) -> Result<String, String> {
+    let has = |name: &String| {
+        let told = root.text(&format!("/sys/class/nvme-subsystem/{name}/subsysnqn")).get();
+        told.is_some_and(|told| told.trim() == nqn.trim())
+    };
+    let subsystems = root.list("/sys/class/nvme-subsystem").into_iter().filter(has);
+    let is_namespace = |name: &String| {
+        let rest = name.strip_prefix("nvme").unwrap_or_default();
+        rest.contains('n') && !rest.contains('p') && !rest.contains('c')
+    };
+    let found: Vec<String> = subsystems
+        .flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")))
+        .filter(is_namespace)
+        .collect();
+    only(&found, format!("no namespace of {nqn} is connected here"), |several| {
+        format!("{nqn} has several namespaces here ({several}): name one by its serial or path")
+    })
+}
+
+/// The device file of the only device that was found.
+fn only(found: &[String], none: String, several: impl FnOnce(&str) -> String) -> Result<String, String> {
+    match found {
+        [only] => Ok(scene::device(only).display().to_string()),
+        [] => Err(none),
+        all => Err(several(&all.join(", "))),
+    }
+}
+
 /// Makes the target ready, leads the link of the job to it, and holds it.
 fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
     let ended = end_of_input();
@@ -191,7 +282,7 @@ fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
     }
     let root = Root::live();
     let machine = Machine::read(&root);
-    let found = find::find(&root, &machine, typed).map_err(Failure::new)?;
+    let found = find(&root, &machine, typed).map_err(Failure::new)?;
     let path = Path::new(&found.name);
     let place = match found.kind {
         FoundKind::Device => Place::Device(path.to_owned()),
@@ -247,12 +338,7 @@ fn sleep_until(moment: u64) {
 }
 
 fn record() -> Result<u8, Failure> {
-    let root = Root::recording();
-    facts::read(&root);
-    let tree = root.into_record().ok_or_else(|| Failure::new("nothing was recorded"))?;
-    let mut packed = Vec::new();
-    snapshot::write(&tree, &mut packed, true)
-        .map_err(|error| Failure::with_own_hint(&format!("cannot pack the record: {error}")))?;
+    let packed = facts::record(true)?;
     let failed = |error: io::Error| Failure::new(format!("cannot write to standard output: {error}"));
     as_lines(packed.as_slice(), io::stdout().lock()).map_err(failed)?;
     Ok(NOTHING_FOUND)
@@ -296,5 +382,20 @@ mod tests {
         let root = Root::live();
         let facts = facts_of(&root);
         assert!(facts.contains_key("kernel") && facts["processors"] != "0", "{facts:?}");
+    }
+
+    #[test]
+    fn what_is_no_target_is_said() {
+        let (root, machine) = (Root::live(), Machine::default());
+        for (typed, why) in [
+            ("data", "absolute path"),
+            ("serial:no-such-drive", "no device here"),
+            ("nqn:nqn.2014-08.org:none", "no namespace"),
+            ("nbd://a;b", "absolute path"),
+        ] {
+            assert!(find(&root, &machine, typed).is_err_and(|said| said.contains(why)), "{typed}");
+        }
+        let found = find(&root, &machine, "nbd://10.0.0.1/disk").expect("is an export");
+        assert_eq!((found.kind, found.server.as_deref()), (FoundKind::Nbd, Some("10.0.0.1")));
     }
 }

@@ -5,17 +5,30 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::{FleetPattern, FleetPreset, RunArgs};
-use super::{drives, hosts, kept, pushed, reach, show};
-use crate::cli::bench::save::refuse_existing;
+use super::args::{FleetPreset, RunArgs};
+use super::{hosts, kept, pushed, reach, show};
+use crate::cli::files::{refuse_existing, text};
 use crate::cli::signals::stop_on_signals;
+use crate::cli::sweep::Order;
+use crate::cli::values::or;
 use crate::cli::{Failure, output};
-use narrows_base::units::{Bytes, human};
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_paste::capture::foreign;
-use narrows_report::fleet_run::build;
-use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Said, objections};
-use narrows_verdict::fleet::record::{Load, State};
+use narrows_report::fleet_run::{Files, build, folded};
+use narrows_session::fleet::host::FoundKind;
+use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, Said, objections};
+use narrows_verdict::fleet::Point;
+use narrows_verdict::fleet::record::{
+    DrivesLeg, DrivesRate, HostOutcome, LegLost, Load, PointRecord, Run, State,
+};
+
+/// The directory of the leg, below that of the run. It is the directory of a run, too.
+const DRIVES: &str = "drives-leg";
+/// The leg takes no longer.
+const LONGEST: Nanos = Nanos::from_millis(10_000);
+/// fio takes no more I/Os in flight of one job here.
+const DEEPEST: u64 = 4096;
 
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
@@ -23,7 +36,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     output::check_page(&args.output.shown)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
     let root = Root::live();
-    if narrows_machine::program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
+    if program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
         return Err(Failure::new("fio is not installed here")
             .hint("install the package fio, in the version of the hosts"));
     }
@@ -50,11 +63,8 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     }
     if !lost.is_empty() && !args.partial {
         let names = lost.iter().map(String::as_str);
-        return Err(Failure::new(format!(
-            "no load was run: {} cannot take part",
-            narrows_report::fleet_run::folded(names)
-        ))
-        .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
+        return Err(Failure::new(format!("no load was run: {} cannot take part", folded(names)))
+            .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
     }
     if args.network_leg && !stop.load(Ordering::Relaxed) {
         network_leg(&mut fleet);
@@ -64,16 +74,16 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let mut run = fleet.close(points, interrupted);
     note_missing(&mut run, &missing, &lost);
     if let Some(target) = args.drives_leg.as_deref().filter(|_| !stop.load(Ordering::Relaxed)) {
-        run.drives_leg = Some(drives::measure(args, (&asked, target), &pushed, &stop, &path));
+        run.drives_leg = Some(drives_leg(args, (&asked, target), &pushed, &stop, &path));
     }
     kept::whole(&path, &held, &run, (&clients, &servers))?;
     let (run, files) = kept::read(&path)?;
-    let report = build(&run, &files, args.output.shown.is_public());
+    let report = build(&run, &files, args.output.shown.plain);
     show(&report, args.csv, &args.output, args.partial)
 }
 
 /// Says of a host that not all of its samples are kept.
-pub(super) fn say_left_out(host: &HostName, bytes: usize) {
+fn say_left_out(host: &HostName, bytes: usize) {
     output::note(&format!(
         "narrows: {host}: {} of samples were left out: what it did at the end is not known",
         human::bytes(Bytes::new(bytes as u64))
@@ -92,13 +102,152 @@ fn network_leg(fleet: &mut Fleet<'_>) {
     }
 }
 
+/// Measures the servers' drives alone, and keeps what they brought back below `place`. What goes wrong is said in the leg: the run
+/// before it is not lost.
+fn drives_leg(
+    args: &RunArgs,
+    (asked, target): (&Asked, &str),
+    pushed: &Pushed,
+    stop: &Arc<AtomicBool>,
+    place: &Path,
+) -> DrivesLeg {
+    let mut leg = DrivesLeg { target: target.to_owned(), ..DrivesLeg::default() };
+    let Some(of) = asked.loads.iter().find(|load| load.read_percent == 100) else {
+        lose_all(&mut leg, asked, "no load only reads");
+        return leg;
+    };
+    let load = load_of_servers(asked, of);
+    (leg.time_ns, leg.rate_cap, leg.load) = (load.time_ns, load.rate_cap, Some(of.clone()));
+    output::note("narrows: the servers' drives alone: each server reads its own");
+    if let Err(failure) = read_drives(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
+        lose_all(&mut leg, asked, failure.message());
+    }
+    for lost in &leg.lost {
+        output::note(&format!("narrows: {} took no part in it: {}", lost.host, lost.reason));
+    }
+    leg
+}
+
+/// Servers that have no result yet have none, for this reason.
+fn lose_all(leg: &mut DrivesLeg, asked: &Asked, reason: &str) {
+    let lost = |host: &HostName| LegLost { host: host.to_string(), reason: reason.to_owned() };
+    let is_known = |leg: &DrivesLeg, host: &HostName| leg.lost.iter().any(|lost| lost.host == host.as_str());
+    let others: Vec<_> = asked.servers.iter().filter(|host| !is_known(leg, host)).map(lost).collect();
+    leg.lost.extend(others);
+    leg.rates.clear();
+}
+
+/// A load of clients as one of each server: all servers have as many I/Os in flight as all clients had.
+fn load_of_servers(asked: &Asked, of: &Load) -> Load {
+    let clients = asked.clients.len().div_ceil(asked.servers.len().max(1)) as u64;
+    let depth = u64::from(of.depth).saturating_mul(clients).min(DEEPEST);
+    Load { depth: u32::try_from(depth).unwrap_or(u32::MAX), time_ns: of.time_ns.min(LONGEST), ..of.clone() }
+}
+
+/// Runs the load on all servers, or says why it cannot.
+fn read_drives(
+    args: &RunArgs,
+    (asked, target): (&Asked, &str),
+    load: Load,
+    (pushed, stop): (&Pushed, &Arc<AtomicBool>),
+    (leg, place): (&mut DrivesLeg, &Path),
+) -> Result<(), Failure> {
+    let servers = Asked {
+        clients: asked.servers.clone(),
+        servers: Vec::new(),
+        targets: vec![target.to_owned(); asked.servers.len()],
+        loads: vec![load.clone()],
+        size: asked.size,
+        prove: false,
+        seed: asked.seed,
+        reach: reach(&args.reach, stop)?,
+    };
+    let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed)
+        .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
+    leg.lost = refused(&servers, &told);
+    if !leg.lost.is_empty() {
+        close_drives(fleet, Vec::new());
+        return Err(Failure::new("another server cannot take part"));
+    }
+    layout(&servers, &told);
+    for (server, error) in fleet.prepare() {
+        let host = servers.clients.get(server).map(ToString::to_string).unwrap_or_default();
+        leg.lost.push(LegLost { host, reason: error.to_string() });
+    }
+    let path = place.join(DRIVES);
+    let kept = kept::new_directory(&path).and_then(|(path, held)| {
+        let (point, is_interrupted) = fleet.run(1, &load, false, stop, &|_| {});
+        if is_interrupted {
+            return Err(Failure::new("it was interrupted"));
+        }
+        kept::point(&path, &point)?;
+        Ok((path, held, point.record))
+    });
+    let samples = fleet.samples(say_left_out);
+    let (kept, points) = match kept {
+        Ok((path, held, record)) => (Ok((path, held)), vec![record]),
+        Err(failure) => (Err(failure), Vec::new()),
+    };
+    let whole = close_drives(fleet, points);
+    let (path, held) = kept?;
+    kept::whole(&path, &held, &whole, (&samples.0, &samples.1))?;
+    let (whole, files) = kept::read(&path)?;
+    rates(leg, &whole, &files);
+    Ok(())
+}
+
+/// Takes everything away from the servers, and says what could not be.
+fn close_drives(fleet: Fleet<'_>, points: Vec<PointRecord>) -> Run {
+    let whole = fleet.close(points, None);
+    for left in &whole.left {
+        output::note(&format!(
+            "narrows: {} may not be clean ({}): `{}`",
+            left.host, left.reason, left.command
+        ));
+    }
+    whole
+}
+
+/// Why servers cannot take part.
+fn refused(servers: &Asked, told: &[Preflight]) -> Vec<LegLost> {
+    let unreachable = told.iter().filter_map(|host| {
+        let error = host.looked.as_ref().err()?;
+        Some(LegLost { host: host.host.to_string(), reason: error.to_string() })
+    });
+    let objected = objections(servers, told).into_iter().map(|(host, reason)| LegLost { host, reason });
+    unreachable.chain(objected).collect()
+}
+
+/// What each server read in the time that all have in common.
+fn rates(leg: &mut DrivesLeg, whole: &Run, files: &Files) {
+    let (Some(record), Some(told)) = (whole.points.first(), files.told.first()) else { return };
+    let point = Point::of(record, told, files.step);
+    for host in point.counted() {
+        let server = whole.clients.get(host.client);
+        if server.and_then(|server| server.target.as_ref()).is_some_and(|target| target.is_direct) {
+            leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
+        } else {
+            let host = server.map(|server| server.host.clone()).unwrap_or_default();
+            leg.lost.push(LegLost {
+                host,
+                reason: "it was read through the page cache, not from the drives".to_owned(),
+            });
+        }
+    }
+    for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
+        let name = whole.clients.get(host.client).map(|one| one.host.clone()).unwrap_or_default();
+        let reason = host.reason.clone().unwrap_or_else(|| "it has no result that counts".to_owned());
+        leg.lost.push(LegLost { host: name, reason });
+    }
+}
+
 /// All loads, one after the other; what hosts brought back is kept after each.
 fn points(
     fleet: &mut Fleet<'_>,
     asked: &Asked,
     stop: &AtomicBool,
     path: &Path,
-) -> Result<(Vec<narrows_verdict::fleet::record::PointRecord>, Option<String>), Failure> {
+) -> Result<(Vec<PointRecord>, Option<String>), Failure> {
     let names: Vec<&str> = asked.clients.iter().map(HostName::as_str).collect();
     let say = |said: Said<'_>| tell(said, &names);
     let mut records = Vec::new();
@@ -149,25 +298,21 @@ fn preflight(args: &RunArgs, asked: &Asked, told: &[Preflight]) -> Result<Vec<St
     for (host, why) in &objections {
         output::note(&format!("narrows: {host}: {why}"));
     }
-    let folded = |names: &[String]| narrows_report::fleet_run::folded(names.iter().map(String::as_str));
+    let all = |names: &[String]| folded(names.iter().map(String::as_str));
     if !objections.is_empty() {
         let hosts: Vec<String> = objections.iter().map(|(host, _)| host.clone()).collect();
-        return Err(Failure::new(format!(
-            "no load was run: {} cannot take part as they are",
-            folded(&hosts)
-        ))
-        .hint("what speaks against each host stands above"));
+        return Err(Failure::new(format!("no load was run: {} cannot take part as they are", all(&hosts)))
+            .hint("what speaks against each host stands above"));
     }
     if missing.len() == told.len() || (!missing.is_empty() && !args.partial) {
-        return Err(Failure::new(format!("no load was run: {} cannot take part", folded(&missing)))
+        return Err(Failure::new(format!("no load was run: {} cannot take part", all(&missing)))
             .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
     }
     Ok(missing)
 }
 
 /// Announces what will be written, before it is.
-pub(super) fn layout(asked: &Asked, told: &[Preflight]) {
-    use narrows_session::fleet::host::FoundKind;
+fn layout(asked: &Asked, told: &[Preflight]) {
     let mut count = 0u64;
     for host in told.iter().filter(|host| host.is_client) {
         let Ok(looked) = &host.looked else { continue };
@@ -195,8 +340,7 @@ pub(super) fn layout(asked: &Asked, told: &[Preflight]) {
 }
 
 /// A host that did not take part is missing in every run.
-fn note_missing(run: &mut narrows_verdict::fleet::record::Run, missing: &[String], lost: &[String]) {
-    use narrows_verdict::fleet::record::HostOutcome;
+fn note_missing(run: &mut Run, missing: &[String], lost: &[String]) {
     for point in &mut run.points {
         for (client, host) in run.clients.iter().enumerate() {
             let is_gone = missing.contains(&host.host) || lost.contains(&host.host);
@@ -240,23 +384,15 @@ fn asked(args: &RunArgs, stop: &Arc<AtomicBool>) -> Result<Asked, Failure> {
         loads,
         size: args.size,
         prove: args.prove,
-        seed: args.seed.unwrap_or_else(seed),
+        // Without random numbers every run has the same addresses, which is no fault of the run.
+        seed: getrandom::u32().unwrap_or(0).into(),
         reach: reach(&args.reach, stop)?,
     })
 }
 
-fn seed() -> u64 {
-    let mut bytes = [0; 4];
-    // Without random numbers every run has the same addresses, which is no fault of the run.
-    let _ = getrandom::fill(&mut bytes);
-    u64::from(u32::from_le_bytes(bytes))
-}
-
 fn target_map(path: &Path) -> Result<BTreeMap<String, String>, Failure> {
     const HINT: &str = "each line is `\"host\" = \"target\"`";
-    let text = foreign::text(path, 4 << 20)
-        .map_err(|error| Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(HINT))?;
-    toml::from_str(&text).map_err(|error| {
+    toml::from_str(&text(path, 4 << 20, HINT)?).map_err(|error| {
         Failure::new(format!("`{}` is no map of targets: {}", path.display(), error.message())).hint(HINT)
     })
 }
@@ -274,12 +410,9 @@ fn loads(args: &RunArgs) -> Vec<Load> {
             ([4, 8, 16, 32, 64, 128, 256, 512].map(kib).to_vec(), 8, vec![4], true, mixes)
         }
     };
-    fn typed<T: Clone>(typed: &[T], own: Vec<T>) -> Vec<T> {
-        if typed.is_empty() { own } else { typed.to_vec() }
-    }
-    let (sizes, jobs, mixes) = (typed(&args.bs, sizes), typed(&args.jobs, jobs), typed(&args.mix, mixes));
-    let depths = typed(&args.depth, vec![depth]);
-    let is_random = args.pattern.map_or(is_random, |pattern| pattern == FleetPattern::Random);
+    let (sizes, jobs, mixes) = (or(&args.bs, &sizes), or(&args.jobs, &jobs), or(&args.mix, &mixes));
+    let depths = or(&args.depth, &[depth]);
+    let is_random = args.pattern.map_or(is_random, |order| order == Order::Random);
     let mut loads = Vec::new();
     for block_size in sizes {
         for read_percent in &mixes {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::cli::output_args::OutputArgs;
-use crate::cli::values::{duration, percent, size};
+use crate::cli::output::OutputArgs;
+use crate::cli::values::{duration, precision, preset_names, size};
 use narrows_base::units::Bytes;
 use narrows_load::preset;
 use narrows_session::lab::aim::{Aim, AimError};
@@ -57,7 +57,7 @@ pub struct LabArgs {
     pub slice: Option<Bytes>,
 
     /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = percent, default_value = "2%")]
+    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run
@@ -80,16 +80,12 @@ pub struct LabArgs {
     #[arg(long, hide_short_help = true)]
     pub no_wait: bool,
 
-    /// Discard the devices before each layout is built (blkdiscard)
-    #[arg(long, hide_short_help = true)]
-    pub discard: bool,
-
     /// Also copy this file or directory to each file system that is built, read it back, and say how long it took
     #[arg(long, value_name = "SRC", conflicts_with_all = ["resume", "undo"])]
     pub copy: Option<PathBuf>,
 
     /// Use files in this directory through loop devices in place of devices, to try the lab out
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own", "discard"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own"])]
     pub scratch: Option<PathBuf>,
 
     /// With --scratch: how many files
@@ -135,10 +131,6 @@ fn aims(text: &str) -> Result<Aims, String> {
     Aim::parse_all(text).map(Aims).map_err(|error| format!("{error}; {}", AimError::HINT))
 }
 
-fn preset_names() -> clap::builder::PossibleValuesParser {
-    narrows_load::preset::names().collect::<Vec<_>>().into()
-}
-
 /// All layouts, in the order in which they are built.
 const LAYOUTS: [Layout; 7] = [
     Layout::Single,
@@ -166,13 +158,8 @@ impl LabArgs {
             warm_up: self.warm_up,
             size: self.size,
             max_writes: self.max_writes,
-            encrypts: self.encrypts(),
+            encrypts: self.encryption.iter().any(|encryption| *encryption != Encryption::Plain),
         }
-    }
-
-    /// Whether anything is to be encrypted.
-    pub(super) fn encrypts(&self) -> bool {
-        self.encryption.iter().any(|encryption| *encryption != Encryption::Plain)
     }
 
     /// The cells, in the order in which they are built, for so many devices.

@@ -1,14 +1,14 @@
 //! `narrows lab --dry-run`: every command that would be run.
 
 use super::args::LabArgs;
-use super::{copying, ground};
+use super::ground;
 use crate::cli::Failure;
 use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
 use narrows_machine::root::Root;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
-use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight, with_discards};
+use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 use narrows_session::trials::{encryptions, over_nothing, reach, slice};
 use narrows_session::writes::Life;
 
@@ -28,8 +28,8 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
         section(&mut text, &ground, &names);
     }
     let cells = args.cells(names.devices.len());
-    copying::refuse(args, &cells)?;
-    let copied = copying::look_only(args)?;
+    ground::refuse_copy(args, &cells)?;
+    let copied = ground::copied(args)?;
     let life = ground::life(args, names.disks.iter().map(String::as_str));
     let slices = slices(args, &sizes(root, args, &names), life, copied);
     text.push("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):".to_owned());
@@ -50,7 +50,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
         text.push(format!("{cell}:"));
         match recipe(cell, names.devices.len(), means) {
             Ok(steps) => {
-                section(&mut text, &with_discards(steps, args.discard, names.devices.len()), &names);
+                section(&mut text, &steps, &names);
                 if let Some(source) = args.copy.as_deref().filter(|_| cell.file_system != FileSystem::None) {
                     let (source, point) = (source.display(), names.mount_point());
                     text.push(format!("  # before that is undone, `{source}` is copied to {point}/copy"));

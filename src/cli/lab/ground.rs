@@ -1,20 +1,21 @@
-//! The devices of a lab: named ones that are proven empty, or scratch files.
+//! What a lab stands on: named devices that are proven empty, or scratch files, and the files that are copied onto what is built.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::args::LabArgs;
-use crate::cli::scene;
 use crate::cli::{Failure, guard, target};
 use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
-use narrows_load::held::{Aim, Held, HeldError};
+use narrows_load::held::{self, Held, HeldError};
 use narrows_machine::root::Root;
 use narrows_session::Objection;
+use narrows_session::lab::aim::Aim;
 use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
 use narrows_session::lab::slice::Extent;
-use narrows_session::lab::{self, JournalFile, Key, LabId, Workshop, sight};
+use narrows_session::lab::{self, Cell, DIRECTORY, FileSystem, JournalFile, Key, LabId, Workshop, sight};
+use narrows_session::trials::copying::{self, Copying, OfLab};
 use narrows_session::writes::Life;
 
 /// The kernel name of what was typed.
@@ -42,7 +43,7 @@ pub(super) fn scratch_directory(typed: &Path) -> Result<PathBuf, Failure> {
 /// There is none, or others could have it lead elsewhere.
 #[expect(clippy::disallowed_methods, reason = "makes what was typed absolute")]
 pub(super) fn absolute(typed: &Path) -> Result<PathBuf, Failure> {
-    let real = Held::beside(typed, Aim::Read).and_then(|_| {
+    let real = Held::beside(typed, held::Aim::Read).and_then(|_| {
         std::fs::canonicalize(typed).map_err(|source| HeldError::Io { path: typed.to_owned(), source })
     });
     real.map_err(|error| cannot_use(typed, &error))
@@ -53,8 +54,7 @@ fn cannot_use(typed: &Path, error: &HeldError) -> Failure {
         HeldError::Io { source, .. } => source.to_string(),
         error => error.to_string(),
     };
-    Failure::new(format!("cannot use `{}`: {why}", typed.display()))
-        .maybe_hint(error.hint().map(str::to_owned))
+    Failure::new(format!("cannot use `{}`: {why}", typed.display())).maybe_hint(error.hint())
 }
 
 /// What was typed to own this device: its own serial number, or the first one, which then is wrong. Scratch files are ours.
@@ -121,7 +121,7 @@ pub(super) fn life<'d>(args: &LabArgs, disks: impl Iterator<Item = &'d str>) -> 
         Some(dir) => vec![dir.display().to_string()],
         None => disks.map(|disk| format!("/dev/{}", disk.replace('!', "/"))).collect(),
     };
-    let scenes = typed.iter().filter_map(|typed| scene::read(typed).ok());
+    let scenes = typed.iter().filter_map(|typed| target::scene(typed).ok());
     scenes.filter_map(|scene| Life::of_path(&scene.subject.path)).min_by_key(|life| life.rated)
 }
 
@@ -157,8 +157,8 @@ pub(super) fn workshop<'a>(
         && let Err(error) = workshop.make_ground(usize::from(args.count), args.file_size.get())
     {
         workshop.leave().map_err(Objection::from)?;
-        workshop.journal.remove().map_err(|error| Failure::new(error.to_string()))?;
-        return Err(Objection::from(error).into());
+        workshop.journal.remove()?;
+        return Err(error.into());
     }
     Ok(workshop)
 }
@@ -197,9 +197,9 @@ fn make_slices(
         if (region.start.get(), region.length.get()) != (extent.start, extent.bytes) {
             return Err(Failure::new(format!("{name} has another size than it had a moment ago")));
         }
-        workshop.make_slice(index, proven, extent, before).map_err(Objection::from)?;
+        workshop.make_slice(index, proven, extent, before)?;
     }
-    workshop.record_slices().map_err(Objection::from)?;
+    workshop.record_slices()?;
     let watched = workshop.begin_watch(stop.clone());
     watched.map_err(|error| Failure::new(format!("cannot watch the devices: {error}")))
 }
@@ -210,9 +210,91 @@ fn make_slices(
 /// The journal does not hold it.
 pub(super) fn go_on(root: &Root, head: &mut Head, file: &mut JournalFile) -> Result<(), Failure> {
     head.boot = sight::boot(root);
-    let told = file.append(&Line::Boot(head.boot.clone())).and_then(|()| match head.scratch {
-        Some(_) => Ok(()),
-        None => file.append(&Line::Devices(head.devices.clone())),
-    });
-    told.map_err(|error| Failure::new(error.to_string()))
+    file.append(&Line::Boot(head.boot.clone()))?;
+    if head.scratch.is_none() {
+        file.append(&Line::Devices(head.devices.clone()))?;
+    }
+    Ok(())
+}
+
+/// Refuses what `--copy` and the aim `copy` cannot mean.
+///
+/// # Errors
+/// No cell has a file system, or nothing is copied that could be aimed at.
+pub(super) fn refuse_copy(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure> {
+    if args.copy.is_none() && args.aims().contains(&Aim::Copy) {
+        return Err(Failure::new("the aim copy needs files to copy").hint("name them with --copy SRC"));
+    }
+    if args.copy.is_some() && cells.iter().all(|cell| cell.file_system == FileSystem::None) {
+        return Err(Failure::new("--copy needs a file system, and none is to be made")
+            .hint("add --file-system ext4 (or xfs, btrfs); several may be named"));
+    }
+    Ok(())
+}
+
+/// Looks at what is to be copied and keeps nothing but how much that takes: for a lab that builds nothing.
+///
+/// # Errors
+/// It is not there, or nothing that is copied.
+pub(super) fn copied(args: &LabArgs) -> Result<Bytes, Failure> {
+    let Some(path) = &args.copy else { return Ok(Bytes::new(0)) };
+    Ok(copying::needed(&absolute(path)?)?)
+}
+
+/// Looks at what is to be copied; `None` without `--copy`.
+///
+/// # Errors
+/// It cannot be copied.
+pub(super) fn copying(
+    root: &Root,
+    args: &LabArgs,
+    head: &Head,
+    cells: &[Cell],
+    stop: Arc<AtomicBool>,
+) -> Result<Option<Copying>, Failure> {
+    refuse_copy(args, cells)?;
+    let Some(typed) = &args.copy else { return Ok(None) };
+    let known = head.copy.as_ref().map(|known| known.path.clone());
+    let path = known.map_or_else(|| absolute(typed), Ok)?;
+    // Named devices have their sizes, scratch files get theirs.
+    let devices = match args.scratch {
+        Some(_) => vec![args.file_size.get(); usize::from(args.count)],
+        None => head.devices.iter().map(|device| device.bytes).collect(),
+    };
+    let lab = OfLab { head, journal: journal_directory(args)?, cells, devices: &devices, slice: args.slice };
+    Ok(Some(Copying::look(root, path, &lab, stop)?))
+}
+
+/// The directory of the journal.
+fn journal_directory(args: &LabArgs) -> Result<PathBuf, Failure> {
+    match args.journal.as_deref().map(|path| path.parent().unwrap_or(Path::new(""))) {
+        Some(parent) if parent.as_os_str().is_empty() => absolute(Path::new(".")),
+        Some(parent) => absolute(parent),
+        None => Ok(PathBuf::from(DIRECTORY)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_needs_a_file_system_and_an_aim_a_copy() {
+        use clap::Parser;
+        let args = |words: &str| {
+            let words = format!("narrows lab /dev/x {words}");
+            let cli = crate::cli::args::Cli::try_parse_from(words.split_whitespace()).unwrap();
+            match cli.into_command() {
+                crate::cli::args::Command::Lab(args) => *args,
+                other => panic!("{other:?}"),
+            }
+        };
+        let refused = |words: &str| {
+            let args = args(words);
+            refuse_copy(&args, &args.cells(1)).err().map(|failure| failure.to_string())
+        };
+        assert!(refused("--copy /srv").is_some_and(|text| text.contains("hint: add --file-system ext4")));
+        assert_eq!(refused("--copy /srv --file-system none,ext4 --aim copy"), None);
+        assert!(refused("--aim copy").is_some_and(|text| text.contains("--copy SRC")));
+    }
 }

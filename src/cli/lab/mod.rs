@@ -4,29 +4,31 @@
 //! then build, measure and undo one cell after another, and show all.
 
 pub mod args;
-mod copying;
 mod dry;
 mod ground;
-mod session;
-mod shown;
 mod undo;
 
 use std::path::Path;
 
 use args::LabArgs;
 use clap::Parser;
+use nix::sched::{CloneFlags, unshare};
 use nix::unistd::geteuid;
 
 use super::args::{Cli, Command};
-use super::bar::Bar;
-use super::{Failure, NOTHING_FOUND, output};
+use super::signals::stop_on_signals;
+use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
+use narrows_base::shell;
+use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
-use narrows_session::lab::journal::Journal;
-use narrows_session::lab::{JournalFile, journals};
-use narrows_session::trials::Trials;
-
-/// The tests, each target with a bar of its own.
-type Bench = Trials<Bar>;
+use narrows_model::path::HopSpec;
+use narrows_report::lab::{DeviceFacts, LabReport, build, document};
+use narrows_report::progress::Progress;
+use narrows_session::lab::journal::{Head, Journal};
+use narrows_session::lab::{self, Call, Cell, FileSystem, JournalFile, Tools, Workshop, journals};
+use narrows_session::trials::copying::Copying;
+use narrows_session::trials::{Lab, Results, Trials, slice};
+use narrows_session::{Objection, writes};
 
 /// Builds, measures and undoes.
 ///
@@ -52,10 +54,10 @@ pub(super) fn run(args: &LabArgs) -> Result<u8, Failure> {
         let mut output = args.output.clone();
         output.shown.html = output.shown.html.or(before.output.shown.html);
         let args = LabArgs { output, aim: args.aim.clone().or(before.aim), ..before };
-        return session::run(&root, &args, Some((file, journal)));
+        return lab(&root, &args, Some((file, journal)));
     }
     refuse_unfinished(args.journal.as_deref())?;
-    session::run(&root, args, None)
+    lab(&root, args, None)
 }
 
 /// A lab that left something must be undone before another begins.
@@ -78,4 +80,171 @@ fn typed(journal: &Journal, path: &Path) -> Result<LabArgs, Failure> {
         _ => Err(Failure::new(format!("`{}` does not say what was asked", path.display()))
             .hint("`narrows lab --undo` cleans up; then begin again")),
     }
+}
+
+/// Runs a lab, or goes on with one whose journal was opened and which is undone.
+///
+/// # Errors
+/// [`Failure`] when it cannot begin, or something is left to undo.
+fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
+    output::check_page(&args.output.shown)?;
+    let stop = stop_on_signals()?;
+    let (mut known, open) = match kept {
+        Some((file, journal)) => (Some(journal), Some(file)),
+        None => (None, None),
+    };
+    let mut head = known.as_ref().map_or_else(|| ground::head(root, args), |known| Ok(known.head.clone()))?;
+    let count = if args.scratch.is_some() {
+        usize::from(args.count)
+    } else {
+        head.devices = match &mut known {
+            Some(known) => ground::again(root, args, known)?,
+            None => ground::named(root, args)?,
+        };
+        head.devices.len()
+    };
+    let cells = args.cells(count);
+    let fills = (cells.len() + count) as u64;
+    let copying = ground::copying(root, args, &head, &cells, stop.clone())?;
+    let copies = copying.as_ref().map_or(Bytes::new(0), Copying::writes);
+    let life = ground::life(args, head.devices.iter().map(|device| device.name.as_str()));
+    let bench = Trials::new(&args.wish(), life, (fills, copies), (Progress::on_stderr, stop))?;
+    announce(args, &head, &cells, &bench);
+    if let Some(copying) = &copying {
+        output::note(&copying.announcement());
+        head.copy = Some(copying.about.clone());
+    }
+    let file = match open {
+        Some(mut file) => {
+            ground::go_on(root, &mut head, &mut file)?;
+            file
+        }
+        None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
+            let hint = error.hint().unwrap_or("name a place for it with --journal FILE").to_owned();
+            Failure::new(error.to_string()).hint(hint)
+        })?,
+    };
+    let mut workshop = ground::workshop(root, args, head, file)?;
+    let copied = copying.as_ref().map_or(Bytes::new(0), Copying::needed);
+    let needed = args.slice.unwrap_or_else(|| slice(bench.size, copied));
+    if let Err(failure) = ground::slices(&mut workshop, args, needed.get(), &bench.stop) {
+        if known.is_none_or(|known| known.outcomes.is_empty()) {
+            workshop.journal.remove()?;
+        }
+        return Err(failure);
+    }
+    let scene = |typed: &str| target::scene(typed).map_err(Objection::from);
+    let mut lab = Lab {
+        trials: bench,
+        copying,
+        workshop,
+        encryptions: &args.encryption,
+        waits: !args.no_wait,
+        scene: &scene,
+    };
+    let mut results = Results::of(known);
+    // Not before the loop devices are made: the path of a file whose mount is gone with its namespace says no more where it is.
+    if cells.iter().any(|cell| cell.file_system != FileSystem::None)
+        && let Err(failure) = leave_namespace(root)
+    {
+        let known = Results { basis: None, ..results };
+        return finish(args, lab.workshop, &known, Some(failure));
+    }
+    let trouble = lab.all(&cells, &mut results).err();
+    finish(args, lab.workshop, &results, trouble.map(Failure::from))
+}
+
+/// Says what will be built and written, before anything is.
+fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress>) {
+    let names: Vec<String> = head
+        .devices
+        .iter()
+        .map(|device| {
+            format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
+        })
+        .collect();
+    let place = match &args.scratch {
+        Some(dir) => {
+            let files = if args.count == 1 { "scratch file" } else { "scratch files" };
+            format!("{} {files} in {}", args.count, dir.display())
+        }
+        None => names.join(", "),
+    };
+    let layouts = if cells.len() == 1 { "layout" } else { "layouts" };
+    output::note(&format!("{} {layouts} on {place}:", cells.len()));
+    let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
+    output::note(&format!("  {}", shown.join("; ")));
+    output::note(&bench.announcement("each device and each layout in turn"));
+}
+
+/// Makes mounts our own: nobody else sees those that are made from now on, while those that others undo go here, too.
+fn leave_namespace(root: &Root) -> Result<(), Failure> {
+    let failed = |error: String| {
+        Failure::new(format!("cannot have mounts of our own: {error}"))
+            .hint("run it outside of containers, or with --file-system none")
+    };
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| failed(error.to_string()))?;
+    let key = lab::Key::random().map_err(|error| failed(error.to_string()))?;
+    let call = Call::new("mount", ["--make-rslave", "/"]);
+    Tools::new(root).run(root, &call, &key).map_err(|error| failed(error.to_string()))
+}
+
+/// Undoes all, shows what was measured, and removes the journal when nothing in it is needed any more.
+fn finish(
+    args: &LabArgs,
+    mut workshop: Workshop<'_>,
+    results: &Results,
+    trouble: Option<Failure>,
+) -> Result<u8, Failure> {
+    // Also what was seen after the last layout was gone.
+    let trouble = trouble.or_else(|| workshop.alarm().map(Failure::new));
+    let left = workshop.leave();
+    show(results, args, trouble.is_none())?;
+    left.map_err(Objection::from)?;
+    let trouble = match trouble {
+        Some(trouble) if !results.outcomes.is_empty() => trouble,
+        nothing_to_keep => {
+            workshop.journal.remove()?;
+            let code = if results.has_doubts() { FINDINGS } else { NOTHING_FOUND };
+            return nothing_to_keep.map_or(Ok(code), Err);
+        }
+    };
+    let path = shell::path(workshop.journal.path());
+    output::failure(&trouble);
+    output::note(&format!("everything is undone; `narrows lab --resume --journal {path}` goes on"));
+    Ok(FAILED)
+}
+
+/// Shows all of it. A page that was asked for is of a whole lab: one that goes on later writes it then.
+///
+/// # Errors
+/// It cannot be written.
+fn show(results: &Results, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
+    let mut shown = args.output.clone();
+    shown.shown.html = shown.shown.html.filter(|_| is_whole);
+    output::report(&report(results, args, is_whole), &shown, document)
+}
+
+fn report(results: &Results, args: &LabArgs, is_whole: bool) -> LabReport {
+    let basis = results.basis.clone().unwrap_or_default();
+    let facts: Vec<DeviceFacts> =
+        basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
+    let report = build(&basis, &results.outcomes, &args.aims(), &facts);
+    // Cells that a lab did not come to have no outcome.
+    LabReport { complete: report.complete && is_whole, ..report }
+}
+
+/// What the path to a device says of it.
+fn facts(name: &str, scratch: bool) -> DeviceFacts {
+    let unknown = DeviceFacts { name: name.to_owned(), scratch, ..DeviceFacts::default() };
+    let Ok(scene) = target::scene(&format!("/dev/{name}")) else { return unknown };
+    let drive = scene.subject.path.hops.iter().find_map(|hop| match &hop.spec {
+        HopSpec::Device(drive) if drive.block == name => Some(drive),
+        _ => None,
+    });
+    let Some(drive) = drive else { return unknown };
+    let (model, size) =
+        (drive.model.value().cloned(), drive.size.value().copied().filter(|size| size.get() > 0));
+    let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));
+    DeviceFacts { model, size, rated, ..unknown }
 }

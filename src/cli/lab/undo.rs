@@ -40,7 +40,7 @@ fn one(root: &Root, path: &Path) -> Result<(), Failure> {
     };
     clean(root, &mut file, &journal)?;
     if journal.outcomes.is_empty() {
-        return file.remove().map_err(|error| Failure::new(error.to_string()));
+        return Ok(file.remove()?);
     }
     let results = match journal.outcomes.len() {
         1 => "1 result: `narrows lab --resume` goes on with it".to_owned(),
@@ -60,10 +60,7 @@ fn open(path: &Path) -> Result<Option<(JournalFile, Journal)>, Failure> {
     match opened {
         Ok(opened) => Ok(Some(opened)),
         Err(JournalError::NoJournal { source: NoJournal::Empty, .. }) => Ok(None),
-        Err(error) => {
-            let hint = error.hint().map(str::to_owned);
-            Err(Failure::new(error.to_string()).maybe_hint(hint))
-        }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -84,8 +81,8 @@ fn clean(root: &Root, file: &mut JournalFile, journal: &Journal) -> Result<(), F
         output::note(call);
     }
     output::note(&format!("undone: {}; {} cleared", file.path().display(), human::bytes(undone.cleared)));
-    let told = file.append(&Line::Clean).and_then(|()| file.append(&Line::Gone));
-    told.map_err(|error| Failure::new(error.to_string()))
+    file.append(&Line::Clean)?;
+    Ok(file.append(&Line::Gone)?)
 }
 
 /// Undoes what the lab of a journal left, so that it can go on.

@@ -4,11 +4,11 @@ use super::PlanArgs;
 use crate::cli::predict::{source, wrong};
 use crate::cli::{Failure, facts, output};
 use narrows_base::catalog::{Board, Processor, catalog};
+use narrows_base::near;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_model::path::file::{Document, Host, Name, PartKind, System};
-use narrows_model::plan::layout::Cipher;
-use narrows_model::plan::layout::{Drives, drives};
+use narrows_model::plan::layout::{Cipher, Drives, drives};
 use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
 
 /// What is planned for.
@@ -166,34 +166,13 @@ fn ryzen(typed: &str) -> Option<String> {
 
 fn unknown_board(typed: &str) -> Failure {
     const SHOWN: usize = 5;
-    let wanted: Vec<char> = typed.to_ascii_lowercase().chars().collect();
-    let mut near: Vec<(usize, String)> = catalog()
-        .boards
-        .iter()
-        .map(|board: &Board| {
-            let id = board.id();
-            let within = id.contains(&typed.to_ascii_lowercase());
-            (if within { 0 } else { distance(&wanted, &id.chars().collect::<Vec<_>>()) }, id)
-        })
-        .collect();
-    near.sort();
-    let names: Vec<String> = near.into_iter().take(SHOWN).map(|(_, id)| id).collect();
+    let wanted = typed.to_ascii_lowercase();
+    let far = |id: &str| if id.contains(&wanted) { 0 } else { near::distance(&wanted, id) };
+    let mut ids: Vec<String> = catalog().boards.iter().map(Board::id).collect();
+    ids.sort_by_cached_key(|id| (far(id), id.clone()));
+    ids.truncate(SHOWN);
     Failure::new(format!("no board is known as `{typed}`")).hint(format!(
         "the nearest are {}; --board list shows all, and docs/adding-a-board.md says how to add one",
-        names.join(", ")
+        ids.join(", ")
     ))
-}
-
-/// How many letters must be added, dropped or changed (V. Levenshtein, 1966).
-fn distance(one: &[char], other: &[char]) -> usize {
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.iter().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (column, theirs) in other.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != theirs);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
 }

@@ -1,8 +1,8 @@
 //! What was typed: changes of the system, and the workloads to predict.
 
-use super::args::PredictArgs;
-use super::{named, wrong};
+use super::{PredictArgs, named, wrong};
 use crate::cli::Failure;
+use crate::cli::values::or;
 use narrows_model::path::file::{Document, Name, PartKind, Pattern, System, Workload};
 
 /// Makes the changes that were typed, and says each in words.
@@ -84,22 +84,12 @@ fn target(system: &System, args: &PredictArgs) -> Result<Name, Failure> {
 
 /// The last part that holds data and that nothing else lies on.
 fn topmost(system: &System) -> Result<Name, Failure> {
-    let holds = |kind: &PartKind| {
-        matches!(
-            kind,
-            PartKind::Device(_)
-                | PartKind::Raid(_)
-                | PartKind::Crypt(_)
-                | PartKind::Cache(_)
-                | PartKind::Volume(_)
-                | PartKind::Filesystem(_)
-                | PartKind::Remote(_)
-                | PartKind::Cluster(_)
-                | PartKind::Vm(_)
-        )
+    let leads = |kind: &PartKind| {
+        use PartKind::{Adapter, Chipset, Host, Network, Slot, Switch};
+        matches!(kind, Host(_) | Chipset(_) | Slot(_) | Switch(_) | Adapter(_) | Network(_))
     };
     let is_used = |name: &Name| system.parts.iter().any(|part| part.needs().contains(&name));
-    let found = system.parts.iter().rev().find(|part| holds(&part.kind) && !is_used(&part.name));
+    let found = system.parts.iter().rev().find(|part| !leads(&part.kind) && !is_used(&part.name));
     found.map(|part| part.name.clone()).ok_or_else(|| {
         Failure::new("the file describes nothing that could be read").hint("add a [device.NAME]")
     })
@@ -135,13 +125,12 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
 }
 
 fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
-    let or = |typed: &[u32], usual: u32| if typed.is_empty() { vec![usual] } else { typed.to_vec() };
-    let sizes = if args.bs.is_empty() { vec![base.block_size] } else { args.bs.clone() };
-    let shares = if args.read_share.is_empty() { vec![base.read_share] } else { args.read_share.clone() };
+    let sizes = or(&args.bs, &[base.block_size]);
+    let shares = or(&args.read_share, &[base.read_share]);
     let mut all = Vec::new();
     for &block_size in &sizes {
-        for &depth in &or(&args.depth, base.depth) {
-            for &jobs in &or(&args.jobs, base.jobs) {
+        for &depth in &or(&args.depth, &[base.depth]) {
+            for &jobs in &or(&args.jobs, &[base.jobs]) {
                 for &read_share in &shares {
                     all.push(Workload { block_size, depth, jobs, read_share, ..base.clone() });
                 }

@@ -1,18 +1,95 @@
 //! `narrows predict`: what rate will a workload get on a described system, and what would change it?
 
-pub mod args;
 mod change;
 pub(super) mod source;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use args::PredictArgs;
+use clap::Args;
 
-use super::bench::save::write_new;
+use super::files::write_new;
+use super::output::OutputArgs;
+use super::values::{share, size};
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use narrows_model::path::file::{BuildError, Document, FileError, Name, System, Workload};
+use narrows_base::units::Bytes;
+use narrows_model::path::file::{BuildError, Document, Engine, FileError, Name, Problem, System, Workload};
 use narrows_model::predict::{Prediction, predict};
 use narrows_report::predict::{self as view, SystemView};
+
+const AFTER_HELP: &str = "\
+Examples:
+  narrows predict systems/x99-slot.path.toml
+  narrows predict x99.path.toml --set PCIEX16_2.width=4
+  narrows predict box.path.toml --bs 4k,64k,1m --depth 1,8,32
+  narrows predict box.path.toml --add nvme:sn770@slot2 --layer raid0
+  narrows predict box.path.toml --layer luks --set luks.sector_size=4096
+  narrows predict systems/ --published";
+
+/// What `predict` is asked.
+#[derive(Debug, Clone, PartialEq, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct PredictArgs {
+    /// Descriptions of systems (*.path.toml), or directories with some
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Only this workload of the file (may be given several times)
+    #[arg(long, value_name = "NAME")]
+    pub workload: Vec<String>,
+
+    /// What is read and written [default: the workload's, or the topmost part]
+    #[arg(long, value_name = "PART")]
+    pub target: Option<String>,
+
+    /// Block sizes: 4k, 64k, 1m, each tried
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = size)]
+    pub bs: Vec<Bytes>,
+
+    /// I/Os under way for each job, each tried
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub depth: Vec<u32>,
+
+    /// Jobs at work together, each tried
+    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub jobs: Vec<u32>,
+
+    /// The share of I/Os that read, 0.0 to 1.0, each tried
+    #[arg(long, value_name = "SHARE", value_delimiter = ',', value_parser = share)]
+    pub read_share: Vec<f64>,
+
+    /// At random, not one after another
+    #[arg(long)]
+    pub random: bool,
+
+    /// How I/Os are handed to the kernel: io_uring, polled, libaio, sync, buffered, hdparm
+    #[arg(long, value_name = "NAME", value_parser = engine)]
+    pub engine: Option<Engine>,
+
+    /// Change a value: NAME.KEY=VALUE, such as slot3.width=4 (may be given several times)
+    #[arg(long, value_name = "NAME.KEY=VALUE")]
+    pub set: Vec<String>,
+
+    /// Add a drive: KIND:MODEL@PLACE, such as nvme:sn770@slot2; it joins the array of the target, or that of --layer
+    #[arg(long, value_name = "KIND:MODEL@PLACE")]
+    pub add: Vec<String>,
+
+    /// Put a layer on the target and what was added: raid0, raid1, raid10, raid5, raid6, linear, luks, ext4, xfs
+    #[arg(long, value_name = "LAYER")]
+    pub layer: Vec<String>,
+
+    /// Show what was published of the system beside what is predicted
+    #[arg(long, conflicts_with_all = ["set", "add", "layer", "workload", "bs", "depth", "jobs", "read_share"])]
+    pub published: bool,
+
+    /// How the report is printed.
+    #[command(flatten)]
+    pub output: OutputArgs,
+}
+
+fn engine(text: &str) -> Result<Engine, String> {
+    Engine::from_word(text)
+        .ok_or_else(|| format!("`{text}` is none of io_uring, polled, libaio, sync, buffered, hdparm"))
+}
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.
 ///
@@ -34,16 +111,11 @@ pub(super) fn run(args: &PredictArgs) -> Result<u8, Failure> {
             }
         }
     }
-    match failed {
-        Some(failure) if systems.is_empty() => return Err(failure),
-        _ => {}
-    }
     let report = view::report(systems);
-    output::report(&report, &args.output, view::document)?;
-    if let Some(failure) = failed {
-        return Err(failure);
+    if !report.systems.is_empty() || failed.is_none() {
+        output::report(&report, &args.output, view::document)?;
     }
-    Ok(if report.has_wrong() { FINDINGS } else { NOTHING_FOUND })
+    failed.map_or_else(|| Ok(if report.has_wrong() { FINDINGS } else { NOTHING_FOUND }), Err)
 }
 
 /// The view of one system.
@@ -110,15 +182,11 @@ fn in_row(given: &str, error: FileError) -> Failure {
 
 /// Everything that is wrong with a file, one line each, with its hint below.
 pub(super) fn wrong(error: FileError) -> Failure {
-    let mut problems = error.problems.into_iter();
-    let last = problems.next_back();
-    for problem in problems {
-        output::failure(&Failure::new(problem.to_string()).maybe_hint(problem.hint));
-    }
-    match last {
-        Some(problem) => Failure::new(problem.to_string()).maybe_hint(problem.hint),
-        None => Failure::new("the file is wrong"),
-    }
+    let failure = |problem: Problem| Failure::new(problem.to_string()).maybe_hint(problem.hint);
+    let mut failures: Vec<Failure> = error.problems.into_iter().map(failure).collect();
+    let last = failures.pop().unwrap_or_else(|| Failure::new("the file is wrong"));
+    failures.iter().for_each(output::failure);
+    last
 }
 
 fn no_path(error: BuildError) -> Failure {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::Args;
 use nix::unistd::geteuid;
 
-use super::output_args::OutputArgs;
+use super::output::OutputArgs;
 use super::values::duration;
 use super::{Failure, NOTHING_FOUND, output, target};
 use narrows_machine::Machine;
@@ -30,7 +30,7 @@ pub struct TopArgs {
     #[arg(short, long, value_name = "TIME", value_parser = interval, default_value = "500ms")]
     pub interval: Duration,
 
-    /// Look twice, print what moved in between, and end; with --json, --plain, --markdown or --html this is always so
+    /// Look twice, print what moved in between, and end; with --json, --plain or --html this is always so
     #[arg(long)]
     pub once: bool,
 
@@ -55,7 +55,7 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// [`Failure`] when the target does not exist, or there is no terminal to draw on.
 pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
     let shown = &args.output.shown;
-    let is_once = args.once || args.output.json || shown.look.plain || shown.markdown || shown.html.is_some();
+    let is_once = args.once || args.output.json || shown.plain || shown.html.is_some();
     output::check_page(shown)?;
     if !is_once && !stdout().is_terminal() {
         return Err(Failure::new("standard output is no terminal, on which `top` could draw")

@@ -20,7 +20,7 @@ const NOTICE: Duration = Duration::from_millis(500);
 /// # Errors
 /// [`Failure`] when the terminal cannot be drawn on or read.
 pub(super) fn follow(follow: &mut Follow<'_>, args: &TopArgs) -> Result<(), Failure> {
-    let style = args.output.style();
+    let style = args.output.shown.style();
     let stop = stop_on_signals()?;
     let mut terminal = ratatui::try_init().map_err(|error| broken(&error))?;
     let is_stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);

@@ -1,7 +1,5 @@
 //! When enough was measured: stop as soon as the interval is as narrow as was asked.
 
-use std::str::FromStr;
-
 use super::batch::{BatchMeans, MIN_SAMPLES};
 use super::math::{mean, squares, student_t, variance};
 use super::{SAMPLE, WarmUp, warm_up};
@@ -97,18 +95,6 @@ impl Precision {
             Some((cut, rest)) => rest.outlook(Decision::Continue { left: rest.left(self.target) }, cut),
             None => whole.outlook(Decision::Continue { left: whole.left(self.target) }, 0),
         }
-    }
-}
-
-impl FromStr for Precision {
-    type Err = String;
-
-    /// Reads a percentage: `2%`, `2 %` or `0.5`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.trim().trim_end_matches('%').trim_end();
-        let percent =
-            number.parse::<f64>().map_err(|_| format!("`{text}` is not a percentage such as 2%"))?;
-        Self::new(percent / 100.0).ok_or_else(|| format!("`{text}` is not between 0.01% and 50%"))
     }
 }
 
@@ -314,16 +300,6 @@ mod tests {
         };
         assert!((2.0..20.0).contains(&left.as_secs_f64()), "{left}");
         assert_eq!(two_percent().judge(&series[..5]).decision, Decision::Continue { left: None });
-    }
-
-    #[test]
-    fn a_precision_is_a_percentage() {
-        for text in ["2%", "2", " 2 % ", "2.0%"] {
-            assert_eq!(text.parse::<Precision>().map(|p| p.target()), Ok(0.02), "{text}");
-        }
-        for text in ["", "%", "0", "-1%", "51%", "nan", "two", "1e-9%"] {
-            assert!(text.parse::<Precision>().is_err(), "{text}");
-        }
     }
 
     proptest! {

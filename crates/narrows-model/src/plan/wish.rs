@@ -311,10 +311,6 @@ fn parse_link(text: &str) -> Option<(GtPerSec, Lanes)> {
 }
 
 /// Reads a rate such as `3GB/s`, `3.5 GB/s` or `900MB/s`; `None` for anything else.
-pub fn rate(text: &str) -> Option<BytesPerSec> {
-    parse_rate(text)
-}
-
 pub(super) fn parse_rate(text: &str) -> Option<BytesPerSec> {
     let text = text.trim().to_ascii_lowercase();
     let text = text.strip_suffix("/s").unwrap_or(&text);

@@ -1,12 +1,11 @@
 //! One document for every reader: what a command has to say as blocks, and back ends that make terminal text
-//! ([`Document::text`]), Markdown ([`Document::markdown`]) and a page ([`page()`]) of them.
+//! ([`Document::text`]) and a page ([`page()`]) of them.
 //!
 //! A block says what something is (a sentence, a table, a finding), never how it looks. Foreign text is put in as it is:
 //! each back end makes it inert, in one place.
 
 mod finding;
 mod html;
-mod markdown;
 mod scrub;
 mod style;
 pub(crate) mod table;
@@ -95,7 +94,7 @@ pub(crate) enum Block {
     Positions(Scan),
     /// A figure on a page; nothing elsewhere, where tables say the same.
     Figure(Box<Figure>),
-    /// What only pages and Markdown show, folded away.
+    /// What only pages show, folded away.
     Details(String, Vec<Block>),
 }
 

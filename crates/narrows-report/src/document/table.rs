@@ -177,7 +177,7 @@ impl Cell {
         Self { spans: true, ..self }
     }
 
-    /// Its words for readers with room: pages and Markdown.
+    /// Its words for readers with room: pages.
     pub(crate) fn words(&self) -> String {
         match &self.content {
             Content::None | Content::Bar(_) => String::new(),

@@ -93,20 +93,6 @@ fn names_that_attack_are_text_in_every_place_of_a_page() {
 }
 
 #[test]
-fn names_that_attack_are_text_in_markdown() {
-    let text = every_block(HOSTILE).markdown();
-    assert!(!text.contains('\x1b') && !text.contains('\u{202e}'), "{text}");
-    // Code is shown as it is; everywhere else no tag, link or cell begins.
-    for line in text.lines().filter(|line| !line.starts_with("    ") && !line.contains("`` ")) {
-        assert!(!line.contains("<script") || line.contains("\\<script"), "{line}");
-        assert!(!line.replace("\\]", "").contains("](") && !line.contains("http://"), "{line}");
-    }
-    let cells = |line: &str| line.replace("\\|", "").matches('|').count();
-    let table: Vec<&str> = text.lines().filter(|line| line.starts_with("| ")).collect();
-    assert!(table.len() > 3 && table.iter().all(|line| cells(line) == cells(table[0])), "{text}");
-}
-
-#[test]
 fn a_name_with_ends_of_lines_begins_none_anywhere() {
     let document = every_block("a\nhint: run this\r\u{2028}hint: or this\x1b[2J");
     for width in [60, 100, usize::MAX] {
@@ -116,10 +102,9 @@ fn a_name_with_ends_of_lines_begins_none_anywhere() {
         assert!(width < usize::MAX || !text.lines().any(|line| line.starts_with("hint:")), "{text}");
         assert!(text.contains("a\\nhint:"), "{text}");
     }
-    for text in [document.markdown(), page(&[document])] {
-        assert!(!text.contains(['\r', '\u{2028}', '\x1b']), "{text}");
-        assert!(!text.lines().any(|line| line.trim_start().starts_with("hint:")), "{text}");
-    }
+    let text = page(&[document]);
+    assert!(!text.contains(['\r', '\u{2028}', '\x1b']), "{text}");
+    assert!(!text.lines().any(|line| line.trim_start().starts_with("hint:")), "{text}");
 }
 
 #[test]
@@ -233,7 +218,7 @@ fn columns_give_way_by_their_turn_and_long_forms_where_names_lose() {
 fn what_is_known_by_its_form_is_scrubbed_everywhere() {
     let secret = "10.20.30.40 0f8fad5b-d9cb-469f-a165-70867728950e";
     let scrubbed = every_block(secret).scrubbed();
-    for text in [scrubbed.text(&WIDE), scrubbed.markdown(), page(std::slice::from_ref(&scrubbed))] {
+    for text in [scrubbed.text(&WIDE), page(std::slice::from_ref(&scrubbed))] {
         assert!(!text.contains("10.20.30.40") && !text.contains("0f8fad5b"), "{text}");
     }
 }
@@ -242,7 +227,7 @@ fn what_is_known_by_its_form_is_scrubbed_everywhere() {
 fn places_that_people_named_are_scrubbed_and_those_of_the_system_stay() {
     let text = "wrote /home/alice/Büro/x.img: dd of=/mnt/Company2/x on /dev/mapper/acme-payroll, /dev/sda, `/srv` and 3 GB/s (/proc/diskstats).";
     let scrubbed = every_block(text).scrubbed();
-    for text in [scrubbed.text(&WIDE), scrubbed.markdown(), page(std::slice::from_ref(&scrubbed))] {
+    for text in [scrubbed.text(&WIDE), page(std::slice::from_ref(&scrubbed))] {
         for secret in ["alice", "Büro", "Company2", "payroll"] {
             assert!(!text.contains(secret), "{secret}: {text}");
         }

@@ -1,7 +1,7 @@
 //! Many machines: a row for each host and finding, groups by model, outliers, and the whole in numbers.
 //!
 //! [`build::host`] reduces a judged machine to what is compared, with all text from outside made inert. [`Record`] is
-//! the contract of `--format jsonl`; [`row::Row`] the flat form of it that tables of other programs want. Writers take
+//! the contract of `--json`; [`row::Row`] the flat form of it that tables of other programs want. Writers take
 //! one host at a time, so that nothing is held back that is known.
 
 pub mod build;
@@ -18,7 +18,7 @@ use narrows_verdict::cohort::{Found, Group, Host, Link, Outlier, Summary};
 /// The name and version of the schema, in the first line.
 pub const SCHEMA: &str = "narrows/fleet/1";
 
-/// One line of `narrows check --fleet --format jsonl`. The first is `fleet`, the last is `summary`; the findings of a
+/// One line of `narrows check --fleet --json`. The first is `fleet`, the last is `summary`; the findings of a
 /// host follow its line, hosts stand in the order of their names, groups and outliers after all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

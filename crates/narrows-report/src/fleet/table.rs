@@ -108,7 +108,7 @@ fn put(table: &mut Table, host: &str, (tone, word): (Tone, &str), place: &str, t
     table.row(vec![Cell::text(host), Cell::toned(tone, word), Cell::text(place), Cell::text(text)]);
 }
 
-/// A fleet as a document, from the lines of `--format jsonl`: what hosts have in common, who differs, then hosts, the worst
+/// A fleet as a document, from the lines of `--json`: what hosts have in common, who differs, then hosts, the worst
 /// first.
 pub fn document(records: &[Record]) -> Document {
     let mut out = Document::new("check --fleet", "", None);
@@ -152,7 +152,7 @@ pub fn document(records: &[Record]) -> Document {
         out.say(
             0,
             Tone::Faint,
-            format!("what was found on {more} more hosts is left out; `--format jsonl` has it all"),
+            format!("what was found on {more} more hosts is left out; `--json` has it all"),
         );
     }
     let known = answer::hosts(records);
@@ -238,7 +238,7 @@ fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (T
         out.lead((tone, "  - "), Tone::Normal, text);
     }
     if more > 0 {
-        let text = format!("  and {more} more; `--format jsonl` has them all");
+        let text = format!("  and {more} more; `--json` has them all");
         out.say(2, Tone::Faint, text.trim_start());
     }
 }
@@ -260,8 +260,7 @@ fn sum(out: &mut Document, summary: &Summary) {
     out.gap();
     out.say(0, Tone::Strong, parts.join(" · "));
     if infos > 0 {
-        let text =
-            format!("{} not shown here; `--format csv` has them.", count(infos, "note is", "notes are"));
+        let text = format!("{} not shown here; `--csv` has them.", count(infos, "note is", "notes are"));
         out.say(0, Tone::Faint, text);
     }
 }

@@ -346,7 +346,7 @@ fn put_devices(out: &mut Document, report: &LabReport) {
     }
 }
 
-/// What predictions stand on, and how each cell was built: for pages and Markdown.
+/// What predictions stand on, and how each cell was built: for pages.
 fn basis(out: &mut Document, report: &LabReport) {
     let mut columns = vec![Column::name("test", Width::Flex(0))];
     columns

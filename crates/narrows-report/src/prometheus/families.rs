@@ -1,12 +1,9 @@
 //! Which metrics there are, and from what they are made.
 
-use std::collections::BTreeMap;
-
 use super::{Family, FamilyKind};
 use crate::view::{CeilingView, CheckReport};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
-use narrows_machine::health::DriveHealth;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::reading::Errors;
 
@@ -18,12 +15,13 @@ pub fn of_check(machine: &Machine, report: &CheckReport, at: Time) -> Vec<Family
     let mut families = links(machine);
     families.extend([ceilings(report), findings(report), errors(machine), arrays(machine), syncs(machine)]);
     families.extend([wires(machine), temperatures(machine)]);
+    families.extend(wear(machine));
     families.extend([build(report), last_run(at)]);
     families
 }
 
 /// What drives say of their wear, which takes root to read.
-pub fn of_health(health: &BTreeMap<String, DriveHealth>, at: Time) -> Vec<Family> {
+fn wear(machine: &Machine) -> [Family; 3] {
     let mut spare = Family::new(
         "narrows_drive_spare_ratio",
         "Spare blocks that a drive has left, of all it had.",
@@ -39,19 +37,14 @@ pub fn of_health(health: &BTreeMap<String, DriveHealth>, at: Time) -> Vec<Family
         "The part of its rated life that a drive has used.",
         FamilyKind::Gauge,
     );
-    let mut run = Family::new(
-        "narrows_drive_last_run_timestamp_seconds",
-        "When drives were last asked.",
-        FamilyKind::Gauge,
-    );
-    for (drive, log) in health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?))) {
+    let logs = machine.health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?)));
+    for (drive, log) in logs {
         let labels = [("drive", drive.as_str())];
         spare.add(&labels, f64::from(log.available_spare) / 100.0);
         threshold.add(&labels, f64::from(log.spare_threshold) / 100.0);
         used.add(&labels, f64::from(log.percentage_used) / 100.0);
     }
-    run.add(&[], at);
-    vec![spare, threshold, used, run]
+    [spare, threshold, used]
 }
 
 /// A link with the words that find it.

@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use crate::sanitize::inert;
 
-pub use families::{Time, of_check, of_health};
+pub use families::{Time, of_check};
 
 /// Whether a value goes up and down, or counts up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

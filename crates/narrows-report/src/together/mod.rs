@@ -44,7 +44,8 @@ pub struct TogetherReport {
     /// What changed between the first run and the same at the end; `null` where nothing did, or it was not run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drift: Option<String>,
-    /// Groups that share a limit, found from runs of chosen subsets; `null` unless `--find-shared` asked for them.
+    /// Groups that share a limit, found from runs of chosen subsets; `null` where none was looked for: fewer than three targets,
+    /// nobody loses, or a known ceiling says why.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hidden: Option<HiddenVerdict>,
     /// What became of shared limits that were foretold from facts.

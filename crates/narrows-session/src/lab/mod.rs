@@ -33,7 +33,7 @@ pub use outcome::{
     ReadFrom, Written, is_bare, pairs,
 };
 pub use predict::predict;
-pub use recipe::{Means, notes, recipe, top, with_discards};
+pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
 pub use tool::{Key, ToolError, Tools};
 pub use undo::{UndoError, Undone, undo};

@@ -36,12 +36,6 @@ pub fn recipe(cell: Cell, devices: usize, means: Means) -> Result<Vec<Step>, Str
     Ok(steps)
 }
 
-/// The steps of a cell, after those that discard so many devices if that `is_asked`.
-pub fn with_discards(steps: Vec<Step>, is_asked: bool, devices: usize) -> Vec<Step> {
-    let discards = (0..devices).filter(|_| is_asked).map(|index| Step::Discard { index });
-    discards.chain(steps).collect()
-}
-
 /// What load runs on when there is no file system.
 pub fn top(cell: Cell) -> On {
     match (cell.encryption, cell.layout) {

@@ -70,11 +70,6 @@ pub enum Step {
         /// The part of the device.
         extent: Extent,
     },
-    /// Nothing, but the slice is discarded.
-    Discard {
-        /// Its place among the devices.
-        index: usize,
-    },
     /// Nothing, but the slice is written between its ends.
     Load {
         /// Its place among the devices.
@@ -185,7 +180,6 @@ impl Step {
                 let file = argument(names.scratch_file(index).as_deref());
                 vec![Call::new("losetup", ["--find", "--direct-io=on", "--", &file])]
             }
-            Self::Discard { index } => vec![Call::new("blkdiscard", ["--", &names.device(index)])],
             // Not by a tool: `Slices` makes it while it holds the device.
             Self::Slice { .. } | Self::Load { .. } => Vec::new(),
             Self::Array { level } => vec![array(level, names)],
@@ -231,7 +225,6 @@ impl Step {
             Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
             Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
             Self::Slice { .. }
-            | Self::Discard { .. }
             | Self::Load { .. }
             | Self::Physical { .. }
             | Self::Group
@@ -257,7 +250,7 @@ impl Step {
     pub const fn touches(&self) -> Option<Option<usize>> {
         match *self {
             Self::Array { .. } | Self::Group | Self::PoolNodes | Self::Pool { .. } => Some(None),
-            Self::Physical { index } | Self::Discard { index } => Some(Some(index)),
+            Self::Physical { index } => Some(Some(index)),
             Self::Header { on: On::Device(index), .. }
             | Self::Mapping { on: On::Device(index), .. }
             | Self::TrueCryptHeader { on: On::Device(index) }

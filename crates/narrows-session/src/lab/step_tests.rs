@@ -17,7 +17,7 @@ fn command_lines() {
     let encryptions = [Encryption::Luks2, Encryption::Luks2Tuned, Encryption::VeraCrypt];
     let mut steps = vec![Step::Directory, Step::File { index: 1, bytes: 1 << 30 }, Step::Loop { index: 1 }];
     let extent = Extent { start: 1 << 20, bytes: 512 << 20 };
-    steps.extend([Step::Slice { index: 1, extent }, Step::Discard { index: 0 }, Step::Load { index: 0 }]);
+    steps.extend([Step::Slice { index: 1, extent }, Step::Load { index: 0 }]);
     let levels = [Level::Raid0, Level::Raid1, Level::Raid10, Level::Raid5];
     steps.extend(levels.map(|level| Step::Array { level }));
     steps.extend([Step::Physical { index: 1 }, Step::Group]);
@@ -53,7 +53,7 @@ fn no_tool_ever_gets_a_whole_device() {
     let names = names();
     let on = On::Device(0);
     let (encryption, kind) = (Encryption::Luks2, FileSystem::Ext4);
-    let mut steps = vec![Step::Discard { index: 1 }, Step::Array { level: Level::Raid1 }, Step::Group];
+    let mut steps = vec![Step::Array { level: Level::Raid1 }, Step::Group];
     steps.extend([Step::Physical { index: 0 }, Step::PoolNodes, Step::Pool { mirror: true }]);
     steps.extend([
         Step::Header { on, encryption },

@@ -10,7 +10,7 @@ use narrows_machine::Machine;
 use narrows_model::ceiling::Direction;
 use narrows_verdict::together::hidden::{self, HiddenVerdict};
 use narrows_verdict::together::{
-    Conclusion, Group, GroupVerdict, Rate, conclude, doubt_by_drift, judge_groups,
+    Conclusion, Group, GroupVerdict, Outcome, Rate, conclude, doubt_by_drift, judge_groups,
 };
 use narrows_verdict::{Run, Subject};
 
@@ -47,7 +47,7 @@ pub struct Together {
     pub verdicts: Vec<GroupVerdict>,
     /// What changed from the first run to the same at the end.
     pub drift: Option<String>,
-    /// Who shares a limit that no topology shows, where that was to be found.
+    /// Who shares a limit that no topology shows, where it was looked for.
     pub hidden: Option<HiddenVerdict>,
     /// What is known after all runs.
     pub conclusion: Conclusion,
@@ -70,8 +70,8 @@ pub struct Several<'a, 'm, W, E: Engine, F> {
 }
 
 impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
-    /// Runs each alone, each group of the `plan`, and the first once more; then as many as tell who shares a limit, if that is to
-    /// be found.
+    /// Runs each alone, each group of the `plan`, and the first once more; then as many as tell who shares a limit that no known
+    /// ceiling explains.
     ///
     /// # Errors
     /// Nothing could be measured at all.
@@ -80,7 +80,6 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
         machine: &Machine,
         subjects: Vec<Subject>,
         plan: &[Vec<usize>],
-        finds: bool,
     ) -> Result<Together, LoadError> {
         let on = (self.targets, plan);
         let rounds = alone_and_together(self.session, self.asked, on, self.follower, self.ahead)?;
@@ -89,7 +88,7 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
         let mut verdicts = judge_groups(machine, &subjects, &ran);
         let is_whole = cut_short.is_none();
         let drift = if is_whole { self.drift(&subjects, &mut verdicts) } else { None };
-        let hidden = (finds && is_whole).then(|| self.hidden(&subjects, &ran, &verdicts));
+        let hidden = if is_whole { self.hidden(&subjects, &ran, &verdicts) } else { None };
         let conclusion = conclude(machine, &subjects, &verdicts);
         Ok(Together { subjects, verdicts, drift, hidden, conclusion, cut_short })
     }
@@ -117,20 +116,27 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
         }
     }
 
-    /// Finds out who shares a limit, from the runs of each alone and of all.
-    fn hidden(&self, subjects: &[Subject], ran: &[Group], verdicts: &[GroupVerdict]) -> HiddenVerdict {
-        let Some((all, verdict)) = ran.last().zip(verdicts.last()) else { return HiddenVerdict::default() };
-        let found = hidden::may_search(verdict).and_then(|()| {
-            let alone: Vec<Rate> =
-                subjects.iter().filter_map(|subject| subject.runs.first()).map(Rate::of).collect();
-            let together: Vec<Rate> = all.runs.iter().map(Rate::of).collect();
-            let mut run = |who: &[usize]| -> Result<Vec<Rate>, String> {
-                Ok(self.run(who)?.iter().map(Rate::of).collect())
-            };
-            hidden::find(&alone, &together, &mut run)
-        });
+    /// Finds out who shares a limit, from the runs of each alone and of all; `None` where nobody loses, a known ceiling says why,
+    /// or two are all there are.
+    fn hidden(
+        &self,
+        subjects: &[Subject],
+        ran: &[Group],
+        verdicts: &[GroupVerdict],
+    ) -> Option<HiddenVerdict> {
+        let (all, verdict) = ran.last().zip(verdicts.last())?;
+        if subjects.len() < 3 || verdict.outcome != Outcome::LimitEachOther {
+            return None;
+        }
+        let alone: Vec<Rate> =
+            subjects.iter().filter_map(|subject| subject.runs.first()).map(Rate::of).collect();
+        let together: Vec<Rate> = all.runs.iter().map(Rate::of).collect();
+        let mut run = |who: &[usize]| -> Result<Vec<Rate>, String> {
+            Ok(self.run(who)?.iter().map(Rate::of).collect())
+        };
+        let found = hidden::find(&alone, &together, &mut run);
         let name = |at: usize| subjects.get(at).map_or("", |subject| subject.path.target.as_str());
-        hidden::judge(found, verdict, &name)
+        Some(hidden::judge(found, verdict, &name))
     }
 }
 

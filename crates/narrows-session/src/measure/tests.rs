@@ -570,7 +570,7 @@ fn a_plan_that_is_through_is_judged_and_one_that_is_not_says_why() {
         let ahead = |_: &[usize]| *told.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         let several = Several { session: &session, asked: &asked, targets, follower: &(), ahead: &ahead };
         let facts = narrows_machine::Machine::default();
-        let together = several.measure(&facts, subjects(&["sda", "sdb"]), &[vec![0, 1]], false);
+        let together = several.measure(&facts, subjects(&["sda", "sdb"]), &[vec![0, 1]]);
         (together.expect("the first one runs"), told.into_inner().unwrap_or_else(PoisonError::into_inner))
     };
     let (whole, runs) = of(&[Target::Moves(MB), Target::Moves(MB)]);

@@ -8,7 +8,7 @@ use super::{Came, Trials};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
     self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, On, Outcome, Step, Workshop,
-    Written, with_discards,
+    Written,
 };
 use crate::scene::Scene;
 use crate::{Objection, Teller};
@@ -30,8 +30,6 @@ pub struct Lab<'a, T> {
     pub workshop: Workshop<'a>,
     /// The encryptions that were asked for.
     pub encryptions: &'a [Encryption],
-    /// Whether devices are discarded before each cell.
-    pub discards: bool,
     /// Whether it waits until an array is in step.
     pub waits: bool,
     /// Finds the path to what is named.
@@ -147,7 +145,7 @@ impl<T: Teller> Lab<'_, T> {
         let devices = self.workshop.head.devices.len();
         let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Objection::new)?;
         self.record(&Line::Cell(cell))?;
-        for step in with_discards(steps, self.discards, devices) {
+        for step in steps {
             if self.trials.is_stopped() {
                 return Err(Objection::new("interrupted"));
             }

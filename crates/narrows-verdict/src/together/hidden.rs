@@ -14,9 +14,10 @@ use std::f64::consts::SQRT_2;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{BytesPerSec, human};
+use narrows_load::stats::median;
 use narrows_model::path::HopId;
 
-use super::{GroupVerdict, Outcome, Rate, SIGNIFICANT};
+use super::{GroupVerdict, Rate, SIGNIFICANT};
 
 /// Standard deviations of noise that make a change certain: one of 700 is as large, upwards, by chance.
 const CERTAIN: f64 = 3.0;
@@ -107,17 +108,12 @@ fn noise(alone: &[Rate], all: &[Rate]) -> f64 {
     });
     let small: Vec<f64> = changes.filter(|change| change.abs() < SIGNIFICANT).collect();
     let count = small.len();
-    let middle = median(small.clone());
-    let deviation = median(small.into_iter().map(|change| (change - middle).abs()).collect());
+    let middle = median(&small);
+    let deviations: Vec<f64> = small.into_iter().map(|change| (change - middle).abs()).collect();
+    let deviation = median(&deviations);
     // Two runs are compared, each with the noise.
     let told = deviation / DEVIATIONS_OF_MEDIAN / SQRT_2;
     told.max(if count >= ENOUGH { LEAST_NOISE } else { USUAL_NOISE })
-}
-
-/// The one in the middle; zero where there is none.
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// A rate that was measured once or more often.
@@ -435,19 +431,6 @@ pub struct HiddenVerdict {
     pub doubt: Option<String>,
     /// All of it in words.
     pub sentence: String,
-}
-
-/// Whether a search says anything: why not, where the run of all says nothing.
-///
-/// # Errors
-/// Why no search is made.
-pub fn may_search(all: &GroupVerdict) -> Result<(), String> {
-    match all.outcome {
-        Outcome::NotKnown | Outcome::Generator => {
-            Err("the runs alone and together tell nothing of who limits whom".to_owned())
-        }
-        Outcome::SharedLimit | Outcome::NoSharedLimit | Outcome::LimitEachOther => Ok(()),
-    }
 }
 
 /// Judges what was found, or why nothing could be. `all` is the verdict on all at once.

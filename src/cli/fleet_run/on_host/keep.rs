@@ -15,7 +15,7 @@ use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_session::fleet::host::{Go, HostLock, Word, start_name, waiting_name, waiting_prefix};
 
-use super::{GLANCE, say, sleep_until};
+use super::{GLANCE, say, sleep_until, wait};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND};
 
 /// How long fio's server may take to be there.
@@ -26,20 +26,10 @@ pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
     let ended = starts_until_end_of_input();
     if fio == "-" {
         say(&Word::Ready)?;
-        while !ended.load(Ordering::Relaxed) {
-            thread::sleep(GLANCE);
-        }
-        return Ok(NOTHING_FOUND);
+        return wait(&ended);
     }
-    let _lock = match HostLock::take() {
-        Ok(lock) => lock,
-        Err(why) => {
-            say(&Word::Refused(why))?;
-            return Ok(FAILED);
-        }
-    };
-    let mut server = match server(fio) {
-        Ok(server) => server,
+    let (_lock, mut server) = match HostLock::take().and_then(|lock| Ok((lock, server(fio)?))) {
+        Ok(both) => both,
         Err(why) => {
             say(&Word::Refused(why))?;
             return Ok(FAILED);
@@ -57,9 +47,7 @@ pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
         if let Ok(Some(status)) = server.try_wait() {
             say(&Word::Ended(format!("fio on the host ended: {status}")))?;
             // The controller reads that, and then ends the connection.
-            while !ended.load(Ordering::Relaxed) {
-                thread::sleep(GLANCE);
-            }
+            wait(&ended)?;
             return Ok(FAILED);
         }
         thread::sleep(GLANCE);

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use narrows_session::fleet::leg::{LEG_STEP, LegAnswer, LegLoad, LegOrder};
 
-use super::{now, sleep_until};
-use crate::cli::{Failure, NOTHING_FOUND, output};
+use super::{now, say, sleep_until};
+use crate::cli::{Failure, NOTHING_FOUND};
 
 /// Bytes of one write or read.
 const PIECE: usize = 256 << 10;
@@ -34,11 +34,6 @@ pub(super) fn leg() -> Result<u8, Failure> {
     };
     say(&answer.unwrap_or_else(LegAnswer::Refused))?;
     Ok(NOTHING_FOUND)
-}
-
-fn say(answer: &LegAnswer) -> Result<(), Failure> {
-    let line = serde_json::to_string(answer).map_err(|error| Failure::new(error.to_string()))?;
-    output::data(&(line + "\n"))
 }
 
 /// The orders of standard input. The channel closes with it, which is when the controller or the connection ends.
@@ -202,14 +197,8 @@ fn moved(
 /// Sends until the time is over; nothing is counted here, since what is sent has not come in.
 fn send(mut stream: TcpStream, (start, end): (u64, u64), cap: Option<u64>) -> u64 {
     // Bytes that nothing on the way makes smaller.
-    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut piece = vec![0; PIECE];
-    for word in piece.chunks_exact_mut(8) {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        word.copy_from_slice(&state.to_le_bytes());
-    }
+    let _ = getrandom::fill(&mut piece);
     // A piece of a capped one is a fiftieth of a second.
     let length = cap.map_or(PIECE, |cap| usize::try_from(cap / 50).unwrap_or(PIECE).clamp(1, PIECE));
     let _ = stream.set_write_timeout(Some(GLANCE));

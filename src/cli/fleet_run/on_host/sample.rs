@@ -25,12 +25,7 @@ pub(super) fn sample(ports: &BTreeSet<u16>) {
         sample.serving = serving.on(&root, ports);
         let Ok(line) = serde_json::to_string(&sample) else { return };
         let mut out = io::stdout().lock();
-        if out
-            .write_all(line.as_bytes())
-            .and_then(|()| out.write_all(b"\n"))
-            .and_then(|()| out.flush())
-            .is_err()
-        {
+        if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
             return;
         }
         next += SAMPLE;

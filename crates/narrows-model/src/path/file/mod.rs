@@ -20,6 +20,7 @@ pub use read::{Document, MOST_BYTES, parse};
 
 use std::fmt;
 
+use narrows_base::near::distance;
 use read::{DocumentTable, Value};
 
 /// Where something stands.
@@ -97,26 +98,6 @@ fn nearest<'k>(typed: &str, known: impl IntoIterator<Item = &'k str>) -> Option<
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
-}
-
-/// Edits from one text to another, two neighbours that changed places counting as one (Damerau's distance, restricted).
-/// Long texts are no typing errors: the first 40 characters count.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(40).collect(), b.chars().take(40).collect());
-    let mut rows: Vec<Vec<usize>> = vec![(0..=b.len()).collect()];
-    for (i, x) in a.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, y) in b.iter().enumerate() {
-            let above = &rows[i];
-            let mut best = (above[j] + usize::from(x != y)).min(above[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *x == b[j - 1] && a[i - 1] == *y {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows.last().and_then(|row| row.last()).copied().unwrap_or(0)
 }
 
 /// The layers that can be put on something.

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
@@ -281,18 +283,8 @@ fn added_up(sides: &[&Side]) -> Side {
 
 /// The seconds of a time as diskspd writes it, `2021/04/14 23:25:42 UTC`, since 1970.
 fn seconds_of(text: &str) -> Option<u64> {
-    let mut numbers = text.split(|c: char| !c.is_ascii_digit()).map(|word| word.parse::<u64>().ok());
-    let mut next = || numbers.next().flatten();
-    let (year, month, day) = (next()?, next()?, next()?);
-    let (hour, minute, second) = (next()?, next()?, next()?);
-    if !(1970..=9999).contains(&year) || !(1..=12).contains(&month) || day > 31 {
-        return None;
-    }
-    // The days before a month of a year that begins in March: E. G. Richards, Explanatory Supplement (2013), 15.11.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    let days = days.checked_sub(719_469)?;
-    Some(((days * 24 + hour) * 60 + minute) * 60 + second)
+    let iso = text.get(..19)?.replace('/', "-") + "Z";
+    u64::try_from(iso.parse::<Timestamp>().ok()?.as_second()).ok()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{Latency, Measurement};
 use narrows_load::preset::LoadSpec;
 use narrows_machine::Machine;
+use narrows_session::measure::Timing;
 use narrows_session::runner::Allowed;
 use narrows_session::writes::Account;
 
@@ -72,7 +73,7 @@ impl SweepReport {
         machine: &Machine,
         target: TargetView,
         ceilings: PathCeilings,
-        timing: PointTiming,
+        timing: &Timing,
         asked: Vec<LoadSpec>,
     ) -> Self {
         Self {
@@ -82,9 +83,9 @@ impl SweepReport {
             target,
             ceilings,
             precision: timing.precision,
-            max_time_ns: timing.max_time_ns,
-            duration_ns: timing.duration_ns,
-            warm_up_ns: timing.warm_up_ns,
+            max_time_ns: timing.longest().into(),
+            duration_ns: timing.fixed.map(Nanos::from),
+            warm_up_ns: timing.warm_up.into(),
             asked,
             points: Vec::new(),
             curves: Vec::new(),
@@ -109,19 +110,6 @@ impl SweepReport {
         let odd = |curve: &Curve| !curve.shape.anomalies.is_empty() || !curve.shape.drops.is_empty();
         self.points.iter().any(|point| point.trusted == Some(false)) || self.curves.iter().any(odd)
     }
-}
-
-/// How long points run.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PointTiming {
-    /// Half of the confidence interval at which a point is done, as a part of the rate.
-    pub precision: f64,
-    /// The longest that one point takes.
-    pub max_time_ns: Nanos,
-    /// The exact time, if one was asked for.
-    pub duration_ns: Option<Nanos>,
-    /// What is run before and not counted.
-    pub warm_up_ns: Nanos,
 }
 
 /// A load that failed. It is in no curve, and is run again when the sweep is resumed.

@@ -219,12 +219,14 @@ mod tests {
     use super::super::curve::tests::point;
     use super::super::curves;
     use super::*;
-    use crate::bench::sweep::PointTiming;
     use crate::bench::{Checks, PathCeilings, TargetKind, TargetView};
-    use narrows_base::units::{Celsius, Nanos};
+    use narrows_base::units::Celsius;
     use narrows_load::measurement::GeneratorUse;
     use narrows_load::measurement::Pattern;
+    use narrows_load::preset::StopRule;
     use narrows_machine::Machine;
+    use narrows_session::measure::Timing;
+    use std::time::Duration;
     use unicode_width::UnicodeWidthStr;
 
     fn report(points: Vec<SweepPoint>) -> SweepReport {
@@ -233,15 +235,16 @@ mod tests {
             kind: TargetKind::Scratch,
             size_bytes: Bytes::from_mib(64),
         };
-        let timing = PointTiming {
+        let timing = Timing {
+            stop: StopRule::Precision,
             precision: 0.02,
-            max_time_ns: Nanos::from_millis(1000),
-            duration_ns: None,
-            warm_up_ns: Nanos::new(0),
+            max_time: Duration::from_secs(1),
+            fixed: None,
+            warm_up: Duration::ZERO,
         };
         let asked = points.iter().map(|point| point.load.clone()).collect();
         let mut report =
-            SweepReport::new(&Machine::default(), target, PathCeilings::default(), timing, asked);
+            SweepReport::new(&Machine::default(), target, PathCeilings::default(), &timing, asked);
         report.curves = curves(&points);
         report.points = points;
         report

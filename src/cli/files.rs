@@ -1,4 +1,5 @@
-//! Results on disk after every step: a run that was killed goes on where it was.
+//! Files that are named on the command line: texts that are read, reports and pages that are written, and results on disk after every
+//! step, so that a run that was killed goes on where it was.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -7,39 +8,28 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::cli::Failure;
+use super::Failure;
 use narrows_load::held::{Aim, Held, HeldError, Readers};
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_report::sanitize;
 
-/// No saved run is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
-const LARGEST: u64 = 256 << 20;
+/// No report is larger, in bytes: a sweep of a thousand points with all their samples has some 100 MB.
+pub(super) const LARGEST: u64 = 256 << 20;
 
-/// The file in which results are kept, and what is there already of a run that goes on: a report of this schema that asks for
-/// what could have been typed.
+/// The text of a file of no more than so many bytes; `hint` says what to name.
 ///
 /// # Errors
-/// The file cannot be made or read, or holds something else.
-pub(in crate::cli) fn files<R: DeserializeOwned>(
-    (save, resume): (Option<&Path>, Option<&Path>),
-    (schema, of): (&str, fn(&R) -> &str),
-    check: fn(&Path, &R) -> Result<(), Failure>,
-) -> Result<(Option<SaveFile>, Option<R>), Failure> {
-    if let Some(path) = save {
-        return Ok((Some(SaveFile::create(path)?), None));
-    }
-    let Some(path) = resume else { return Ok((None, None)) };
-    let (file, kept) = SaveFile::load(path)?;
-    if of(&kept) != schema {
-        return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), of(&kept))));
-    }
-    check(path, &kept)?;
-    Ok((Some(file), Some(kept)))
+/// It cannot be read.
+pub(super) fn text(path: &Path, largest: u64, hint: &str) -> Result<String, Failure> {
+    foreign::text(path, largest).map_err(|error| {
+        let hint = Refusal::of(&error).map_or(hint, |refusal| refusal.hint());
+        Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(hint)
+    })
 }
 
 /// A file that always holds a whole report: each save writes a new file and puts it in the place of the old one.
 #[derive(Debug)]
-pub(in crate::cli) struct SaveFile {
+pub(super) struct SaveFile {
     path: PathBuf,
     directory: Held,
     name: OsString,
@@ -50,12 +40,9 @@ impl SaveFile {
     ///
     /// # Errors
     /// There is something of that name.
-    pub(in crate::cli) fn create(path: &Path) -> Result<Self, Failure> {
-        let (directory, name) = place(path)?;
-        if is_there(path, &directory, &name)? {
-            return Err(Failure::new(format!("`{}` exists already", path.display()))
-                .hint("choose another name, or go on with that run: --resume"));
-        }
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
+        let hint = "choose another name, or go on with that run: --resume";
+        let (directory, name) = free_place(path, hint)?;
         Ok(Self { path: path.to_owned(), directory, name })
     }
 
@@ -63,12 +50,9 @@ impl SaveFile {
     ///
     /// # Errors
     /// It cannot be read, or is no report of this kind.
-    pub(in crate::cli) fn load<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), Failure> {
+    pub(super) fn load<T: DeserializeOwned>(path: &Path) -> Result<(Self, T), Failure> {
         const HINT: &str = "name a file that --save wrote";
-        let text = foreign::text(path, LARGEST).map_err(|error| {
-            let hint = Refusal::of(&error).map_or(HINT, Refusal::hint);
-            Failure::new(format!("cannot read `{}`: {error}", path.display())).hint(hint)
-        })?;
+        let text = text(path, LARGEST, HINT)?;
         let report = serde_json::from_str(&text).map_err(|error| {
             Failure::new(format!("`{}` is no saved run of this command: {error}", path.display())).hint(HINT)
         })?;
@@ -80,7 +64,7 @@ impl SaveFile {
     ///
     /// # Errors
     /// It cannot be written. What was kept before is still there.
-    pub(in crate::cli) fn keep<T: Serialize>(&self, report: &T) -> Result<(), Failure> {
+    pub(super) fn keep<T: Serialize>(&self, report: &T) -> Result<(), Failure> {
         self.replace(report)
             .map_err(|error| Failure::new(format!("cannot save to `{}`: {error}", self.path.display())))
     }
@@ -89,30 +73,32 @@ impl SaveFile {
         // Names stay what they are for who goes on with it, and are obeyed by no terminal that shows the file.
         let text = serde_json::to_string_pretty(report)?;
         let text = sanitize::json(&text).into_owned() + "\n";
-        self.directory.replace(&self.name, &self.unfinished(), text.as_bytes(), Readers::All)
+        self.directory.replace(&self.name, &unfinished(&self.name), text.as_bytes(), Readers::All)
     }
+}
 
-    fn unfinished(&self) -> OsString {
-        [OsStr::new("."), &self.name, OsStr::new(".unfinished")].into_iter().collect()
-    }
+fn unfinished(name: &OsStr) -> OsString {
+    [OsStr::new("."), name, OsStr::new(".unfinished")].into_iter().collect()
+}
+
+/// Puts a file in place whole: who reads it sees the old one or the new one.
+///
+/// # Errors
+/// It cannot be written.
+pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
+    let (directory, name) = place(path)?;
+    directory
+        .replace(&name, &unfinished(&name), text.as_bytes(), Readers::All)
+        .map_err(|error| cannot(path, &error))
 }
 
 /// The directory that a typed file lies in, held open, and its name there.
 fn place(path: &Path) -> Result<(Held, OsString), Failure> {
-    let held = Held::parent_of(path, Aim::Write).map_err(|error| refused(path, &error))?;
+    let held = Held::parent_of(path, Aim::Write).map_err(|error| match error {
+        HeldError::Io { source, .. } => cannot(path, &source),
+        error => Failure::new(format!("cannot write `{}`: {error}", path.display())).maybe_hint(error.hint()),
+    })?;
     held.ok_or_else(|| Failure::new(format!("`{}` is no name of a file", path.display())))
-}
-
-fn refused(path: &Path, error: &HeldError) -> Failure {
-    match error {
-        HeldError::Io { source, .. } => cannot(path, source),
-        error => Failure::new(format!("cannot write `{}`: {error}", path.display()))
-            .maybe_hint(error.hint().map(str::to_owned)),
-    }
-}
-
-fn is_there(path: &Path, directory: &Held, name: &OsStr) -> Result<bool, Failure> {
-    directory.look(name).map(|found| found.is_some()).map_err(|error| cannot(path, &error))
 }
 
 /// Why a file is not written, with what to do.
@@ -135,20 +121,25 @@ fn cannot(path: &Path, error: &io::Error) -> Failure {
 ///
 /// # Errors
 /// There is something of that name, or the directory is not one to write to.
-pub(in crate::cli) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+pub(super) fn refuse_existing(path: &Path) -> Result<(), Failure> {
+    free_place(path, "choose another name; narrows overwrites nothing").map(drop)
+}
+
+/// The directory and the name of a file that is not there yet.
+fn free_place(path: &Path, hint: &str) -> Result<(Held, OsString), Failure> {
     let (directory, name) = place(path)?;
-    if is_there(path, &directory, &name)? {
-        return Err(Failure::new(format!("`{}` exists already", path.display()))
-            .hint("choose another name; narrows overwrites nothing"));
+    match directory.look(&name) {
+        Ok(None) => Ok((directory, name)),
+        Ok(Some(_)) => Err(Failure::new(format!("`{}` exists already", path.display())).hint(hint)),
+        Err(error) => Err(cannot(path, &error)),
     }
-    Ok(())
 }
 
 /// Writes text to a file that is not there yet, and that anybody may read whom the umask lets.
 ///
 /// # Errors
 /// There is something of that name, or it cannot be written.
-pub(in crate::cli) fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+pub(super) fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     write_for(path, text.as_bytes(), Readers::All)
 }
 
@@ -156,7 +147,7 @@ pub(in crate::cli) fn write_new(path: &Path, text: &str) -> Result<(), Failure> 
 ///
 /// # Errors
 /// There is something of that name, or it cannot be written.
-pub(in crate::cli) fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Failure> {
+pub(super) fn write_for(path: &Path, bytes: &[u8], readers: Readers) -> Result<(), Failure> {
     let (directory, name) = place(path)?;
     directory.write_new(&name, bytes, readers).map_err(|error| cannot(path, &error))
 }
@@ -174,7 +165,7 @@ mod tests {
         let path = dir.path().join("run.json");
         let file = SaveFile::create(&path).unwrap();
         file.keep(&vec![1, 2, 3]).unwrap();
-        fs::write(dir.path().join(file.unfinished()), "half of a repor").unwrap();
+        fs::write(dir.path().join(unfinished(&file.name)), "half of a repor").unwrap();
         file.keep(&vec![4]).unwrap();
         let (_, kept): (_, Vec<i32>) = SaveFile::load(&path).unwrap();
         assert_eq!(kept, [4]);
