@@ -352,13 +352,12 @@ pub(super) fn operations(system: &System, loaded: &Loaded, workload: &Workload) 
     if let Some(device) = loaded.device(system) {
         let access = time::medium_access(device, workload.pattern, workload.block_size, in_flight(workload));
         (access.read_iops.or(access.write_iops))?;
-        let Operations { read, write, basis, source } = Operations {
+        return Some(Operations {
             read: access.read_iops,
             write: access.write_iops,
             basis: access.basis,
             source: access.source,
-        };
-        return Some(Operations { read, write, basis, source });
+        });
     }
     let part = system.part(&loaded.part())?;
     let both = |iops: Iops| Operations {

@@ -1,6 +1,6 @@
 //! A plan as text.
 
-use super::{OwnedLayout, PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
+use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
 use crate::text::{Style, Tone};
@@ -269,7 +269,7 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     let mut table = Table::new("Layouts", 2, columns);
-    for OwnedLayout { layout, .. } in &layouts.ranked {
+    for layout in &layouts.ranked {
         let rate = |rate: Option<BytesPerSec>| rate.map_or("unknown".to_owned(), human::rate);
         let iops = |drives: f64| human::count(drives);
         let cells = [

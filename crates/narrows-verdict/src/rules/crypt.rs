@@ -2,13 +2,13 @@
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Nanos, human};
+use narrows_machine::Machine;
 use narrows_machine::cipher::CipherRate;
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::READ_SHARE;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
-use crate::attribution::Attribution;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -24,12 +24,8 @@ const USUAL: (&str, u32) = ("xts(aes)", 512);
 const LARGE_SECTOR: Bytes = Bytes::new(4096);
 
 /// `crypto_cpu`: the cipher is the bottleneck.
-pub(super) fn crypto_cpu(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    hop: &Hop,
-    (_, limit): (Direction, &Attribution),
-) -> Option<Finding> {
+pub(super) fn crypto_cpu(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.limited_by(index).next()?;
     let HopSpec::Crypt(crypt) = &hop.spec else { return None };
     let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
     let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
@@ -38,7 +34,7 @@ pub(super) fn crypto_cpu(
         limit
             .finding(Code::CryptoCpu, limit.severity(), hop, summary)
             .with_evidence(cipher_evidence(crypt))
-            .with_advice(advice(context, crypt, gain)),
+            .with_advice(advice(judged.machine, crypt, gain)),
     )
 }
 
@@ -100,11 +96,11 @@ fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
 }
 
 fn advice(
-    context: &Context<'_>,
+    machine: &Machine,
     crypt: &CryptHop,
     gain: Option<narrows_base::units::BytesPerSec>,
 ) -> Vec<Advice> {
-    let flags = &context.machine.cpus.flags;
+    let flags = &machine.cpus.flags;
     let mut advice = Vec::new();
     if let Some(table) = crypt.table.value() {
         if table.sector_size < LARGE_SECTOR {

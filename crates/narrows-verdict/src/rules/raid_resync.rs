@@ -37,12 +37,7 @@ pub(super) fn long(span: Nanos) -> String {
 /// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
 ///
 /// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
-pub(super) fn raid_resync(
-    _context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+pub(super) fn raid_resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Raid(raid) = &hop.spec else { return None };
     let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
     let action = running(judged, raid)?;
