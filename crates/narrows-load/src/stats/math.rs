@@ -17,7 +17,7 @@ pub(super) fn squares(values: &[f64]) -> f64 {
 }
 
 /// The median; 0 of nothing.
-pub(super) fn median(values: &[f64]) -> f64 {
+pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -15,7 +15,7 @@ mod testing;
 mod warm_up;
 
 pub use batch::{BatchMeans, ci95};
-pub use math::student_t;
+pub use math::{median, student_t};
 pub use precision::{Decision, Outlook, Precision};
 pub use steady::{Steadiness, steadiness};
 pub use warm_up::{WarmUp, warm_up};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use narrows_base::units::{BitsPerSec, BytesPerSec, human};
+use narrows_load::stats::median;
 
 /// A modified z-score beyond this is an outlier, and what makes the median deviation comparable with a standard deviation (Iglewicz and
 /// Hoaglin, "How to Detect and Handle Outliers", ASQC 1993, chapter 3).
@@ -50,18 +51,6 @@ fn differences(values: &[f64]) -> Vec<Option<f64>> {
             .then_some(difference)
     };
     values.iter().map(judge).collect()
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.get(sorted.len() / 2) {
-        Some(upper) if sorted.len().is_multiple_of(2) => {
-            f64::midpoint(*upper, sorted.get(sorted.len() / 2 - 1).copied().unwrap_or(*upper))
-        }
-        Some(middle) => *middle,
-        None => 0.0,
-    }
 }
 
 /// The facts of one host whose values nine in ten others do not share, as `name: value, others value`.

@@ -90,7 +90,7 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
     if !is_bound || bound.fraction_of(fastest) >= ALIKE {
         return None;
     }
-    let hop = culprit(at, slow)?;
+    let hop = at.case.path().hop(&slow.hop)?;
     let alone = slow.rate()?;
     let times = at.share(slow).map_or(0.0, |share| 1.0 / share);
     let summary = format!(
@@ -100,11 +100,6 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
         hop.name
     );
     Some(at.loss(Cause::SlowestMember, hop, Confidence::High, summary).with(alone_rates(at)))
-}
-
-/// The medium of a member where there is only one, else the member.
-fn culprit<'a>(at: &At<'a>, member: &Rung) -> Option<&'a Hop> {
-    at.case.path().hop(&member.hop)
 }
 
 fn alone_rates(at: &At<'_>) -> Vec<Evidence> {

@@ -64,9 +64,13 @@ pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
     vec![
         Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
             .with_confidence(Confidence::Medium)
-            .seen("decryption on one core", rate.decrypt, source).seen("encryption on one core", rate.encrypt, source)
-            .advise("Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
-                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them."),
+            .seen("decryption on one core", rate.decrypt, source)
+            .seen("encryption on one core", rate.encrypt, source)
+            .advise(
+                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup \
+                 luksFormat --cipher \
+                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
+            ),
     ]
 }
 
@@ -170,12 +174,14 @@ pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> V
                     human::block_size(run.measurement.workload.block_size),
                     human::percent(part)
                 );
-                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue --perf-no_write_workqueue on \
-                              the mapping, and measure: small requests gain, long ones may lose.";
+                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue \
+                              --perf-no_write_workqueue on the mapping, and measure: small requests gain, long \
+                              ones may lose.";
                 Some(
                     Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
                         .with_confidence(Confidence::Medium)
-                        .seen("mean read of the mapping", above, "/proc/diskstats").seen("mean read of the device below", below, "/proc/diskstats")
+                        .seen("mean read of the mapping", above, "/proc/diskstats")
+                        .seen("mean read of the device below", below, "/proc/diskstats")
                         .advise(action),
                 )
             })

@@ -84,11 +84,11 @@ pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) ->
             let hop = judged.hop(limit.hop)?;
             let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
             let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
-            Some(
-                limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary)
-                    .advise("Checksums, compression and encryption of a file system cost processor time; measure the device \
-                         below to see what it could do."),
-            )
+            Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(
+                "Checksums, compression and encryption of a file system cost processor \
+                 time; measure the device \
+                         below to see what it could do.",
+            ))
         })
         .collect()
 }

@@ -195,11 +195,16 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
             let now = case.ceiling(index)?.limit()?;
             let gain = counterfactual::gain_of_better(judged, index, &Limit { rate: next, ..now.clone() });
             let summary = format!(
-                "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so all wait \
-                 for the slowest.",
+                "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so \
+                 all wait for the slowest.",
                 hop.name, array.name
             );
-            Some(finding(hop, summary, gain).with_confidence(Confidence::Medium).seen(format!("ceiling of {}", hop.name), slow, "its ceiling").seen("ceiling of the next slowest member", next, "its ceiling"))
+            Some(
+                finding(hop, summary, gain)
+                    .with_confidence(Confidence::Medium)
+                    .seen(format!("ceiling of {}", hop.name), slow, "its ceiling")
+                    .seen("ceiling of the next slowest member", next, "its ceiling"),
+            )
         })
         .collect()
 }

@@ -85,7 +85,8 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
                 }
             }
             if let Some(name) = it.processor.as_ref().filter(|name| build::processor_entry(name).is_none()) {
-                let hint = "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
+                let hint = "data/processors.toml has the platforms; give interconnect_links and \
+                            interconnect_rate instead";
                 wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
             }
         }
