@@ -66,12 +66,12 @@ fn attached(table: &DocumentTable, found: &mut Vec<Problem>) -> bool {
 }
 
 /// A table whose keys are held against each other.
-struct Told<'t> {
+struct CheckedTable<'t> {
     table: &'t DocumentTable,
     found: &'t mut Vec<Problem>,
 }
 
-impl Told<'_> {
+impl CheckedTable<'_> {
     fn has(&self, key: &str) -> bool {
         self.table.key(key).is_some()
     }
@@ -92,7 +92,7 @@ impl Told<'_> {
 
 /// Tells what is wrong between the keys of a part, and puts what the catalogue calls things in place of what was typed.
 fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
-    let mut told = Told { table, found };
+    let mut told = CheckedTable { table, found };
     match kind {
         PartKind::Host(it) => host(it, &mut told),
         PartKind::Chipset(it) => match &it.model {
@@ -144,7 +144,7 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
     }
 }
 
-fn host(it: &mut Host, told: &mut Told<'_>) {
+fn host(it: &mut Host, told: &mut CheckedTable<'_>) {
     if let Some(key) = told.half("interconnect_links", "interconnect_rate") {
         let hint = "interconnect_links and interconnect_rate (of one link, one direction) go together";
         told.wrong(key, "half of the interconnect is given", hint);
@@ -163,7 +163,7 @@ fn host(it: &mut Host, told: &mut Told<'_>) {
     }
 }
 
-fn device(it: &mut Device, told: &mut Told<'_>) {
+fn device(it: &mut Device, told: &mut CheckedTable<'_>) {
     if let Some(key) = told.half("cache_size", "steady_write") {
         let hint = "cache_size and steady_write go together";
         told.wrong(key, "half of the write cache is given", hint);
@@ -191,7 +191,7 @@ fn device(it: &mut Device, told: &mut Told<'_>) {
     }
 }
 
-fn filesystem(it: &Filesystem, told: &mut Told<'_>) {
+fn filesystem(it: &Filesystem, told: &mut CheckedTable<'_>) {
     let keys = ["recordsize", "compression", "arc"];
     for key in keys.into_iter().filter(|_| it.kind != "zfs") {
         if told.has(key) {
