@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::hops::{Loaded, host_of, rate};
 use super::law::{Law, Situation, Term};
-use super::time::{self, Stage};
+use super::time::{self, Operations, Stage};
 use super::{Bound, BoundKind, zfs};
 use crate::ceiling::queueing::{self, Cap};
 use crate::ceiling::{Basis, FactRef, cache, filesystem, memory as processor_copy, raid as spread};
@@ -325,14 +325,6 @@ fn copied(path: &[Term], share: f64) -> Vec<Term> {
     path.iter().map(part).chain([Term { law: Law::PageCache, share: 1.0 - share }]).collect()
 }
 
-/// I/Os that a hop completes in a second.
-pub(super) struct Operations {
-    pub(super) read: Option<Iops>,
-    pub(super) write: Option<Iops>,
-    pub(super) basis: Basis,
-    pub(super) source: String,
-}
-
 impl Operations {
     pub(super) fn shown(&self) -> String {
         let one = |iops: Option<Iops>| iops.map_or_else(|| "any".to_owned(), |iops| iops.to_string());
@@ -351,14 +343,7 @@ impl Operations {
 pub(super) fn operations(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Operations> {
     if let Some(device) = loaded.device(system) {
         let access = time::medium_access(device, workload.pattern, workload.block_size, in_flight(workload));
-        (access.read_iops.or(access.write_iops))?;
-        let Operations { read, write, basis, source } = Operations {
-            read: access.read_iops,
-            write: access.write_iops,
-            basis: access.basis,
-            source: access.source,
-        };
-        return Some(Operations { read, write, basis, source });
+        return Some(access.operations).filter(|them| them.read.or(them.write).is_some());
     }
     let part = system.part(&loaded.part())?;
     let both = |iops: Iops| Operations {

@@ -91,6 +91,10 @@ struct Solved {
 /// A hop whose ceilings are taken for larger, and the factor.
 type Raised<'h> = Option<(&'h HopId, f64)>;
 
+fn factor(raised: Raised<'_>, hop: &HopId) -> f64 {
+    raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor)
+}
+
 fn solve(system: &System, runs: &[FlowRun<'_>], raised: Raised<'_>) -> Vec<Solved> {
     let mut shared = Shared::default();
     let mut flows = Vec::new();
@@ -131,7 +135,7 @@ impl Shared {
             self.operations(system, loaded, workload, (&mut flow, &mut bounds));
             self.caps(system, loaded, workload, raised, (&mut flow, &mut bounds));
         }
-        let factor = |hop: &HopId| raised.filter(|(id, _)| *id == hop).map_or(1.0, |(_, factor)| factor);
+        let factor = |hop: &HopId| factor(raised, hop);
         let lowest = |a: &&(Bound, _), b: &&(Bound, _)| a.0.rate.get().total_cmp(&b.0.rate.get());
         let narrowest = bounds.iter().min_by(lowest);
         let narrowest = narrowest.map(|(it, _)| Narrowest::of(it));
@@ -148,6 +152,18 @@ impl Shared {
         (flow, bounds)
     }
 
+    /// What a hop has of this kind, the same for all flows.
+    fn capacity(
+        &mut self,
+        loaded: &Loaded,
+        kind: BoundKind,
+        (read, write): (Option<f64>, Option<f64>),
+        duplex: Duplex,
+    ) -> HopCapacity {
+        let key = (loaded.hop.id.clone(), kind);
+        *self.known.entry(key).or_insert_with(|| self.pool.hop(read, write, duplex))
+    }
+
     /// What the flow uses of the bytes that a hop carries.
     fn bandwidth(
         &mut self,
@@ -158,17 +174,13 @@ impl Shared {
         (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
     ) {
         let workload = run.workload;
-        let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
+        let factor = factor(raised, &loaded.hop.id);
         let ceiling = |is_read: bool| hops::rate(&loaded.ceilings, is_read).map(|rate| rate.get() * factor);
         let (read, write) = (ceiling(true), ceiling(false));
         if read.is_none() && write.is_none() {
             return;
         }
-        let key = (loaded.hop.id.clone(), BoundKind::Bandwidth);
-        let capacity = match self.known.get(&key) {
-            Some(known) => *known,
-            None => *self.known.entry(key).or_insert(self.pool.hop(read, write, loaded.duplex)),
-        };
+        let capacity = self.capacity(loaded, BoundKind::Bandwidth, (read, write), loaded.duplex);
         let (reads, writes) = loaded.moved(workload.read_share);
         for used in capacity.uses(reads, writes).into_iter().filter(|used| used.per_unit > 0.0) {
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
@@ -190,7 +202,7 @@ impl Shared {
         raised: Raised<'_>,
         (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
     ) {
-        let factor = raised.filter(|(id, _)| **id == loaded.hop.id).map_or(1.0, |(_, factor)| factor);
+        let factor = factor(raised, &loaded.hop.id);
         let (reads, writes) = loaded.moved(workload.read_share);
         for bucket in own::buckets(system, loaded, workload) {
             let key = (loaded.hop.id.clone(), bucket.which);
@@ -214,14 +226,8 @@ impl Shared {
         (flow, bounds): (&mut Flow, &mut Vec<(Bound, Option<usize>)>),
     ) {
         let Some(limit) = own::operations(system, loaded, workload) else { return };
-        let key = (loaded.hop.id.clone(), BoundKind::Iops);
-        let capacity = match self.known.get(&key) {
-            Some(known) => *known,
-            None => {
-                let made = self.pool.hop(limit.read.map(Iops::get), limit.write.map(Iops::get), Duplex::Half);
-                *self.known.entry(key).or_insert(made)
-            }
-        };
+        let rates = (limit.read.map(Iops::get), limit.write.map(Iops::get));
+        let capacity = self.capacity(loaded, BoundKind::Iops, rates, Duplex::Half);
         let size = own::piece(loaded, workload.block_size).as_f64().max(1.0);
         let (reads, writes) = loaded.moved(workload.read_share);
         for used in capacity.uses(reads / size, writes / size) {

@@ -21,6 +21,10 @@ pub(super) struct Stage {
 }
 
 impl Stage {
+    fn at(loaded: &Loaded, law: Law, read: f64, write: f64) -> Self {
+        Self { hop: loaded.hop.id.clone(), name: loaded.hop.name.clone(), law, read, write }
+    }
+
     /// The mean of a mix.
     pub(super) fn seconds(&self, read_share: f64) -> f64 {
         // A direction that the mix has none of may take forever.
@@ -60,13 +64,8 @@ fn flush(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage>
         return None;
     }
     let drive = hops.iter().find(|it| it.device(system).is_some_and(keeps_writes))?;
-    Some(Stage {
-        hop: drive.hop.id.clone(),
-        name: format!("the flush of {}", drive.hop.name),
-        law: Law::FlashFlush,
-        read: 0.0,
-        write: medium::EMPTY_FLUSH.as_secs_f64(),
-    })
+    let name = format!("the flush of {}", drive.hop.name);
+    Some(Stage { name, ..Stage::at(drive, Law::FlashFlush, 0.0, medium::EMPTY_FLUSH.as_secs_f64()) })
 }
 
 /// The media, and the transfer over the hardware between them and memory: means over the drives that a block may be on.
@@ -95,12 +94,9 @@ fn media(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
         writes += drive.write;
     }
     let mean = |sum: f64, weight: f64| if weight > 0.0 { sum / weight } else { 0.0 };
-    let stage = |hop: &Loaded, name: String, moves: bool, [read, write]: [f64; 2]| Stage {
-        hop: hop.hop.id.clone(),
-        name,
-        law: law::time_law(system, hop, situation, moves),
-        read: mean(read, reads),
-        write: mean(write, writes),
+    let stage = |hop: &Loaded, name: String, moves: bool, [read, write]: [f64; 2]| {
+        let law = law::time_law(system, hop, situation, moves);
+        Stage { name, ..Stage::at(hop, law, mean(read, reads), mean(write, writes)) }
     };
     let name = if drives.len() == 1 { first.hop.name.clone() } else { format!("{} drives", drives.len()) };
     let wire = wires.slowest(first, workload.read_share >= 0.5).0.unwrap_or(*first);
@@ -193,13 +189,7 @@ fn encryption(system: &System, loaded: &Loaded, workload: &Workload, memory: boo
         rate(is_read)
             .map_or(0.0, |rate| crypt::added_time(workload.block_size, rate, sector, queues).as_secs_f64())
     };
-    Some(Stage {
-        hop: loaded.hop.id.clone(),
-        name: loaded.hop.name.clone(),
-        law: Law::CryptTime,
-        read: seconds(true),
-        write: seconds(false),
-    })
+    Some(Stage::at(loaded, Law::CryptTime, seconds(true), seconds(false)))
 }
 
 /// What mappings without queues take of the core that starts each I/O. What is written is encrypted there; what is read is
@@ -248,13 +238,7 @@ fn protocol(system: &System, loaded: &Loaded, workload: &Workload) -> Option<Sta
                     })
             })
     };
-    let stage = Stage {
-        hop: loaded.hop.id.clone(),
-        name: loaded.hop.name.clone(),
-        law: Law::NetworkTime,
-        read: fixed + moving(true),
-        write: fixed + moving(false),
-    };
+    let stage = Stage::at(loaded, Law::NetworkTime, fixed + moving(true), fixed + moving(false));
     (stage.read > 0.0 || stage.write > 0.0).then_some(stage)
 }
 
@@ -263,13 +247,7 @@ fn switch(system: &System, loaded: &Loaded) -> Option<Stage> {
     let PartKind::Switch(switch) = &part.kind else { return None };
     // A request goes there and its data comes back.
     let both_ways = switch.latency?.as_secs_f64() * 2.0;
-    Some(Stage {
-        hop: loaded.hop.id.clone(),
-        name: loaded.hop.name.clone(),
-        law: Law::SwitchTime,
-        read: both_ways,
-        write: both_ways,
-    })
+    Some(Stage::at(loaded, Law::SwitchTime, both_ways, both_ways))
 }
 
 /// What starting and completing an I/O takes of a core beyond what it takes of the usual one: the latency of a medium was
@@ -281,13 +259,7 @@ fn call(system: &System, hops: &[Loaded], workload: &Workload) -> Option<Stage> 
     }
     let beyond = cost(system, workload).get().saturating_sub(usual_cost(workload.engine).get());
     let seconds = Nanos::new(beyond).as_secs_f64();
-    Some(Stage {
-        hop: first.hop.id.clone(),
-        name: "the call".to_owned(),
-        law: Law::Core,
-        read: seconds,
-        write: seconds,
-    })
+    Some(Stage { name: "the call".to_owned(), ..Stage::at(first, Law::Core, seconds, seconds) })
 }
 
 /// What one I/O costs a core.
@@ -328,13 +300,16 @@ pub(super) struct Access {
     read_time: Nanos,
     /// The same of a write.
     write_time: Nanos,
-    /// Reads in a second with all queues full; `None` where bytes alone limit.
-    pub(super) read_iops: Option<Iops>,
-    /// Writes in a second.
-    pub(super) write_iops: Option<Iops>,
-    /// What the IOPS rest on.
+    /// How many it completes with all queues full.
+    pub(super) operations: Operations,
+}
+
+/// I/Os that a hop completes in a second; `None` where bytes alone limit.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Operations {
+    pub(super) read: Option<Iops>,
+    pub(super) write: Option<Iops>,
     pub(super) basis: Basis,
-    /// Where they are from.
     pub(super) source: String,
 }
 
@@ -377,10 +352,12 @@ pub(super) fn medium_access(device: &Device, pattern: Pattern, size: Bytes, dept
         DeviceKind::Ramdisk => Access {
             read_time: queueing::memory_io(size),
             write_time: queueing::memory_io(size),
-            read_iops: device.read_iops,
-            write_iops: device.write_iops,
-            basis: Basis::Formula,
-            source: "a call and a copy".to_owned(),
+            operations: Operations {
+                read: device.read_iops,
+                write: device.write_iops,
+                basis: Basis::Formula,
+                source: "a call and a copy".to_owned(),
+            },
         },
         _ => flash(device, pattern),
     }
@@ -396,10 +373,12 @@ fn disk(device: &Device, pattern: Pattern, depth: u32) -> Access {
     Access {
         read_time: device.read_latency.unwrap_or(time),
         write_time: device.write_latency.unwrap_or(time),
-        read_iops: given(device.read_iops),
-        write_iops: given(device.write_iops),
-        basis: Basis::Formula,
-        source: "8.2 ms seek and half a turn at 7200 a minute".to_owned(),
+        operations: Operations {
+            read: given(device.read_iops),
+            write: given(device.write_iops),
+            basis: Basis::Formula,
+            source: "8.2 ms seek and half a turn at 7200 a minute".to_owned(),
+        },
     }
 }
 
@@ -412,12 +391,14 @@ fn flash(device: &Device, pattern: Pattern) -> Access {
     Access {
         read_time: if pattern == Pattern::Sequential { medium::sequential_wait(read) } else { read },
         write_time: write,
-        read_iops: device.read_iops.or_else(|| of_class(|class| class.read_iops)),
-        write_iops: device.write_iops.or_else(|| of_class(|class| class.write_iops)),
-        basis: if both_given { Basis::Spec } else { Basis::Guess },
-        source: match (both_given, class) {
-            (false, Some(class)) => format!("class {}: {}", class.name, class.source),
-            _ => "as given".to_owned(),
+        operations: Operations {
+            read: device.read_iops.or_else(|| of_class(|class| class.read_iops)),
+            write: device.write_iops.or_else(|| of_class(|class| class.write_iops)),
+            basis: if both_given { Basis::Spec } else { Basis::Guess },
+            source: match (both_given, class) {
+                (false, Some(class)) => format!("class {}: {}", class.name, class.source),
+                _ => "as given".to_owned(),
+            },
         },
     }
 }

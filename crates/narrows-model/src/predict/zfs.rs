@@ -123,7 +123,7 @@ pub(super) fn random_reads(system: &System, raid: &Raid, workload: &Workload) ->
     let depth = workload.depth.saturating_mul(workload.jobs).max(1);
     let of_member = |name: &Name| match &system.part(name)?.kind {
         PartKind::Device(device) => {
-            time::medium_access(device, workload.pattern, workload.block_size, depth).read_iops
+            time::medium_access(device, workload.pattern, workload.block_size, depth).operations.read
         }
         _ => None,
     };

@@ -185,51 +185,35 @@ fn tails(side: &Side) -> Vec<Tail> {
 /// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
 /// (`groups`), in the form of those of `narrows check`: one for each direction of a test, one for each point. With each what
 /// it is of, where that is not the whole report.
-pub(super) fn runs(object: &Map<String, Value>) -> impl Iterator<Item = (Option<String>, Value)> {
-    let parts = of_ladders(object).into_iter().chain(of_cells(object)).chain(of_groups(object));
-    whole(object).map(|run| (None, run)).chain(parts)
+pub(super) fn runs(report: &Value) -> impl Iterator<Item = (Option<String>, Value)> {
+    let rungs = list(report, "ladders").flat_map(|ladder| {
+        list(ladder, "rungs").filter_map(|rung| {
+            let run = part(ladder.get("load")?, rung.get("measurement")?, rung)?;
+            Some((word(rung, "id").or(word(rung, "name")), run))
+        })
+    });
+    let cells = list(report, "cells").flat_map(|cell| {
+        list(cell, "measured").filter_map(|test| {
+            Some((word(cell, "name"), part(test.get("load")?, test.get("measurement")?, test)?))
+        })
+    });
+    let load = report.get("workload");
+    let alone = list(report, "targets")
+        .filter_map(move |one| Some((word(one, "target"), part(load?, one.get("alone")?, one)?)));
+    let together = list(report, "groups").filter_map(move |group| {
+        let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
+        Some((Some(format!("together: {}", names.join(" "))), part(load?, group.get("together")?, group)?))
+    });
+    whole(report).map(|run| (None, run)).chain(rungs).chain(cells).chain(alone).chain(together)
 }
 
-fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
+/// The items of a list; none where there is no such list.
+pub(super) fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn word(value: &Value, name: &str) -> Option<String> {
     value.get(name)?.as_str().map(str::to_owned)
-}
-
-fn of_ladders(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
-    let mut found = Vec::new();
-    for ladder in object.get("ladders").and_then(Value::as_array).into_iter().flatten() {
-        for rung in list(ladder, "rungs") {
-            let run = ladder.get("load").and_then(|load| part(load, rung.get("measurement")?, rung));
-            found.extend(run.map(|run| (word(rung, "id").or(word(rung, "name")), run)));
-        }
-    }
-    found
-}
-
-fn of_cells(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
-    let mut found = Vec::new();
-    for cell in object.get("cells").and_then(Value::as_array).into_iter().flatten() {
-        for test in list(cell, "measured") {
-            let run = test.get("load").and_then(|load| part(load, test.get("measurement")?, test));
-            found.extend(run.map(|run| (word(cell, "name"), run)));
-        }
-    }
-    found
-}
-
-fn of_groups(object: &Map<String, Value>) -> Vec<(Option<String>, Value)> {
-    let Some(load) = object.get("workload") else { return Vec::new() };
-    let each = |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
-    let alone =
-        each("targets").filter_map(|one| Some((word(one, "target"), part(load, one.get("alone")?, one)?)));
-    let together = each("groups").filter_map(|group| {
-        let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
-        Some((Some(format!("together: {}", names.join(" "))), part(load, group.get("together")?, group)?))
-    });
-    alone.chain(together).collect()
 }
 
 /// A run of a measurement, of which `beside` says whether it is to be trusted.
@@ -246,17 +230,14 @@ fn part(load: &Value, measurement: &Value, beside: &Value) -> Option<Value> {
     Some(json!({ "direction": direction, "trusted": beside.get("trusted"), "measurement": measurement }))
 }
 
-fn whole(object: &Map<String, Value>) -> impl Iterator<Item = Value> {
-    let list = move |name: &str| object.get(name).and_then(Value::as_array).into_iter().flatten();
-    let size = object.get("target").and_then(|target| target.get("size_bytes"));
-    let sides = list("results").flat_map(move |test| {
-        ["read", "write"].into_iter().filter_map(move |direction| side(test, direction, size))
+fn whole(report: &Value) -> impl Iterator<Item = Value> {
+    let size = report.get("target").and_then(|target| target.get("size_bytes"));
+    let sides = list(report, "results").flat_map(move |test| {
+        ["read", "write"]
+            .into_iter()
+            .filter_map(move |direction| run(test, test.get(direction)?, Some(direction), size))
     });
-    sides.chain(list("points").filter_map(move |point| run(point, point, None, size)))
-}
-
-fn side(test: &Value, direction: &str, size: Option<&Value>) -> Option<Value> {
-    run(test, test.get(direction)?, Some(direction), size)
+    sides.chain(list(report, "points").filter_map(move |point| run(point, point, None, size)))
 }
 
 /// A run with the figures of `figures`; the rest is said of the whole test.

@@ -94,7 +94,7 @@ impl Input {
         collect(&value, &mut found);
         let is_of_several =
             found.iter().any(|(target, _)| *target != found.first().and_then(|first| first.0));
-        let mut tests = value.as_object().map(foreign::runs).into_iter().flatten();
+        let mut tests = foreign::runs(&value);
         let runs = found.iter().map(|(target, run)| entry(run, target.filter(|_| is_of_several)));
         let runs = runs.chain(tests.by_ref().map(|(of, run)| entry(&run, of.as_deref())));
         let runs: Vec<ComparedEntry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
@@ -239,10 +239,8 @@ fn label(workload: &Map<String, Value>, direction: Option<&str>, target: Option<
 
 /// The batch means of the series, or what the interval in the file says of them.
 fn means(measurement: &Value, rate: BytesPerSec) -> Option<BatchMeans> {
-    let numbers = |name: &str| -> Vec<f64> {
-        let items = measurement.get(name).and_then(Value::as_array).into_iter().flatten();
-        items.filter_map(Value::as_f64).collect()
-    };
+    let numbers =
+        |name: &str| -> Vec<f64> { foreign::list(measurement, name).filter_map(Value::as_f64).collect() };
     let series: Vec<BytesPerSec> = numbers("series").into_iter().map(BytesPerSec::new).collect();
     if let Some(means) = BatchMeans::of(&series) {
         return Some(means);
@@ -380,8 +378,8 @@ impl Inventory {
         let machine = fields
             .filter(|(name, _)| *name != "reason")
             .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)));
-        let paths = result.get("paths").and_then(Value::as_array).into_iter().flatten();
-        let hops = paths.filter_map(|path| path.get("hops")?.as_array()).flatten().take(MOST).map(hop);
+        let hops =
+            foreign::list(result, "paths").flat_map(|path| foreign::list(path, "hops")).take(MOST).map(hop);
         Self { machine: machine.take(MOST).collect(), hops: hops.collect() }
     }
 }
@@ -403,7 +401,7 @@ fn hop(value: &Value) -> Hop {
         if let Some(rate) = ceiling.get("bytes_per_second").and_then(Value::as_f64) {
             facts.push((format!("{direction} ceiling"), BytesPerSec::new(rate).to_string()));
         }
-        for fact in ceiling.get("facts").and_then(Value::as_array).into_iter().flatten() {
+        for fact in foreign::list(ceiling, "facts") {
             let of = |name: &str| fact.get(name).and_then(scalar);
             if let (Some(name), Some(value)) = (of("fact"), of("value"))
                 && !facts.iter().any(|(known, _)| *known == name)

@@ -171,9 +171,7 @@ fn on_the_way(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     } else {
         return None;
     };
-    let mut loss = at.loss(cause, at.hop, Confidence::Medium, summary);
-    loss.evidence.extend(between.evidence(hop));
-    Some(loss)
+    Some(at.loss(cause, at.hop, Confidence::Medium, summary).with(between.evidence(hop)))
 }
 
 /// The mean number of requests, in the size that was asked for, between the mapping and what lies below it.

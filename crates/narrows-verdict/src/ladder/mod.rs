@@ -175,10 +175,9 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     let steps: Vec<Step> = (0..rungs.len()).map(|index| step::of(machine, rungs, index)).collect();
     let numa = raid::judge(numa);
     let top = rungs.iter().rposition(|rung| !rung.at_once && rung.rate().is_some());
-    let mut named = causes(machine, rungs, &steps, top);
-    let (at, limiting) = if named.is_empty() { (None, None) } else { split(named.remove(0)) };
+    let mut named = causes(machine, rungs, &steps, top).into_iter();
+    let (at, limiting) = named.next().unzip();
     let next = named
-        .into_iter()
         .map(|(_, loss)| loss)
         .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
     let mut findings =
@@ -193,10 +192,6 @@ pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdi
     findings.sort_by_key(|finding| finding.severity);
     let sentence = step::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
     LadderVerdict { steps, limiting, at, next, sentence, findings }
-}
-
-fn split((at, loss): (usize, Loss)) -> (Option<usize>, Option<Loss>) {
-    (Some(at), Some(loss))
 }
 
 /// The losses from the top down, and behind them what limits the lowest layers.

@@ -68,14 +68,13 @@ fn thread(at: &At<'_>) -> Option<Loss> {
         let degraded = raid.md.degraded.value().is_some_and(|missing| *missing > 0);
         let why = if degraded { " to make up for the missing member" } else { "" };
         let summary = format!("{name}: its one thread {prefix}… uses up a core{why}.");
-        let mut loss = at.loss(Cause::StripeThread, at.hop, Confidence::High, summary);
-        loss.evidence.push(Evidence::new(
-            format!("thread {prefix}…"),
-            format!("{busiest:.2} cores"),
-            "/proc/[pid]/stat",
-        ));
-        loss.evidence.push(Evidence::from_fact("threads for stripes beside it", &raid.md.group_threads));
-        loss
+        at.loss(Cause::StripeThread, at.hop, Confidence::High, summary)
+            .with([Evidence::new(
+                format!("thread {prefix}…"),
+                format!("{busiest:.2} cores"),
+                "/proc/[pid]/stat",
+            )])
+            .with([Evidence::from_fact("threads for stripes beside it", &raid.md.group_threads)])
     })
 }
 
@@ -91,7 +90,7 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
     if !is_bound || bound.fraction_of(fastest) >= ALIKE {
         return None;
     }
-    let hop = culprit(at, slow)?;
+    let hop = at.case.path().hop(&slow.hop)?;
     let alone = slow.rate()?;
     let times = at.share(slow).map_or(0.0, |share| 1.0 / share);
     let summary = format!(
@@ -100,14 +99,7 @@ fn slowest(at: &At<'_>) -> Option<Loss> {
         human::count(times),
         hop.name
     );
-    let mut loss = at.loss(Cause::SlowestMember, hop, Confidence::High, summary);
-    loss.evidence.extend(alone_rates(at));
-    Some(loss)
-}
-
-/// The medium of a member where there is only one, else the member.
-fn culprit<'a>(at: &At<'a>, member: &Rung) -> Option<&'a Hop> {
-    at.case.path().hop(&member.hop)
+    Some(at.loss(Cause::SlowestMember, hop, Confidence::High, summary).with(alone_rates(at)))
 }
 
 fn alone_rates(at: &At<'_>) -> Vec<Evidence> {
@@ -136,10 +128,11 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
         human::block_size(chunk),
     );
     let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
-    let mut loss = at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary);
-    loss.evidence.push(Evidence::new("chunk", human::block_size(chunk), "the layout"));
-    loss.evidence.push(Evidence::new("busiest member", human::percent(busy), "/proc/diskstats"));
-    Some(loss)
+    Some(
+        at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
+            .with([Evidence::new("chunk", human::block_size(chunk), "the layout")])
+            .with([Evidence::new("busiest member", human::percent(busy), "/proc/diskstats")]),
+    )
 }
 
 fn chunk(hop: &Hop) -> Option<Bytes> {
@@ -187,10 +180,11 @@ fn unbalanced(at: &At<'_>) -> Option<Loss> {
         human::percent(part),
         preferred.name
     );
-    let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary);
-    loss.evidence.extend(shares(&parts));
-    loss.evidence.extend(alone_rates(at));
-    Some(loss)
+    Some(
+        at.loss(Cause::ReadBalance, at.hop, Confidence::High, summary)
+            .with(shares(&parts))
+            .with(alone_rates(at)),
+    )
 }
 
 /// A mirror that reads all members alike, but not at any one time: they hold what was asked for, and still each is idle for
@@ -207,10 +201,11 @@ fn uneven_in_time(at: &At<'_>, parts: &[(&Hop, f64)]) -> Option<Loss> {
         at.hop.name,
         human::percent(mean),
     );
-    let mut loss = at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary);
-    loss.evidence.extend(shares(parts));
-    loss.evidence.extend(alone_rates(at));
-    Some(loss)
+    Some(
+        at.loss(Cause::ReadBalance, at.hop, Confidence::Medium, summary)
+            .with(shares(parts))
+            .with(alone_rates(at)),
+    )
 }
 
 /// The bytes lie on one device after the other, so one of them works at a time.
@@ -227,10 +222,7 @@ fn one_after_another(at: &At<'_>) -> Option<Loss> {
         first.name,
         gone(at)
     );
-    let mut loss = at.loss(Cause::Linear, first, Confidence::High, summary);
-    loss.evidence.extend(shares(&parts));
-    loss.evidence.extend(alone_rates(at));
-    Some(loss)
+    Some(at.loss(Cause::Linear, first, Confidence::High, summary).with(shares(&parts)).with(alone_rates(at)))
 }
 
 /// The top of the ladder, read from one node.
@@ -287,18 +279,8 @@ impl Numa {
         let gain = local.bytes_per_second - remote.bytes_per_second;
         Some(
             limit(Code::NumaRemote, target, summary)
-                .with_evidence([
-                    Evidence::new(
-                        format!("read from node {}", local.node),
-                        local.bytes_per_second,
-                        "the run",
-                    ),
-                    Evidence::new(
-                        format!("read from node {}", remote.node),
-                        remote.bytes_per_second,
-                        "the run",
-                    ),
-                ])
+                .seen(format!("read from node {}", local.node), local.bytes_per_second, "the run")
+                .seen(format!("read from node {}", remote.node), remote.bytes_per_second, "the run")
                 .with_advice([Advice::with_gain(action, Some(gain))]),
         )
     }

@@ -31,6 +31,14 @@ pub(super) struct At<'a> {
     pub(super) rate: BytesPerSec,
 }
 
+impl Loss {
+    /// With more that shows it.
+    pub(super) fn with(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+}
+
 impl<'a> At<'a> {
     /// The rungs right below, each alone, that were measured.
     pub(super) fn members(&self) -> impl Iterator<Item = &'a Rung> + use<'a> {
@@ -197,10 +205,7 @@ fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
         Cause::CeilingReached => format!("{name} carries no more than this."),
         _ => return None,
     };
-    let mut loss = at.loss(cause, hop, found.confidence, summary);
-    loss.evidence.extend(found.evidence.clone());
-    loss.evidence.extend(at.busiest());
-    Some(loss)
+    Some(at.loss(cause, hop, found.confidence, summary).with(found.evidence.clone()).with(at.busiest()))
 }
 
 /// A device whose driver is idle while requests wait in its scheduler, with what shows it. Where every processor is busy, taking
@@ -236,9 +241,7 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
 
 fn held_back(at: &At<'_>, hop: &Hop, evidence: Vec<Evidence>) -> Loss {
     let summary = format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
-    let mut loss = at.loss(Cause::Scheduler, hop, Confidence::Medium, summary);
-    loss.evidence.extend(evidence);
-    loss
+    at.loss(Cause::Scheduler, hop, Confidence::Medium, summary).with(evidence)
 }
 
 /// Every processor is busy.
@@ -247,10 +250,9 @@ fn processor(at: &At<'_>) -> Option<Loss> {
     at.is_processor_full().then(|| {
         let count = at.case.run.map_or(0, |run| run.activity.cpus.len());
         let summary = format!("All {count} processors are busy: no more can be asked for or worked on.");
-        let mut loss = at.loss(Cause::Processor, at.hop, Confidence::Medium, summary);
-        loss.evidence.push(Evidence::new("processors busy", human::percent(mean), "/proc/stat"));
-        loss.evidence.extend(at.busiest());
-        loss
+        at.loss(Cause::Processor, at.hop, Confidence::Medium, summary)
+            .with([Evidence::new("processors busy", human::percent(mean), "/proc/stat")])
+            .with(at.busiest())
     })
 }
 
@@ -262,9 +264,7 @@ fn leftover(at: &At<'_>) -> Option<Loss> {
     let buffered = at.case.measurement()?.access == Access::Buffered;
     let how = if buffered { "it refuses O_DIRECT and copies every byte" } else { "no device below is full" };
     let summary = format!("{} itself takes {}: {how}.", at.hop.name, gone(at));
-    let mut loss = at.loss(Cause::Filesystem, at.hop, Confidence::Medium, summary);
-    loss.evidence.extend(at.busiest());
-    Some(loss)
+    Some(at.loss(Cause::Filesystem, at.hop, Confidence::Medium, summary).with(at.busiest()))
 }
 
 /// `12 % (40 MB/s)`.

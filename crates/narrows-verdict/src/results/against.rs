@@ -260,11 +260,20 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
         human::percent(worst.fraction),
         worst.name
     );
-    Some(case.finding(Code::AboveCeiling, Severity::Fault, summary)
-            .seen("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line)).seen(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())
-.not_so_when("the tool measured another path than this one, or a fact behind the ceiling is wrong (`--why`)")
-            .advise("do not use this result: measure again past the caches, or name the right target with --target")
-            .with_confidence(Confidence::High))
+    Some(
+        case.finding(Code::AboveCeiling, Severity::Fault, summary)
+            .seen("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line))
+            .seen(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())
+            .not_so_when(
+                "the tool measured another path than this one, or a fact behind the ceiling \
+                 is wrong (`--why`)",
+            )
+            .advise(
+                "do not use this result: measure again past the caches, or name the right \
+                 target with --target",
+            )
+            .with_confidence(Confidence::High),
+    )
 }
 
 /// The hop that limits the fastest direction, when it is at a ceiling.

@@ -72,11 +72,20 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     }
     evidence.dedup();
     let summary = format!("The bytes came from or went to a cache, not the storage: {}", names.join(", "));
-    Some(case.finding(Code::CacheMeasured, Severity::Limit, summary)
-            .with_evidence(evidence).not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
-            .advise("measure again past the caches: O_DIRECT, more data than twice the memory of client and server, and \
-                 fsync within the measured time; `narrows check TARGET --measure` does that")
-            .with_confidence(confidence))
+    Some(
+        case.finding(Code::CacheMeasured, Severity::Limit, summary)
+            .with_evidence(evidence)
+            .not_so_when(
+                "the storage's own counters moved as many bytes as the tool (iostat, zpool \
+                 iostat)",
+            )
+            .advise(
+                "measure again past the caches: O_DIRECT, more data than twice the memory \
+                 of client and server, and \
+                 fsync within the measured time; `narrows check TARGET --measure` does that",
+            )
+            .with_confidence(confidence),
+    )
 }
 
 /// What makes a cache likelier: a short run, and data that fits memory.

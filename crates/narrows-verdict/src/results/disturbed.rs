@@ -216,9 +216,13 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     ];
     Some(
         case.finding(Code::UnevenNodes, Severity::Limit, summary)
-            .with_evidence(evidence).not_so_when("the machines were given different limits or loads on purpose")
-            .advise("compare where the slow machines run, and who owns their volumes: a machine on another host than its \
-                 volume's owner crosses the network")
+            .with_evidence(evidence)
+            .not_so_when("the machines were given different limits or loads on purpose")
+            .advise(
+                "compare where the slow machines run, and who owns their volumes: a machine \
+                 on another host than its \
+                 volume's owner crosses the network",
+            )
             .with_confidence(Confidence::High),
     )
 }

@@ -313,7 +313,10 @@ fn without_barrier(case: &Case<'_>) -> Option<Finding> {
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
             .seen("fsyncs each second", rate, case.source(measured))
             .seen("mount option", "barrier=0", source)
-            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
+            .not_so_when(
+                "this run was made with barriers, or the drive's cache keeps its data \
+                 without power",
+            )
             .advise("mount with barriers and measure again")
             .with_confidence(Confidence::Low),
     )

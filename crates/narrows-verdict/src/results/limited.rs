@@ -244,9 +244,14 @@ fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
     );
     Some(
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen("rate", human::rate(side.bytes_per_second), case.source(measured)).seen(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place()).seen("in the path", "encryption", source)
-.not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
-            .advise("several submitters spread over cores: measure with more jobs; look at sector size and workqueues")
+            .seen("rate", human::rate(side.bytes_per_second), case.source(measured))
+            .seen(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place())
+            .seen("in the path", "encryption", source)
+            .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
+            .advise(
+                "several submitters spread over cores: measure with more jobs; look at \
+                 sector size and workqueues",
+            )
             .with_confidence(Confidence::Medium),
     )
 }
@@ -396,10 +401,15 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Option<Finding> {
                 in_flight(asked),
                 in_flight(real)
             );
-            return Some(case.finding(Code::DepthTooLow, Severity::Info, summary)
+            return Some(
+                case.finding(Code::DepthTooLow, Severity::Info, summary)
                     .seen("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source)
-.not_so_when("iostat shows another time or other devices than the run")
-                    .advise("see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth"));
+                    .not_so_when("iostat shows another time or other devices than the run")
+                    .advise(
+                        "see which layer between holds them back: `narrows check TARGET`, or fewer \
+                 jobs with more depth",
+                    ),
+            );
         }
         let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
         if asked <= 1.0 && counts && is_random(measured) {

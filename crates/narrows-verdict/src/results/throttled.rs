@@ -30,11 +30,17 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
                 case.name(measured, op),
                 side.iops.map_or_else(|| human::rate(side.bytes_per_second), |iops| iops.to_string())
             );
-            return Some(case.finding(Code::Throttled, Severity::Limit, summary)
-                    .with_evidence(evidence).not_so_when("the volume, host and group have no limit of I/Os or bytes")
-                    .advise("look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
-                         its credits")
-                    .with_confidence(confidence));
+            return Some(
+                case.finding(Code::Throttled, Severity::Limit, summary)
+                    .with_evidence(evidence)
+                    .not_so_when("the volume, host and group have no limit of I/Os or bytes")
+                    .advise(
+                        "look up the limits of the volume and of the machine's size; a burst rate \
+                 lasts only as long as \
+                         its credits",
+                    )
+                    .with_confidence(confidence),
+            );
         }
     }
     None

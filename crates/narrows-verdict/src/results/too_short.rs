@@ -31,10 +31,7 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
         return Some(finding);
     }
     let short = short(case);
-    let (Some(shortest), Some(severity)) = (short.iter().min_by_key(|one| one.elapsed), severity(case))
-    else {
-        return None;
-    };
+    let (shortest, severity) = (short.iter().min_by_key(|one| one.elapsed)?, severity(case)?);
     let Short { measured, op, elapsed, is_falling } = *shortest;
     let why = if is_falling { ", and the rate still fell at its end" } else { "" };
     let more = short.len() - 1;
@@ -44,7 +41,14 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
         op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
         human::time(elapsed)
     );
-    Some(case.finding(Code::TooShort, severity, summary).with_evidence(evidence(case, shortest)).not_so_when("a run of a minute and more has the same rate").advise("measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`"))
+    let advice =
+        "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`";
+    Some(
+        case.finding(Code::TooShort, severity, summary)
+            .with_evidence(evidence(case, shortest))
+            .not_so_when("a run of a minute and more has the same rate")
+            .advise(advice),
+    )
 }
 
 fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {

@@ -86,9 +86,10 @@ fn by_sizes(case: &Case<'_>) -> Option<Finding> {
                 "Blocks of `{}` moved less than those of `{}` before them: the rate fell while the tests ran",
                 one.work.label, before.work.label
             );
-            return Some(
-                finding(case, summary, [shown(before), shown(one)]).advise("burst credits or a write cache may have ended: repeat it, and with one block size for minutes"),
-            );
+            return Some(finding(case, summary, [shown(before), shown(one)]).advise(
+                "burst credits or a write cache may have ended: repeat it, and with one \
+                 block size for minutes",
+            ));
         }
         if best.is_none_or(|before| all(one) > all(before)) {
             best = Some(one);

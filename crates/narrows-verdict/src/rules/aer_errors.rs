@@ -132,7 +132,10 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
             .with_advice((!is_fixed).then(|| {
                 Advice::new("Power off, reseat the card, and try it without riser, adapter or cable.")
             }))
-            .advise("If the errors go on, boot once with pcie_aspm=off: some devices fail on their way out of power saving."),
+            .advise(
+                "If the errors go on, boot once with pcie_aspm=off: some devices fail on \
+                 their way out of power saving.",
+            ),
     )
 }
 

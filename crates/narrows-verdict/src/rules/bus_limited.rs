@@ -3,10 +3,10 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{Sata, Usb};
-use narrows_model::ceiling::{Direction, drive_bus};
+use narrows_model::ceiling::drive_bus;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
-use super::{Context, Judged};
+use super::Judged;
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
@@ -23,12 +23,7 @@ const SUPER_SPEED: f64 = 5000.0;
 /// port's nobody but the maker can tell device from cable, so it is a `limit` where USB is known to be the bottleneck, and
 /// `info` where the drive behind it may be slower. Where a capture has the descriptors of the device, or its chip is known,
 /// that can be told: a connection below what device and port can both do is a `fault`.
-pub(super) fn usb_limited(
-    _context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+pub(super) fn usb_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Usb(usb) = &hop.spec else { return None };
     let speed = *usb.speed.value()?;
     let most = usb.most_speed.value().map_or(0.0, |most| most.get());
@@ -147,12 +142,7 @@ const FASTEST: f64 = 6.0e9;
 ///
 /// A hard disk never fills SATA, whatever the generation, and a solid-state drive at 6 Gbit/s is as fast as SATA gets.
 /// Neither deserves a finding unless a run shows that SATA is full.
-pub(super) fn sata_limited(
-    _context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+pub(super) fn sata_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Sata(sata) = &hop.spec else { return None };
     let speed = *sata.speed.value()?;
     let slower = better_speed(sata).is_some_and(|better| better.get() > speed.get());
@@ -241,12 +231,8 @@ fn sata_limited_narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attri
 }
 
 /// `hba_limited`: the storage adapter (or its SAS port) is the bottleneck.
-pub(super) fn hba_limited(
-    _: &Context<'_>,
-    _: &Judged<'_>,
-    hop: &Hop,
-    (_, limit): (Direction, &Attribution),
-) -> Option<Finding> {
+pub(super) fn hba_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.limited_by(index).next()?;
     matches!(hop.kind(), HopKind::Hba | HopKind::Sas).then(|| {
         let rate = limit.rate.map(|rate| format!(": {rate} for this path")).unwrap_or_default();
         let summary = format!("{} {}{rate}.", hop.name, limit.is_the_narrows());

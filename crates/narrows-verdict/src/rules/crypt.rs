@@ -2,13 +2,13 @@
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Nanos, human};
+use narrows_machine::Machine;
 use narrows_machine::cipher::CipherRate;
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::crypt::READ_SHARE;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
-use crate::attribution::Attribution;
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
@@ -24,12 +24,8 @@ const USUAL: (&str, u32) = ("xts(aes)", 512);
 const LARGE_SECTOR: Bytes = Bytes::new(4096);
 
 /// `crypto_cpu`: the cipher is the bottleneck.
-pub(super) fn crypto_cpu(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    hop: &Hop,
-    (_, limit): (Direction, &Attribution),
-) -> Option<Finding> {
+pub(super) fn crypto_cpu(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.limited_by(index).next()?;
     let HopSpec::Crypt(crypt) = &hop.spec else { return None };
     let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
     let summary = format!("Encryption {}{rate}: {}.", limit.is_the_narrows(), described(crypt));
@@ -38,7 +34,7 @@ pub(super) fn crypto_cpu(
         limit
             .finding(Code::CryptoCpu, limit.severity(), hop, summary)
             .with_evidence(cipher_evidence(crypt))
-            .with_advice(advice(context, crypt, gain)),
+            .with_advice(advice(judged.machine, crypt, gain)),
     )
 }
 
@@ -68,9 +64,13 @@ pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
     vec![
         Finding::on(Code::CryptoCpu, Severity::Limit, "dm-crypt", summary)
             .with_confidence(Confidence::Medium)
-            .seen("decryption on one core", rate.decrypt, source).seen("encryption on one core", rate.encrypt, source)
-            .advise("Use a cipher that is fast without AES instructions (Adiantum: cryptsetup luksFormat --cipher \
-                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them."),
+            .seen("decryption on one core", rate.decrypt, source)
+            .seen("encryption on one core", rate.encrypt, source)
+            .advise(
+                "Use a cipher that is fast without AES instructions (Adiantum: cryptsetup \
+                 luksFormat --cipher \
+                 xchacha12,aes-adiantum-plain64 --key-size 256), or a processor that has them.",
+            ),
     ]
 }
 
@@ -100,11 +100,11 @@ fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
 }
 
 fn advice(
-    context: &Context<'_>,
+    machine: &Machine,
     crypt: &CryptHop,
     gain: Option<narrows_base::units::BytesPerSec>,
 ) -> Vec<Advice> {
-    let flags = &context.machine.cpus.flags;
+    let flags = &machine.cpus.flags;
     let mut advice = Vec::new();
     if let Some(table) = crypt.table.value() {
         if table.sector_size < LARGE_SECTOR {
@@ -174,12 +174,14 @@ pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> V
                     human::block_size(run.measurement.workload.block_size),
                     human::percent(part)
                 );
-                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue --perf-no_write_workqueue on \
-                              the mapping, and measure: small requests gain, long ones may lose.";
+                let action = "Try cryptsetup refresh --persistent --perf-no_read_workqueue \
+                              --perf-no_write_workqueue on the mapping, and measure: small requests gain, long \
+                              ones may lose.";
                 Some(
                     Finding::about(Code::CryptoWorkqueue, Severity::Info, hop, summary)
                         .with_confidence(Confidence::Medium)
-                        .seen("mean read of the mapping", above, "/proc/diskstats").seen("mean read of the device below", below, "/proc/diskstats")
+                        .seen("mean read of the mapping", above, "/proc/diskstats")
+                        .seen("mean read of the device below", below, "/proc/diskstats")
                         .advise(action),
                 )
             })

@@ -3,7 +3,7 @@
 use narrows_base::catalog;
 use narrows_machine::activity::Activity;
 use narrows_machine::health::{DriveHealth, SmartChange, SmartLog};
-use narrows_model::ceiling::{Direction, medium};
+use narrows_model::ceiling::medium;
 use narrows_model::path::{DeviceHop, Hop, HopKind, HopSpec};
 
 use super::{Context, Judged};
@@ -14,12 +14,8 @@ use crate::trust::Audit;
 
 /// `device_limited`: the device itself is the bottleneck, as it should be. Of a virtual disk it can only be said what it
 /// delivers: what carries it is the host's.
-pub(super) fn device_limited(
-    _: &Context<'_>,
-    judged: &Judged<'_>,
-    hop: &Hop,
-    (direction, limit): (Direction, &Attribution),
-) -> Option<Finding> {
+pub(super) fn device_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (direction, limit) = judged.limited_by(index).next()?;
     let is_meant = match limit.cause {
         _ if hop.kind() != HopKind::Device => false,
         // A slow member is a fault of its array, and has a finding of its own.
@@ -43,7 +39,7 @@ fn is_disk_by_name(hop: &Hop) -> bool {
 }
 
 /// A USB device that runs at the most that it announces, on a port that can do more.
-pub(super) fn slower_than_its_port(_: &Context<'_>, _: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn slower_than_its_port(_: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Usb(usb) = &hop.spec else { return None };
     let (speed, most, port) = (usb.speed.value()?, usb.most_speed.value()?, usb.root_hub_speed.value()?);
     (speed.get() >= most.get() && port.get() > speed.get()).then(|| {
@@ -88,11 +84,11 @@ pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) ->
             let hop = judged.hop(limit.hop)?;
             let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
             let summary = format!("The file system is the bottleneck of this path{rate}: {}.", hop.name);
-            Some(
-                limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary)
-                    .advise("Checksums, compression and encryption of a file system cost processor time; measure the device \
-                         below to see what it could do."),
-            )
+            Some(limit.finding(Code::FilesystemLimited, Severity::Limit, hop, summary).advise(
+                "Checksums, compression and encryption of a file system cost processor \
+                 time; measure the device \
+                         below to see what it could do.",
+            ))
         })
         .collect()
 }
@@ -101,7 +97,7 @@ pub(super) fn filesystem_limited(_context: &Context<'_>, judged: &Judged<'_>) ->
 ///
 /// Throttling shows in the counters of thermal management in the SMART / Health Information log. A temperature above
 /// the warning threshold is only a reason for it: drives may keep their rate, so that alone is good to know.
-pub(super) fn thermal(context: &Context<'_>, judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn thermal(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Device(device) = &hop.spec else { return None };
     let runs = judged.subject.runs.iter().map(|run| &run.activity);
     let throttled = runs.clone().filter_map(|run| throttled(run, &device.block));
@@ -110,8 +106,7 @@ pub(super) fn thermal(context: &Context<'_>, judged: &Judged<'_>, _: usize, hop:
     }
     let hot = runs.filter_map(|run| hot(run, &device.block)).next();
     let in_a_run = hot.is_some();
-    let health =
-        hot.or_else(|| context.machine.health.get(&device.block).filter(|health| health.is_hot()))?;
+    let health = hot.or_else(|| judged.machine.health.get(&device.block).filter(|health| health.is_hot()))?;
     Some(is_hot(hop, device, health, in_a_run))
 }
 

@@ -51,7 +51,8 @@ pub(super) struct Context<'a> {
 
 /// A path with what limits it.
 pub(super) struct Judged<'a> {
-    machine: &'a Machine,
+    /// The machine.
+    pub(super) machine: &'a Machine,
     /// The path, its ceilings and runs.
     pub(super) subject: &'a Subject,
     /// The narrowest hop in each direction, or why none can be named.
@@ -119,22 +120,18 @@ enum Rule {
     /// A whole path.
     Path(fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>),
     /// A hop, with its place.
-    Hop(fn(&Context<'_>, &Judged<'_>, usize, &Hop) -> Option<Finding>),
-    /// A hop that limits its path, in which direction first, and how that was found.
-    Limit(fn(&Context<'_>, &Judged<'_>, &Hop, (Direction, &Attribution)) -> Option<Finding>),
+    Hop(fn(&Judged<'_>, usize, &Hop) -> Option<Finding>),
     /// A direction that was measured.
     Run(fn(&Case<'_>, &Measurement, &Audit) -> Option<Finding>),
 }
 
 impl Rule {
     fn apply(&self, context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
-        let hops = || judged.subject.path.hops.iter().enumerate();
         match self {
             Self::Path(rule) => rule(context, judged),
-            Self::Hop(rule) => hops().filter_map(|(index, hop)| rule(context, judged, index, hop)).collect(),
-            Self::Limit(rule) => {
-                let limits = hops().filter_map(|(index, hop)| Some((hop, judged.limited_by(index).next()?)));
-                limits.filter_map(|(hop, limit)| rule(context, judged, hop, limit)).collect()
+            Self::Hop(rule) => {
+                let hops = judged.subject.path.hops.iter().enumerate();
+                hops.filter_map(|(index, hop)| rule(judged, index, hop)).collect()
             }
             Self::Run(rule) => {
                 let runs = judged.audits.iter().map(|(direction, audit)| (judged.case(*direction), audit));
@@ -155,21 +152,20 @@ const PATH_RULES: &[Rule] = &[
     Rule::Path(link_state::check),
     Rule::Path(mps_mrrs::check),
     Rule::Path(aer_errors::check),
-    Rule::Hop(shared_uplink::switch_oversubscribed),
-    Rule::Hop(shared_uplink::chipset_shared),
+    Rule::Path(shared_uplink::check),
     Rule::Hop(numa::numa_remote),
     Rule::Hop(bus_limited::usb_limited),
     Rule::Hop(bus_limited::sata_limited),
-    Rule::Limit(bus_limited::hba_limited),
-    Rule::Limit(network_limited::network_limited),
-    Rule::Limit(crypt::crypto_cpu),
+    Rule::Hop(bus_limited::hba_limited),
+    Rule::Hop(network_limited::network_limited),
+    Rule::Hop(crypt::crypto_cpu),
     Rule::Path(crypt::crypto_workqueue),
     Rule::Path(raid_resync::raid_slow_member),
     Rule::Hop(raid_resync::raid_resync),
     Rule::Hop(raid_degraded::check),
     Rule::Path(device_limited::filesystem_limited),
     Rule::Hop(device_limited::thermal),
-    Rule::Limit(device_limited::device_limited),
+    Rule::Hop(device_limited::device_limited),
     Rule::Hop(device_limited::slower_than_its_port),
 ];
 

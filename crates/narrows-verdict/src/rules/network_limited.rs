@@ -17,12 +17,8 @@ const JUMBO: Bytes = Bytes::new(8000);
 /// `network_limited`: the network is the bottleneck of a path to a server.
 ///
 /// A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
-pub(super) fn network_limited(
-    _: &Context<'_>,
-    judged: &Judged<'_>,
-    hop: &Hop,
-    (_, limit): (Direction, &Attribution),
-) -> Option<Finding> {
+pub(super) fn network_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+    let (_, limit) = judged.limited_by(index).next()?;
     // A card that stands for itself leads to no server: that it carries what its wire does is no finding.
     let is_wire = hop.kind() == HopKind::Network && !matches!(judged.subject.path.asked, Target::Pci(_));
     is_wire.then(|| {

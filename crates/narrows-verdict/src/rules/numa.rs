@@ -13,12 +13,7 @@ use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 ///
 /// Large transfers from one drive hardly notice; many drives meet the ceiling of the connection between the sockets.
 /// So it is a `limit` only where that connection is the bottleneck, and `info` otherwise.
-pub(super) fn numa_remote(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+pub(super) fn numa_remote(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Socket(socket) = &hop.spec else { return None };
     if socket.device_node == socket.reader_node {
         return None;
@@ -33,7 +28,7 @@ pub(super) fn numa_remote(
     let gain = limit.and_then(|_| counterfactual::gain_of_removing(judged, index));
     let severity = limit.map_or(Severity::Info, Attribution::severity);
     let cpus =
-        context.machine.cpus.nodes.iter().find(|node| node.id == device).filter(|node| !node.cpus.is_empty());
+        judged.machine.cpus.nodes.iter().find(|node| node.id == device).filter(|node| !node.cpus.is_empty());
     let advice = cpus.map(|_| {
         let action =
             format!("Run what uses it on node {device}: numactl --cpunodebind={device} --membind={device}.");

@@ -3,20 +3,21 @@
 use narrows_base::fact::Fact;
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
+use narrows_machine::Machine;
 use narrows_machine::zfs::ZfsPool;
 use narrows_model::path::{Hop, HopSpec, RaidHop, RaidLevel};
 
 use super::super::finding::{Code, Evidence, Finding, Severity};
 use super::{Context, Judged};
 
-pub(super) fn check(context: &Context<'_>, _: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn check(judged: &Judged<'_>, _: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Raid(raid) = &hop.spec else { return None };
     let missing = *raid.md.degraded.value()?;
     if missing == 0 {
         return None;
     }
     let of = raid.md.raid_disks.value().map(|disks| format!(" of {disks}")).unwrap_or_default();
-    let copies = copies_of_many(context, raid, missing);
+    let copies = copies_of_many(judged.machine, raid, missing);
     let effect =
         copies.map_or_else(|| effect(raid).to_owned(), |copies| format!("; {copies} copies are left"));
     let summary = format!("/dev/{} lacks {missing}{of} members{effect}.", raid.block);
@@ -25,8 +26,7 @@ pub(super) fn check(context: &Context<'_>, _: &Judged<'_>, _: usize, hop: &Hop) 
         said.then(|| Evidence::from_fact(format!("state of {name}"), state))
     });
     // A log tells how it was at the last start.
-    let past =
-        context.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
+    let past = judged.machine.captured.as_ref().is_some_and(|texts| texts.is_past(raid.md.degraded.source()));
     let severity = if past || copies.is_some() { Severity::Info } else { Severity::Fault };
     Some(
         Finding::about(Code::RaidDegraded, severity, hop, summary)
@@ -48,12 +48,12 @@ fn is_bad(state: &str) -> bool {
 }
 
 /// How many copies a small mirror of many places still has, where none of its members is bad or being rebuilt.
-fn copies_of_many(context: &Context<'_>, raid: &RaidHop, missing: u32) -> Option<u32> {
+fn copies_of_many(machine: &Machine, raid: &RaidHop, missing: u32) -> Option<u32> {
     /// The mirrors that a NAS makes for itself have a place for every bay, mirrors that people make two or three.
     const MANY: u32 = 4;
     /// They hold the system and swap, some 0.5 to 8 GiB (mdstat of Synology's DSM 6 and 7 and of QNAP's QTS); mirrors of data are larger.
     const SYSTEM: Bytes = Bytes::from_mib(16 << 10);
-    let size = context.machine.block.get(&raid.block).and_then(|block| block.size.value().copied());
+    let size = machine.block.get(&raid.block).and_then(|block| block.size.value().copied());
     size.filter(|size| *size <= SYSTEM)?;
     let places = *raid.md.raid_disks.value()?;
     let copies = places.checked_sub(missing).filter(|copies| *copies >= 2)?;

@@ -37,12 +37,7 @@ pub(super) fn long(span: Nanos) -> String {
 /// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
 ///
 /// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
-pub(super) fn raid_resync(
-    _context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+pub(super) fn raid_resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Raid(raid) = &hop.spec else { return None };
     let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
     let action = running(judged, raid)?;
@@ -200,11 +195,16 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
             let now = case.ceiling(index)?.limit()?;
             let gain = counterfactual::gain_of_better(judged, index, &Limit { rate: next, ..now.clone() });
             let summary = format!(
-                "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so all wait \
-                 for the slowest.",
+                "{} carries {slow}, and every other member of {} at least {next}: each gets the same share, so \
+                 all wait for the slowest.",
                 hop.name, array.name
             );
-            Some(finding(hop, summary, gain).with_confidence(Confidence::Medium).seen(format!("ceiling of {}", hop.name), slow, "its ceiling").seen("ceiling of the next slowest member", next, "its ceiling"))
+            Some(
+                finding(hop, summary, gain)
+                    .with_confidence(Confidence::Medium)
+                    .seen(format!("ceiling of {}", hop.name), slow, "its ceiling")
+                    .seen("ceiling of the next slowest member", next, "its ceiling"),
+            )
         })
         .collect()
 }

@@ -16,16 +16,18 @@ use crate::link::{Claim, wires};
 /// Sums within this much of the uplink fit it.
 const FITS: f64 = 1.1;
 
+pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let of_hop = |(index, hop): (usize, &Hop)| {
+        switch_oversubscribed(context, judged, hop).or_else(|| chipset_shared(context, judged, index, hop))
+    };
+    judged.subject.path.hops.iter().enumerate().filter_map(of_hop).collect()
+}
+
 /// `switch_oversubscribed`: the devices behind a switch can together do more than its uplink.
 ///
 /// A `limit` where the uplink is the bottleneck of the path, or where the drives and wires behind it are known to deliver
 /// more than it carries. Where only their links do, `info`: the drives may be slower than their links.
-pub(super) fn switch_oversubscribed(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    _: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+fn switch_oversubscribed(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) -> Option<Finding> {
     let HopSpec::Switch(switch) = &hop.spec else { return None };
     // The chipset of AMD boards is a switch too; `chipset_shared` speaks of it.
     if switch.chipset.is_some() {
@@ -164,12 +166,7 @@ fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
 /// A `limit` when the uplink is known to be the bottleneck of this path; `info` when a hop that is not known may be
 /// narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
 /// worth a word.
-pub(super) fn chipset_shared(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-) -> Option<Finding> {
+fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let uplink = match &hop.spec {
         HopSpec::Chipset(uplink) => uplink,
         HopSpec::Switch(uplink) if uplink.chipset.is_some() => uplink,

@@ -135,10 +135,15 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
             Finding::on(Code::MissingDeviceBifurcation, Severity::Info, slot.name.clone(), summary)
                 .with_confidence(Confidence::Low)
                 .with_evidence(
-                    empty.iter().map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices")),
+                    empty
+                        .iter()
+                        .map(|port| Evidence::new("port without a device", port, "/sys/bus/pci/devices")),
                 )
-                .advise("If a drive is missing, check that the slot's bifurcation in the firmware setup matches the card, and \
-                     reseat the drive."),
+                .advise(
+                    "If a drive is missing, check that the slot's bifurcation in the firmware \
+                 setup matches the card, and \
+                     reseat the drive.",
+                ),
         );
     }
     findings
@@ -263,7 +268,10 @@ fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
             Finding::on(code, Severity::Limit, subject, format!("{who} at {link}; {can} {most}."))
                 .with_confidence(Confidence::Medium)
                 .with_evidence(evidence.collect::<Vec<_>>())
-                .advise("Look at the cable, the backplane and the expander between them; one of a slower generation holds all down.")
+                .advise(
+                    "Look at the cable, the backplane and the expander between them; one of a \
+                 slower generation holds all down.",
+                )
         })
         .collect()
 }

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Component, Prefer, Score, amount, cost};
+use super::{Component, Prefer, Score, amount, of_slot};
 use crate::plan::problem::{Class, Problem, WholeRate, value};
 use crate::plan::wish::Kind;
 use narrows_base::units::Lanes;
@@ -163,13 +163,8 @@ impl Bound {
                     devices.map(|(count, class)| class.demand.times(u64::from(*count))).sum();
                 let score = Score::of(prefer, |component| match component {
                     Component::Together => amount(value.rate) - amount(wanted),
-                    Component::Served => 0,
                     Component::Alone => amount(value.alone) - amount(wanted),
-                    Component::Graphics => amount(value.graphics),
-                    Component::Switches => cost(u64::from(choice.is_switch())),
-                    Component::Slots => cost(u64::from(!place.form.takes_drives())),
-                    Component::Changes => cost(problem.changes(slot, choice)),
-                    Component::Adapters => cost(u64::from(choice.is_adapter())),
+                    other => of_slot(problem, slot, choice, &value, other),
                 });
                 put(best.entry(counts).or_default(), score);
             }

@@ -18,7 +18,7 @@ mod walk;
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::problem::{Choice, Class, Fill, Problem, WholeRate};
+use super::problem::{Choice, Class, Fill, Problem, Value, WholeRate};
 use super::site::{Attachment, Site, Slot};
 use super::wish::{Kind, Wish};
 use narrows_base::catalog::SlotForm;
@@ -368,6 +368,18 @@ pub(super) fn cost(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX).saturating_neg()
 }
 
+/// What a filled slot counts for whatever else moves.
+fn of_slot(problem: &Problem<'_>, slot: usize, choice: &Choice, value: &Value, component: Component) -> i64 {
+    match component {
+        Component::Together | Component::Served | Component::Alone => 0,
+        Component::Graphics => amount(value.graphics),
+        Component::Switches => cost(u64::from(choice.is_switch())),
+        Component::Slots => cost(u64::from(!problem.site.slots[slot].form.takes_drives())),
+        Component::Changes => cost(problem.changes(slot, choice)),
+        Component::Adapters => cost(u64::from(choice.is_adapter())),
+    }
+}
+
 /// No machine has more sockets.
 const SOCKETS: usize = 8;
 
@@ -407,13 +419,8 @@ impl Sums {
         let score = Score::of(prefer, |component| match component {
             Component::Together if on_chipset => 0,
             Component::Together => amount(value.rate),
-            Component::Served => 0,
             Component::Alone => amount(value.alone),
-            Component::Graphics => amount(value.graphics),
-            Component::Switches => cost(u64::from(choice.is_switch())),
-            Component::Slots => cost(u64::from(!place.form.takes_drives())),
-            Component::Changes => cost(problem.changes(slot, choice)),
-            Component::Adapters => cost(u64::from(choice.is_adapter())),
+            other => of_slot(problem, slot, choice, &value, other),
         });
         self.score = self.score.plus(&score);
         if on_chipset {

@@ -282,7 +282,7 @@ pub(super) fn time_law(system: &System, loaded: &Loaded, situation: &Situation, 
 #[serde(deny_unknown_fields, default)]
 pub struct LawRange {
     /// `sequential` or `random`.
-    pub pattern: Option<AccessOrder>,
+    pub pattern: Option<Pattern>,
     /// The directions of its I/Os, one of these: `read`, `write`, `mix`.
     pub directions: Vec<Mix>,
     /// Bytes of an I/O, at least.
@@ -303,16 +303,6 @@ pub struct LawRange {
     pub none: Vec<String>,
 }
 
-/// The order of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum AccessOrder {
-    /// One after the other.
-    Sequential,
-    /// At random.
-    Random,
-}
-
 /// The directions of I/Os.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -330,9 +320,8 @@ impl LawRange {
     /// Whether a situation is in it.
     pub fn has(&self, it: &Situation) -> bool {
         let traits = |wanted: &str| it.has(wanted);
-        self.pattern.is_none_or(|order| {
-            order == if it.pattern == Pattern::Random { AccessOrder::Random } else { AccessOrder::Sequential }
-        }) && (self.directions.is_empty() || self.directions.contains(&it.mix()))
+        self.pattern.is_none_or(|order| order == it.pattern)
+            && (self.directions.is_empty() || self.directions.contains(&it.mix()))
             && between(it.block_size, self.block_from, self.block_to)
             && between(it.in_flight, self.in_flight_from, self.in_flight_to)
             && self.gigabits_from.is_none_or(|least| it.gigabits.is_some_and(|rate| rate >= least))

@@ -31,13 +31,8 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
     };
     let all = case.counted();
     if all.is_empty() {
-        return named(
-            Kind::Unknown,
-            "not known".to_owned(),
-            all,
-            Confidence::Low,
-            vec!["no host has a result that counts".to_owned()],
-        );
+        let why = vec!["no host has a result that counts".to_owned()];
+        return named(Kind::Unknown, "not known".to_owned(), all, Confidence::Low, why);
     }
     // Each host has its part of the cap, those that are missing, too.
     let share = all.len() as f64 / case.record.hosts.len().max(1) as f64;
@@ -45,13 +40,8 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
         && case.point.rate().get() >= cap.get() * share * AT
     {
         let evidence = vec![format!("--rate {} was reached", human::rate(cap))];
-        return named(
-            Kind::RateCap,
-            "the rate that was asked for".to_owned(),
-            all,
-            Confidence::High,
-            evidence,
-        );
+        let name = "the rate that was asked for".to_owned();
+        return named(Kind::RateCap, name, all, Confidence::High, evidence);
     }
     if let Some((clients, evidence)) = generator(case) {
         let name = format!("processors of {}", case.names(clients.iter().copied()));
@@ -258,12 +248,10 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
                 let name = format!("network card of {}", case.names(clients.iter().copied()));
                 (Kind::ClientNic, name, sorted(clients), Confidence::Medium)
             }
-            None => (
-                Kind::Network,
-                "the network; which side of it is not known".to_owned(),
-                sorted(clients),
-                Confidence::Medium,
-            ),
+            None => {
+                let name = "the network; which side of it is not known".to_owned();
+                (Kind::Network, name, sorted(clients), Confidence::Medium)
+            }
         },
     })
 }

@@ -18,6 +18,8 @@ use crate::path::HopKind;
 use narrows_base::fact::Source;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
+pub use narrows_base::workload::Pattern;
+
 /// The name of a part or a workload. No two parts of a system have the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -207,18 +209,6 @@ impl PartKind {
             Self::Vm(_) => "vm",
         }
     }
-}
-
-/// The order in which addresses are visited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Pattern {
-    /// One after another.
-    #[default]
-    Sequential,
-    /// At random.
-    Random,
 }
 
 /// How I/Os are handed to the kernel. Decides what each costs a core, and how many are under way.

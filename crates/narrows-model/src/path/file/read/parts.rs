@@ -8,7 +8,8 @@ use super::document::{DocumentTable, Value};
 use super::keys::{EXAMPLE_OF_RESULT, values};
 use super::quantity::{Unit, parse_quantity};
 use crate::path::file::{
-    DeviceKind, Name, Part, PartKind, Problem, Published, PublishedValue, RaidKind, Workload, ZfsLevel, build,
+    Device, DeviceKind, Filesystem, Host, Name, Part, PartKind, Problem, Published, PublishedValue, RaidKind,
+    Workload, ZfsLevel, build,
 };
 use crate::path::{HopKind, RaidLevel};
 use narrows_base::catalog::{Board, catalog};
@@ -64,38 +65,44 @@ fn attached(table: &DocumentTable, found: &mut Vec<Problem>) -> bool {
     false
 }
 
+/// A table whose keys are held against each other.
+struct CheckedTable<'t> {
+    table: &'t DocumentTable,
+    found: &'t mut Vec<Problem>,
+}
+
+impl CheckedTable<'_> {
+    fn has(&self, key: &str) -> bool {
+        self.table.key(key).is_some()
+    }
+
+    /// Of two keys that say something together only, the one that is there alone.
+    fn half<'k>(&self, one: &'k str, other: &'k str) -> Option<&'k str> {
+        match (self.has(one), self.has(other)) {
+            (true, false) => Some(one),
+            (false, true) => Some(other),
+            _ => None,
+        }
+    }
+
+    fn wrong(&mut self, key: &str, message: impl Into<String>, hint: impl Into<String>) {
+        self.found.push(self.table.wrong(key, message, hint));
+    }
+}
+
 /// Tells what is wrong between the keys of a part, and puts what the catalogue calls things in place of what was typed.
 fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
-    let has = |key: &str| table.key(key).is_some();
-    let mut wrong = |key: &str, message: String, hint: &str| found.push(table.wrong(key, message, hint));
-    // Of two keys that say something together only, the one that is there alone.
-    let half = |one, other| (has(one) != has(other)).then(|| if has(one) { one } else { other });
+    let mut told = CheckedTable { table, found };
     match kind {
-        PartKind::Host(it) => {
-            if let Some(key) = half("interconnect_links", "interconnect_rate") {
-                let hint =
-                    "interconnect_links and interconnect_rate (of one link, one direction) go together";
-                wrong(key, "half of the interconnect is given".to_owned(), hint);
-            }
-            if let Some(typed) = it.board.take() {
-                it.board = catalog().board_named(&typed).map(Board::id);
-                if it.board.is_none() {
-                    let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
-                    wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
-                }
-            }
-            if let Some(name) = it.processor.as_ref().filter(|name| build::processor_entry(name).is_none()) {
-                let hint = "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
-                wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
-            }
-        }
+        PartKind::Host(it) => host(it, &mut told),
         PartKind::Chipset(it) => match &it.model {
             Some(name) if build::find_chipset(name).is_none() => {
                 let hint = "data/chipsets.toml has them; give generation and width of the uplink instead";
-                wrong("model", format!("the catalogue knows no chipset `{name}`"), hint);
+                told.wrong("model", format!("the catalogue knows no chipset `{name}`"), hint);
             }
             None if it.uplink.generation.is_none() || it.uplink.width.is_none() => {
-                found.push(table.lacks("model", "\"Intel X99\", or generation and width of its uplink"));
+                let example = "\"Intel X99\", or generation and width of its uplink";
+                told.found.push(table.lacks("model", example));
             }
             _ => {}
         },
@@ -108,71 +115,94 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
             for mode in it.bifurcation.iter().flatten().filter(|mode| !is_mode(mode)) {
                 let hint =
                     "write the widths in the order of its lanes: bifurcation = [\"x8x8\", \"x4x4x4x4\"]";
-                wrong("bifurcation", format!("`{mode}` is no way to split a slot"), hint);
+                told.wrong("bifurcation", format!("`{mode}` is no way to split a slot"), hint);
             }
         }
         PartKind::Switch(it) => {
             if let Some(name) = it.model.as_ref().filter(|name| build::find_switch(name).is_none()) {
                 let hint =
                     "data/switches.toml has them; give generation and width of its upstream port instead";
-                wrong("model", format!("the catalogue knows no switch `{name}`"), hint);
+                told.wrong("model", format!("the catalogue knows no switch `{name}`"), hint);
             }
         }
-        PartKind::Device(it) => {
-            if let Some(key) = half("cache_size", "steady_write") {
-                let hint = "cache_size and steady_write go together";
-                wrong(key, "half of the write cache is given".to_owned(), hint);
-            }
-            if let Some(class) = it.class.as_ref().filter(|class| catalog().medium_class(class).is_none()) {
-                let known: Vec<&str> = catalog().classes.iter().map(|class| class.name.as_str()).collect();
-                let hint = format!("the classes are: {}", known.join(", "));
-                wrong("class", format!("the catalogue knows no class of drives `{class}`"), &hint);
-            }
-            // A model as the kernel names it; a name of the catalogue (`SN770`) becomes that.
-            let listed = it.model.as_ref().and_then(|model| {
-                catalog().medium(model).map(|_| model.clone()).or_else(|| {
-                    catalog().medium_by_words(model).and_then(|medium| medium.models.first()).cloned()
-                })
-            });
-            let is_listed = listed.as_ref().is_some_and(|model| catalog().medium(model).is_some());
-            it.model = listed.or_else(|| it.model.take());
-            let has_rates = has("read") || has("class");
-            if it.kind == DeviceKind::Nvme && !has_rates && !is_listed {
-                let message = match &it.model {
-                    Some(model) => format!("the catalogue knows no drive `{model}`, and no rates are given"),
-                    None => "neither its model nor its rates are given".to_owned(),
-                };
-                let hint = "data/media.toml has the models; give a class, or read and write, instead";
-                wrong("model", message, hint);
-            }
-        }
+        PartKind::Device(it) => device(it, &mut told),
         PartKind::Crypt(it) => {
             if it.sector_size.is_some_and(|size| !size.get().is_power_of_two()) {
                 let hint = "it is 512, 1024, 2048 or 4096";
-                wrong("sector_size", "no encryption sector has this size".to_owned(), hint);
+                told.wrong("sector_size", "no encryption sector has this size", hint);
             }
         }
-        PartKind::Filesystem(it) => {
-            for key in
-                ["recordsize", "compression", "arc"].into_iter().filter(|key| has(key) && it.kind != "zfs")
-            {
-                let hint = "leave it out, or say kind = \"zfs\"";
-                wrong(key, format!("`{key}` is of ZFS, and this is {}", it.kind), hint);
-            }
-            let sane = |size: Bytes| size.get().is_power_of_two() && (512..=16 << 20).contains(&size.get());
-            if it.recordsize.is_some_and(|size| !sane(size)) {
-                let hint = "it is a power of two from 512 B to 16 MiB, such as recordsize = \"128 KiB\"";
-                wrong("recordsize", "no record has this size".to_owned(), hint);
-            }
-        }
+        PartKind::Filesystem(it) => filesystem(it, &mut told),
         PartKind::Cluster(it) => {
             if it.data.is_some() != it.parity.is_some() || (it.copies.is_some() && it.data.is_some()) {
                 let key = if it.copies.is_some() { "copies" } else { "data" };
-                let message = "data is kept in two ways, or half of one".to_owned();
-                wrong(key, message, "give copies, or data and parity");
+                let message = "data is kept in two ways, or half of one";
+                told.wrong(key, message, "give copies, or data and parity");
             }
         }
         _ => {}
+    }
+}
+
+fn host(it: &mut Host, told: &mut CheckedTable<'_>) {
+    if let Some(key) = told.half("interconnect_links", "interconnect_rate") {
+        let hint = "interconnect_links and interconnect_rate (of one link, one direction) go together";
+        told.wrong(key, "half of the interconnect is given", hint);
+    }
+    if let Some(typed) = it.board.take() {
+        it.board = catalog().board_named(&typed).map(Board::id);
+        if it.board.is_none() {
+            let hint = "`narrows plan --board list` shows the boards; leave the key out for another";
+            told.wrong("board", format!("the catalogue knows no board `{typed}`"), hint);
+        }
+    }
+    if let Some(name) = it.processor.as_ref().filter(|name| build::processor_entry(name).is_none()) {
+        let hint =
+            "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
+        told.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
+    }
+}
+
+fn device(it: &mut Device, told: &mut CheckedTable<'_>) {
+    if let Some(key) = told.half("cache_size", "steady_write") {
+        let hint = "cache_size and steady_write go together";
+        told.wrong(key, "half of the write cache is given", hint);
+    }
+    if let Some(class) = it.class.as_ref().filter(|class| catalog().medium_class(class).is_none()) {
+        let known: Vec<&str> = catalog().classes.iter().map(|class| class.name.as_str()).collect();
+        let hint = format!("the classes are: {}", known.join(", "));
+        told.wrong("class", format!("the catalogue knows no class of drives `{class}`"), hint);
+    }
+    let is_listed = |model: &String| catalog().medium(model).is_some();
+    // A model as the kernel names it; a name of the catalogue (`SN770`) becomes that.
+    if let Some(model) = it.model.as_mut().filter(|model| !is_listed(model))
+        && let Some(listed) = catalog().medium_by_words(model).and_then(|medium| medium.models.first())
+    {
+        model.clone_from(listed);
+    }
+    let is_known = told.has("read") || told.has("class") || it.model.as_ref().is_some_and(is_listed);
+    if it.kind == DeviceKind::Nvme && !is_known {
+        let message = match &it.model {
+            Some(model) => format!("the catalogue knows no drive `{model}`, and no rates are given"),
+            None => "neither its model nor its rates are given".to_owned(),
+        };
+        let hint = "data/media.toml has the models; give a class, or read and write, instead";
+        told.wrong("model", message, hint);
+    }
+}
+
+fn filesystem(it: &Filesystem, told: &mut CheckedTable<'_>) {
+    let keys = ["recordsize", "compression", "arc"];
+    for key in keys.into_iter().filter(|_| it.kind != "zfs") {
+        if told.has(key) {
+            let hint = "leave it out, or say kind = \"zfs\"";
+            told.wrong(key, format!("`{key}` is of ZFS, and this is {}", it.kind), hint);
+        }
+    }
+    let sane = |size: Bytes| size.get().is_power_of_two() && (512..=16 << 20).contains(&size.get());
+    if it.recordsize.is_some_and(|size| !sane(size)) {
+        let hint = "it is a power of two from 512 B to 16 MiB, such as recordsize = \"128 KiB\"";
+        told.wrong("recordsize", "no record has this size", hint);
     }
 }
 
