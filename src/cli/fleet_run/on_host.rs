@@ -25,7 +25,7 @@ use narrows_load::scratch::ScratchOptions;
 use narrows_machine::activity;
 use narrows_machine::root::Root;
 use narrows_machine::{Machine, snapshot};
-use narrows_session::fleet::host::{FoundKind, Look, Prepared, Word};
+use narrows_session::fleet::hosts::{FoundKind, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
 use narrows_session::fleet::script::end_in;
 use narrows_session::fleet::{as_bytes, as_lines};

@@ -167,7 +167,7 @@ fn preflight(args: &RunArgs, asked: &Asked, told: &[Preflight]) -> Result<Vec<St
 
 /// Announces what will be written, before it is.
 pub(super) fn layout(asked: &Asked, told: &[Preflight]) {
-    use narrows_session::fleet::host::FoundKind;
+    use narrows_session::fleet::hosts::FoundKind;
     let mut count = 0u64;
     for host in told.iter().filter(|host| host.is_client) {
         let Ok(looked) = &host.looked else { continue };
