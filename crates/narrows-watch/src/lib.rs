@@ -9,7 +9,6 @@
 pub mod baseline;
 pub mod clock;
 pub mod file;
-pub mod kernel;
 pub mod observed;
 pub mod record;
 pub mod recorder;

@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use crate::baseline;
 use crate::clock::Moment;
 use crate::file::{Journal, KeepError, Store};
-use crate::kernel;
-use crate::observed::observe;
+use crate::observed::{events, observe};
 use crate::record::{KernelEvent, Noticed, Record, What};
 use crate::recorder::Recorder;
 use narrows_machine::kept::Baseline;
@@ -251,6 +250,6 @@ impl Watch<'_> {
             since.heard = true;
         }
         since.heard |= heard.events > 0;
-        since.kernel.extend(kernel::events(&heard.messages));
+        since.kernel.extend(events(&heard.messages));
     }
 }

@@ -90,8 +90,7 @@ fn mounts_everywhere(root: &Root) -> Vec<Mount> {
     for process in processes.chain(["self".to_owned()]) {
         let namespace = root.link_name(&format!("/proc/{process}/ns/mnt")).get();
         if namespace.is_none_or(|namespace| namespaces.insert(namespace)) {
-            let text = root.text(&format!("/proc/{process}/mountinfo"));
-            found.extend(mount::parse(text.value().map_or("", String::as_str)));
+            found.extend(mount::listed(root, &format!("/proc/{process}/mountinfo")));
         }
     }
     found

@@ -41,15 +41,15 @@ pub(super) struct Wanted {
 
 /// Hosts with one part in a run, each with its connection and what is known of it.
 #[derive(Default)]
-pub(super) struct Side {
+pub(super) struct Ends {
     pub(super) links: Vec<Option<Link>>,
     pub(super) known: Vec<(Offset, Look)>,
 }
 
 /// The hosts of a leg.
 pub(super) struct Sides<'a> {
-    pub(super) clients: &'a Side,
-    pub(super) servers: &'a Side,
+    pub(super) clients: &'a Ends,
+    pub(super) servers: &'a Ends,
 }
 
 /// One client on its way to a server.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
 use super::hosts::{FoundKind, Go, HostName, HostTarget, Look, MOST_UNCERTAIN_NS, Offset, Prepared};
 use super::job::{Job, JobTarget, NbdUri};
-use super::leg::{self, Side};
+use super::leg::{self, Ends};
 use super::link::{Link, Looked, Pushed, Reach};
 use super::script::{self, Ground};
 use super::started::{LinkError, now};
@@ -80,8 +80,8 @@ pub struct Point {
 pub struct Fleet<'a> {
     asked: &'a Asked,
     // Dropped in this order: connections first, what they work in last.
-    clients: Side,
-    servers: Side,
+    clients: Ends,
+    servers: Ends,
     prepared: Vec<Option<Prepared>>,
     leg: Option<NetworkLeg>,
     _ground: Ground,
@@ -115,8 +115,8 @@ impl<'a> Fleet<'a> {
         });
         let mut fleet = Self {
             asked,
-            clients: Side::default(),
-            servers: Side::default(),
+            clients: Ends::default(),
+            servers: Ends::default(),
             prepared: Vec::new(),
             leg: None,
             _ground: ground,
