@@ -122,7 +122,8 @@ impl<'a> Processes<'a> {
         if namespace.get().is_some_and(|namespace| !self.namespaces.insert(namespace)) {
             return;
         }
-        for found in mount::listed(self.root, &format!("{directory}/mountinfo")) {
+        let text = self.root.text(&format!("{directory}/mountinfo"));
+        for found in mount::parse(text.value().map_or("", String::as_str)) {
             for device in self.devices(&found) {
                 self.findings.note(&device, How::Mounted { point: found.point.clone(), process });
             }
