@@ -82,11 +82,6 @@ impl Mount {
     }
 }
 
-/// The mounts that the `mountinfo` at this path lists, without their devices and remotes.
-pub fn listed(root: &Root, path: &str) -> Vec<Mount> {
-    parse(root.text(path).value().map_or("", String::as_str))
-}
-
 /// Reads mountinfo; a line that is malformed is left out. Devices and remotes are not part of the text.
 pub fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()

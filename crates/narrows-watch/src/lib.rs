@@ -9,6 +9,7 @@
 pub mod baseline;
 pub mod clock;
 pub mod file;
+pub mod kernel;
 pub mod observed;
 pub mod record;
 pub mod recorder;

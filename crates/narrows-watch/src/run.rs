@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use crate::baseline;
 use crate::clock::Moment;
 use crate::file::{Journal, KeepError, Store};
-use crate::observed::{events, observe};
+use crate::kernel;
+use crate::observed::observe;
 use crate::record::{KernelEvent, Noticed, Record, What};
 use crate::recorder::Recorder;
 use narrows_machine::kept::Baseline;
@@ -250,6 +251,6 @@ impl Watch<'_> {
             since.heard = true;
         }
         since.heard |= heard.events > 0;
-        since.kernel.extend(events(&heard.messages));
+        since.kernel.extend(kernel::events(&heard.messages));
     }
 }

@@ -81,8 +81,8 @@ pub fn storage_ports(root: &Root) -> BTreeSet<u16> {
     let iscsi = iscsi.filter_map(|name| {
         root.parse(&format!("/sys/class/iscsi_connection/{name}/port"), |text| text.parse().ok()).get()
     });
-    let mounts = mount::listed(root, "/proc/self/mountinfo");
-    nvme.chain(iscsi).chain(mounts.iter().filter_map(mount::Mount::server_port)).collect()
+    let mounts = root.text("/proc/self/mountinfo").get().unwrap_or_default();
+    nvme.chain(iscsi).chain(mount::parse(&mounts).iter().filter_map(mount::Mount::server_port)).collect()
 }
 
 /// Asks for every established connection of one family. The kernel makes the first part of the answer before `sendto`

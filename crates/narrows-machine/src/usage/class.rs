@@ -231,7 +231,7 @@ pub(super) fn look_at_sight(root: &Root, findings: &mut Findings) {
     if !root.is_on("/sys", KernelFs::Sys) || root.list("/sys/class/block").is_empty() {
         findings.hide(&OF_SYSFS, "there is no sysfs at /sys (`mount -t sysfs sysfs /sys`)");
     }
-    let mounts = mount::listed(root, "/proc/self/mountinfo");
+    let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
     for covered in mounts.iter().filter_map(covered) {
         findings.hide(covered.1, format!("something is mounted over {}", covered.0));
     }
@@ -262,7 +262,7 @@ fn processes(root: &Root) -> Option<String> {
 
 /// An option of the mount of `/proc` that leaves processes out.
 fn limited(root: &Root) -> Option<String> {
-    let mounts = mount::listed(root, "/proc/self/mountinfo");
+    let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
     let proc = mounts.iter().rev().find(|mount| mount.point == "/proc" && mount.fstype == "proc");
     let Some(proc) = proc else { return Some("/proc is in no list of mounts".to_owned()) };
     let hides = |option: &&String| {

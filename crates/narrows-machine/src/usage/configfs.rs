@@ -25,7 +25,7 @@ const DRIVERS: [(Class, &str, &str); 3] = [
 pub(super) fn search(root: &Root, wanted: &Wanted, findings: &mut Findings) {
     let mut exports = Exports { root, wanted, findings };
     exports.legacy_gadgets();
-    let mounts = mount::listed(root, "/proc/self/mountinfo");
+    let mounts = mount::parse(root.text("/proc/self/mountinfo").value().map_or("", String::as_str));
     let mounted = mounts.into_iter().rev().find(|mount| mount.fstype == "configfs" && mount.root == "/");
     match mounted {
         Some(mount) => {

@@ -90,7 +90,8 @@ fn mounts_everywhere(root: &Root) -> Vec<Mount> {
     for process in processes.chain(["self".to_owned()]) {
         let namespace = root.link_name(&format!("/proc/{process}/ns/mnt")).get();
         if namespace.is_none_or(|namespace| namespaces.insert(namespace)) {
-            found.extend(mount::listed(root, &format!("/proc/{process}/mountinfo")));
+            let text = root.text(&format!("/proc/{process}/mountinfo"));
+            found.extend(mount::parse(text.value().map_or("", String::as_str)));
         }
     }
     found
