@@ -53,7 +53,7 @@ const ENGINE: [&str; 12] = [
     "Target::open_",
     "Opened::open_",
     "owned::prepare",
-    "load::memcopy",
+    "load::overhead",
 ];
 
 /// What decides whether a device may be written, opens or clears one, or divides what may be written: everywhere but in the

@@ -16,7 +16,7 @@ const SENDERS: &[(&str, usize, &str)] = &[
         2,
         "fio's server, a child: std sends nothing to one that was waited for",
     ),
-    ("session/fleet/point.rs", 1, "fio's client, a child: std sends nothing to one that was waited for"),
+    ("session/fleet/run.rs", 1, "fio's client, a child: std sends nothing to one that was waited for"),
     (
         "session/fleet/script.rs",
         2,

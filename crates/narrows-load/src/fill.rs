@@ -12,9 +12,8 @@ use nix::libc;
 use super::buffer::Buffer;
 use super::error::LoadError;
 use super::guard::{Budget, Census};
-use super::marks::Marker;
+use super::marks::{Marker, Stamp};
 use super::random::Random;
-use super::stamp::Stamp;
 use super::target::drop_direct;
 use narrows_base::units::Bytes;
 

@@ -4,9 +4,8 @@ use std::io;
 
 use super::buffer::Buffer;
 use super::engine::{Op, Request};
-use super::marks::Marker;
+use super::marks::{Marker, Stamp};
 use super::random::Random;
-use super::stamp::Stamp;
 
 /// A buffer with a part for each slot: one for its reads, one for its writes. They are apart so that a read never
 /// overwrites the data that a later write sends.
@@ -53,16 +52,15 @@ impl Memory {
         Ok(Self { buffer, part, writes_at, stamps: None })
     }
 
-    /// The same memory, whose blocks for writes bear the marks of a device. Before [`stamped`](Self::stamped).
-    pub(super) fn marked(mut self, block: u64, marker: Marker) -> Self {
-        let outgoing = self.buffer.bytes().get_mut(self.writes_at..).unwrap_or_default();
-        outgoing.chunks_exact_mut((block as usize).max(1)).for_each(|block| marker.mark(block));
-        self
-    }
-
-    /// The same memory, whose writes are stamped in blocks of `block` bytes, a divisor of every I/O's length.
-    pub(super) fn stamped(self, block: u64, nonce: u64) -> Self {
-        Self { stamps: Some(Stamps { block: block as usize, nonce }), ..self }
+    /// The same memory, whose writes are stamped in blocks of `block` bytes, a divisor of every I/O's length, and bear the
+    /// marks of a device where there is a marker.
+    pub(super) fn stamped(mut self, block: u64, nonce: u64, marker: Option<Marker>) -> Self {
+        let block = block as usize;
+        if let Some(marker) = marker {
+            let outgoing = self.buffer.bytes().get_mut(self.writes_at..).unwrap_or_default();
+            outgoing.chunks_exact_mut(block.max(1)).for_each(|block| marker.mark(block));
+        }
+        Self { stamps: Some(Stamps { block, nonce }), ..self }
     }
 
     /// Stamps the blocks of a write whose slot is not in flight.

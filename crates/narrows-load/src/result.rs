@@ -5,50 +5,28 @@ use std::collections::BTreeMap;
 use super::clock::Scale;
 use super::failure::RunFailure;
 use super::histogram::Counts;
-use super::measurement::{GeneratorUse, Latency, Measurement, Mode, OpTotals, SelfChecks, SlowIo, Workload};
-use super::parts::TENTHS;
-use super::percentile::PERCENTILES;
-use super::ran::EngineRan;
+use super::measurement::{GeneratorUse, Latency, Measurement, OpTotals, PERCENTILES, SelfChecks, SlowIo};
+use super::plan::Plan;
 use super::run::BUCKET;
 use super::stats;
-use super::tally::{OpTally, Tally};
-use super::target::Target;
+use super::tally::{OpTally, TENTHS, Tally};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
-/// What is known at the end of a run.
-pub(super) struct Report<'a> {
-    pub(super) target: &'a Target,
-    pub(super) workload: &'a Workload,
-    pub(super) tally: &'a Tally,
-    pub(super) scale: Scale,
-    pub(super) engine: EngineRan,
-    pub(super) queue_depth: u32,
-    pub(super) threads: u32,
-    pub(super) pinned_to: Vec<u32>,
-    pub(super) region: Bytes,
-    pub(super) mode: Mode,
-    pub(super) nop_ns_per_io: Option<f64>,
-    /// Samples of the tally in each of the series.
-    pub(super) samples_per_bucket: u64,
-}
-
-/// The measurement of a run.
-pub(super) fn measurement(report: &Report<'_>) -> Measurement {
-    let Report { target, workload, tally, scale, .. } = report;
+/// The measurement of a run whose tally has `fine` samples for each of the series. What set the threads up is not in it.
+pub(super) fn measurement(plan: &Plan<'_>, tally: &Tally, scale: Scale, fine: usize) -> Measurement {
     let elapsed = scale.nanos(tally.elapsed());
     let span = Span { start: tally.start(), buckets: tally.begun_buckets(), elapsed };
-    let totals = |kind: &OpTally| op_totals(kind, span, *scale);
+    let totals = |kind: &OpTally| op_totals(kind, span, scale);
     let both = totals(&tally.all());
-    let fine = usize::try_from(report.samples_per_bucket).unwrap_or(1).max(1);
     let series: Vec<BytesPerSec> = tally
         .full_buckets()
         .chunks_exact(fine)
         .map(|samples| Bytes::new(samples.iter().sum()).per(BUCKET.duration()))
         .collect();
     Measurement {
-        workload: (*workload).clone(),
-        mode: report.mode,
-        access: target.access(),
+        workload: plan.workload.clone(),
+        mode: plan.mode(),
+        access: plan.target.access(),
         bytes: both.bytes,
         elapsed_ns: elapsed,
         bytes_per_second: both.bytes_per_second,
@@ -62,9 +40,9 @@ pub(super) fn measurement(report: &Report<'_>) -> Measurement {
         first_error: tally.first_error(),
         cut_short: tally.cut_short.clone(),
         failure: tally.failure.clone().map(|failure| RunFailure { after_ios: tally.good, ..failure }),
-        generator: generator_use(report, elapsed),
-        checks: checks(report),
-        region: report.region,
+        generator: generator_use(plan, tally, elapsed),
+        checks: checks(plan, tally),
+        region: plan.region,
     }
 }
 
@@ -130,21 +108,19 @@ fn percentiles_of(tenths: &[Counts], scale: Scale) -> BTreeMap<String, Vec<Nanos
         .collect()
 }
 
-fn checks(report: &Report<'_>) -> SelfChecks {
-    let Report { tally, .. } = report;
+fn checks(plan: &Plan<'_>, tally: &Tally) -> SelfChecks {
     let kinds = [&tally.reads, &tally.writes];
     let latencies: u128 = kinds.iter().map(|kind| kind.latencies.sum()).sum();
-    let is_closed = !matches!(report.mode, Mode::Paced { .. });
     SelfChecks {
-        little: (is_closed && tally.flight_ticks > 0).then(|| latencies as f64 / tally.flight_ticks as f64),
+        little: (plan.workload.paced_iops.is_none() && tally.flight_ticks > 0)
+            .then(|| latencies as f64 / tally.flight_ticks as f64),
         completed: tally.completed,
         recorded: kinds.iter().map(|kind| kind.latencies.count()).sum(),
-        nop_ns_per_io: report.nop_ns_per_io,
+        nop_ns_per_io: None,
     }
 }
 
-fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
-    let Report { tally, .. } = report;
+fn generator_use(plan: &Plan<'_>, tally: &Tally, elapsed: Nanos) -> GeneratorUse {
     let both = tally.all().latencies;
     let seconds = elapsed.as_secs_f64();
     let ratio = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
@@ -155,10 +131,9 @@ fn generator_use(report: &Report<'_>, elapsed: Nanos) -> GeneratorUse {
         queued: ratio(tally.effort.queued_seconds, seconds),
         enters_per_io: ratio(tally.effort.enters as f64, both.count() as f64),
         involuntary_switches: tally.effort.involuntary_switches,
-        engine: report.engine.clone(),
-        queue_depth: report.queue_depth,
+        queue_depth: plan.queue_depth(),
         mean_in_flight: ratio(both.sum() as f64, tally.elapsed() as f64),
-        threads: report.threads,
-        pinned_to: report.pinned_to.clone(),
+        threads: plan.threads.len() as u32,
+        ..GeneratorUse::default()
     }
 }

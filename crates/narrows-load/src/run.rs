@@ -13,13 +13,12 @@ use super::control::{Control, EndOfRun, Phase};
 use super::engine::Engine;
 use super::error::LoadError;
 use super::measurement::{Measurement, Workload};
-use super::nop::nop_ceiling;
+use super::overhead::nop_ceiling;
 use super::plan::Plan;
 use super::psync::Psync;
 use super::ran::EngineRan;
-use super::result::{Report, measurement};
+use super::result::measurement;
 use super::ring::{Ring, RingEngine};
-use super::source::Source;
 use super::tally::{Tally, Window};
 use super::target::Target;
 use super::worker::{Reap, Shared, Worker};
@@ -101,23 +100,14 @@ pub fn run(
     target.forget_cached();
     let abort = AtomicBool::new(false);
     let shared = Shared { control, abort: &abort, clock: Clock::start(), reap: options.reap };
-    let (mut tally, setups) =
-        thread::scope(|scope| conduct(scope, target, workload, options, &plan, shared))?;
+    let (mut tally, setups) = thread::scope(|scope| conduct(scope, &plan, shared))?;
     tally.complete();
-    Ok(measurement(&Report {
-        target,
-        workload,
-        tally: &tally,
-        scale: shared.clock.scale(),
-        engine: plan.describe(setups.iter().find_map(|setup| setup.engine.clone())),
-        queue_depth: plan.queue_depth(),
-        threads: plan.threads.len() as u32,
-        region: plan.region,
-        mode: plan.mode,
-        nop_ns_per_io,
-        samples_per_bucket: (BUCKET.get() / control.sample().get().max(1)).max(1),
-        pinned_to: setups.iter().filter_map(|setup| setup.pinned_to).collect(),
-    }))
+    let samples = BUCKET.get().checked_div(control.sample().get()).unwrap_or(1).max(1) as usize;
+    let mut measurement = measurement(&plan, &tally, shared.clock.scale(), samples);
+    measurement.generator.engine = plan.describe(setups.iter().find_map(|setup| setup.engine.clone()));
+    measurement.generator.pinned_to = setups.iter().filter_map(|setup| setup.pinned_to).collect();
+    measurement.checks.nop_ns_per_io = nop_ns_per_io;
+    Ok(measurement)
 }
 
 /// What a NOP costs on a CPU, in nanoseconds; `None` where there is no io_uring.
@@ -138,30 +128,18 @@ struct Setup {
 /// Starts the workers, times the phases, and merges what was counted.
 fn conduct<'scope, 'env>(
     scope: &'scope Scope<'scope, 'env>,
-    target: &'env Target,
-    workload: &'env Workload,
-    options: &'env RunOptions,
-    plan: &'env Plan,
+    plan: &'env Plan<'env>,
     shared: Shared<'env>,
 ) -> Result<(Tally, Vec<Setup>), LoadError> {
     let (ready, readiness) = channel();
     let mut workers = Vec::new();
-    for (index, source) in plan.threads.iter().enumerate() {
+    for index in 0..plan.threads.len() {
         let (go, begin) = channel();
-        let thread = Thread {
-            target,
-            source: source.clone(),
-            cpu: options.cpus.get(index % options.cpus.len().max(1)).copied(),
-            plan,
-            index,
-            seed: options.seed.wrapping_add(index as u64),
-            shared,
-            ready: ready.clone(),
-            begin,
-        };
+        // Held until the end: when the last thread drops it, all have ended.
+        let ready = ready.clone();
         let spawned = thread::Builder::new()
             .name(format!("narrows-load-{index}"))
-            .spawn_scoped(scope, move || thread.run())
+            .spawn_scoped(scope, move || work(plan, index, shared, &ready, &begin))
             .map_err(|error| LoadError::Worker(error.to_string()))?;
         workers.push((go, spawned));
     }
@@ -170,17 +148,18 @@ fn conduct<'scope, 'env>(
         .iter()
         .map(|_| readiness.recv().unwrap_or_else(|_| Err(LoadError::Worker("it ended early".to_owned()))))
         .collect::<Result<Vec<Setup>, LoadError>>()?;
-    let window = window(&shared.clock, options.warm_up, workload.duration_ns, shared.control.sample());
+    let (warm_up, duration) = (plan.options.warm_up, plan.workload.duration_ns);
+    let window = window(&shared.clock, warm_up, duration, shared.control.sample());
     let began = Instant::now();
     for (go, _) in &workers {
         // A worker that has died shows when it is joined.
         let _ = go.send(window);
     }
     shared.control.enter(Phase::WarmUp);
-    let measuring = began + options.warm_up.duration();
+    let measuring = began + warm_up.duration();
     if wait_until(measuring, &readiness) {
         shared.control.enter(Phase::Measuring);
-        wait_until(measuring + workload.duration_ns.duration(), &readiness);
+        wait_until(measuring + duration.duration(), &readiness);
     }
     shared.control.enter(Phase::Done);
     let tally = join(workers)?;
@@ -219,62 +198,50 @@ fn wait_until(deadline: Instant, readiness: &Receiver<Result<Setup, LoadError>>)
     left == Duration::ZERO || matches!(readiness.recv_timeout(left), Err(RecvTimeoutError::Timeout))
 }
 
-/// What one thread is given.
-struct Thread<'env> {
-    target: &'env Target,
-    source: Source,
-    cpu: Option<u32>,
-    plan: &'env Plan,
+/// Sets up the thread that calls it (a ring is tied to its thread, and memory shall be near it), reports, waits for the start and
+/// works. `None` when it never began.
+fn work(
+    plan: &Plan<'_>,
     index: usize,
-    /// Decides the data to write.
-    seed: u64,
-    shared: Shared<'env>,
-    /// Held until the end: when the last thread drops it, all have ended.
-    ready: Sender<Result<Setup, LoadError>>,
-    begin: Receiver<Window>,
+    shared: Shared<'_>,
+    ready: &Sender<Result<Setup, LoadError>>,
+    begin: &Receiver<Window>,
+) -> Option<Tally> {
+    let pinned_to = plan.cpu(index).filter(|cpu| pin(*cpu));
+    let memory = plan.memory(index);
+    let ring = plan.ring.is_ok().then(|| Ring::open(plan.depth).map_err(LoadError::no_ring)).transpose();
+    let (memory, mut ring) = match memory.and_then(|memory| Ok((memory, ring?))) {
+        Ok(means) => means,
+        Err(error) => {
+            let _ = ready.send(Err(error));
+            return None;
+        }
+    };
+    let start = |engine| {
+        ready.send(Ok(Setup { pinned_to, engine })).ok()?;
+        begin.recv().ok()
+    };
+    let file = plan.target.file();
+    match &mut ring {
+        Some(ring) => {
+            let mut engine = RingEngine::on(ring, file, memory);
+            let window = start(Some(EngineRan::IoUring(engine.granted())))?;
+            carry_out(plan, index, shared, &mut engine, window)
+        }
+        None => carry_out(plan, index, shared, &mut Psync::new(file, memory), start(None)?),
+    }
 }
 
-impl Thread<'_> {
-    /// Sets up on this thread (its ring is tied to it, and its memory shall be near it), reports, waits for the start and
-    /// works. `None` when it never began.
-    fn run(self) -> Option<Tally> {
-        let pinned_to = self.cpu.filter(|cpu| pin(*cpu));
-        let depth = self.plan.depth;
-        let memory = match self.plan.memory(self.seed) {
-            Ok(memory) => memory,
-            Err(error) => return self.give_up(error),
-        };
-        if self.plan.ring.is_ok() {
-            let mut ring = match Ring::open(depth) {
-                Ok(ring) => ring,
-                Err(error) => return self.give_up(LoadError::no_ring(error)),
-            };
-            let mut engine = RingEngine::on(&mut ring, self.target.file(), memory);
-            let kind = Some(EngineRan::IoUring(engine.granted()));
-            self.work(&mut engine, Setup { pinned_to, engine: kind })
-        } else {
-            let mut engine = Psync::new(self.target.file(), memory);
-            self.work(&mut engine, Setup { pinned_to, engine: None })
-        }
-    }
-
-    /// Reports, waits for the start, and works.
-    fn work(&self, engine: &mut impl Engine, setup: Setup) -> Option<Tally> {
-        let window = self.start(setup)?;
-        let pace = self.plan.pace(self.index, self.shared.clock);
-        let worker = Worker::new(self.shared, engine, self.source.clone(), self.plan.depth, window);
-        Some(worker.with_pace(pace).counted_by(self.target.census()).run())
-    }
-
-    fn start(&self, setup: Setup) -> Option<Window> {
-        self.ready.send(Ok(setup)).ok()?;
-        self.begin.recv().ok()
-    }
-
-    fn give_up(&self, error: LoadError) -> Option<Tally> {
-        let _ = self.ready.send(Err(error));
-        None
-    }
+fn carry_out(
+    plan: &Plan<'_>,
+    index: usize,
+    shared: Shared<'_>,
+    engine: &mut impl Engine,
+    window: Window,
+) -> Option<Tally> {
+    let source = plan.threads.get(index)?.clone();
+    let worker = Worker::new(shared, engine, source, plan.depth, window);
+    Some(worker.with_pace(plan.pace(index, shared.clock)).counted_by(plan.target.census()).run())
 }
 
 /// Ties the calling thread to a CPU; false when the kernel refuses (offline, or outside our control group).

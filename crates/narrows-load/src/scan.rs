@@ -13,11 +13,10 @@ use super::buffer::Buffer;
 use super::control::{Control, EndOfRun, Phase};
 use super::engine::{Op, Request};
 use super::error::LoadError;
-use super::failure::RunFailure;
+use super::failure::{RunFailure, Streak};
 use super::measurement::Latency;
 use super::random::Random;
 use super::stats::SAMPLE;
-use super::streak::Streak;
 use super::target::Target;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 

@@ -11,16 +11,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use nix::fcntl::{OFlag, openat};
-use nix::sys::stat::Mode;
 use nix::sys::statvfs::{FsFlags, fstatvfs};
-use nix::unistd::{UnlinkatFlags, unlinkat};
+use rustix::fs::{AtFlags, Dir, FileType, FlockOperation, Mode, OFlags, flock, fstat, openat, unlinkat};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use super::error::LoadError;
 use super::fill::{Fill, Filled, Filling};
 use super::guard::Budget;
-use super::held::{Aim, Held};
-use super::leftover::{lock, scratch_name, sweep};
+use super::held::{Aim, Held, Trust, look};
 use super::measurement::Access;
 use super::target::Target;
 use narrows_base::units::Bytes;
@@ -210,50 +209,43 @@ fn fitting_size(dir: &Path, parent: &File, size: Bytes, options: &ScratchOptions
 
 /// Opens a file without a name, for direct access if possible (second value).
 fn open_nameless(parent: &File) -> io::Result<(File, bool)> {
-    for direct in [OFlag::O_DIRECT, OFlag::empty()] {
-        match open_tmpfile(parent, direct) {
-            Err(nix::Error::EINVAL) => {}
+    for direct in [OFlags::DIRECT, OFlags::empty()] {
+        // With O_TMPFILE, O_EXCL means that the file can never be given a name.
+        let flags = OFlags::TMPFILE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | direct;
+        match openat(parent, ".", flags, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::INVAL) => {}
             // The file system cannot make nameless files (NFS, FUSE, older overlayfs; EISDIR before Linux 3.11).
-            Err(nix::Error::EOPNOTSUPP | nix::Error::EISDIR | nix::Error::ENOENT) => break,
-            opened => return Ok((opened?, !direct.is_empty())),
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => break,
+            opened => return Ok((opened?.into(), !direct.is_empty())),
         }
     }
     sweep(parent);
-    for direct in [OFlag::O_DIRECT, OFlag::empty()] {
+    for direct in [OFlags::DIRECT, OFlags::empty()] {
         match open_and_unlink(parent, direct) {
-            Err(nix::Error::EINVAL) => {}
+            Err(Errno::INVAL) => {}
             opened => return Ok((opened?, !direct.is_empty())),
         }
     }
     Err(io::ErrorKind::InvalidInput.into())
 }
 
-fn open_tmpfile(parent: &File, direct: OFlag) -> nix::Result<File> {
-    // With O_TMPFILE, O_EXCL means that the file can never be given a name.
-    let flags = OFlag::O_TMPFILE | OFlag::O_EXCL | OFlag::O_RDWR | OFlag::O_CLOEXEC | direct;
-    openat(parent, ".", flags, Mode::S_IRUSR | Mode::S_IWUSR).map(File::from)
-}
-
 /// Makes a file under a name that cannot be there before, and takes the name away at once.
-fn open_and_unlink(parent: &File, direct: OFlag) -> nix::Result<File> {
-    let random = getrandom::u64().map_err(|_| nix::Error::EAGAIN)?;
-    let name = scratch_name(random);
-    let flags =
-        OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_RDWR | OFlag::O_CLOEXEC | direct;
-    let opened = openat(parent, name.as_str(), flags, Mode::S_IRUSR | Mode::S_IWUSR);
-    match opened {
+fn open_and_unlink(parent: &File, direct: OFlags) -> Result<File, Errno> {
+    let name = scratch_name(getrandom::u64().map_err(|_| Errno::AGAIN)?);
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::RDWR | OFlags::CLOEXEC | direct;
+    match openat(parent, name.as_str(), flags, Mode::RUSR | Mode::WUSR) {
         Ok(file) => {
             let file = File::from(file);
             lock(&file);
             // One that kept its name would stay when we are killed, so it is not filled.
-            unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir)?;
+            unlinkat(parent, name.as_str(), AtFlags::empty())?;
             Ok(file)
         }
         Err(error) => {
             // Some file systems make the file and then refuse to open it with O_DIRECT. After any other error, EEXIST above
             // all, there is no file of ours.
-            if error == nix::Error::EINVAL {
-                let _ = unlinkat(parent, name.as_str(), UnlinkatFlags::NoRemoveDir);
+            if error == Errno::INVAL {
+                let _ = unlinkat(parent, name.as_str(), AtFlags::empty());
             }
             Err(error)
         }
@@ -268,15 +260,72 @@ fn end_early(dir: &Path, file: &File, written: u64) -> Result<u64, LoadError> {
     Ok(kept)
 }
 
+/// What the name of a scratch file begins with; the process and a random number follow.
+const PREFIX: &str = ".narrows-scratch-";
+
+/// The name of a scratch file of this process.
+fn scratch_name(random: u64) -> String {
+    format!("{PREFIX}{}-{random:016x}", std::process::id())
+}
+
+/// The process that a name was made by; `None` when it is not the name of a scratch file.
+fn maker(name: &str) -> Option<Pid> {
+    let (pid, random) = name.strip_prefix(PREFIX)?.split_once('-')?;
+    let is_hex = random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_number = pid.bytes().all(|byte| byte.is_ascii_digit());
+    (is_hex && is_number).then(|| pid.parse().ok()).flatten().and_then(Pid::from_raw)
+}
+
+/// Removes the scratch files in a directory whose process no longer runs: empty regular files of our own user with one
+/// name that nobody has locked, never a link. A process of another PID namespace seems dead from here and has its file
+/// locked. What cannot be listed or removed stays.
+fn sweep(parent: &File) {
+    let Ok(entries) = Dir::read_from(parent) else { return };
+    for entry in entries.flatten() {
+        let Ok(name) = entry.file_name().to_str() else { continue };
+        // Before Linux 5.3 nobody is known to be dead.
+        let is_dead = |pid| pidfd_open(pid, PidfdFlags::empty()).is_err_and(|errno| errno == Errno::SRCH);
+        if maker(name).is_some_and(is_dead) {
+            // What cannot be told to be ours stays.
+            let _ = remove(parent, name);
+        }
+    }
+}
+
+/// Locks a scratch file as long as it has a name.
+fn lock(file: &File) {
+    // Where there are no locks the number of the process has to do.
+    let _ = flock(file, FlockOperation::NonBlockingLockExclusive);
+}
+
+/// Removes a leftover if what has its name is one.
+fn remove(parent: &File, name: &str) -> std::io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = openat(parent, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    let is_file = FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    if !is_file || stat.st_size != 0 || !Trust::of_process().is_ours_alone(&stat) {
+        return Ok(());
+    }
+    flock(&file, FlockOperation::NonBlockingLockShared)?;
+    match look(parent, name.as_bytes())? {
+        Some(now) if (now.st_dev, now.st_ino) == (stat.st_dev, stat.st_ino) => {
+            Ok(unlinkat(parent, name, AtFlags::empty())?)
+        }
+        _ => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
     use super::*;
     use crate::target::drop_direct;
+    use proptest::prelude::*;
     use std::collections::HashSet;
     use std::fs;
-    use std::os::unix::fs::{FileExt, MetadataExt};
+    use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 
     const SMALL: ScratchOptions = ScratchOptions {
         reserve: Some(Bytes::new(0)),
@@ -303,7 +352,7 @@ mod tests {
     fn a_file_with_a_name_loses_it_at_once() {
         let dir = tempfile::tempdir().unwrap();
         let parent = File::open(dir.path()).unwrap();
-        let file = open_and_unlink(&parent, OFlag::empty()).unwrap();
+        let file = open_and_unlink(&parent, OFlags::empty()).unwrap();
         assert_eq!(file.metadata().unwrap().nlink(), 0);
         assert_eq!(file.metadata().unwrap().mode() & 0o777, 0o600);
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
@@ -404,5 +453,71 @@ mod tests {
         let missing = create(&dir.path().join("none"));
         assert_eq!(missing.hint(), Some("check the spelling of the path"));
         assert_eq!(fs::read(&file).unwrap(), b"x");
+    }
+
+    /// Above the largest process number that Linux gives (2²², proc_sys_kernel(5)).
+    const DEAD: &str = ".narrows-scratch-1999999999-0123456789abcdef";
+
+    fn left_after_sweep(make: impl Fn(&std::path::Path)) -> Vec<String> {
+        let directory = tempfile::tempdir().unwrap();
+        make(directory.path());
+        sweep(&File::open(directory.path()).unwrap());
+        let names = fs::read_dir(directory.path()).unwrap().flatten();
+        names.map(|entry| entry.file_name().into_string().unwrap()).collect()
+    }
+
+    #[test]
+    fn the_file_of_a_dead_process_is_removed() {
+        assert_eq!(left_after_sweep(|dir| fs::write(dir.join(DEAD), "").unwrap()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_file_of_a_living_process_stays() {
+        let ours = scratch_name(7);
+        assert_eq!(maker(&ours), Some(rustix::process::getpid()));
+        let left = left_after_sweep(|dir| fs::write(dir.join(&ours), "").unwrap());
+        assert_eq!(left, std::slice::from_ref(&ours));
+    }
+
+    #[test]
+    fn one_that_is_locked_stays() {
+        let held = std::cell::RefCell::new(Vec::new());
+        let left = left_after_sweep(|dir| {
+            let file = File::create(dir.join(DEAD)).unwrap();
+            lock(&file);
+            held.borrow_mut().push(file);
+        });
+        assert_eq!(left, [DEAD]);
+    }
+
+    #[test]
+    fn what_only_looks_like_one_stays() {
+        assert_eq!(left_after_sweep(|dir| symlink("/etc/passwd", dir.join(DEAD)).unwrap()), [DEAD]);
+        assert_eq!(left_after_sweep(|dir| fs::create_dir(dir.join(DEAD)).unwrap()), [DEAD]);
+        let twice = left_after_sweep(|dir| {
+            fs::write(dir.join(DEAD), "data").unwrap();
+            fs::hard_link(dir.join(DEAD), dir.join("kept")).unwrap();
+        });
+        assert_eq!(twice.len(), 2, "a file with a second name is somebody's");
+        assert_eq!(
+            left_after_sweep(|dir| fs::write(dir.join(DEAD), "data").unwrap()),
+            [DEAD],
+            "ours is empty"
+        );
+        let names = ["x.narrows-scratch-1999999999-0123456789abcdef", ".narrows-scratch-1999999999-0123"];
+        for name in
+            names.into_iter().chain([".narrows-scratch--0123456789abcdef", ".narrows-scratch-1999999999"])
+        {
+            assert_eq!(left_after_sweep(|dir| fs::write(dir.join(name), "").unwrap()), [name]);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_name_is_a_panic_and_no_number_addresses_a_group(name in ".*", pid in any::<i64>()) {
+            maker(&name);
+            let named = maker(&format!("{PREFIX}{pid}-0123456789abcdef"));
+            prop_assert!(named.is_none_or(|pid| pid.as_raw_nonzero().get() > 0));
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Slots {
     /// Ends I/Os from the beginning of `done` on, as long as they are whole and like `first`: do the same, equally long,
     /// since the same tick. Frees their slots and says how many they are; none while an I/O waits for its stamp.
     #[inline(always)]
-    pub(super) fn finish_alike(&mut self, done: &[Completion], first: Flight) -> usize {
+    pub(super) fn finish_group(&mut self, done: &[Completion], first: Flight) -> usize {
         let Flight { start, request: Request { op, length, .. } } = first;
         let free = self.order.get_mut(self.free..).filter(|_| self.fresh == 0).unwrap_or_default();
         let mut count = 0;
@@ -249,17 +249,17 @@ mod tests {
         let whole = |slot: &u32| Completion { slot: *slot, result: 4096 };
         let done: Vec<_> = taken.iter().map(whole).collect();
         let first = Flight { start: 9, request: at(0) };
-        assert_eq!(slots.finish_alike(&done, first), 0, "they wait for their stamp");
+        assert_eq!(slots.finish_group(&done, first), 0, "they wait for their stamp");
         slots.stamp(9);
         assert_eq!(slots.finish_whole(taken[0], 4096), Some(first));
         let mut rest = done[1..].to_vec();
         rest[2].result = 512;
-        assert_eq!(slots.finish_alike(&rest, first), 2, "the third is short");
-        assert_eq!(slots.finish_alike(&[whole(&early)], first), 0, "since another tick");
-        assert_eq!(slots.finish_alike(&rest[..1], first), 0, "it has ended");
-        assert_eq!(slots.finish_alike(&[whole(&99)], first), 0, "there is no such slot");
+        assert_eq!(slots.finish_group(&rest, first), 2, "the third is short");
+        assert_eq!(slots.finish_group(&[whole(&early)], first), 0, "since another tick");
+        assert_eq!(slots.finish_group(&rest[..1], first), 0, "it has ended");
+        assert_eq!(slots.finish_group(&[whole(&99)], first), 0, "there is no such slot");
         let other = Request { op: Op::Write, ..at(0) };
-        assert_eq!(slots.finish_alike(&done[4..], Flight { start: 9, request: other }), 0);
+        assert_eq!(slots.finish_group(&done[4..], Flight { start: 9, request: other }), 0);
         assert_eq!(slots.finish(taken[4]).map(|flight| flight.request.offset), Some(16384));
         assert_eq!(slots.in_flight(), 2);
         assert_eq!(slots.take_reads(&[0; 9], 4096).len(), 6, "as many as are free");
@@ -321,7 +321,7 @@ mod tests {
                     let done: Vec<_> =
                         flying.iter().rev().map(|(slot, _)| Completion { slot: *slot, result: 4096 }).collect();
                     let alike = flying.iter().rev().take_while(|(_, flight)| flight.start == first.start).count();
-                    prop_assert_eq!(slots.finish_alike(&done, first), alike);
+                    prop_assert_eq!(slots.finish_group(&done, first), alike);
                     flying.truncate(flying.len() - alike);
                     ended += alike as u64;
                 }

@@ -10,14 +10,10 @@ use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::block::CryptTable;
-use crate::root::Root;
 use aes::cipher::array::Array;
 use aes::cipher::consts::U16;
 use aes::cipher::{BlockCipherDecrypt, BlockCipherEncrypt, BlockSizeUser, Key, KeyInit};
 use aes::{Aes128, Aes256};
-use narrows_base::fact::Fact;
-use narrows_base::units::{Bytes, BytesPerSec};
 use nix::libc::{ALG_OP_DECRYPT, ALG_OP_ENCRYPT};
 use nix::sys::socket::sockopt::AlgSetKey;
 use nix::sys::socket::{
@@ -27,6 +23,11 @@ use nix::sys::socket::{
 use nix::unistd::close;
 use serde::{Deserialize, Serialize};
 use xts_mode::{Xts128, get_tweak_default};
+
+use crate::block::CryptTable;
+use crate::root::Root;
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, BytesPerSec};
 
 /// The rate of one cipher on one core.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

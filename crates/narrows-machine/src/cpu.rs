@@ -1,8 +1,8 @@
 //! Processors, NUMA nodes and memory: `/proc/cpuinfo`, `/proc/meminfo`, `/sys/devices/system/{cpu,node}`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::root::Root;
+use super::root::Root;
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 
@@ -307,6 +307,123 @@ fn parse_distances(text: &str) -> Option<Vec<u32>> {
     text.split_whitespace().map(|distance| distance.parse().ok()).collect()
 }
 
+/// One interrupt line or message vector.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct IrqLine {
+    /// How often each processor served it since boot. A processor that never did is left out.
+    pub counts: BTreeMap<u32, u64>,
+    /// Who asked for it: `nvme0q3`, `virtio1-req.0`, `i801_smbus, ehci_hcd:usb1`; empty when nobody did.
+    pub name: String,
+}
+
+/// Reads every numbered interrupt, by its number. A machine that does not tell has none.
+pub fn interrupts(root: &Root) -> BTreeMap<u32, IrqLine> {
+    root.text("/proc/interrupts").get().map(|text| parse_interrupts(&text)).unwrap_or_default()
+}
+
+/// Reads the table: a header that names a processor for each column, then a line for each interrupt. Lines of the
+/// architecture (`NMI`, `LOC`…) and lines that make no sense are left out.
+pub fn parse_interrupts(text: &str) -> BTreeMap<u32, IrqLine> {
+    let mut lines = text.lines();
+    let cpus: Vec<u32> = lines.next().map(parse_header).unwrap_or_default();
+    lines.filter_map(|line| parse_line(line, &cpus)).collect()
+}
+
+fn parse_header(line: &str) -> Vec<u32> {
+    line.split_whitespace().map_while(|column| column.strip_prefix("CPU")?.parse().ok()).collect()
+}
+
+fn parse_line(line: &str, cpus: &[u32]) -> Option<(u32, IrqLine)> {
+    let (number, mut rest) = line.split_once(':')?;
+    let number = number.trim().parse().ok()?;
+    let mut counts = BTreeMap::new();
+    for cpu in cpus {
+        let trimmed = rest.trim_start();
+        let (count, after) = trimmed.split_once(char::is_whitespace).unwrap_or((trimmed, ""));
+        let count: u64 = count.parse().ok()?;
+        if count > 0 {
+            counts.insert(*cpu, count);
+        }
+        rest = after;
+    }
+    Some((number, IrqLine { counts, name: parse_name(rest).to_owned() }))
+}
+
+/// What stands behind the columns of the controller (`PCI-MSIX-0000:00:02.0   1-edge      `): the kernel sets two
+/// spaces before the first name and a comma before each other.
+fn parse_name(text: &str) -> &str {
+    let (controller, name) = text.trim_end().rsplit_once("  ").unwrap_or((text, ""));
+    if controller.trim().is_empty() || is_trigger(name) { "" } else { name.trim() }
+}
+
+/// The last column of the controller, when no name follows: `1-edge`, or `Level` on ARM.
+fn is_trigger(text: &str) -> bool {
+    let text = text.trim();
+    matches!(text, "Level" | "Edge")
+        || text.split_once('-').is_some_and(|(number, _)| number.parse::<u32>().is_ok())
+}
+
+/// How much memory this process may still take without swapping or being killed: what the machine has left, and what its
+/// control groups allow; `None` where nothing tells it.
+pub fn memory_left(root: &Root) -> Option<Bytes> {
+    let machine = available_memory(root).get();
+    let groups = root.text("/proc/self/cgroup").get();
+    let limits = groups.iter().flat_map(|text| text.lines()).filter_map(|line| of_group(root, line));
+    machine.into_iter().chain(limits.map(Bytes::new)).min()
+}
+
+/// What the group of a line of `/proc/self/cgroup` and all above it allow (`cgroups(7)`): `0::/user.slice` of version 2,
+/// `4:memory:/user.slice` of version 1.
+fn of_group(root: &Root, line: &str) -> Option<u64> {
+    let mut fields = line.splitn(3, ':');
+    let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+    let files = match (number, controllers) {
+        ("0", "") => {
+            Files { top: "/sys/fs/cgroup", most: "memory.max", now: "memory.current", cache: "file" }
+        }
+        (_, list) if list.split(',').any(|name| name == "memory") => Files {
+            top: "/sys/fs/cgroup/memory",
+            most: "memory.limit_in_bytes",
+            now: "memory.usage_in_bytes",
+            cache: "total_cache",
+        },
+        _ => return None,
+    };
+    let mut least: Option<u64> = None;
+    let mut path = path.trim_end_matches('/');
+    loop {
+        least = files.left(root, path).into_iter().chain(least).min();
+        match path.rsplit_once('/') {
+            Some((above, _)) => path = above,
+            None => return least,
+        }
+    }
+}
+
+/// Where a version keeps its numbers.
+struct Files {
+    top: &'static str,
+    most: &'static str,
+    now: &'static str,
+    /// The page cache in `memory.stat`, which gives way.
+    cache: &'static str,
+}
+
+impl Files {
+    /// What is left in one group. `max` is no number: no limit.
+    fn left(&self, root: &Root, path: &str) -> Option<u64> {
+        let top = self.top;
+        let most = root.number(&format!("{top}{path}/{}", self.most)).get()?;
+        let now = root.number(&format!("{top}{path}/{}", self.now)).get()?;
+        let stat = root.text(&format!("{top}{path}/memory.stat")).get().unwrap_or_default();
+        let cache = stat.lines().find_map(|line| {
+            let (word, value) = line.split_once(' ')?;
+            (word == self.cache).then(|| value.trim().parse::<u64>().ok()).flatten()
+        });
+        Some(most.saturating_sub(now.saturating_sub(cache.unwrap_or(0))))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -491,5 +608,84 @@ mod tests {
         assert_eq!(with(&arm, &[("/sys/class/dmi/id/sys_vendor", "QEMU")]).as_deref(), Some("QEMU"));
         assert_eq!(with(&arm, &[(DEVICE_TREE, "linux,dummy-virt\0")]).as_deref(), Some("KVM or QEMU"));
         assert_eq!(with(&arm, &[(DEVICE_TREE, "raspberrypi,5-model-b\0brcm,bcm2712\0")]), None);
+    }
+
+    const X86: &str = "            CPU0       CPU2       \n\
+        \x20  1:          0          9  IR-IO-APIC    1-edge      i8042\n\
+        \x20 16:          3          0  IR-IO-APIC   16-fasteoi   i801_smbus, ehci_hcd:usb1\n\
+        \x20 36:          0      77586 PCI-MSIX-0000:00:02.0   1-edge      virtio1-req.0\n\
+        \x20 37:        544         12 PCI-MSIX-0000:00:02.0   2-edge      virtio1-req.1\n\
+        \x20 99:          5          0 PCI-MSIX-0000:00:02.0   3-edge    \n\
+        NMI:          0          0   Non-maskable interrupts\n\
+        ERR:          0\n";
+
+    #[test]
+    fn columns_belong_to_the_processors_of_the_header() {
+        let interrupts = parse_interrupts(X86);
+        assert_eq!(interrupts.keys().copied().collect::<Vec<_>>(), [1, 16, 36, 37, 99]);
+        assert_eq!(interrupts[&1].counts, BTreeMap::from([(2, 9)]));
+        assert_eq!(interrupts[&37].counts, BTreeMap::from([(0, 544), (2, 12)]));
+    }
+
+    #[test]
+    fn names_stand_behind_the_controller() {
+        let interrupts = parse_interrupts(X86);
+        assert_eq!(interrupts[&16].name, "i801_smbus, ehci_hcd:usb1");
+        assert_eq!(interrupts[&36].name, "virtio1-req.0");
+        assert_eq!(interrupts[&99].name, "", "nobody asked for it");
+        let arm = "           CPU0       CPU1       \n 27:   10   20     GICv3  27 Level     arch_timer\n 30:   1   0   ITS-MSI 524288 Edge      nvme0q0\n";
+        assert_eq!(parse_interrupts(arm)[&27].name, "arch_timer");
+        assert_eq!(parse_interrupts(arm)[&30].name, "nvme0q0");
+    }
+
+    #[test]
+    fn the_interrupts_of_this_machine_are_read() {
+        assert!(!interrupts(&Root::live()).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn no_table_of_interrupts_panics(text in "\\PC{0,200}", header in "( *CPU[0-9]{1,12}){0,4}", line in "[0-9: ]{0,60}\\PC{0,40}") {
+            parse_interrupts(&text);
+            parse_interrupts(&format!("{header}\n{line}\n{text}"));
+        }
+    }
+
+    fn machine(files: &[(&str, &str)]) -> Root {
+        let mut tree = Tree::new();
+        for (path, text) in files {
+            tree.file(path, text);
+        }
+        Root::from_tree(tree)
+    }
+
+    #[test]
+    fn the_machine_tells_what_is_left() {
+        let root = machine(&[("/proc/meminfo", "MemTotal: 8000 kB\nMemAvailable:    4000 kB\n")]);
+        assert_eq!(memory_left(&root), Some(Bytes::new(4_096_000)));
+        assert_eq!(memory_left(&machine(&[("/proc/meminfo", "MemTotal: 8 kB\n")])), None);
+    }
+
+    #[test]
+    fn the_tightest_group_counts_and_its_cache_gives_way() {
+        let root = machine(&[
+            ("/proc/meminfo", "MemAvailable: 4000000 kB\n"),
+            ("/proc/self/cgroup", "0::/a/b\n"),
+            ("/sys/fs/cgroup/a/b/memory.max", "max\n"),
+            ("/sys/fs/cgroup/a/memory.max", "1000000\n"),
+            ("/sys/fs/cgroup/a/memory.current", "900000\n"),
+            ("/sys/fs/cgroup/a/memory.stat", "anon 1\nfile 300000\n"),
+        ]);
+        assert_eq!(memory_left(&root), Some(Bytes::new(400_000)));
+    }
+
+    #[test]
+    fn version_1_has_other_names() {
+        let root = machine(&[
+            ("/proc/self/cgroup", "5:cpu,memory:/x\n0::/\nnonsense\n"),
+            ("/sys/fs/cgroup/memory/x/memory.limit_in_bytes", "5000\n"),
+            ("/sys/fs/cgroup/memory/x/memory.usage_in_bytes", "6000\n"),
+        ]);
+        assert_eq!(memory_left(&root), Some(Bytes::new(0)));
     }
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Machine;
 use crate::block::{DevicePath, Transport, is_numbered};
 use crate::fact::Fact;
-use crate::ioctl::{Unanswered, nvme};
+use crate::ioctl::{self, Unanswered};
 use crate::root::Root;
 use narrows_base::units::{Bytes, Celsius, Nanos};
 
@@ -99,7 +99,7 @@ pub(super) fn controller(root: &Root, device: &str) -> Option<String> {
 
 /// The log through a probe, so that a recorded machine has it too.
 fn smart(root: &Root, controller: &str) -> Fact<SmartLog> {
-    let answer = root.probe(&format!("nvme-smart/{controller}"), || match nvme::smart_log(controller) {
+    let answer = root.probe(&format!("nvme-smart/{controller}"), || match ioctl::smart_log(controller) {
         Ok(log) => Some(hex_of(&log)),
         Err(Unanswered::Denied) => Some(DENIED.to_owned()),
         Err(Unanswered::Absent) => None,

@@ -8,7 +8,6 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod activity;
-pub mod available;
 pub mod block;
 pub mod captured;
 pub mod cipher;
@@ -16,7 +15,6 @@ pub mod cpu;
 pub mod dmi;
 pub mod health;
 mod ioctl;
-pub mod irq;
 pub mod kept;
 pub mod listen;
 pub mod log;
@@ -26,7 +24,6 @@ pub mod pci;
 pub mod program;
 pub mod reading;
 pub mod root;
-pub mod route;
 pub mod snapshot;
 pub mod target;
 pub mod tree;
@@ -39,18 +36,18 @@ use std::collections::BTreeMap;
 
 use block::BlockDevice;
 use captured::{Adapter, DeviceLoad};
-use cpu::Cpus;
+use cpu::{Cpus, IrqLine};
 use dmi::{Dmi, Slot};
 use health::DriveHealth;
-use irq::IrqLine;
 use log::LogEvent;
 use mount::Mount;
-pub use narrows_base::fact;
 use narrows_base::fact::Fact;
 use nic::Nic;
 use pci::{PciAddress, PciDevice};
 use root::Root;
 use usb::UsbDevices;
+
+pub use narrows_base::fact;
 
 /// Everything that narrows knows of one machine.
 #[derive(Debug, Clone, Default)]
@@ -113,7 +110,7 @@ impl Machine {
             slots: dmi::read_slots(root),
             memory_modules: dmi::read_modules(root),
             pci: pci::read(root),
-            interrupts: irq::read(root),
+            interrupts: cpu::interrupts(root),
             block: block::read(root),
             mounts: mount::read(root),
             nics: nic::read(root),

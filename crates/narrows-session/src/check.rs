@@ -11,7 +11,6 @@ use crate::{Moving, Objection, Teller};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
-use narrows_load::preset::StopRule;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::stats;
 use narrows_load::target::Target as Opened;
@@ -66,37 +65,29 @@ pub enum CutShort {
 impl Plan {
     /// A look of seconds; each load for `duration` if that was asked for.
     pub fn quick(duration: Option<Duration>) -> Self {
-        let step = |name, pattern, block, depth, times| {
-            CheckStep::new(name, (pattern, block, depth), times, duration)
-        };
-        let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));
         Self {
             idle: Duration::from_millis(300),
             scratch: Bytes::from_mib(512),
             scratch_time: Duration::from_secs(2),
             rounds: 1,
             steps: vec![
-                step("sequential read", Pattern::Sequential, large, 8, (500, 3000)),
-                step("random read", Pattern::Random, small, 32, (300, 2000)),
+                CheckStep::sequential((500, 3000), duration),
+                CheckStep::random("random read", 32, (300, 2000), duration),
             ],
         }
     }
 
     /// A thorough one, whose loads are repeated until they are steady.
     pub fn full(duration: Option<Duration>) -> Self {
-        let step = |name, pattern, block, depth, times| {
-            CheckStep::new(name, (pattern, block, depth), times, duration)
-        };
-        let (large, small) = (Bytes::from_mib(1), Bytes::from_kib(4));
         Self {
             idle: Duration::from_secs(1),
             scratch: Bytes::from_mib(4096),
             scratch_time: Duration::from_secs(20),
             rounds: MOST_ROUNDS,
             steps: vec![
-                step("sequential read", Pattern::Sequential, large, 8, (2000, 10_000)),
-                step("random read", Pattern::Random, small, 32, (1000, 10_000)),
-                step("random read, depth 1", Pattern::Random, small, 1, (500, 5000)),
+                CheckStep::sequential((2000, 10_000), duration),
+                CheckStep::random("random read", 32, (1000, 10_000), duration),
+                CheckStep::random("random read, depth 1", 1, (500, 5000), duration),
             ],
         }
     }
@@ -106,24 +97,9 @@ impl Plan {
     /// # Errors
     /// Too little may be written on this path for a file that tells something.
     pub fn writes(&self, path: &Path, root: &Root) -> Result<Writes, Objection> {
-        let timing = Timing {
-            stop: StopRule::Seconds(1),
-            precision: 0.02,
-            max_time: self.scratch_time,
-            fixed: None,
-            warm_up: Duration::ZERO,
-        };
-        Writes::of(&Wanted {
-            asked: None,
-            kept: None,
-            size: (self.scratch, false),
-            is_device: false,
-            works: &[],
-            timing: &timing,
-            is_patient: true,
-            path: Some((path, root)),
-            ceiling: None,
-        })
+        let timing = Timing { fixed: None, ..Timing::exactly(self.scratch_time, Duration::ZERO) };
+        let (size, path) = ((self.scratch, false), Some((path, root)));
+        Writes::of(&Wanted { size, is_patient: true, path, ..Wanted::nothing(&timing) })
     }
 
     /// Asks whether a directory has room for the scratch file, before it is said that one is written there.
@@ -196,14 +172,20 @@ impl Plan {
 }
 
 impl CheckStep {
-    fn new(
+    fn sequential((warm_up, millis): (u64, u64), duration: Option<Duration>) -> Self {
+        let time = duration.map_or(Nanos::from_millis(millis), Nanos::from);
+        let workload = Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, time);
+        Self { name: "sequential read", workload, warm_up: Nanos::from_millis(warm_up) }
+    }
+
+    fn random(
         name: &'static str,
-        (pattern, block_size, queue_depth): (Pattern, Bytes, u32),
+        depth: u32,
         (warm_up, millis): (u64, u64),
         duration: Option<Duration>,
     ) -> Self {
         let time = duration.map_or(Nanos::from_millis(millis), Nanos::from);
-        let workload = Workload::read(pattern, block_size, queue_depth, time);
+        let workload = Workload::read(Pattern::Random, Bytes::from_kib(4), depth, time);
         Self { name, workload, warm_up: Nanos::from_millis(warm_up) }
     }
 

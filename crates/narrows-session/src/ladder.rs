@@ -16,8 +16,8 @@ use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target as Opened;
 use narrows_model::path::layers::{Layer, LayerEntry};
 use narrows_model::path::{HopSpec, Target, build};
+use narrows_verdict::Subject;
 use narrows_verdict::ladder::{NodeRun, Rung};
-use narrows_verdict::{Run, Subject};
 
 /// What is asked of a ladder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -170,30 +170,22 @@ impl<T: Teller> Climb<'_, T> {
         if let Some(why) = &run.measurement.cut_short {
             climbed.trouble = Some(format!("{} was cut short: {why}", rung.hop));
         }
-        self.keep(rung, run);
-        Ok(())
-    }
-
-    fn keep(&self, rung: &mut Rung, run: Run) {
         rung.subject.runs = vec![run];
         rung.subject.settle_links();
+        Ok(())
     }
 
     /// The path to a layer with its ceilings.
     fn subject(&self, layer: &Layer) -> Subject {
         let machine = &self.scene.machine;
         let target = match &layer.entry {
-            LayerEntry::Block(name) => Target::Block(name.clone()),
-            LayerEntry::Mount(_) => return self.scene.subject.with_runs(Vec::new()),
-            LayerEntry::File(path) => match narrows_machine::target::mount_of(&machine.mounts, path) {
-                Some(index) => Target::Mount { index, path: path.clone() },
-                None => return self.scene.subject.with_runs(Vec::new()),
-            },
+            LayerEntry::Block(name) => Some(Target::Block(name.clone())),
+            LayerEntry::Mount(_) => None,
+            LayerEntry::File(path) => narrows_machine::target::mount_of(&machine.mounts, path)
+                .map(|index| Target::Mount { index, path: path.clone() }),
         };
-        let Some(path) = build::path(machine, &target) else {
-            return self.scene.subject.with_runs(Vec::new());
-        };
-        Subject::of(path)
+        let path = target.and_then(|target| build::path(machine, &target));
+        path.map_or_else(|| self.scene.subject.with_runs(Vec::new()), Subject::of)
     }
 
     /// The top from the processors of each node, on a machine with several.
@@ -205,13 +197,8 @@ impl<T: Teller> Climb<'_, T> {
         let home = self.home();
         for node in nodes {
             let label = format!("read from node {}", node.id);
-            let run = self.runner.rung(
-                &label,
-                &[top],
-                load,
-                (self.ask.time, self.ask.warm_up),
-                Some(&node.cpus),
-            )?;
+            let times = (self.ask.time, self.ask.warm_up);
+            let run = self.runner.rung(&label, &[top], load, times, Some(&node.cpus))?;
             if self.runner.is_stopped() {
                 return Ok(());
             }
@@ -236,16 +223,11 @@ impl<T: Teller> Climb<'_, T> {
     }
 }
 
-/// What was opened at a layer, or why nothing was.
-enum LayerOpened {
-    Target(Opened),
-    Refused(String),
-}
-
 /// The layers with what was opened.
 pub struct Opening {
     hops: Vec<String>,
-    opened: Vec<LayerOpened>,
+    /// What was opened at each layer, or why nothing was.
+    opened: Vec<Result<Opened, String>>,
     hint: Option<String>,
 }
 
@@ -263,12 +245,10 @@ impl Opening {
                 }
                 Err(NoPlace::Load(error)) => {
                     opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
-                    LayerOpened::Refused(error.to_string())
+                    Err(error.to_string())
                 }
-                Err(_) => {
-                    LayerOpened::Refused("--read writes no scratch file; name a large file on it".to_owned())
-                }
-                Ok(target) => LayerOpened::Target(target),
+                Err(_) => Err("--read writes no scratch file; name a large file on it".to_owned()),
+                Ok(target) => Ok(target),
             };
             opening.hops.push(layer.hop.to_string());
             opening.opened.push(opened);
@@ -278,23 +258,17 @@ impl Opening {
 
     /// What was opened at a layer.
     pub fn target(&self, layer: usize) -> Option<&Opened> {
-        match self.opened.get(layer)? {
-            LayerOpened::Target(target) => Some(target),
-            LayerOpened::Refused(_) => None,
-        }
+        self.opened.get(layer)?.as_ref().ok()
     }
 
     /// Why nothing was opened at a layer.
     pub fn refusal(&self, layer: usize) -> Option<&str> {
-        match self.opened.get(layer)? {
-            LayerOpened::Target(_) => None,
-            LayerOpened::Refused(reason) => Some(reason),
-        }
+        self.opened.get(layer)?.as_ref().err().map(String::as_str)
     }
 
     /// Whether nothing could be opened.
     pub fn is_empty(&self) -> bool {
-        (0..self.opened.len()).all(|layer| self.target(layer).is_none())
+        self.opened.iter().all(Result::is_err)
     }
 
     /// The layers that could not be opened, and why.
@@ -305,13 +279,9 @@ impl Opening {
     /// Why the ladder is not complete, if it is not.
     pub fn reason(&self) -> Option<String> {
         let missing = self.left_out().count();
-        let there: Vec<&str> = self
-            .hops
-            .iter()
-            .enumerate()
-            .filter(|(layer, _)| self.target(*layer).is_some())
-            .map(|(_, hop)| hop.as_str())
-            .collect();
+        let all = self.hops.iter().zip(&self.opened);
+        let there: Vec<&str> =
+            all.filter(|(_, opened)| opened.is_ok()).map(|(hop, _)| hop.as_str()).collect();
         let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
         (missing > 0).then(|| {
             format!(
@@ -381,25 +351,15 @@ pub fn writes(
         layers.iter().filter(move |layer| is_run(load, layer)).map(move |_| Work::Load(load.clone()))
     });
     let works: Vec<Work> = each.collect();
-    let timing = Timing {
-        stop: StopRule::Seconds(u32::try_from(ask.time.as_secs()).unwrap_or(u32::MAX)),
-        precision: 0.02,
-        max_time: ask.time,
-        fixed: Some(ask.time),
-        warm_up: ask.warm_up,
-    };
+    let stop = StopRule::Seconds(u32::try_from(ask.time.as_secs()).unwrap_or(u32::MAX));
+    let timing = Timing { stop, ..Timing::exactly(ask.time, ask.warm_up) };
     let count = places.len() as u64;
     let size = Bytes::new(ask.size.unwrap_or(SIZE).get().saturating_mul(count));
     let writes = Writes::of(&Wanted {
-        asked: ask.max_writes,
-        kept: None,
         size: (size, ask.size.is_some()),
-        is_device: false,
         works: &works,
-        timing: &timing,
-        is_patient: false,
-        path: Some((&scene.subject.path, &scene.root)),
         ceiling,
+        ..Wanted::of(scene, ask.max_writes, false, &timing)
     })?;
     let place = match count {
         1 => format!("a scratch file in {}", first.display()),
@@ -446,10 +406,10 @@ mod tests {
         let mut file = tempfile::NamedTempFile::new().expect("a file");
         file.write_all(&[0; 4096]).expect("it is written");
         let target = Opened::open_file_read(file.path()).expect("it opens");
-        let refused = || LayerOpened::Refused("permission denied".to_owned());
+        let refused = || Err("permission denied".to_owned());
         let opening = Opening {
             hops: vec!["sda".to_owned(), "md0".to_owned(), "fs".to_owned()],
-            opened: vec![refused(), refused(), LayerOpened::Target(target)],
+            opened: vec![refused(), refused(), Ok(target)],
             hint: Some("run it as root".to_owned()),
         };
         assert!(!opening.is_empty() && opening.target(2).is_some() && opening.target(0).is_none());

@@ -5,7 +5,6 @@
 
 pub mod check;
 pub mod copying;
-mod fitting;
 pub mod fleet;
 pub mod guard;
 pub mod lab;
@@ -15,7 +14,8 @@ pub mod measure;
 pub mod place;
 pub mod runner;
 pub mod scene;
-pub mod seal;
+#[cfg(test)]
+mod testing;
 pub mod together;
 pub mod trials;
 mod trust;

@@ -28,7 +28,7 @@ use narrows_machine::activity;
 use narrows_machine::root::Root;
 use narrows_machine::usage::Identity;
 use narrows_model::path::{Target, build};
-use narrows_session::fleet::host::{FoundKind, HostTarget, Look, Prepared, Word};
+use narrows_session::fleet::hosts::{FoundKind, HostTarget, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
 use narrows_session::fleet::script::end_in;
 use narrows_session::fleet::{as_bytes, as_lines};
@@ -214,7 +214,7 @@ fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, Strin
     match &asked {
         Target::Block(name) => {
             let device = scene::device(name).display().to_string();
-            let serial = Identity::of(root, name).text().map(|(text, _)| text);
+            let serial = Identity::read(root, name).text().map(|(text, _)| text);
             let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
             let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
             Ok(HostTarget { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
@@ -236,8 +236,9 @@ fn free_bytes(path: &str) -> Option<Bytes> {
 
 /// The device with a serial number; exactly one has to have it.
 fn by_serial(root: &Root, serial: &str) -> Result<String, String> {
-    let has =
-        |name: &String| Identity::of(root, name).text().is_some_and(|(text, _)| text.trim() == serial.trim());
+    let has = |name: &String| {
+        Identity::read(root, name).text().is_some_and(|(text, _)| text.trim() == serial.trim())
+    };
     let found: Vec<String> = root.list("/sys/block").into_iter().filter(has).collect();
     only(&found, format!("no device here has the serial number {serial}"), |several| {
         format!("{several} all have the serial number {serial}")

@@ -16,7 +16,7 @@ use narrows_base::units::{Bytes, Nanos, human};
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_report::fleet_run::{Files, build, folded};
-use narrows_session::fleet::host::FoundKind;
+use narrows_session::fleet::hosts::FoundKind;
 use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, Said, objections};
 use narrows_verdict::fleet::Point;
 use narrows_verdict::fleet::record::{

@@ -9,14 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::fs::fstat;
 
-use super::attributes::Lost;
+use super::CopyOptions;
 use super::block::Block;
-use super::destination::PartName;
+use super::destination::{Lost, PartName};
 use super::fault::{Fault, Why};
 use super::manifest::{self, Known, Record};
-use super::place::{Place, split};
 use super::result::LARGE;
-use super::{CopyOptions, scan};
+use super::scan::{self, Place, split};
 use crate::held::Trust;
 use narrows_base::units::Bytes;
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 
 use super::block::Block;
 use super::destination::PartName;
-use super::place::Below;
+use super::scan::Below;
 
 /// First word of the first line, and the version of the format.
 const HEAD: &str = "narrows-copy\t1";

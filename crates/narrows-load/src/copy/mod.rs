@@ -5,23 +5,16 @@
 //! and large ones block by block, reads overlapped with writes. A file is written to a part, made durable together with
 //! others, read back if it is to be verified, noted in the manifest, and only then gets its name.
 
-mod attributes;
 mod block;
 mod destination;
 mod fault;
-mod holes;
 mod job;
 mod manifest;
-mod mover;
 mod pipeline;
-mod place;
 mod result;
-mod same;
 mod scan;
-mod settle;
 mod setup;
 mod source;
-mod spent;
 mod tree;
 mod worker;
 
@@ -29,31 +22,29 @@ pub use fault::{CopyError, Fault, Why};
 pub use job::CopyControl;
 #[cfg(feature = "fuzzing")]
 pub use manifest::fuzz as fuzz_manifest;
-pub use result::{CopyResult, LARGE, ReadBack, Side, Tally};
+pub use result::{CopyResult, LARGE, ReadBack, Side, Spent, Tally};
 pub use source::{Extent, Room, Source};
-pub use spent::Spent;
 
-use std::io;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::thread;
 use std::time::Instant;
+use std::{io, thread};
 
-use block::ALIGNMENT;
-use job::Job;
-use mover::Mover;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use scan::{Entry, EntryKind};
-use setup::Setup;
-use spent::{Doing, Meter};
-use tree::Directories;
-use worker::Worker;
 
 use super::ring::Ring;
 use super::run::EngineChoice;
+use block::ALIGNMENT;
+use job::Job;
 use narrows_base::units::{Bytes, Nanos};
+use pipeline::Mover;
+use result::{Doing, Meter};
+use scan::{Entry, EntryKind};
+use setup::Setup;
+use tree::Directories;
+use worker::Worker;
 
 /// Threads that copy small files: enough to keep a few opens, reads and creates under way.
 const MOST_THREADS: usize = 8;
@@ -240,7 +231,7 @@ fn copy_small(job: &Job<'_>, files: &[&Entry], block_size: u32) -> Result<Spent,
         while let Some(file) = files.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !job.is_over()) {
             worker.copy(file);
         }
-        worker.settle();
+        worker.commit();
         spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(&worker.meter.spent());
         Ok(())
     };
@@ -279,7 +270,7 @@ fn copy_large(job: &Job<'_>, files: &[&Entry], block_size: u32) -> Result<(Spent
     for file in files.iter().take_while(|_| !job.is_over()) {
         worker.copy(file);
     }
-    worker.settle();
+    worker.commit();
     Ok((worker.meter.spent(), engine.to_owned()))
 }
 

@@ -9,9 +9,11 @@ use nix::libc;
 
 use super::block::{Block, Cursor, aligned, checksum};
 use super::fault::Why;
-use super::mover::Mover;
-use super::spent::{Doing, Meter};
-use crate::engine::{Completion, Op, Request};
+use super::result::{Doing, Meter};
+use crate::engine::{Completion, Engine, Op, PATIENCE, Request};
+use crate::memory::Memory;
+use crate::psync::carry_out;
+use crate::ring::{Ring, RingEngine};
 use crate::target::drop_direct;
 use narrows_base::units::Bytes;
 
@@ -111,7 +113,8 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                     }
                     State::Writing(index) => {
                         let Some(block) = blocks.get(index).copied() else { continue };
-                        if self.was_written(slot, result, part, index, block) {
+                        let asked = plain(Op::Write, block.offset, block.length);
+                        if self.is_whole(slot, result, part, asked, State::Writing(index), Doing::Write) {
                             told(u64::from(block.length));
                         }
                     }
@@ -147,12 +150,12 @@ impl<'m, 'r> Pipeline<'m, 'r> {
                 let State::Checking(index) = self.take(slot) else { continue };
                 let Some(block) = blocks.get(index) else { continue };
                 let again = State::Checking(index);
-                if !self.is_complete(slot, result, part, (block.offset, block.length), again, Doing::Verify) {
+                let asked = plain(Op::Read, block.offset, block.length);
+                if !self.is_whole(slot, result, part, asked, again, Doing::Verify) {
                     continue;
                 }
                 self.meter.lap(Doing::Verify);
-                let found =
-                    self.mover.bytes(slot, plain(Op::Read, block.offset, block.length)).map(|b| checksum(b));
+                let found = self.mover.bytes(slot, asked).map(|bytes| checksum(bytes));
                 self.meter.lap(Doing::Checksum);
                 if found == Some(block.hash) {
                     told(u64::from(block.length));
@@ -223,7 +226,7 @@ impl<'m, 'r> Pipeline<'m, 'r> {
         length: u32,
     ) -> Option<Block> {
         let again = State::Reading(offset, length);
-        if !self.is_complete(slot, result, source, (offset, length), again, Doing::Read)
+        if !self.is_whole(slot, result, source, plain(Op::Read, offset, length), again, Doing::Read)
             || self.fault.is_some()
         {
             return None;
@@ -234,51 +237,48 @@ impl<'m, 'r> Pipeline<'m, 'r> {
         Some(Block { offset, length, hash })
     }
 
-    /// Whether a read brought all its bytes. A rest is read at once, a refused or interrupted read begun anew.
-    fn is_complete(
+    /// Whether an I/O moved all its bytes. A rest is moved at once, a refused or interrupted one begun anew.
+    fn is_whole(
         &mut self,
         slot: u32,
         result: i32,
         end: &mut End<'_>,
-        (offset, length): (u64, u32),
+        asked: Request,
         again: State,
         doing: Doing,
     ) -> bool {
+        let action = if asked.op == Op::Read { "read it" } else { "write it" };
         match u32::try_from(result) {
-            Ok(got) if got >= length => return true,
-            Ok(got) => {
-                let rest = self.read_rest(slot, end, offset, length, got);
+            Ok(moved) if moved >= asked.length => return true,
+            Ok(moved) => {
+                let rest = self.move_rest(slot, end, asked, moved);
                 self.meter.lap(doing);
                 match rest {
                     Ok(()) => return true,
                     Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => self.fail(Why::Changed),
-                    Err(error) => self.fail(Why::io("read it", &error)),
+                    Err(error) => self.fail(Why::io(action, &error)),
                 }
             }
             Err(_) if self.is_retried(-result, end) => {
-                let request = end.request(Op::Read, offset, length);
-                self.begin(slot, end.file, request, again);
+                self.begin(slot, end.file, end.request(asked.op, asked.offset, asked.length), again);
             }
-            Err(_) => self.fail(Why::io("read it", &io::Error::from_raw_os_error(-result))),
+            Err(_) => self.fail(Why::io(action, &io::Error::from_raw_os_error(-result))),
         }
         false
     }
 
-    fn read_rest(
-        &mut self,
-        slot: u32,
-        end: &mut End<'_>,
-        offset: u64,
-        length: u32,
-        got: u32,
-    ) -> io::Result<()> {
-        // The rest of a direct read need not be aligned.
+    fn move_rest(&mut self, slot: u32, end: &mut End<'_>, asked: Request, moved: u32) -> io::Result<()> {
+        // The rest of a direct I/O need not be aligned.
         if std::mem::take(&mut end.direct) {
             drop_direct(end.file)?;
         }
-        let bytes = self.mover.bytes(slot, plain(Op::Read, offset, length)).unwrap_or_default();
-        let rest = bytes.get_mut(got as usize..).unwrap_or_default();
-        end.file.read_exact_at(rest, offset.saturating_add(u64::from(got)))
+        let bytes = self.mover.bytes(slot, asked).unwrap_or_default();
+        let rest = bytes.get_mut(moved as usize..).unwrap_or_default();
+        let at = asked.offset.saturating_add(u64::from(moved));
+        match asked.op {
+            Op::Read => end.file.read_exact_at(rest, at),
+            Op::Write => end.file.write_all_at(rest, at),
+        }
     }
 
     fn is_retried(&self, errno: i32, end: &mut End<'_>) -> bool {
@@ -293,45 +293,87 @@ impl<'m, 'r> Pipeline<'m, 'r> {
         padding.unwrap_or_default().fill(0);
         self.begin(slot, part.file, request, State::Writing(index));
     }
-
-    /// Whether a block is written now. A rest is written at once, a refused or interrupted write begun anew.
-    fn was_written(
-        &mut self,
-        slot: u32,
-        result: i32,
-        part: &mut End<'_>,
-        index: usize,
-        block: Block,
-    ) -> bool {
-        match u32::try_from(result) {
-            Ok(put) if put >= block.length => return true,
-            Ok(put) => {
-                let rest = self.write_rest(slot, part, block, put);
-                self.meter.lap(Doing::Write);
-                match rest {
-                    Ok(()) => return true,
-                    Err(error) => self.fail(Why::io("write it", &error)),
-                }
-            }
-            Err(_) if self.is_retried(-result, part) => self.write(slot, part, index, block),
-            Err(_) => self.fail(Why::io("write it", &io::Error::from_raw_os_error(-result))),
-        }
-        false
-    }
-
-    fn write_rest(&mut self, slot: u32, part: &mut End<'_>, block: Block, put: u32) -> io::Result<()> {
-        if std::mem::take(&mut part.direct) {
-            drop_direct(part.file)?;
-        }
-        let bytes = self.mover.bytes(slot, plain(Op::Write, block.offset, block.length)).unwrap_or_default();
-        let rest = bytes.get(put as usize..).unwrap_or_default();
-        part.file.write_all_at(rest, block.offset.saturating_add(u64::from(put)))
-    }
 }
 
 /// A request by its exact length, to find the bytes of a slot.
 fn plain(op: Op, offset: u64, length: u32) -> Request {
     Request { op, offset, length }
+}
+
+/// A way to do I/O on any file. A slot's block stays in its part of the memory from the read to the write.
+pub(super) enum Mover<'r> {
+    /// io_uring.
+    Ring(Box<RingEngine<'r, 'static>>),
+    /// `pread(2)` and `pwrite(2)`: each I/O has ended when it was begun.
+    Calls(Memory, Vec<Completion>),
+    /// A ring that failed. What it had in flight could end in the middle of another file, so nothing more is begun.
+    Broken,
+}
+
+impl<'r> Mover<'r> {
+    /// Memory for `depth` blocks. What is read into a slot is written from it.
+    ///
+    /// # Errors
+    /// There is not enough memory.
+    pub(super) fn memory(block_size: u32, depth: u32) -> io::Result<Memory> {
+        // Memory keeps reads and writes apart; one that knows only writes has one part for both.
+        Memory::new(u64::from(block_size), depth, false, true, 1)
+    }
+
+    pub(super) fn ring(ring: &'r mut Ring, memory: Memory) -> Self {
+        Self::Ring(Box::new(RingEngine::on_any(ring, memory)))
+    }
+
+    pub(super) fn calls(memory: Memory) -> Self {
+        Self::Calls(memory, Vec::new())
+    }
+
+    /// Begins an I/O on `file` for a slot that has none.
+    ///
+    /// # Errors
+    /// The request does not fit the slot, or the ring broke down before.
+    pub(super) fn begin(&mut self, file: &File, slot: u32, request: Request) -> io::Result<()> {
+        match self {
+            Self::Ring(engine) => engine.prepare_on(file, slot, request),
+            Self::Calls(memory, done) => {
+                let bytes = memory.bytes(slot, request).ok_or(io::ErrorKind::InvalidInput)?;
+                let result = carry_out(file, bytes, request);
+                done.push(Completion { slot, result });
+                Ok(())
+            }
+            Self::Broken => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// Appends what ended, after waiting a while for at least one.
+    ///
+    /// # Errors
+    /// The ring broke down.
+    pub(super) fn reap(&mut self, into: &mut Vec<Completion>) -> io::Result<()> {
+        match self {
+            Self::Ring(engine) => {
+                let reaped = engine.submit_and_reap(1, PATIENCE, into);
+                if reaped.is_err() {
+                    *self = Self::Broken;
+                }
+                reaped
+            }
+            Self::Calls(_, done) => {
+                into.append(done);
+                Ok(())
+            }
+            Self::Broken => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    /// The bytes of the I/O of a slot that is not in flight.
+    pub(super) fn bytes(&mut self, slot: u32, request: Request) -> Option<&mut [u8]> {
+        match self {
+            Self::Ring(engine) => engine.memory()?.bytes(slot, request),
+            Self::Calls(memory, _) => memory.bytes(slot, request),
+            Self::Broken => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -11,15 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags, flock, fstat, openat};
 
 use super::CopyOptions;
-use super::attributes::Lost;
 use super::block::checksum;
-use super::destination::{is_of_us, open_manifest, remove_manifest};
+use super::destination::{Lost, is_of_us, open_manifest, remove_manifest};
 use super::fault::CopyError;
 use super::job::{CopyControl, Count, Job};
 use super::manifest::{self, Known};
-use super::place::{Place, look};
-use super::scan::{EntryKind, Listing, identity};
-use super::spent::{Doing, Meter, Spent};
+use super::result::{Doing, Meter, Spent};
+use super::scan::{EntryKind, Listing, Place, identity, look};
 use crate::held::{Aim, Trust};
 
 /// Directories above one another; more is a loop of mounts.

@@ -9,8 +9,7 @@ use rustix::fs::{Advice, OFlags, fadvise, statvfs};
 use rustix::io::{Errno, ReadWriteFlags, preadv2};
 
 use super::fault::CopyError;
-use super::place::{Parents, Place};
-use super::scan::{Entry, EntryKind, Listing, allocated};
+use super::scan::{Entry, EntryKind, Listing, Parents, Place, allocated};
 use crate::held::Aim;
 use narrows_base::units::Bytes;
 

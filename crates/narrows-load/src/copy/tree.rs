@@ -4,13 +4,11 @@ use std::collections::HashSet;
 
 use rustix::fs::{FileType, Mode, fchmod, fstat, readlinkat, syncfs};
 
-use super::attributes;
-use super::destination::{PartName, make_directory, make_hard_link, make_symlink, remove_part};
+use super::destination::{self, PartName, make_directory, make_hard_link, make_symlink, remove_part};
 use super::fault::Why;
 use super::job::Job;
 use super::manifest;
-use super::place::{Below, Parents, look, split};
-use super::scan::{Entry, EntryKind, Listing, identity, names};
+use super::scan::{Below, Entry, EntryKind, Listing, Parents, identity, look, names, split};
 
 /// The directories of the destination.
 #[derive(Debug, Default)]
@@ -128,7 +126,7 @@ impl Directories {
         for entry in self.ours.iter().rev().filter_map(|index| listing.entries.get(*index)) {
             let done = job.source.directory(&entry.below).and_then(|source| {
                 let target = job.target.directory(&entry.below)?;
-                attributes::apply(&source, &entry.stat, &target, &job.lost)
+                destination::apply(&source, &entry.stat, &target, &job.lost)
             });
             if let Err(error) = done {
                 job.fault(&entry.below, Why::io("set its attributes", &error));
@@ -187,7 +185,7 @@ fn symlink(
     }
     job.may_make_in(to, &entry.below)?;
     make_symlink(leads_to.as_bytes(), to, name).map_err(making)?;
-    attributes::apply_to_link(&entry.stat, to, name, &job.lost)
+    destination::apply_to_link(&entry.stat, to, name, &job.lost)
         .map_err(|error| Why::io("set its attributes", &error))?;
     Ok(true)
 }

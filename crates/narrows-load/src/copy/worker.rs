@@ -2,24 +2,22 @@
 
 use std::fs::File;
 use std::io;
-use std::sync::atomic::Ordering;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::fs::{Advice, FileType, Mode, OFlags, Stat, fadvise, fstat, openat, syncfs};
 use rustix::io::Errno;
 
-use super::attributes;
-use super::block::{Block, Cursor};
-use super::destination::{create_part, find_part, publish, remove_part, reopen_part, reserve};
+use super::block::{Block, Cursor, data_between};
+use super::destination::{
+    self, PartName, create_part, find_part, publish, read_part, remove_part, reopen_part, reserve,
+};
 use super::fault::Why;
 use super::job::Job;
 use super::manifest::{self, Record};
-use super::mover::Mover;
-use super::pipeline::{End, Pipeline, Progress};
-use super::place::{Parents, look};
-use super::result::LARGE;
-use super::same::{self, Likeness};
-use super::scan::{Entry, allocated, may_have_holes, modified, size};
-use super::spent::{Doing, Meter};
+use super::pipeline::{End, Mover, Pipeline, Progress};
+use super::result::{Doing, LARGE, Meter};
+use super::scan::{Entry, Parents, allocated, identity, look, may_have_holes, modified, size};
 
 /// After so many blocks of a file what was written is made durable and noted, so that a later run can go on from there.
 const CHECKPOINT: usize = 128;
@@ -79,7 +77,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         }
     }
 
-    /// Copies a file. It gets its name with others, at the latest in `settle`.
+    /// Copies a file. It gets its name with others, at the latest in `commit`.
     pub(super) fn copy(&mut self, entry: &'a Entry) {
         match self.prepare(entry) {
             Ok(Some(ready)) => {
@@ -91,7 +89,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         }
         self.meter.lap(Doing::Metadata);
         if self.ready.len() >= BATCH_FILES || self.ready_bytes >= BATCH_BYTES {
-            self.settle();
+            self.commit();
         }
     }
 
@@ -169,7 +167,7 @@ impl<'a, 'r> Worker<'a, 'r> {
                 return Err(Why::Exists);
             }
             let (whole, stop) = (job.options.verify, job.control.stop());
-            return match same::compare((file, source), (directory, name, &found), whole, stop) {
+            return match compare((file, source), (directory, name, &found), whole, stop) {
                 Ok(Likeness::Same) => Ok(Standing::Complete),
                 Ok(Likeness::Stopped) => Ok(Standing::Unknown),
                 Ok(Likeness::Other) => Err(Why::Exists),
@@ -268,7 +266,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         job.direct_reads.fetch_add(u64::from(ends.0.direct), Ordering::Relaxed);
         // Also gives a file that ends with a hole its size.
         part.set_len(size(stat)).map_err(|error| Why::io("set its size", &error))?;
-        attributes::apply(source, stat, part, &job.lost)
+        destination::apply(source, stat, part, &job.lost)
             .map_err(|error| Why::io("set its attributes", &error))?;
         let now = fstat(source).map_err(|errno| Why::io("look at it", &errno.into()))?;
         self.meter.lap(Doing::Metadata);
@@ -321,4 +319,235 @@ fn set_direct(file: &File) -> bool {
     rustix::fs::fcntl_getfl(file)
         .and_then(|flags| rustix::fs::fcntl_setfl(file, flags | OFlags::DIRECT))
         .is_ok()
+}
+
+/// From so many parts on, one sync of the file system is cheaper than one of each file.
+const SYNC_TOGETHER: usize = 8;
+/// The stop flag of what is brought to its end.
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl<'a> Worker<'a, '_> {
+    /// Makes all parts durable, verifies them and gives them their names.
+    pub(super) fn commit(&mut self) {
+        let mut ready = std::mem::take(&mut self.ready);
+        self.ready_bytes = 0;
+        self.sync(&mut ready);
+        self.meter.lap(Doing::Write);
+        if self.job.options.verify {
+            ready.retain(|file| self.verify(file));
+        }
+        let lines: String =
+            ready.iter().map(|file| manifest::done(&file.entry.below, &file.record)).collect();
+        if !lines.is_empty()
+            && let Err(error) = self.job.note(&lines)
+        {
+            for file in ready.drain(..) {
+                self.give_up(&file, Why::io("note its end", &error));
+            }
+        }
+        for file in &ready {
+            match self.target(file.entry).and_then(|(directory, name)| {
+                publish(directory, file.record.part, name).map_err(|error| Why::io("name it", &error))
+            }) {
+                Ok(()) => self.job.count(file.record.size, &file.blocks),
+                Err(why) => self.give_up(file, why),
+            }
+        }
+        self.meter.lap(Doing::Metadata);
+    }
+
+    /// A file that fails now leaves no part behind.
+    fn give_up(&mut self, file: &Ready<'_>, why: Why) {
+        if let Ok((directory, _)) = self.target(file.entry) {
+            // What is left is removed by the next run with --resume.
+            let _ = remove_part(directory, file.record.part);
+        }
+        self.job.fault(&file.entry.below, why);
+    }
+
+    fn sync(&mut self, ready: &mut Vec<Ready<'a>>) {
+        let Some(first) = ready.first() else { return };
+        let together = ready.len() >= SYNC_TOGETHER && ready.iter().all(|file| file.device == first.device);
+        if together {
+            let entry = first.entry;
+            let synced = self.target(entry).and_then(|(directory, _)| {
+                syncfs(directory).map_err(|errno| Why::io("sync it", &errno.into()))
+            });
+            if let Err(why) = synced {
+                // The kernel tells of a failed write once, and not of which file.
+                for file in ready.drain(..) {
+                    self.give_up(&file, why.clone());
+                }
+            }
+            return;
+        }
+        ready.retain(|file| match self.sync_one(file.entry, file.record.part) {
+            Ok(()) => true,
+            Err(why) => {
+                self.give_up(file, why);
+                false
+            }
+        });
+    }
+
+    fn sync_one(&mut self, entry: &Entry, part: PartName) -> Result<(), Why> {
+        let (directory, _) = self.target(entry)?;
+        let (file, _) = read_part(directory, part).map_err(|error| Why::io("sync it", &error))?;
+        file.sync_all().map_err(|error| Why::io("sync it", &error))
+    }
+
+    /// Whether a part reads back as it was written. One that does not is given up; when the copy is stopped meanwhile, one
+    /// that the manifest knows stays for the next run.
+    fn verify(&mut self, file: &Ready<'_>) -> bool {
+        match self.read_back(file) {
+            Ok(progress) => progress == Progress::Whole,
+            Err(why) => {
+                self.give_up(file, why);
+                false
+            }
+        }
+    }
+
+    fn read_back(&mut self, file: &Ready<'_>) -> Result<Progress, Why> {
+        let job = self.job;
+        let (directory, _) = self.target(file.entry)?;
+        let (part, direct) =
+            read_part(directory, file.record.part).map_err(|error| Why::io("read it back", &error))?;
+        if !direct {
+            // A hint, which the kernel may ignore: the result says so.
+            let _ = fadvise(&part, 0, None, Advice::DontNeed);
+        }
+        let found = fstat(&part).map_err(|errno| Why::io("look at it", &errno.into()))?;
+        if identity(&found) != (file.device, file.record.inode) || size(&found) != file.record.size {
+            return Err(Why::Changed);
+        }
+        self.meter.lap(Doing::Metadata);
+        let holes = data_between(&file.blocks, &part, file.record.size, self.block_size)
+            .map_err(|error| Why::io("look for its holes", &error))?;
+        let mut end = End { file: &part, direct };
+        let told = |bytes: u64| job.control.moved(bytes);
+        let mut pipeline = Pipeline::new(&mut self.mover, &mut self.meter, self.depth);
+        // A part that the manifest does not know would be lost; to read it to its end takes a moment.
+        let stop = if file.is_begun { job.control.stop() } else { &NEVER };
+        let mut progress = pipeline.verify(&mut end, &file.blocks, (stop, &told))?;
+        if progress == Progress::Whole && !holes.is_empty() {
+            // They are not among the bytes that are expected.
+            progress = pipeline.verify(&mut end, &holes, (stop, &|_| {}))?;
+        }
+        let count = if end.direct { &job.read_direct } else { &job.read_advised };
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(progress)
+    }
+}
+
+/// What is read of each at once.
+const PIECE: usize = 1 << 20;
+/// File systems keep times to 2 s at worst (FAT).
+const COARSEST: u128 = 2_000_000_000;
+
+/// What a look at both told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Likeness {
+    /// It is the copy.
+    Same,
+    /// It is something else.
+    Other,
+    /// The copy was stopped.
+    Stopped,
+}
+
+/// Compares `found`, which is called `name` in `directory`, with its source: size and time of change, and with `whole` every
+/// byte.
+///
+/// # Errors
+/// One cannot be read.
+pub(super) fn compare(
+    (source, stat): (&File, &Stat),
+    (directory, name, found): (&File, &[u8], &Stat),
+    whole: bool,
+    stop: &AtomicBool,
+) -> io::Result<Likeness> {
+    let is_file = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    let is_as_old = modified(found).abs_diff(modified(stat)) < COARSEST;
+    if !is_file || size(found) != size(stat) || !is_as_old {
+        return Ok(Likeness::Other);
+    }
+    if !whole {
+        return Ok(Likeness::Same);
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let copy = File::from(openat(directory, name, flags, Mode::empty())?);
+    if identity(&fstat(&copy)?) != identity(found) {
+        return Ok(Likeness::Other);
+    }
+    // What the drive has is asked for, as far as the kernel lets go of what it remembers.
+    let _ = fadvise(&copy, 0, None, Advice::DontNeed);
+    bytes(source, &copy, stop)
+}
+
+fn bytes(one: &File, other: &File, stop: &AtomicBool) -> io::Result<Likeness> {
+    let (mut left, mut right, mut at) = (vec![0; PIECE], vec![0; PIECE], 0);
+    while !stop.load(Ordering::Relaxed) {
+        let length = fill(one, &mut left, at)?;
+        let is_same = fill(other, &mut right, at)? == length && left.get(..length) == right.get(..length);
+        if !is_same {
+            return Ok(Likeness::Other);
+        }
+        if length < PIECE {
+            return Ok(Likeness::Same);
+        }
+        at += length as u64;
+    }
+    Ok(Likeness::Stopped)
+}
+
+/// Reads until the piece is full or the file at its end.
+fn fill(file: &File, piece: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while let Some(rest) = piece.get_mut(done..).filter(|rest| !rest.is_empty()) {
+        match file.read_at(rest, at + done as u64) {
+            Ok(0) => break,
+            Ok(count) => done += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    #![expect(clippy::disallowed_methods, reason = "tests make files")]
+
+    use super::*;
+    use std::fs;
+
+    fn likeness(source: &[u8], copy: &[u8], whole: bool, stop: bool) -> Likeness {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("source"), source).unwrap();
+        fs::write(dir.path().join("copy"), copy).unwrap();
+        let (directory, file) =
+            (File::open(dir.path()).unwrap(), File::open(dir.path().join("source")).unwrap());
+        let found = super::super::scan::look(&directory, b"copy").unwrap().unwrap();
+        let stat = fstat(&file).unwrap();
+        compare((&file, &stat), (&directory, b"copy", &found), whole, &AtomicBool::new(stop)).unwrap()
+    }
+
+    #[test]
+    fn a_copy_is_the_same_to_the_last_byte() {
+        let long = vec![7; 2 * PIECE + 5];
+        let mut other = long.clone();
+        other[2 * PIECE + 4] = 8;
+        assert_eq!(likeness(&long, &long, true, false), Likeness::Same);
+        assert_eq!(likeness(&long[..PIECE], &long[..PIECE], true, false), Likeness::Same);
+        assert_eq!(likeness(b"", b"", true, false), Likeness::Same);
+        assert_eq!(likeness(&long, &other, true, false), Likeness::Other);
+        assert_eq!(
+            likeness(&long, &other, false, false),
+            Likeness::Same,
+            "nothing but size and time is looked at"
+        );
+        assert_eq!(likeness(b"ab", b"a", false, false), Likeness::Other);
+        assert_eq!(likeness(&long, &long, true, true), Likeness::Stopped);
+    }
 }

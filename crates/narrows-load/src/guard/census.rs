@@ -4,16 +4,15 @@
 //! What we send is noted before it is sent. So the device never counts more than that, unless somebody else writes; and when
 //! nothing of ours is in flight, not one sector more can be hidden.
 
-use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::engine::{Op, Request};
-use super::keeper::Keeper;
+use super::sentry::Keeper;
+use crate::engine::{Op, Request};
 use narrows_base::units::{Bytes, human};
 
 /// How much was written and discarded, in sectors of 512 bytes, since the kernel knows the device.

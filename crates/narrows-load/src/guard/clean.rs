@@ -2,19 +2,18 @@
 
 use std::ops::ControlFlow;
 
-use super::super::error::LoadError;
-use super::super::marks::{DeviceKey, RunSecret, SECTOR};
-use super::super::workload::Region;
 use super::bulk::Bulk;
 use super::clear::{Cleared, clear_marked};
 use super::decide::{CleaningPermit, Permit, Refusal};
-use super::keeper::Keeper;
 use super::open::{WritableDevice, WriteError, changed, claim, look_everywhere};
 use super::prove::pieces;
 use super::reason::Reason;
 use super::scan::{EDGE, Medium};
 use super::search::Searched;
-use super::watch::Watch;
+use super::sentry::{Keeper, Watch};
+use crate::error::LoadError;
+use crate::marks::{DeviceKey, RunSecret, SECTOR};
+use crate::workload::Region;
 use narrows_base::units::Bytes;
 
 /// So much from the beginning of what runs may write is looked through for marks.

@@ -3,8 +3,6 @@
 //! A discard comes first where the device takes one, since that wears nothing; what does not read as zeros then is written
 //! with zeros. All of it is read back.
 
-use serde::Serialize;
-
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -12,17 +10,18 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use nix::libc;
+use serde::Serialize;
 
-use super::super::buffer::Buffer;
-use super::super::engine::{Op, Request};
-use super::super::error::LoadError;
-use super::super::marks::{DeviceKey, Judge, SECTOR, Sector, is_zero};
-use super::super::workload::Region;
 use super::budget::Budget;
 use super::census::{Census, Others};
 use super::discard::discard;
 use super::search::{Found, sort};
-use super::watch::{Step, Watch};
+use super::sentry::{Step, Watch};
+use crate::buffer::Buffer;
+use crate::engine::{Op, Request};
+use crate::error::LoadError;
+use crate::marks::{DeviceKey, Judge, SECTOR, Sector, is_zero};
+use crate::workload::Region;
 use narrows_base::units::Bytes;
 
 /// What is looked at and cleared in one go.

@@ -3,10 +3,10 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::keeper::{Keeper, Unkept};
 use super::open::Device;
 use super::reason::Reason;
 use super::scan::{EDGE, Examined, Medium, Signature};
+use super::sentry::{Keeper, Unkept};
 use super::signatures::Class;
 use super::usage::Usage;
 

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::time::{Duration, Instant};
 
-use super::super::marks::{is_signed, is_zero};
 use super::plan::usual_starts;
 use super::scan::Medium;
 use super::search::Found;
 use super::signatures::{Class, Format, formats};
+use crate::marks::{is_signed, is_zero};
 use narrows_base::units::{Bytes, human};
 
 const MIB: u64 = 1 << 20;
@@ -107,8 +107,8 @@ const LARGEST_LOST: u64 = 64 << 40;
 /// What begins exactly at a place.
 fn at_start(medium: &dyn Medium, start: u64) -> Option<Looks> {
     let window = window(medium, start)?;
-    let format = formats().find(|format| is_in(&window, format))?;
-    let Format { name, class, source, .. } = *format;
+    let (class, format) = formats().find(|(_, format)| is_in(&window, format))?;
+    let Format { name, source, .. } = *format;
     Some(Looks::Begins { name, class, start: Bytes::new(start), source })
 }
 

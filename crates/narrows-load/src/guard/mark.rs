@@ -138,50 +138,12 @@ pub(super) fn bytes(medium: &dyn Medium, at: u64, length: usize) -> Option<Vec<u
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::super::scan::examine;
+    use super::super::testing::{key, label, mark, medium};
     use super::*;
-    use crate::marks::RunSecret;
     use narrows_base::units::Bytes;
     use proptest::prelude::*;
-    use std::io;
-
-    /// A medium in memory.
-    pub(in crate::guard) struct Memory(pub(in crate::guard) Vec<u8>);
-
-    impl Medium for Memory {
-        fn size(&self) -> Bytes {
-            Bytes::new(self.0.len() as u64)
-        }
-
-        fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
-            let from = usize::try_from(offset).expect("is small");
-            into.copy_from_slice(&self.0[from..from + into.len()]);
-            Ok(())
-        }
-    }
-
-    fn key(run: u8) -> DeviceKey {
-        DeviceKey::of(&RunSecret::new([run; 32]), "the lab", Bytes::new(0))
-    }
-
-    pub(in crate::guard) fn mark() -> Mark {
-        Mark {
-            uuid: [0xab; 16],
-            text: "abababab-abab-abab-abab-abababababab".to_owned(),
-            volume: "a".repeat(30),
-            pool: "narrows-lab-abababab".to_owned(),
-            key: key(1),
-        }
-    }
-
-    pub(in crate::guard) fn medium(parts: &[(usize, &[u8])]) -> Memory {
-        let mut bytes = vec![0; 4 << 20];
-        for (at, part) in parts {
-            bytes[*at..*at + part.len()].copy_from_slice(part);
-        }
-        Memory(bytes)
-    }
 
     type Parts<'a> = &'a [(usize, &'a [u8])];
 
@@ -250,8 +212,8 @@ pub(super) mod tests {
 
     #[test]
     fn a_zfs_label_is_ours_when_it_names_our_pool() {
-        let ours = zfs_label::tests::label(&[("version", None), ("name", Some("narrows-lab-abababab"))]);
-        let other = zfs_label::tests::label(&[("name", Some("narrows-lab-abababac"))]);
+        let ours = label(&[("version", None), ("name", Some("narrows-lab-abababab"))]);
+        let other = label(&[("name", Some("narrows-lab-abababac"))]);
         let at = |index: u64| index * LABEL;
         for index in [0, 1, 14, 15] {
             let place = usize::try_from(at(index) + LIST).unwrap();

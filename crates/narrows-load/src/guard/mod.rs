@@ -20,7 +20,6 @@ mod clean;
 mod clear;
 mod decide;
 mod discard;
-mod keeper;
 mod looks;
 mod mark;
 mod open;
@@ -35,7 +34,6 @@ mod sentry;
 mod signatures;
 mod slice;
 mod usage;
-mod watch;
 mod zfs_label;
 
 pub use super::marks::{DeviceKey, RunSecret, keyed_hash};
@@ -46,7 +44,6 @@ pub use census::{Census, Counters, Others};
 pub use clean::{Cleaned, clean};
 pub use clear::{Cleared, Ground, clear_marked};
 pub use decide::{CleaningPermit, Permit, Refusal, decide, decide_to_clean};
-pub use keeper::Keeper;
 pub use looks::Looks;
 pub use mark::Mark;
 pub use open::{Device, WritableDevice, WriteError, open_for_writing, search_device};
@@ -56,11 +53,10 @@ pub use reason::Reason;
 pub use restore::{Left, Ours, Part, Restored, foreign, open_to_clear, restore, survey};
 pub use scan::{EDGE, Examined, Medium, Signature, examine};
 pub use search::{Found, Searched};
-pub use sentry::Sentry;
+pub use sentry::{Keeper, Sentry, Step, Watch};
 pub use signatures::Class;
 pub use slice::{Flusher, PlannedRest, Slice, SlicePlan, Unmade, is_shut, remove_slice, reopen_slice};
 pub use usage::{Identity, Usage, Use, UseKind};
-pub use watch::{Step, Watch};
 #[cfg(feature = "fuzzing")]
 pub use zfs_label::fuzz as fuzz_zfs_label;
 

@@ -4,12 +4,12 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use super::super::marks::{DeviceKey, is_zero};
-use super::super::workload::Region;
 use super::bulk::{Bulk, Piece};
 use super::plan::LONGEST;
 use super::search::{Found, sort};
-use super::watch::{Step, Watch};
+use super::sentry::{Step, Watch};
+use crate::marks::{DeviceKey, is_zero};
+use crate::workload::Region;
 use narrows_base::units::Bytes;
 
 /// What is read in one go.

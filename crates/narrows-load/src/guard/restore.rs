@@ -299,7 +299,7 @@ fn clear_marked(device: &WritableDevice, part: Part, mark: &Mark) -> io::Result<
 
 #[cfg(test)]
 mod tests {
-    use super::super::mark::tests::{mark, medium};
+    use super::super::testing::{mark, medium};
     use super::super::usage::{Identity, Use, UseKind};
     use super::*;
     use proptest::prelude::*;

@@ -1,15 +1,15 @@
 //! Looks for what stands on a device. Reads only.
 
-use serde::Serialize;
-
 use std::collections::BTreeMap;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::super::marks::{DeviceKey, Judge, SECTOR, Sector};
+use serde::Serialize;
+
 use super::looks::{self, Looks};
 use super::search::Found;
 use super::signatures::{Class, Format, formats};
+use crate::marks::{DeviceKey, Judge, SECTOR, Sector};
 use narrows_base::units::Bytes;
 
 /// How much of the beginning and of the end must be zero.
@@ -65,7 +65,8 @@ pub struct Examined {
 /// Looks at every place where a known format puts its magic number, and for data at both ends.
 pub fn examine(device: &str, medium: &dyn Medium) -> Examined {
     let mut reader = Reader { begin: Instant::now(), medium, blocks: BTreeMap::new(), failed: None };
-    let mut signatures: Vec<Signature> = formats().filter_map(|format| reader.look_for(format)).collect();
+    let mut signatures: Vec<Signature> =
+        formats().filter_map(|(class, format)| reader.look_for(class, format)).collect();
     let data = reader.data();
     let first = data.as_ref().and_then(|data| data.offsets.first().copied());
     let looks = first.map(|at| looks::like(medium, &Found { at, bytes: reader.bytes(at.get()) }));
@@ -103,7 +104,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn look_for(&mut self, format: &Format) -> Option<Signature> {
+    fn look_for(&mut self, class: Class, format: &Format) -> Option<Signature> {
         let size = self.medium.size().get();
         let mut offsets: Vec<Bytes> = Vec::new();
         for offset in format.places.iter().flat_map(|place| place.offsets(size)) {
@@ -114,7 +115,7 @@ impl Reader<'_> {
         // Places counted from both ends meet on a small device.
         offsets.sort_unstable();
         offsets.dedup();
-        let Format { name, class, source, .. } = *format;
+        let Format { name, source, .. } = *format;
         (!offsets.is_empty()).then_some(Signature { name, class, offsets, source })
     }
 

@@ -8,8 +8,6 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::super::marks::{DeviceKey, Judge, Sector, is_zero};
-use super::super::random::Random;
 use super::bulk::{Bulk, Piece};
 use super::looks::{self, Looks};
 use super::plan::{
@@ -17,7 +15,9 @@ use super::plan::{
     usual_starts,
 };
 use super::reason::Reason;
-use super::watch::{Step, Watch};
+use super::sentry::{Step, Watch};
+use crate::marks::{DeviceKey, Judge, Sector, is_zero};
+use crate::random::Random;
 use narrows_base::units::Bytes;
 
 /// How long each of both measurements of the speed may take, and how many reads.

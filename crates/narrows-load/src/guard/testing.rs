@@ -1,4 +1,4 @@
-//! A medium in memory, of any size, that is zero but for a few pieces.
+//! Media in memory, and what stands on them.
 
 use std::cell::Cell;
 use std::io;
@@ -6,7 +6,10 @@ use std::thread;
 use std::time::Duration;
 
 use super::bulk::{Bulk, Piece, See};
+use super::mark::Mark;
 use super::scan::Medium;
+use super::zfs_label::STRING;
+use crate::marks::{DeviceKey, RunSecret};
 use narrows_base::units::Bytes;
 
 /// The medium.
@@ -84,4 +87,65 @@ impl Bulk for Fake {
         }
         Ok(())
     }
+}
+
+/// A medium in memory.
+pub(super) struct Memory(pub(super) Vec<u8>);
+
+impl Medium for Memory {
+    fn size(&self) -> Bytes {
+        Bytes::new(self.0.len() as u64)
+    }
+
+    fn read(&self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let from = usize::try_from(offset).expect("is small");
+        into.copy_from_slice(&self.0[from..from + into.len()]);
+        Ok(())
+    }
+}
+
+pub(super) fn key(run: u8) -> DeviceKey {
+    DeviceKey::of(&RunSecret::new([run; 32]), "the lab", Bytes::new(0))
+}
+
+pub(super) fn mark() -> Mark {
+    Mark {
+        uuid: [0xab; 16],
+        text: "abababab-abab-abab-abab-abababababab".to_owned(),
+        volume: "a".repeat(30),
+        pool: "narrows-lab-abababab".to_owned(),
+        key: key(1),
+    }
+}
+
+pub(super) fn medium(parts: &[(usize, &[u8])]) -> Memory {
+    let mut bytes = vec![0; 4 << 20];
+    for (at, part) in parts {
+        bytes[*at..*at + part.len()].copy_from_slice(part);
+    }
+    Memory(bytes)
+}
+
+fn padded(text: &str) -> Vec<u8> {
+    let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
+    bytes.extend(text.as_bytes());
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// A list of texts; without a value the pair is a number.
+pub(super) fn label(pairs: &[(&str, Option<&str>)]) -> Vec<u8> {
+    let mut list = vec![1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+    for (name, value) in pairs {
+        let mut rest = padded(name);
+        let (kind, value) = value.map_or_else(|| (8, vec![0; 8]), |text| (STRING, padded(text)));
+        rest.extend(kind.to_be_bytes());
+        rest.extend(1_u32.to_be_bytes());
+        rest.extend(value);
+        list.extend((rest.len() as u32 + 8).to_be_bytes());
+        list.extend([0, 0, 0, 64]);
+        list.extend(rest);
+    }
+    list.extend([0; 8]);
+    list
 }

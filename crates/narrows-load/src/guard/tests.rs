@@ -245,7 +245,7 @@ fn copies_far_inside_are_found_when_both_ends_were_wiped() {
 #[test]
 fn every_entry_of_the_table_is_found_at_each_of_its_places() {
     let size = 1001 << 30;
-    for format in formats() {
+    for (_, format) in formats() {
         assert!(format.source.len() > 10, "{} has no source", format.name);
         for offset in format.places.iter().flat_map(|place| place.offsets(size)) {
             for magic in format.magics {

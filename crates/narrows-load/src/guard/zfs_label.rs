@@ -15,7 +15,7 @@ const PART: usize = 4096;
 /// The first bytes of a list: encoding XDR, and the byte order of who wrote it. XDR itself is big-endian.
 const XDR: u8 = 1;
 /// The type of a pair whose value is one text (`DATA_TYPE_STRING`).
-const STRING: u32 = 9;
+pub(super) const STRING: u32 = 9;
 
 /// The pool that the label around `at` names.
 pub(super) fn pool(at: u64, medium: &dyn Medium) -> Option<String> {
@@ -63,33 +63,10 @@ pub fn fuzz(list: &[u8]) -> Option<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
+    use super::super::testing::label;
     use super::*;
     use proptest::prelude::*;
-
-    fn padded(text: &str) -> Vec<u8> {
-        let mut bytes = (text.len() as u32).to_be_bytes().to_vec();
-        bytes.extend(text.as_bytes());
-        bytes.resize(bytes.len().next_multiple_of(4), 0);
-        bytes
-    }
-
-    /// A list of texts; without a value the pair is a number.
-    pub(in crate::guard) fn label(pairs: &[(&str, Option<&str>)]) -> Vec<u8> {
-        let mut list = vec![1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
-        for (name, value) in pairs {
-            let mut rest = padded(name);
-            let (kind, value) = value.map_or_else(|| (8, vec![0; 8]), |text| (STRING, padded(text)));
-            rest.extend(kind.to_be_bytes());
-            rest.extend(1_u32.to_be_bytes());
-            rest.extend(value);
-            list.extend((rest.len() as u32 + 8).to_be_bytes());
-            list.extend([0, 0, 0, 64]);
-            list.extend(rest);
-        }
-        list.extend([0; 8]);
-        list
-    }
 
     #[test]
     fn the_name_is_found_behind_other_pairs_and_only_as_a_whole_name() {

@@ -69,7 +69,7 @@ impl<'a> Maker<'a> {
     /// # Errors
     /// What `openat2(2)` answers.
     pub fn open(&self, name: &[u8], flags: OFlags) -> io::Result<File> {
-        super::beneath::open(self.directory, name, flags)
+        super::open_beneath(self.directory, name, flags)
     }
 
     /// Makes a file for this user alone and opens it so.
@@ -94,8 +94,7 @@ impl<'a> Maker<'a> {
     /// # Errors
     /// Something has that name, or there is no room; then nothing stays behind.
     pub fn make_room(&self, name: &[u8], bytes: u64) -> io::Result<()> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(self.directory, name, flags, Mode::RUSR | Mode::WUSR)?;
+        let file = self.make_file(name, OFlags::WRONLY)?;
         let room = fallocate(&file, FallocateFlags::empty(), 0, bytes);
         if room.is_err() {
             let _ = self.remove(name);

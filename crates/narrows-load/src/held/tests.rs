@@ -8,8 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::unistd::geteuid;
 use rustix::fs::{Mode, OFlags, RenameFlags, mkdirat, renameat_with};
 
-use super::beneath::open_stepwise;
-use super::*;
+use super::{open_stepwise, *};
 
 /// Somebody else.
 const BOB: u32 = 4711;
@@ -200,7 +199,7 @@ fn a_path_that_is_too_long_for_the_kernel_is_walked_in_pieces() {
     let mut path = Vec::new();
     for _ in 0..60 {
         mkdirat(&at, &name[..], Mode::RWXU).unwrap();
-        at = beneath::open(&at, &name, OFlags::RDONLY | OFlags::DIRECTORY).unwrap();
+        at = open_beneath(&at, &name, OFlags::RDONLY | OFlags::DIRECTORY).unwrap();
         path.extend_from_slice(if path.is_empty() { b"" } else { b"/" });
         path.extend_from_slice(&name);
     }

@@ -34,9 +34,6 @@ pub struct JobTime {
     pub warm_up: Duration,
 }
 
-/// Options of one section, in order; an option without a value stands alone.
-type Options = Vec<(&'static str, Option<String>)>;
-
 /// Whether a job file can name this path: fio ends a line at `;` and `#`, replaces what follows `$`, and has no way to write
 /// either, so the rest of such a path would be an option or a command of its own.
 pub fn can_carry(path: &str) -> bool {
@@ -45,87 +42,66 @@ pub fn can_carry(path: &str) -> bool {
 
 /// A job file with all tests, one after another.
 pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> String {
-    let mut text = format!("; narrows bench --preset {preset}, as fio runs it: fio FILE\n");
+    let mut lines = vec![format!("; narrows bench --preset {preset}, as fio runs it: fio FILE")];
     if !target.scratch && tests.iter().any(Test::writes) {
-        text.push_str("; This overwrites a part of the device, whatever is on it: fio does not look.\n");
+        lines
+            .push("; This overwrites a part of the device, whatever is on it: fio does not look.".to_owned());
     } else if !target.scratch {
-        text.push_str("; Nothing here writes. Run it with `fio --readonly FILE` to be sure.\n");
+        lines.push("; Nothing here writes. Run it with `fio --readonly FILE` to be sure.".to_owned());
     }
-    text.push_str("\n[global]\n");
-    put(&mut text, &global(target));
-    let sections: Vec<(String, Options)> =
-        tests.iter().flat_map(|test| sections(test, target, time)).collect();
-    let last = sections.len().saturating_sub(1);
-    for (index, (name, options)) in sections.iter().enumerate() {
-        text.push_str(&format!("\n[{name}]\nstonewall\n"));
-        put(&mut text, options);
-        if target.scratch && index == last {
-            text.push_str("unlink=1\n");
-        }
+    lines.push("\n[global]".to_owned());
+    lines.extend(global(target));
+    for (name, options) in tests.iter().flat_map(|test| sections(test, target, time)) {
+        lines.push(format!("\n[{name}]\nstonewall"));
+        lines.extend(options);
     }
-    text
+    if target.scratch && !tests.is_empty() {
+        lines.push("unlink=1".to_owned());
+    }
+    lines.join("\n") + "\n"
 }
 
 /// The arguments of fio for one test, `--output-format` and the like left out. A scan has two runs. fio removes a scratch
 /// file when it is done, and is forbidden to write to anything else unless the test writes.
 fn arguments(test: &Test, target: &JobTarget, time: JobTime) -> Vec<Vec<String>> {
-    sections(test, target, time)
-        .into_iter()
-        .map(|(name, options)| {
-            let mut all = vec![format!("--name={name}")];
-            if target.scratch {
-                all.push("--unlink=1".to_owned());
-            } else if !test.writes() {
-                all.push("--readonly".to_owned());
-            }
-            all.extend(global(target).iter().chain(&options).map(|(option, value)| match value {
-                Some(value) => format!("--{option}={value}"),
-                None => format!("--{option}"),
-            }));
-            all
-        })
-        .collect()
+    let runs = sections(test, target, time).into_iter().map(|(name, options)| {
+        let careful = match target.scratch {
+            true => Some("unlink=1"),
+            false => (!test.writes()).then_some("readonly"),
+        };
+        let careful = careful.map(str::to_owned);
+        let all = [format!("name={name}")].into_iter().chain(careful).chain(global(target)).chain(options);
+        all.map(|option| format!("--{option}")).collect()
+    });
+    runs.collect()
 }
 
 /// The command line of one test as a shell takes it.
 pub fn command(test: &Test, target: &JobTarget, time: JobTime) -> String {
-    let all = arguments(test, target, time);
-    let lines: Vec<String> = all
-        .iter()
-        .map(|arguments| {
-            let words: Vec<String> = arguments.iter().map(|word| shell::word(word)).collect();
-            format!("fio {}", words.join(" "))
-        })
-        .collect();
-    lines.join(" && ")
+    let runs = arguments(test, target, time).into_iter().map(|arguments| {
+        let words: Vec<String> = arguments.iter().map(|word| shell::word(word)).collect();
+        format!("fio {}", words.join(" "))
+    });
+    runs.collect::<Vec<_>>().join(" && ")
 }
 
-fn put(text: &mut String, options: &Options) {
-    for (option, value) in options {
-        text.push_str(option);
-        if let Some(value) = value {
-            text.push('=');
-            text.push_str(value);
-        }
-        text.push('\n');
-    }
+/// What holds for all sections, an option on each line.
+fn global(target: &JobTarget) -> Vec<String> {
+    // A colon separates several files in fio.
+    let file = format!("filename={}", target.path.replace(':', r"\:"));
+    let others = [
+        "thread",
+        "group_reporting",
+        "norandommap=1",
+        "randrepeat=0",
+        "invalidate=1",
+        "percentile_list=50:90:95:99:99.9:99.99:99.999",
+    ];
+    [file].into_iter().chain(others.map(str::to_owned)).collect()
 }
 
-fn global(target: &JobTarget) -> Options {
-    let set = |value: &str| Some(value.to_owned());
-    vec![
-        // A colon separates several files in fio.
-        ("filename", Some(target.path.replace(':', r"\:"))),
-        ("thread", None),
-        ("group_reporting", None),
-        ("norandommap", set("1")),
-        ("randrepeat", set("0")),
-        ("invalidate", set("1")),
-        ("percentile_list", set("50:90:95:99:99.9:99.99:99.999")),
-    ]
-}
-
-fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Options)> {
+/// The sections of a test, with the name and the options of each.
+fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Vec<String>)> {
     let name: String = test.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     match &test.work {
         Work::Load(load) => vec![(name, of_load(load, target, time))],
@@ -136,12 +112,11 @@ fn sections(test: &Test, target: &JobTarget, time: JobTime) -> Vec<(String, Opti
     }
 }
 
-fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
-    let set = |value: String| Some(value);
+fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Vec<String> {
     let prefix = if load.pattern == Pattern::Random { "rand" } else { "" };
-    let direction = match (load.write_percent, prefix) {
-        (0, _) => "read",
-        (100.., _) => "write",
+    let direction = match load.write_percent {
+        0 => "read",
+        100.. => "write",
         _ => "rw",
     };
     let jobs = load.parallel.count();
@@ -149,69 +124,56 @@ fn of_load(load: &LoadSpec, target: &JobTarget, time: JobTime) -> Options {
     let block = load.block_size.get().max(1);
     let parts = if slice { u64::from(jobs) } else { 1 };
     let size = target.size.get() / parts / block * block;
-    let engine = if load.buffered { "psync" } else { "io_uring" };
-    let mut options: Options = vec![
-        ("ioengine", set(engine.to_owned())),
-        ("direct", set(u8::from(!load.buffered).to_string())),
-        ("rw", set(format!("{prefix}{direction}"))),
-        ("bs", set(block.to_string())),
-        ("iodepth", set(load.queue_depth.to_string())),
-        ("numjobs", set(jobs.to_string())),
-        ("size", set(size.to_string())),
-        ("time_based", None),
-        ("runtime", set(milliseconds(time.run))),
+    let mut options = vec![
+        format!("ioengine={}", if load.buffered { "psync" } else { "io_uring" }),
+        format!("direct={}", u8::from(!load.buffered)),
+        format!("rw={prefix}{direction}"),
+        format!("bs={block}"),
+        format!("iodepth={}", load.queue_depth),
+        format!("numjobs={jobs}"),
+        format!("size={size}"),
+        "time_based".to_owned(),
+        format!("runtime={}ms", time.run.as_millis()),
     ];
     if !time.warm_up.is_zero() {
-        options.push(("ramp_time", set(milliseconds(time.warm_up))));
+        options.push(format!("ramp_time={}ms", time.warm_up.as_millis()));
     }
     if slice {
-        options.push(("offset_increment", set(size.to_string())));
+        options.push(format!("offset_increment={size}"));
     }
     if target.offset.get() > 0 {
-        options.push(("offset", set(target.offset.get().to_string())));
+        options.push(format!("offset={}", target.offset.get()));
     }
     if load.write_percent > 0 {
-        options.push(("refill_buffers", None));
+        options.push("refill_buffers".to_owned());
     }
     if (1..100).contains(&load.write_percent) {
-        options.push(("rwmixread", set((100 - load.write_percent).to_string())));
+        options.push(format!("rwmixread={}", 100 - load.write_percent));
     }
     options
 }
 
-fn milliseconds(span: Duration) -> String {
-    format!("{}ms", span.as_millis())
-}
-
 /// One read of each sample, with the same gap between all of them.
-fn samples(plan: &ScanPlan, target: &JobTarget) -> Options {
-    let set = |value: u64| Some(value.to_string());
+fn samples(plan: &ScanPlan, target: &JobTarget) -> Vec<String> {
     let plan = plan.fitting(target.size);
     let sample = plan.sample_size.get();
     let step = target.size.saturating_sub(plan.sample_size).get() / u64::from(plan.samples.max(2) - 1);
-    vec![
-        ("ioengine", Some("psync".to_owned())),
-        ("direct", set(1)),
-        ("rw", Some("read".to_owned())),
-        ("bs", set(sample)),
-        ("size", set(target.size.get())),
-        ("zonemode", Some("strided".to_owned())),
-        ("zonesize", set(sample)),
-        ("zoneskip", set(step.saturating_sub(sample) / 4096 * 4096)),
-        ("number_ios", set(plan.samples.into())),
-    ]
+    let skip = step.saturating_sub(sample) / 4096 * 4096;
+    let strided = ["zonemode=strided".to_owned(), format!("zonesize={sample}"), format!("zoneskip={skip}")];
+    single_reads("read", sample, target).into_iter().chain(strided).chain([number_of(plan.samples)]).collect()
 }
 
-fn seeks(plan: &ScanPlan, target: &JobTarget) -> Options {
-    let set = |value: u64| Some(value.to_string());
-    vec![
-        ("ioengine", Some("psync".to_owned())),
-        ("direct", set(1)),
-        ("rw", Some("randread".to_owned())),
-        ("bs", set(4096)),
-        ("size", set(target.size.get())),
-        ("number_ios", set(plan.seeks.into())),
-    ]
+fn seeks(plan: &ScanPlan, target: &JobTarget) -> Vec<String> {
+    single_reads("randread", 4096, target).into_iter().chain([number_of(plan.seeks)]).collect()
+}
+
+fn single_reads(order: &str, block: u64, target: &JobTarget) -> Vec<String> {
+    let (engine, access) = ("ioengine=psync".to_owned(), "direct=1".to_owned());
+    vec![engine, access, format!("rw={order}"), format!("bs={block}"), format!("size={}", target.size.get())]
+}
+
+fn number_of(reads: u32) -> String {
+    format!("number_ios={reads}")
 }
 
 #[cfg(test)]

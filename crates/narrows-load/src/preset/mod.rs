@@ -4,15 +4,12 @@
 //! in [`Preset::differs`]; above all the originals run for a fixed time, and narrows runs until the rate is known well
 //! enough. Nothing here opens a file: `cli/bench` runs the tests, [`job`] writes them down for fio.
 
-mod desktop;
 pub mod job;
-mod server;
-mod survey;
 
 use serde::{Deserialize, Serialize};
 
-use super::measurement::Pattern;
-use super::scan::ScanPlan;
+use crate::measurement::Pattern::{self, Random, Sequential};
+use crate::scan::ScanPlan;
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{Bytes, human};
 
@@ -209,34 +206,213 @@ impl Test {
     }
 }
 
-type Named = (&'static str, fn() -> Preset);
-
-/// The name of each preset, and what makes it: a command line is read by the names alone.
-const PRESETS: [Named; 9] = [
-    ("kdiskmark", desktop::kdiskmark),
-    ("kdiskmark-nvme", desktop::kdiskmark_nvme),
-    ("peak", desktop::peak),
-    ("real", desktop::real),
-    ("disks", survey::disks),
-    ("hdparm", survey::hdparm),
-    ("iozone", server::iozone),
-    ("diskspd", server::diskspd),
-    ("steady", server::steady),
-];
-
 /// Every preset, in the order in which `--list` shows them.
 pub fn all() -> Vec<Preset> {
-    PRESETS.iter().map(|(_, preset)| preset()).collect()
+    vec![kdiskmark(), kdiskmark_nvme(), peak(), real(), disks(), hdparm(), iozone(), diskspd(), steady()]
 }
 
 /// The names of all presets, in the same order.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    PRESETS.iter().map(|(name, _)| *name)
+    all().into_iter().map(|preset| preset.name)
 }
 
 /// The preset of that name.
 pub fn by_name(name: &str) -> Option<Preset> {
-    PRESETS.iter().find(|(known, _)| *known == name).map(|(_, preset)| preset())
+    all().into_iter().find(|preset| preset.name == name)
+}
+
+const MIB: Bytes = Bytes::from_mib(1);
+/// KDiskMark's file by default, `src/appsettings.cpp`.
+const FILE: Bytes = Bytes::from_mib(1024);
+const STOPS: &str = "5 loops of 5 s with 5 s between them are replaced by one run that stops when the rate is known \
+                     within --precision; io_uring instead of libaio; the mean, never the best loop; without --size, \
+                     a slow drive has a smaller file: what 2 s write, an eighth at least";
+
+const fn random(kib: u64, depth: u32) -> LoadSpec {
+    LoadSpec::reading(Random, Bytes::from_kib(kib), depth)
+}
+
+const fn sequential(block_size: Bytes, depth: u32) -> LoadSpec {
+    LoadSpec::reading(Sequential, block_size, depth)
+}
+
+/// All tests reading, then all writing, as KDiskMark runs them.
+fn both_ways(loads: &[LoadSpec]) -> Vec<Test> {
+    [0, 100].into_iter().flat_map(|percent| loads.iter().map(move |load| with(load, percent))).collect()
+}
+
+fn with(load: &LoadSpec, percent: u8) -> Test {
+    Test::of(load.clone().writing(percent))
+}
+
+/// KDiskMark, preset "Standard".
+fn kdiskmark() -> Preset {
+    Preset {
+        name: "kdiskmark",
+        about: "KDiskMark's and CrystalDiskMark's default tests: sequential 1 MiB and random 4 KiB, reads and writes",
+        source: "KDiskMark e78d3c7, src/appsettings.cpp, standardPreset; CrystalDiskMark 8 default",
+        differs: STOPS,
+        peer: Peer::KDiskMark,
+        size: FILE,
+        stop: StopRule::Precision,
+        tests: both_ways(&[sequential(MIB, 8), sequential(MIB, 1), random(4, 32), random(4, 1)]),
+    }
+}
+
+/// KDiskMark, preset "NVMe SSD".
+fn kdiskmark_nvme() -> Preset {
+    Preset {
+        name: "kdiskmark-nvme",
+        about: "KDiskMark's tests for NVMe drives: deeper queues and 16 threads of random 4 KiB",
+        source: "KDiskMark e78d3c7, src/appsettings.cpp, nvmePreset",
+        tests: both_ways(&[
+            sequential(MIB, 8),
+            sequential(Bytes::from_kib(128), 32),
+            random(4, 32).on(Parallel::Threads(16)),
+            random(4, 1),
+        ]),
+        ..kdiskmark()
+    }
+}
+
+/// KDiskMark, profile "Peak Performance".
+fn peak() -> Preset {
+    Preset {
+        name: "peak",
+        about: "the numbers on the box: sequential 1 MiB at depth 8, and random 4 KiB at depth 32 with 16 threads",
+        source: "KDiskMark e78d3c7, profile Peak Performance with the NVMe preset",
+        tests: both_ways(&[sequential(MIB, 8), random(4, 32).on(Parallel::Threads(16))]),
+        ..kdiskmark()
+    }
+}
+
+/// What machines of people do: few I/Os at a time, more reads than writes, 4 to 64 KiB.
+fn real() -> Preset {
+    Preset {
+        name: "real",
+        about: "what desktops do: shallow queues, random 4 to 64 KiB at 70 % reads, and large files one at a time",
+        source: "KDiskMark e78d3c7, profile Real World Performance (SEQ1M and RND4K at Q1T1) and its 70:30 mix; block \
+                 sizes of 0.5 to 64 KiB at 65 % reads in SNIA's Reference Real World Workload \"Retail Web Portal\" \
+                 (snia.org/node/182); queue depths of 1 to 2 in traces of client drives (PC Perspective, Intel 660p \
+                 review, 2018, page 6)",
+        differs: "one block size after another, so that each has its own rate and latencies; stops when the rate is \
+                  known within --precision",
+        tests: vec![
+            with(&sequential(MIB, 1), 0),
+            with(&random(4, 1), 0),
+            with(&random(4, 2), 30),
+            with(&random(16, 2), 30),
+            with(&random(64, 2), 30),
+            with(&random(4, 1), 100),
+            with(&sequential(MIB, 1), 100),
+        ],
+        ..kdiskmark()
+    }
+}
+
+/// IOzone's throughput mode, N processes on N files.
+fn iozone() -> Preset {
+    let record = Bytes::from_kib(128);
+    let streams = |percent| {
+        (0..=10).map(move |power| {
+            let load = LoadSpec::reading(Sequential, record, 1).on(Parallel::Streams(1 << power));
+            Test::of(load.writing(percent))
+        })
+    };
+    Preset {
+        name: "iozone",
+        about: "IOzone's throughput test: 1, 2, 4 … 1024 sequential streams, each in its own part of the target",
+        source: "IOzone 3, option -t with -i 0 -i 1 -r 128k -I",
+        differs: "the streams are parts of one file instead of a file each; all run for the whole time, so no \
+                  straggler ends the count; the rate is that of all streams together",
+        peer: Peer::Iozone,
+        size: Bytes::from_mib(4096),
+        stop: StopRule::Precision,
+        tests: streams(0).chain(streams(100)).collect(),
+    }
+}
+
+/// DISKSPD's block sizes and mixes, as VMFleet runs them.
+fn diskspd() -> Preset {
+    let mixes = [0, 100, 30];
+    let sizes = [4, 8, 16, 32, 64, 128, 256, 512];
+    let load = |kib, percent| LoadSpec::reading(Random, Bytes::from_kib(kib), 32).writing(percent);
+    Preset {
+        name: "diskspd",
+        about: "random I/O of 4 to 512 KiB at depth 32: reads, writes and 70:30",
+        source: "DISKSPD 2.2 -b4K … -b512K -o32 -r -w0, -w100, -w30 -Sh, the matrix of VMFleet on Storage Spaces Direct",
+        differs: "stops when the rate is known within --precision instead of after 60 s; write data is random, not \
+                  the repeated byte pattern of DISKSPD's default",
+        peer: Peer::Diskspd,
+        size: Bytes::from_mib(4096),
+        stop: StopRule::Precision,
+        tests: mixes.iter().flat_map(|mix| sizes.map(|kib| Test::of(load(kib, *mix)))).collect(),
+    }
+}
+
+/// Rounds until the rate is steady.
+fn steady() -> Preset {
+    let kib = Bytes::from_kib;
+    Preset {
+        name: "steady",
+        about: "SNIA-style rounds: random 4 KiB and sequential 128 KiB until five rounds agree, however long that takes",
+        source: "SNIA Solid State Storage Performance Test Specification 2.0.2, 2.1.24 and section 7 (IOPS), 8 \
+                 (throughput): five rounds within 20 % of their mean, drifting by at most 10 %",
+        differs: "rounds of --duration (10 s) instead of 60 s, at most 25; a scratch file instead of a purged and \
+                  preconditioned drive, so a drive with much spare room looks better here than in SNIA's test",
+        peer: Peer::None,
+        size: Bytes::from_mib(4096),
+        stop: StopRule::SteadyRounds(10),
+        tests: vec![
+            Test::of(LoadSpec::reading(Random, kib(4), 32)),
+            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(35)),
+            Test::of(LoadSpec::reading(Random, kib(4), 32).writing(100)),
+            Test::of(LoadSpec::reading(Sequential, kib(128), 32)),
+            Test::of(LoadSpec::reading(Sequential, kib(128), 32).writing(100)),
+        ],
+    }
+}
+
+/// GNOME Disks' benchmark.
+fn disks() -> Preset {
+    Preset {
+        name: "disks",
+        about: "GNOME Disks: 100 samples of 10 MiB spread over the target, and 1000 access times; rate by position",
+        source: "gnome-disk-utility, src/disks/gdubenchmarkdialog.c: samples, sample size and access samples of its \
+                 dialog",
+        differs: "reads only (its write test reads blocks of the raw device and writes them back); the median and the \
+                  slowest sample are shown beside the mean",
+        peer: Peer::GnomeDisks,
+        size: Bytes::from_mib(2048),
+        stop: StopRule::Seconds(120),
+        tests: vec![Test {
+            name: "samples over the target".to_owned(),
+            work: Work::Scan(ScanPlan::default()),
+        }],
+    }
+}
+
+/// `hdparm -t`, beside what the same drive does with a queue.
+fn hdparm() -> Preset {
+    let chunk = Bytes::from_mib(2);
+    let with_cache = LoadSpec { buffered: true, ..LoadSpec::reading(Pattern::Sequential, chunk, 1) };
+    let named = |name: &str, load| Test { name: name.to_owned(), work: Work::Load(load) };
+    Preset {
+        name: "hdparm",
+        about: "what `hdparm -t` would say, 2 MiB reads through the page cache for 3 s, and what the drive can do",
+        source: "hdparm 9.65, hdparm.c: TIMING_BUF_MB 2, time_device",
+        differs: "two direct runs beside it tell what the page cache and a queue of one cost: hdparm reads through the \
+                  page cache in one thread, so the kernel's read-ahead (read_ahead_kb) is all that keeps the drive \
+                  busy, and each byte is copied once more",
+        peer: Peer::Hdparm,
+        size: Bytes::from_mib(4096),
+        stop: StopRule::Seconds(3),
+        tests: vec![
+            named("hdparm -t", with_cache),
+            named("hdparm -t --direct", LoadSpec::reading(Pattern::Sequential, chunk, 1)),
+            named("with a queue of 8", LoadSpec::reading(Pattern::Sequential, chunk, 8)),
+        ],
+    }
 }
 
 #[cfg(test)]
@@ -246,11 +422,6 @@ mod tests {
 
     fn marks(name: &str) -> Vec<String> {
         by_name(name).unwrap().tests.into_iter().map(|test| test.name).collect()
-    }
-
-    #[test]
-    fn a_preset_has_the_name_that_it_is_found_by() {
-        assert!(all().iter().map(|preset| preset.name).eq(names()));
     }
 
     #[test]

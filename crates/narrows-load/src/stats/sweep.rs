@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::math::median;
+use super::median;
 use narrows_base::units::BytesPerSec;
 
 /// Differences below this fraction are none, however sure they are. IOzone and fio users read a plateau off a chart with

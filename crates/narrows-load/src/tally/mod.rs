@@ -1,11 +1,10 @@
 //! What one worker counted, and how the counts of several become one measurement.
 
+use crate::effort::Effort;
 use crate::engine::Op;
 use crate::failure::RunFailure;
-use crate::histogram::Histogram;
-use crate::parts::Parts;
+use crate::histogram::{Counts, Histogram};
 use crate::slot::Flight;
-use crate::slowest::{Slow, Slowest};
 
 /// The measured time in ticks, the same for all workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,35 +28,6 @@ impl Window {
     fn buckets(&self) -> usize {
         let span = self.end.saturating_sub(self.start);
         usize::try_from(span.div_ceil(self.bucket.max(1))).unwrap_or(0)
-    }
-}
-
-/// Processor time and kernel entries between the beginning and the end of the measured time.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Effort {
-    /// Processor time in seconds: of the busiest worker.
-    pub(super) processor_seconds: f64,
-    /// Processor time of the kernel's io-wq workers for the ring in seconds.
-    pub(super) io_worker_seconds: f64,
-    /// The part of the busiest of them.
-    pub(super) busiest_io_worker_seconds: f64,
-    /// Seconds in the queue of a processor: of the worker that stood there longest.
-    pub(super) queued_seconds: f64,
-    /// Involuntary context switches.
-    pub(super) involuntary_switches: u64,
-    /// Kernel entries.
-    pub(super) enters: u64,
-}
-
-impl Effort {
-    /// Adds that of another worker.
-    fn add(&mut self, other: &Self) {
-        self.processor_seconds = self.processor_seconds.max(other.processor_seconds);
-        self.io_worker_seconds += other.io_worker_seconds;
-        self.busiest_io_worker_seconds = self.busiest_io_worker_seconds.max(other.busiest_io_worker_seconds);
-        self.queued_seconds = self.queued_seconds.max(other.queued_seconds);
-        self.involuntary_switches += other.involuntary_switches;
-        self.enters += other.enters;
     }
 }
 
@@ -96,22 +66,22 @@ impl OpTally {
 /// I/Os that do the same and took equally long, as those do that were sent together and taken together: their latency is
 /// looked up once for all of them.
 #[derive(Debug)]
-pub(super) struct Alike {
+pub(super) struct Group {
     op: Op,
     start: u64,
     now: u64,
     ticks: u64,
     /// What an I/O must exceed to be one of the slowest.
-    bar: u64,
+    threshold: u64,
     count: u64,
     bytes: u64,
 }
 
-impl Alike {
+impl Group {
     /// Whether they may be among the slowest.
     #[inline]
     pub(super) fn is_slow(&self) -> bool {
-        self.ticks > self.bar
+        self.ticks > self.threshold
     }
 
     /// Adds so many that move so many bytes together, none of them [slow](Self::is_slow).
@@ -187,40 +157,40 @@ impl Tally {
     /// Counts an I/O that ended well at `now`, in the window, except for the series.
     #[cfg(test)]
     fn record(&mut self, flight: Flight, now: u64) {
-        let mut alike = self.alike(flight, now);
-        self.join(&mut alike, flight);
-        self.settle(&alike);
+        let mut group = self.group_of(flight, now);
+        self.add_to(&mut group, flight);
+        self.record_group(&group);
     }
 
     /// What I/Os have in common that ended well at `now`, in the window, and do the same as `flight` since the same tick.
     /// None is counted yet.
     #[inline]
-    pub(super) fn alike(&mut self, flight: Flight, now: u64) -> Alike {
+    pub(super) fn group_of(&mut self, flight: Flight, now: u64) -> Group {
         let (op, start) = (flight.request.op, flight.start);
-        let bar = self.kind(op).slowest.bar();
-        Alike { op, start, now, ticks: now.saturating_sub(start), bar, count: 0, bytes: 0 }
+        let threshold = self.kind(op).slowest.threshold();
+        Group { op, start, now, ticks: now.saturating_sub(start), threshold, count: 0, bytes: 0 }
     }
 
     /// Adds an I/O to those that it is like.
     #[inline]
-    pub(super) fn join(&mut self, alike: &mut Alike, flight: Flight) {
-        alike.count += 1;
-        alike.bytes += u64::from(flight.request.length);
-        if alike.is_slow() {
-            let slow = Slow { ticks: alike.ticks, offset: flight.request.offset, end: alike.now };
-            let slowest = &mut self.kind(alike.op).slowest;
+    pub(super) fn add_to(&mut self, group: &mut Group, flight: Flight) {
+        group.count += 1;
+        group.bytes += u64::from(flight.request.length);
+        if group.is_slow() {
+            let slow = Slow { ticks: group.ticks, offset: flight.request.offset, end: group.now };
+            let slowest = &mut self.kind(group.op).slowest;
             slowest.offer(slow);
-            alike.bar = slowest.bar();
+            group.threshold = slowest.threshold();
         }
     }
 
-    /// Counts I/Os that are alike, except for the series.
+    /// Counts the I/Os of a group, except for the series.
     #[inline]
-    pub(super) fn settle(&mut self, alike: &Alike) {
-        let kind = self.kind(alike.op);
-        kind.latencies.record_many(alike.ticks, alike.count);
-        kind.bytes += alike.bytes;
-        self.completed += alike.count;
+    pub(super) fn record_group(&mut self, group: &Group) {
+        let kind = self.kind(group.op);
+        kind.latencies.record_many(group.ticks, group.count);
+        kind.bytes += group.bytes;
+        self.completed += group.count;
     }
 
     /// Counts reads whose latencies are recorded in [`reads`](Self::reads), except for the series.
@@ -362,6 +332,154 @@ impl Tally {
     pub(super) fn full_buckets(&self) -> &[u64] {
         let full = (self.elapsed() / self.window.bucket.max(1)) as usize;
         self.series.get(..full).unwrap_or(&self.series)
+    }
+}
+
+/// The parts that are reported.
+pub(super) const TENTHS: u64 = 10;
+/// So many parts are kept at most. Then neighbours become one: how long a run will be is not known before its end.
+const MOST: u64 = 200;
+
+/// What was recorded in each part.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    /// Samples of the series in each part.
+    width: u64,
+    parts: Vec<Counts>,
+    /// The sample that is not over.
+    sample: u64,
+    /// The histogram when that sample began.
+    seen: Histogram,
+}
+
+impl Parts {
+    /// Nothing recorded, in the first sample.
+    pub(super) fn new() -> Self {
+        Self { width: 1, parts: Vec::new(), sample: 0, seen: Histogram::new() }
+    }
+
+    /// Goes on to another sample: all that was recorded in `histogram` since the last time belongs to the sample before
+    /// it. So does the batch that shows that it is over.
+    pub(super) fn enter(&mut self, sample: u64, histogram: &Histogram) {
+        if histogram.count() != self.seen.count() {
+            let added = self.seen.advance(histogram);
+            while self.sample / self.width >= MOST {
+                self.widen();
+            }
+            let index = (self.sample / self.width) as usize;
+            if self.parts.len() <= index {
+                self.parts.resize(index + 1, Counts::default());
+            }
+            if let Some(part) = self.parts.get_mut(index) {
+                part.merge(&added);
+            }
+        }
+        self.sample = sample;
+    }
+
+    /// Makes one part of two.
+    fn widen(&mut self) {
+        self.width = self.width.saturating_mul(2);
+        self.parts = self
+            .parts
+            .chunks(2)
+            .map(|pair| {
+                let mut both = Counts::default();
+                pair.iter().for_each(|part| both.merge(part));
+                both
+            })
+            .collect();
+    }
+
+    /// Adds the parts of another worker over the same time. Both must have been entered last with the histograms that
+    /// are merged.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let mut other = other.clone();
+        while self.width < other.width {
+            self.widen();
+        }
+        while other.width < self.width {
+            other.widen();
+        }
+        if self.parts.len() < other.parts.len() {
+            self.parts.resize(other.parts.len(), Counts::default());
+        }
+        for (mine, theirs) in self.parts.iter_mut().zip(&other.parts) {
+            mine.merge(theirs);
+        }
+        self.seen.merge(&other.seen);
+        self.sample = self.sample.max(other.sample);
+    }
+
+    /// Ten parts of a run of so many samples, as equal as whole samples allow; fewer when there are fewer samples.
+    pub(super) fn tenths(&self, samples: u64) -> Vec<Counts> {
+        let kept = samples.div_ceil(self.width).max(self.parts.len() as u64).max(1);
+        let count = kept.min(TENTHS);
+        (0..count)
+            .map(|tenth| {
+                let (from, to) = (kept * tenth / count, kept * (tenth + 1) / count);
+                let mut counts = Counts::default();
+                let members = self.parts.iter().skip(from as usize).take((to - from) as usize);
+                members.for_each(|part| counts.merge(part));
+                counts
+            })
+            .collect()
+    }
+}
+
+/// How many are kept.
+pub(super) const KEPT: usize = 8;
+
+/// One slow I/O in ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Slow {
+    /// How long it took.
+    pub(super) ticks: u64,
+    /// Where it went.
+    pub(super) offset: u64,
+    /// When it ended.
+    pub(super) end: u64,
+}
+
+/// The [`KEPT`] slowest I/Os, slowest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Slowest {
+    kept: Vec<Slow>,
+    /// What an I/O must exceed to be kept.
+    threshold: u64,
+}
+
+impl Slowest {
+    /// Looks at one I/O.
+    #[inline]
+    pub(super) fn offer(&mut self, slow: Slow) {
+        if slow.ticks > self.threshold || self.kept.len() < KEPT {
+            self.insert(slow);
+        }
+    }
+
+    /// What an I/O must exceed, in ticks, to be kept.
+    #[inline]
+    pub(super) fn threshold(&self) -> u64 {
+        self.threshold
+    }
+
+    #[cold]
+    fn insert(&mut self, slow: Slow) {
+        let at = self.kept.partition_point(|other| other.ticks >= slow.ticks);
+        self.kept.insert(at, slow);
+        self.kept.truncate(KEPT);
+        self.threshold = self.kept.get(KEPT - 1).map_or(0, |least| least.ticks);
+    }
+
+    /// Adds those of another worker.
+    pub(super) fn merge(&mut self, other: &Self) {
+        other.kept.iter().for_each(|slow| self.offer(*slow));
+    }
+
+    /// The slowest, slowest first.
+    pub(super) fn kept(&self) -> &[Slow] {
+        &self.kept
     }
 }
 

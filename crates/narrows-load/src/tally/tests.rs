@@ -1,5 +1,7 @@
 //! What is counted, where, and how counts unite.
 
+use proptest::prelude::*;
+
 use super::*;
 use crate::engine::Request;
 use crate::histogram::Counts;
@@ -114,4 +116,92 @@ fn merging_adds_what_workers_did_and_keeps_the_first_error() {
     assert_eq!((a.effort.io_worker_seconds, a.effort.busiest_io_worker_seconds), (0.5, 0.375));
     assert_eq!((a.effort.processor_seconds, a.effort.queued_seconds), (0.5, 0.25));
     assert_eq!((a.effort.enters, a.stopped), (3, 1400));
+}
+
+/// A run in which each sample records its own number, `each` times.
+fn counted(samples: u64, each: u64) -> (Parts, Histogram) {
+    let (mut parts, mut histogram) = (Parts::new(), Histogram::new());
+    for sample in 0..samples {
+        (0..each).for_each(|_| histogram.record(sample));
+        parts.enter(sample + 1, &histogram);
+    }
+    (parts, histogram)
+}
+
+#[test]
+fn each_tenth_has_what_was_recorded_in_it() {
+    let (parts, _) = counted(30, 2);
+    let tenths = parts.tenths(30);
+    assert_eq!(tenths.len(), 10);
+    assert_eq!(tenths[3].values().collect::<Vec<_>>(), [(9, 2), (10, 2), (11, 2)]);
+}
+
+#[test]
+fn a_time_without_any_io_is_an_empty_part() {
+    let (mut parts, mut histogram) = (Parts::new(), Histogram::new());
+    histogram.record(1);
+    parts.enter(10, &histogram);
+    histogram.record(2);
+    parts.enter(11, &histogram);
+    let counts: Vec<u64> = parts.tenths(20).iter().map(Counts::count).collect();
+    assert_eq!(counts, [1, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
+}
+
+#[test]
+fn a_short_run_has_fewer_parts_and_an_empty_one_has_one() {
+    let (parts, _) = counted(3, 1);
+    assert_eq!(parts.tenths(3).len(), 3);
+    assert_eq!(Parts::new().tenths(0).len(), 1);
+}
+
+#[test]
+fn a_jump_over_a_week_keeps_few_parts() {
+    let (mut parts, mut histogram) = counted(5, 1);
+    parts.enter(7 * 24 * 36_000, &histogram);
+    histogram.record(7);
+    parts.enter(7 * 24 * 36_000 + 1, &histogram);
+    assert!(parts.parts.len() as u64 <= MOST);
+    let tenths = parts.tenths(7 * 24 * 36_000 + 1);
+    assert_eq!((tenths[0].count(), tenths[9].count()), (5, 1));
+}
+
+proptest! {
+    #[test]
+    fn nothing_is_lost_however_long_a_run_is(samples in 1u64..3000, each in 1u64..3) {
+        let (parts, histogram) = counted(samples, each);
+        let tenths = parts.tenths(samples);
+        prop_assert_eq!(tenths.iter().map(Counts::count).sum::<u64>(), histogram.count());
+        let sizes: Vec<u64> = tenths.iter().map(Counts::count).collect();
+        if samples >= MOST {
+            let (least, most) = (sizes.iter().min().unwrap(), sizes.iter().max().unwrap());
+            prop_assert!(*most as f64 <= *least as f64 * 1.25, "{:?}", sizes);
+        }
+    }
+
+    #[test]
+    fn workers_add_up_whatever_their_widths(a in 1u64..900, b in 1u64..900) {
+        let ((mut one, x), (two, y)) = (counted(a, 1), counted(b, 3));
+        one.merge(&two);
+        prop_assert_eq!(one.seen.count(), x.count() + y.count());
+        let all: u64 = one.tenths(a.max(b)).iter().map(Counts::count).sum();
+        prop_assert_eq!(all, a + 3 * b);
+    }
+}
+
+proptest! {
+    #[test]
+    fn the_slowest_of_all_are_kept_in_order(ticks in prop::collection::vec(0u64..1000, 0..200), split in 0usize..200) {
+        let offer = |ticks: &[u64]| {
+            let mut slowest = Slowest::default();
+            ticks.iter().for_each(|ticks| slowest.offer(Slow { ticks: *ticks, offset: 0, end: 0 }));
+            slowest
+        };
+        let (a, b) = ticks.split_at(split.min(ticks.len()));
+        let mut merged = offer(a);
+        merged.merge(&offer(b));
+        let mut want = ticks.clone();
+        want.sort_unstable_by(|a, b| b.cmp(a));
+        want.truncate(KEPT);
+        prop_assert_eq!(merged.kept().iter().map(|slow| slow.ticks).collect::<Vec<_>>(), want);
+    }
 }

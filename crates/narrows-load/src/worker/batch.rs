@@ -9,8 +9,7 @@ use std::io;
 use super::Worker;
 use crate::engine::{Engine, Op, Request};
 use crate::in_order::InOrder;
-use crate::slowest::Slow;
-use crate::tally::OpTally;
+use crate::tally::{OpTally, Slow};
 
 /// So many latencies are recorded at once. One by one each would wait for its bucket to come into the cache, from where
 /// the kernel has pushed it; together they wait once.
@@ -37,7 +36,7 @@ impl Sum {
     fn end(&mut self, mut ended: u32, now: u64, in_order: &mut InOrder, tally: &mut OpTally) {
         while let Some(sent) = in_order.end(&mut ended) {
             let ticks = now.saturating_sub(sent.at);
-            if ticks > tally.slowest.bar() {
+            if ticks > tally.slowest.threshold() {
                 for offset in in_order.offsets(sent) {
                     tally.slowest.offer(Slow { ticks, offset: *offset, end: now });
                 }

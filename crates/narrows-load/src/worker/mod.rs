@@ -1,9 +1,6 @@
 //! One worker: keeps its slots in flight until the measured time is over, and counts what ends.
 
 mod batch;
-mod effort;
-mod io_workers;
-mod teller;
 #[cfg(test)]
 mod tests;
 
@@ -14,18 +11,16 @@ use std::time::{Duration, Instant};
 use nix::libc;
 
 use super::clock::Clock;
-use super::control::Control;
+use super::control::{Control, Teller};
+use super::effort::Effort;
 use super::engine::{Completion, Engine, Op, PATIENCE, Request};
-use super::failure::RunFailure;
+use super::failure::{RunFailure, Streak};
 use super::guard::{Budget, Census, OverBudget};
 use super::in_order::InOrder;
-use super::pace::Schedule;
 use super::slot::{Flight, Slots};
-use super::source::Source;
-use super::streak::Streak;
-use super::tally::{Alike, Effort, Tally, Window};
+use super::source::{Schedule, Source};
+use super::tally::{Group, Tally, Window};
 use narrows_base::units::{Bytes, Nanos};
-use teller::Teller;
 
 /// Offsets of reads that are drawn at once.
 const DRAWN: usize = 32;
@@ -141,7 +136,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         let (end, before) = self.work();
         let after = self.effort();
         self.tally.stopped = self.shared.clock.ticks();
-        self.tally.effort = before.map_or_else(Effort::default, |before| effort::between(&before, &after));
+        self.tally.effort = before.map_or_else(Effort::default, |before| after.since(&before));
         self.tally.cut_short = self.why(end);
         self.give_out_slots();
         self.drain();
@@ -317,7 +312,7 @@ impl<'a, E: Engine> Worker<'a, E> {
     fn count(&mut self, now: u64) -> io::Result<()> {
         let inside = self.window.contains(now);
         let (mut good, mut moved) = (0, 0);
-        let mut group: Option<Alike> = None;
+        let mut group: Option<Group> = None;
         let mut broken = Ok(());
         let mut done = std::mem::take(&mut self.done);
         let mut rest = done.as_slice();
@@ -340,17 +335,17 @@ impl<'a, E: Engine> Worker<'a, E> {
             if !inside {
                 continue;
             }
-            if let Some(alike) = group.take_if(|alike| !alike.has(flight)) {
-                self.tally.settle(&alike);
+            if let Some(group) = group.take_if(|group| !group.has(flight)) {
+                self.tally.record_group(&group);
             }
-            let alike = group.get_or_insert_with(|| self.tally.alike(flight, now));
-            self.tally.join(alike, flight);
+            let group = group.get_or_insert_with(|| self.tally.group_of(flight, now));
+            self.tally.add_to(group, flight);
             // Reads that were sent together mostly end together.
-            if flight.request.op == Op::Read && !alike.is_slow() {
-                let count = self.slots.finish_alike(rest, flight);
+            if flight.request.op == Op::Read && !group.is_slow() {
+                let count = self.slots.finish_group(rest, flight);
                 rest = rest.get(count..).unwrap_or_default();
                 let bytes = u64::from(flight.request.length) * count as u64;
-                alike.add(count as u64, bytes);
+                group.add(count as u64, bytes);
                 good += count as u64;
                 moved += bytes;
             }
@@ -358,8 +353,8 @@ impl<'a, E: Engine> Worker<'a, E> {
         done.clear();
         self.done = done;
         self.tally.good += good;
-        if let Some(alike) = group {
-            self.tally.settle(&alike);
+        if let Some(group) = group {
+            self.tally.record_group(&group);
         }
         if inside && moved > 0 {
             let shares = self.tally.add_to_series(moved, now);
@@ -404,6 +399,6 @@ impl<'a, E: Engine> Worker<'a, E> {
 
     /// What this thread and its engine have used so far.
     fn effort(&self) -> Effort {
-        effort::of_thread(self.engine.enters(), self.engine.has_io_workers())
+        Effort::of_thread(self.engine.enters(), self.engine.has_io_workers())
     }
 }

@@ -1,12 +1,13 @@
 //! Tests of the worker with engines that end I/Os as they are told.
 
+use std::collections::VecDeque;
+
 use super::*;
 use crate::failure::Cause;
 use crate::measurement::Pattern;
-use crate::offsets::{Blocks, Offsets};
 use crate::random::Random;
+use crate::source::{Blocks, Offsets};
 use narrows_base::workload::Workload;
-use std::collections::VecDeque;
 
 const BLOCK: u32 = 4096;
 const ALWAYS: Window = Window { start: 0, end: u64::MAX, bucket: u64::MAX };

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsRawFd;
 
-use crate::block::nvme::fabric_option;
-use crate::mount;
-use crate::root::Root;
-use narrows_base::units::{Bytes, Nanos};
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
+
+use crate::block::transport::fabric_option;
+use crate::mount;
+use crate::root::Root;
+use narrows_base::units::{Bytes, Nanos};
 
 /// What TCP knows of a connection (kernel `include/uapi/linux/tcp.h`, `struct tcp_info`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

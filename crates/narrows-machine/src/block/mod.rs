@@ -4,18 +4,14 @@
 //! module of its name says.
 
 pub mod dm;
-pub mod dm_table;
 pub mod md;
-pub mod nvme;
 #[cfg(test)]
 mod tests;
-mod transport;
+pub mod transport;
 
-pub use dm::{DmDevice, dm_targets};
-pub use dm_table::{CryptTable, DmKind, DmTarget, parse_table};
+pub use dm::{CryptTable, DmDevice, DmKind, DmTarget, dm_targets, parse_table};
 pub use md::{Bcache, MdArray};
-pub use nvme::NvmeFabric;
-pub use transport::{Remote, Sas, Sata, Transport, Usb, makes_volumes};
+pub use transport::{NvmeFabric, Remote, Sas, Sata, Transport, Usb, makes_volumes};
 
 use std::collections::BTreeMap;
 
@@ -133,7 +129,7 @@ fn read_device(root: &Root, name: &str, names: &[String]) -> BlockDevice {
     let flag = |file: &str| root.parse(&format!("{block}/{file}"), parse_flag).get().unwrap_or_default();
     let mut device = BlockDevice {
         name: name.to_owned(),
-        number: root.parse(&format!("{block}/dev"), dm_table::parse_number_pair),
+        number: root.parse(&format!("{block}/dev"), dm::parse_number_pair),
         size: sectors("size"),
         read_only: flag("ro"),
         holders: root.list(&format!("{block}/holders")),
@@ -173,7 +169,7 @@ fn kind(root: &Root, device: &BlockDevice, path: DevicePath<'_>, names: &[String
         return BlockKind::Dm(dm::read(root, &block, device.number.get()));
     }
     if path.contains("/nvme-subsystem/") {
-        return BlockKind::NvmeMultipath(nvme::paths_of(name, names.iter().map(String::as_str)));
+        return BlockKind::NvmeMultipath(transport::paths_of(name, names.iter().map(String::as_str)));
     }
     // The backing device has a directory `bcache` too; only the cached device is named for it.
     if is_numbered(name, "bcache") && root.exists(&format!("{block}/bcache")) {

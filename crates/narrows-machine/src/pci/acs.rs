@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::{PciAddress, PciDevice, PortType, role};
+use super::{PciAddress, PciDevice, PortType, state};
 use crate::root::Root;
 use narrows_base::fact::{Fact, Source};
 
@@ -134,7 +134,7 @@ fn ports_beside_displays(devices: &BTreeMap<PciAddress, PciDevice>) -> Vec<PciAd
         // No tree of bridges is deeper than there are functions.
         for _ in 0..devices.len() {
             let Some(bridge) = next.and_then(|address| devices.get(&address)) else { break };
-            if role(devices, bridge.address) == Some(PortType::UpstreamPort) {
+            if state::role(devices, bridge.address) == Some(PortType::UpstreamPort) {
                 switches.push(bridge.address);
             }
             next = bridge.parent;

@@ -5,15 +5,13 @@
 mod acs;
 mod config;
 mod read;
-mod role;
 mod state;
 
 pub use acs::{Acs, parse_acs, read_acs};
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
 pub(crate) use read::{read_aer as aer_of, slot_names};
-pub use role::role;
-pub use state::{End, Ends, Told};
+pub use state::{End, Ends, Told, role};
 
 use std::collections::BTreeMap;
 use std::fmt;

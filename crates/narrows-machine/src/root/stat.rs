@@ -10,11 +10,12 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 
+use nix::sys::stat::{major, minor};
+
 use super::{Backing, PROBES, Root};
-use crate::block::dm_table::parse_number_pair;
+use crate::block::dm::parse_number_pair;
 use crate::ioctl;
 use crate::tree::{Tree, normalise};
-use nix::sys::stat::{major, minor};
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -23,7 +23,7 @@ pub use wanted::Identity;
 use std::collections::BTreeSet;
 
 use crate::block::DevicePath;
-use crate::block::dm_table::parse_number_pair;
+use crate::block::dm::parse_number_pair;
 use crate::fact::Fact;
 use crate::root::Root;
 use narrows_base::units::{Bytes, Sectors512};
@@ -125,19 +125,17 @@ pub enum How {
 /// Reads who uses the device with a kernel name. Our own process does not count.
 pub fn read(root: &Root, name: &str) -> DeviceUsage {
     let block = format!("/sys/class/block/{name}");
-    let mut usage = DeviceUsage {
+    let (wanted, findings) = search_family(root, name);
+    DeviceUsage {
         name: name.to_owned(),
         number: number(root, name),
         size: root.number(&format!("{block}/size")).map(|n| Bytes::from_sectors(Sectors512::new(n))),
         read_only: root.number(&format!("{block}/ro")).map(|flag| flag != 0),
         identity: Identity::read(root, name),
-        ..DeviceUsage::default()
-    };
-    let found = search_family(root, name);
-    usage.family = found.family;
-    usage.uses = found.uses;
-    usage.unseen = found.unseen;
-    usage
+        family: wanted.names().cloned().collect(),
+        uses: findings.uses.into_iter().collect(),
+        unseen: findings.hidden.iter().map(ToString::to_string).collect(),
+    }
 }
 
 /// Major and minor number of a device.
@@ -145,23 +143,8 @@ pub fn number(root: &Root, name: &str) -> Fact<(u32, u32)> {
     root.parse(&format!("/sys/class/block/{name}/dev"), parse_number_pair)
 }
 
-/// The members of a family that are mappings and suspended: whoever reads one waits until it is resumed.
-pub fn suspended(root: &Root, name: &str) -> Vec<String> {
-    suspended_below(root, name)
-}
-
-/// What the search came to.
-struct FamilySearch {
-    /// The kernel names of the family.
-    family: Vec<String>,
-    /// Who uses any of these, in order.
-    uses: Vec<DeviceUse>,
-    /// Which classes of user could not be seen, and why.
-    unseen: Vec<String>,
-}
-
 /// Looks for everything that uses the device with a kernel name, or a device of its family.
-fn search_family(root: &Root, name: &str) -> FamilySearch {
+fn search_family(root: &Root, name: &str) -> (Wanted, Findings) {
     let mut finder = Finder { root, wanted: Wanted::default(), findings: Findings::default() };
     finder.above(name);
     finder.below(name);
@@ -174,11 +157,7 @@ fn search_family(root: &Root, name: &str) -> FamilySearch {
     configfs::search(root, &wanted, &mut findings);
     kernel::search(root, &wanted, &mut findings);
     Processes::search(root, &wanted, &mut findings);
-    FamilySearch {
-        family: wanted.names().cloned().collect(),
-        uses: findings.uses.into_iter().collect(),
-        unseen: findings.hidden.iter().map(ToString::to_string).collect(),
-    }
+    (wanted, findings)
 }
 
 /// Collects the family.
@@ -290,8 +269,8 @@ fn is_suspended(root: &Root, name: &str) -> bool {
     root.text(&format!("/sys/class/block/{name}/dm/suspended")).value().is_some_and(|text| text == "1")
 }
 
-/// The mappings that are suspended among a device and what it is built on, in the order in which they are reached.
-fn suspended_below(root: &Root, name: &str) -> Vec<String> {
+/// The mappings that are suspended among a device and what it is built on: whoever reads one waits until it is resumed.
+pub fn suspended(root: &Root, name: &str) -> Vec<String> {
     let mut finder = Finder { root, wanted: Wanted::default(), findings: Findings::default() };
     finder.join(name);
     finder.below(name);

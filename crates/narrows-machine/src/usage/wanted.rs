@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::number;
-use crate::block::dm_table::parse_number_pair;
+use crate::block::dm::parse_number_pair;
 use crate::block::is_numbered;
 use crate::root::{FileId, FileKind, Root, Stat};
 
@@ -177,11 +177,6 @@ pub enum Identity {
 }
 
 impl Identity {
-    /// What tells the device with a kernel name from all others.
-    pub fn of(root: &Root, name: &str) -> Self {
-        Self::read(root, name)
-    }
-
     /// Its text, and whether it is that of memory, which no medium outlives.
     pub fn text(self) -> Option<(String, bool)> {
         match self {
@@ -191,8 +186,8 @@ impl Identity {
         }
     }
 
-    /// What a user can read on the device, or in `lsblk`, and type.
-    pub(super) fn read(root: &Root, name: &str) -> Self {
+    /// What tells the device with a kernel name from all others: what a user can read on it, or in `lsblk`, and type.
+    pub fn read(root: &Root, name: &str) -> Self {
         let block = format!("/sys/class/block/{name}");
         let text = |file: &str| root.text(&format!("{block}/{file}")).get().filter(|text| !text.is_empty());
         if is_numbered(name, "loop") {

@@ -3,16 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use super::device::{device, key_of, key_of_number, learn, mapping, stack};
+use super::{Output, Part, Text, read_outputs};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, Sectors512};
 use narrows_machine::Machine;
-use narrows_machine::block::dm::owner_of;
-use narrows_machine::block::dm_table::parse_number_pair;
+use narrows_machine::block::dm::{owner_of, parse_number_pair};
 use narrows_machine::block::{BlockDevice, BlockKind, CryptTable, DmDevice, DmKind, DmTarget, parse_table};
 use narrows_machine::cipher::CipherRate;
-
-use super::device::{device, key_of, key_of_number, learn, mapping, stack};
-use super::{Output, Part, Text, read_outputs};
 
 const OUTPUTS: [Output; 6] = [
     ("dmsetup info", |body| body.contains("Maj") || body.contains("Major, minor"), read_info),

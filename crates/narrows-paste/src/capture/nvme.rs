@@ -1,11 +1,6 @@
 //! nvme-cli: `nvme list` (text, and JSON in three shapes), `nvme list-subsys`, `nvme id-ctrl`, `nvme smart-log` (text and
 //! JSON).
 
-use narrows_base::fact::Fact;
-use narrows_base::units::{Bytes, Celsius};
-use narrows_machine::Machine;
-use narrows_machine::block::nvme::fabric_option;
-use narrows_machine::block::{BlockKind, NvmeFabric, Remote, Transport};
 use serde_json::Value;
 
 use super::device::{device, is_kernel_name, learn};
@@ -13,6 +8,11 @@ use super::health::{Log, UNNAMED, take, warns_from};
 use super::json::{documents, text_of};
 use super::table::{TableHead, TableWord, words};
 use super::{Output, Part, Text, number, read_outputs};
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, Celsius};
+use narrows_machine::Machine;
+use narrows_machine::block::transport::fabric_option;
+use narrows_machine::block::{BlockKind, NvmeFabric, Remote, Transport};
 
 const OUTPUTS: [Output; 6] = [
     (

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::units::{Bytes, Nanos};
 use narrows_verdict::fleet::record::Load;
 
 /// The name of the link to what is read or written, in the run's directory on the host.
@@ -70,58 +70,24 @@ impl NbdUri {
 }
 
 /// What one host is told.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Job<'a> {
     /// The load.
-    pub load: &'a JobLoad,
+    pub load: &'a Load,
+    /// So many hosts share its cap.
+    pub hosts: usize,
+    /// Decides the random addresses.
+    pub seed: u64,
     /// What it is put on.
     pub target: &'a JobTarget,
     /// The number of the run: each job waits until it is told when that begins.
     pub point: usize,
 }
 
-/// The load of one host.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobLoad {
-    /// The block size in bytes.
-    pub block_size: u64,
-    /// I/Os in flight of each job.
-    pub depth: u32,
-    /// Jobs.
-    pub jobs: u32,
-    /// The share of reads, in per cent.
-    pub read_percent: u8,
-    /// Whether addresses are random.
-    pub is_random: bool,
-    /// How long, in milliseconds.
-    pub time_ms: u64,
-    /// The cap of one host, in bytes a second.
-    pub rate_cap: Option<u64>,
-    /// Decides the random addresses.
-    pub seed: u64,
-}
-
-impl JobLoad {
-    /// The load of one of `hosts`: each gets its part of the cap.
-    pub fn of(load: &Load, hosts: usize, seed: u64) -> Self {
-        let part = |cap: BytesPerSec| (cap.get() / hosts.max(1) as f64) as u64;
-        Self {
-            block_size: load.block_size.get(),
-            depth: load.depth,
-            jobs: load.jobs,
-            read_percent: load.read_percent,
-            is_random: load.is_random,
-            time_ms: load.time_ns.get() / 1_000_000,
-            rate_cap: load.rate_cap.map(part),
-            seed,
-        }
-    }
-}
-
 impl Job<'_> {
     /// The text of the job file.
     pub fn text(&self) -> String {
-        let JobLoad { block_size, depth, jobs, read_percent, is_random, time_ms, rate_cap, seed } = self.load;
+        let Load { block_size, depth, jobs, read_percent, is_random, time_ns, rate_cap } = self.load;
         let mut out = String::from("[global]\n");
         // Writing to a string does not fail.
         let mut put = |name: &str, value: &dyn std::fmt::Display| {
@@ -151,17 +117,18 @@ impl Job<'_> {
                 put("rwmixread", mixed);
             }
         }
-        put("bs", block_size);
+        put("bs", &block_size.get());
         put("iodepth", depth);
         put("numjobs", jobs);
         put("thread", &1);
         put("group_reporting", &1);
         put("time_based", &1);
-        put("runtime", &format!("{time_ms}ms"));
-        put("randseed", seed);
+        put("runtime", &format!("{}ms", time_ns.get() / 1_000_000));
+        put("randseed", &self.seed);
         put("norandommap", &1);
         if let Some(cap) = rate_cap {
-            let each = (*cap / u64::from((*jobs).max(1))).max(1);
+            let of_host = (cap.get() / self.hosts.max(1) as f64) as u64;
+            let each = (of_host / u64::from((*jobs).max(1))).max(1);
             let share = |percent: u8| (each as f64 * f64::from(percent) / 100.0) as u64;
             match read_percent {
                 0 | 100 => put("rate", &each),
@@ -186,7 +153,7 @@ impl Job<'_> {
 
     /// Sequential jobs read a part each: several at one place would be one and its cache.
     fn place(&self, size: Bytes, put: &mut impl FnMut(&str, &dyn std::fmt::Display)) {
-        let (jobs, block) = (u64::from(self.load.jobs.max(1)), self.load.block_size.max(1));
+        let (jobs, block) = (u64::from(self.load.jobs.max(1)), self.load.block_size.get().max(1));
         let part = (size.get() / jobs / block).saturating_mul(block);
         if self.load.is_random || part < block {
             put("size", &(size.get() / block * block));
@@ -200,25 +167,25 @@ impl Job<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_base::units::BytesPerSec;
     use proptest::prelude::*;
 
-    fn load() -> JobLoad {
-        JobLoad {
-            block_size: 4096,
+    fn load() -> Load {
+        Load {
+            block_size: Bytes::new(4096),
             depth: 8,
             jobs: 2,
             read_percent: 70,
             is_random: true,
-            time_ms: 30_000,
-            rate_cap: Some(1_000_000),
-            seed: 7,
+            time_ns: Nanos::from_millis(30_000),
+            rate_cap: Some(BytesPerSec::new(1e6)),
         }
     }
 
     #[test]
     fn a_job_says_what_is_read_and_when() {
         let target = JobTarget::Link { size: Bytes::from_mib(64), is_direct: true };
-        let text = Job { load: &load(), target: &target, point: 17 }.text();
+        let text = Job { load: &load(), hosts: 1, seed: 7, target: &target, point: 17 }.text();
         for line in [
             "filename=t0",
             "rw=randrw",
@@ -233,16 +200,17 @@ mod tests {
             assert!(text.lines().any(|one| one == line), "{line} in\n{text}");
         }
         assert!(!text.contains([';', '#']), "what begins a comment of fio:\n{text}");
-        let many = JobLoad { jobs: 1024, ..load() };
-        let many = Job { load: &many, target: &target, point: 17 }.text();
+        let many = Load { jobs: 1024, ..load() };
+        let many = Job { load: &many, hosts: 1, seed: 7, target: &target, point: 17 }.text();
         assert!(text.contains("write_hist_log") && !many.contains("hist"), "{many}");
     }
 
     #[test]
     fn jobs_in_sequence_have_a_part_each() {
         let target = JobTarget::Link { size: Bytes::new(10 << 20), is_direct: false };
-        let load = JobLoad { is_random: false, read_percent: 100, jobs: 3, block_size: 1 << 20, ..load() };
-        let text = Job { load: &load, target: &target, point: 1 }.text();
+        let load =
+            Load { is_random: false, read_percent: 100, jobs: 3, block_size: Bytes::from_mib(1), ..load() };
+        let text = Job { load: &load, hosts: 1, seed: 7, target: &target, point: 1 }.text();
         assert!(text.contains("size=3145728\noffset_increment=3145728\n"), "{text}");
         assert!(text.contains("rw=read\n") && text.contains("rate=333333\n"), "{text}");
     }
@@ -269,7 +237,7 @@ mod tests {
         #[test]
         fn no_uri_brings_a_line_of_its_own(text in "nbd://\\PC{0,40}") {
             if let Some(uri) = NbdUri::parse(&text) {
-                let job = Job { load: &load(), target: &JobTarget::Nbd(uri.clone()), point: 1 }.text();
+                let job = Job { load: &load(), hosts: 1, seed: 7, target: &JobTarget::Nbd(uri.clone()), point: 1 }.text();
                 let expected = format!("uri={}", uri.as_str());
                 prop_assert!(job.lines().any(|line| line == expected));
                 prop_assert!(!job.contains([';', '#']));

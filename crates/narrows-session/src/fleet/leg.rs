@@ -8,14 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-use super::host::{Look, Offset};
+use serde::{Deserialize, Serialize};
+
+use super::hosts::{Look, Offset};
 use super::link::{Leg, Link};
 use super::script::Token;
 use super::started::now;
 use super::{each, fan_out};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
-use serde::{Deserialize, Serialize};
 
 /// How much longer than one step a port waits for each client.
 const CONNECT_OF_EACH: Duration = Duration::from_millis(200);
@@ -38,12 +39,17 @@ pub(super) struct Wanted {
     pub(super) cap: Option<BytesPerSec>,
 }
 
-/// The hosts of a leg, each with what is known of it.
+/// Hosts with one part in a run, each with its connection and what is known of it.
+#[derive(Default)]
+pub(super) struct Ends {
+    pub(super) links: Vec<Option<Link>>,
+    pub(super) known: Vec<(Offset, Look)>,
+}
+
+/// The hosts of a leg.
 pub(super) struct Sides<'a> {
-    pub(super) clients: &'a [Option<Link>],
-    pub(super) known: &'a [(Offset, Look)],
-    pub(super) servers: &'a [Option<Link>],
-    pub(super) known_servers: &'a [(Offset, Look)],
+    pub(super) clients: &'a Ends,
+    pub(super) servers: &'a Ends,
 }
 
 /// One client on its way to a server.
@@ -92,7 +98,7 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
                 Ok(LegAnswer::Received(bytes)) => {
                     record.flows.push(flow_of(pair.client, pair.server, bytes.values().sum()));
                 }
-                other => record.lost.push(lost(sides.clients, pair.client, &said(other))),
+                other => record.lost.push(lost(&sides.clients.links, pair.client, &said(other))),
             }
         }
     }
@@ -118,11 +124,12 @@ fn said(answer: Result<LegAnswer, String>) -> String {
 
 /// The address of each client's server as the client reaches it, and the client's own towards it.
 fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, IpAddr)> {
-    let with_server =
-        sides.clients.iter().zip(sides.known).enumerate().filter_map(|(place, (link, (_, look)))| {
+    let with_server = sides.clients.links.iter().zip(&sides.clients.known).enumerate().filter_map(
+        |(place, (link, (_, look)))| {
             let server = look.target.as_ref()?.as_ref().ok()?.server.clone();
             Some((place, link.as_ref()?, server))
-        });
+        },
+    );
     let asked: Vec<_> = with_server.collect();
     let told = each(&asked, fan_out(), |(place, link, server)| {
         let Some(server) = server else { return Err((*place, "its target is on no server".to_owned())) };
@@ -136,7 +143,7 @@ fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, Ip
     for one in told {
         match one {
             Ok(way) => ways.push(way),
-            Err((place, why)) => missing.push(lost(sides.clients, place, &why)),
+            Err((place, why)) => missing.push(lost(&sides.clients.links, place, &why)),
         }
     }
     ways
@@ -156,7 +163,7 @@ fn listen(
         flow,
     };
     let mut ports = BTreeMap::new();
-    for (place, link) in sides.servers.iter().enumerate() {
+    for (place, link) in sides.servers.links.iter().enumerate() {
         let Some(link) = link else { continue };
         let opened = link.leg(&order).and_then(|mut leg| match leg.answer(LEG_STEP) {
             Ok(LegAnswer::Listening(port)) => Ok((port, leg)),
@@ -167,7 +174,7 @@ fn listen(
                 record.opened.push(format!("{}: {}", link.host, opened.0));
                 ports.insert(place, opened);
             }
-            Err(why) => record.lost.push(lost(sides.servers, place, &why)),
+            Err(why) => record.lost.push(lost(&sides.servers.links, place, &why)),
         }
     }
     ports
@@ -186,7 +193,7 @@ fn connect(
     let connected = each(ways, fan_out(), |(client, address, own)| {
         let (server, port) = port_of(address)
             .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
-        let link = sides.clients.get(*client).and_then(Option::as_ref);
+        let link = sides.clients.links.get(*client).and_then(Option::as_ref);
         let link = link.ok_or_else(|| (*client, "it is gone".to_owned()))?;
         let order = LegOrder::Use { server: port, token: token.as_str().to_owned(), flow };
         let mut leg = link.leg(&order).map_err(|why| (*client, why))?;
@@ -199,7 +206,7 @@ fn connect(
     for one in connected {
         match one {
             Ok(pair) => pairs.push(pair),
-            Err((client, why)) => missing.push(lost(sides.clients, client, &why)),
+            Err((client, why)) => missing.push(lost(&sides.clients.links, client, &why)),
         }
     }
     pairs
@@ -213,10 +220,10 @@ fn begin(sides: &Sides<'_>, pairs: &mut [Pair], ports: &mut BTreeMap<usize, (Soc
         LegOrder::Start { at_ns }
     };
     for (server, (_, leg)) in ports {
-        leg.tell(&on(sides.known_servers, *server));
+        leg.tell(&on(&sides.servers.known, *server));
     }
     for pair in pairs {
-        pair.leg.tell(&on(sides.known, pair.client));
+        pair.leg.tell(&on(&sides.clients.known, pair.client));
     }
 }
 

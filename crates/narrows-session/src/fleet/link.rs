@@ -2,12 +2,11 @@
 
 #![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
 
-mod bridge;
 mod reach;
 
-pub use bridge::{as_bytes, as_lines};
 pub(super) use reach::collect;
 pub use reach::{HOST, Launcher, LauncherError, Reach};
+pub use reach::{as_bytes, as_lines};
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -18,14 +17,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::host::{Go, Look, Offset, Prepared, RoundTrip, Word, offset};
-use super::hosts::HostName;
+use sha2::{Digest, Sha256};
+
+use super::hosts::{Go, HostName, Look, Offset, Prepared, RoundTrip, Word, offset};
 use super::leg::{LEG_STEP, LegAnswer, LegOrder};
 use super::script::{Lengths, PREFIX, Token};
 use super::started::{LinkError, Started, lines, next, now, put, rest};
-use bridge::Bridge;
-use reach::{CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
-use sha2::{Digest, Sha256};
+use reach::{Bridge, CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
 
 /// Round trips of which the fastest tells the clock.
 const ROUND_TRIPS: usize = 8;

@@ -3,16 +3,14 @@
 //! The controller opens one connection to each host (`link`), over which it pushes this program and starts what keeps the run's
 //! directory there (`script`): a lock, a `fio --server` on a socket in that directory, and a watchdog that takes all of it away when
 //! the controller, the connection, the keeper or the time ends. One `fio --client` for each host talks to its server through the
-//! connection (`point`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`host`), and sleeps
+//! connection (`run`). When the jobs of all hosts wait, each is told the same moment on its own host's clock (`hosts`), and sleeps
 //! until then before its first I/O. Nothing listens on a port, here or there, but for the network's own leg (`leg`), which is asked for.
 //! Where another program than ssh starts commands on hosts, it is told as a launcher (`link/reach`).
 
-pub mod host;
 pub mod hosts;
 pub mod job;
 pub mod leg;
 mod link;
-mod point;
 mod run;
 pub mod script;
 pub mod started;
@@ -20,7 +18,7 @@ pub mod started;
 pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
 pub use link::{HOST, Launcher, LauncherError, Looked, Pushed, Reach, as_bytes, as_lines};
-pub use point::Said;
+pub use run::Said;
 pub use run::{Asked, Fleet, Point, Preflight, objections};
 pub use script::{Ground, files};
 pub use started::LinkError;

@@ -1,21 +1,24 @@
 //! The controller: connects to all hosts, asks, prepares, runs every point, and takes everything away again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
-use std::thread;
-use std::time::Duration;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use std::{io, thread};
 
-use super::host::{FoundKind, HostTarget, Look, MOST_UNCERTAIN_NS, Offset, Prepared};
-use super::hosts::HostName;
-use super::job::{Job, JobLoad, JobTarget, NbdUri};
-use super::leg;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
+use super::hosts::{FoundKind, Go, HostName, HostTarget, Look, MOST_UNCERTAIN_NS, Offset, Prepared};
+use super::job::{Job, JobTarget, NbdUri};
+use super::leg::{self, Ends};
 use super::link::{Link, Looked, Pushed, Reach};
-use super::point::{self, Client, Said};
-use super::script::Ground;
-use super::started::LinkError;
+use super::script::{self, Ground};
+use super::started::{LinkError, now};
 use super::{each, fan_out};
-use narrows_base::units::{Bytes, Nanos};
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_verdict::fleet::record::{
     Host, HostOutcome, Left, Load, NetworkLeg, PointRecord, Run, SCHEMA, State, TargetRecord,
@@ -77,10 +80,8 @@ pub struct Point {
 pub struct Fleet<'a> {
     asked: &'a Asked,
     // Dropped in this order: connections first, what they work in last.
-    clients: Vec<Option<Link>>,
-    servers: Vec<Option<Link>>,
-    known: Vec<(Offset, Look)>,
-    known_servers: Vec<(Offset, Look)>,
+    clients: Ends,
+    servers: Ends,
     prepared: Vec<Option<Prepared>>,
     leg: Option<NetworkLeg>,
     _ground: Ground,
@@ -114,10 +115,8 @@ impl<'a> Fleet<'a> {
         });
         let mut fleet = Self {
             asked,
-            clients: Vec::new(),
-            servers: Vec::new(),
-            known: Vec::new(),
-            known_servers: Vec::new(),
+            clients: Ends::default(),
+            servers: Ends::default(),
             prepared: Vec::new(),
             leg: None,
             _ground: ground,
@@ -131,19 +130,12 @@ impl<'a> Fleet<'a> {
             let none = Offset { ahead_ns: 0, uncertainty_ns: 0 };
             let known: (Offset, Look) =
                 looked.as_ref().map_or((none, Look::default()), |one: &Looked| (one.clock, one.look.clone()));
-            match is_client {
-                true => {
-                    fleet.clients.push(link);
-                    fleet.known.push(known);
-                }
-                false => {
-                    fleet.servers.push(link);
-                    fleet.known_servers.push(known);
-                }
-            }
+            let side = if is_client { &mut fleet.clients } else { &mut fleet.servers };
+            side.links.push(link);
+            side.known.push(known);
             told.push(Preflight { host: host.clone(), is_client, looked });
         }
-        fleet.prepared = vec![None; fleet.clients.len()];
+        fleet.prepared = vec![None; fleet.clients.links.len()];
         Ok((fleet, told))
     }
 
@@ -155,11 +147,12 @@ impl<'a> Fleet<'a> {
         let patience = Duration::from_secs(60 + size / SLOWEST_LAYOUT);
         let items: Vec<(usize, std::sync::Mutex<&mut Link>)> = self
             .clients
+            .links
             .iter_mut()
             .enumerate()
             .filter_map(|(number, link)| Some((number, std::sync::Mutex::new(link.as_mut()?))))
             .collect();
-        let ports = self.known.iter().chain(&self.known_servers).flat_map(|(_, look)| &look.ports);
+        let ports = self.clients.known.iter().chain(&self.servers.known).flat_map(|(_, look)| &look.ports);
         let ports: BTreeSet<u16> = ports.copied().collect();
         let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
         let ports = if ports.is_empty() { "0".to_owned() } else { ports };
@@ -175,7 +168,7 @@ impl<'a> Fleet<'a> {
             (*number, outcome)
         });
         drop(items);
-        for server in self.servers.iter_mut().flatten() {
+        for server in self.servers.links.iter_mut().flatten() {
             // Without its samples the verdict says that it was not watched.
             let _ = server.sample(&ports);
         }
@@ -188,7 +181,7 @@ impl<'a> Fleet<'a> {
                     }
                 }
                 Err(error) => {
-                    if let Some(place) = self.clients.get_mut(number) {
+                    if let Some(place) = self.clients.links.get_mut(number) {
                         *place = None;
                     }
                     lost.push((number, error));
@@ -206,12 +199,7 @@ impl<'a> Fleet<'a> {
             time: load.map_or(leg::LONGEST, |load| load.time_ns.duration()).min(leg::LONGEST),
             cap: load.and_then(|load| load.rate_cap),
         };
-        let sides = leg::Sides {
-            clients: &self.clients,
-            known: &self.known,
-            servers: &self.servers,
-            known_servers: &self.known_servers,
-        };
+        let sides = leg::Sides { clients: &self.clients, servers: &self.servers };
         self.leg.insert(leg::run(&sides, wanted))
     }
 
@@ -227,10 +215,11 @@ impl<'a> Fleet<'a> {
         let name = format!("point-{number:03}");
         let is_there = |client: &usize| {
             self.clients
+                .links
                 .get(*client)
                 .is_some_and(|link| link.as_ref().is_some_and(|link| link.ended.is_none()))
         };
-        let mut chosen: Vec<usize> = (0..self.clients.len()).filter(is_there).collect();
+        let mut chosen: Vec<usize> = (0..self.clients.links.len()).filter(is_there).collect();
         if is_proof {
             chosen = chosen.into_iter().step_by(2).collect();
         }
@@ -251,18 +240,18 @@ impl<'a> Fleet<'a> {
         }
         let patience = ready(chosen.len(), load);
         let jobs = usize::try_from(load.jobs).unwrap_or(usize::MAX);
-        let known = &self.known;
+        let known = &self.clients.known;
         let on_host =
             |client: usize, ours: u64| known.get(client).map_or(ours, |(clock, _)| clock.on_host(ours));
-        let start_ns = point::begin(&mut clients, &mut self.clients, (number, jobs), patience, stop, on_host);
+        let start_ns = begin(&mut clients, &mut self.clients.links, (number, jobs), patience, stop, on_host);
         let interrupted =
-            point::follow(&mut clients, &mut self.clients, (start_ns, load.time_ns.duration()), stop, say);
-        let mut hosts = point::outcomes(&clients);
+            follow(&mut clients, &mut self.clients.links, (start_ns, load.time_ns.duration()), stop, say);
+        let mut hosts = outcomes(&clients);
         let directories = clients.iter().map(|client| client.directory.clone()).collect();
         hosts.extend(failed);
         // A host that hangs is none to begin the next run on.
         for outcome in hosts.iter().filter(|outcome| outcome.state == State::Hung) {
-            if let Some(link) = self.clients.get_mut(outcome.client).and_then(Option::as_mut) {
+            if let Some(link) = self.clients.links.get_mut(outcome.client).and_then(Option::as_mut) {
                 link.ended = outcome.reason.clone();
             }
         }
@@ -278,7 +267,7 @@ impl<'a> Fleet<'a> {
         hosts: usize,
     ) -> std::io::Result<Client> {
         let gone = || std::io::Error::other("the host is gone");
-        let link = self.clients.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
+        let link = self.clients.links.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
         let prepared = self.prepared.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
         let target = self.asked.targets.get(client).map_or("", String::as_str);
         let target = match NbdUri::parse(target) {
@@ -286,8 +275,7 @@ impl<'a> Fleet<'a> {
             None => JobTarget::Link { size: prepared.size, is_direct: prepared.is_direct },
         };
         let seed = self.asked.seed.wrapping_add(client as u64);
-        let load = JobLoad::of(load, hosts, seed);
-        let job = Job { load: &load, target: &target, point: number };
+        let job = Job { load, hosts, seed, target: &target, point: number };
         Client::start(client, &link.directory, point, &job.text())
     }
 
@@ -304,14 +292,14 @@ impl<'a> Fleet<'a> {
         let of = |links: &[Option<Link>]| {
             links.iter().map(|link| link.as_ref().map(of_host).unwrap_or_default()).collect()
         };
-        (of(&self.clients), of(&self.servers))
+        (of(&self.clients.links), of(&self.servers.links))
     }
 
     /// Takes everything away from all hosts at once, and gives the record of the whole.
     pub fn close(self, points: Vec<PointRecord>, interrupted: Option<String>) -> Run {
-        let Self { asked, clients, servers, known, known_servers, prepared, leg, .. } = self;
+        let Self { asked, clients, servers, prepared, leg, .. } = self;
         let mut left = Vec::new();
-        let mut links: Vec<Link> = clients.into_iter().chain(servers).flatten().collect();
+        let mut links: Vec<Link> = clients.links.into_iter().chain(servers.links).flatten().collect();
         thread::scope(|scope| {
             let closing: Vec<_> = links
                 .iter_mut()
@@ -323,13 +311,13 @@ impl<'a> Fleet<'a> {
                 }
             }
         });
-        let fio = known.iter().find_map(|(_, look)| look.fio.clone()).unwrap_or_default();
+        let fio = clients.known.iter().find_map(|(_, look)| look.fio.clone()).unwrap_or_default();
         Run {
             schema: SCHEMA.to_owned(),
             narrows: env!("CARGO_PKG_VERSION").to_owned(),
             fio,
-            clients: records("client", &asked.clients, &known, &prepared),
-            servers: records("server", &asked.servers, &known_servers, &[]),
+            clients: records("client", &asked.clients, &clients.known, &prepared),
+            servers: records("server", &asked.servers, &servers.known, &[]),
             points,
             network_leg: leg,
             drives_leg: None,
@@ -457,4 +445,168 @@ fn against(asked: &Asked, target: &HostTarget) -> Option<String> {
             .filter(|size| *size < largest)
             .map(|_| format!("{} is smaller than a block", target.name)),
     }
+}
+
+/// How long a client may take beyond its time: fio's own threads look every second, and the logs come back.
+const GRACE: Duration = Duration::from_secs(6);
+/// How long after fio's client failed the connection may still tell why.
+const KNOWS_BETTER: Duration = Duration::from_millis(1500);
+/// From the word that a run begins to its beginning: jobs look for it every 50 ms.
+const LEAD: Duration = Duration::from_millis(700);
+/// What a client may take of this machine for what its host sends, in bytes: memory, and each file.
+const MOST_MEMORY: u64 = 1 << 30;
+const MOST_FILE: u64 = 256 << 20;
+/// How often clients are looked at.
+const GLANCE: Duration = Duration::from_millis(20);
+
+/// What is said on the way.
+#[derive(Debug, Clone, Copy)]
+pub enum Said<'a> {
+    /// What happens now.
+    Step(&'a str),
+    /// A client is lost.
+    Lost {
+        /// Its place.
+        client: usize,
+        /// How.
+        state: State,
+        /// Why.
+        reason: &'a str,
+        /// Since the common start.
+        after: Nanos,
+    },
+}
+
+/// A client of fio on its way.
+pub(super) struct Client {
+    pub(super) client: usize,
+    pub(super) directory: PathBuf,
+    child: Child,
+    /// When fio's client failed, and what it said: the connection may soon know better why.
+    failed: Option<(Instant, String)>,
+    outcome: Option<HostOutcome>,
+}
+
+impl Client {
+    /// Starts one for a host, whose socket is in the directory above.
+    pub(super) fn start(client: usize, host: &Path, point: &str, job: &str) -> io::Result<Self> {
+        let directory = script::point_directory(host, point, job)?;
+        let mut fio = program::command(&Root::live(), "fio").ok_or(io::ErrorKind::NotFound)?;
+        fio.args(["--client=sock:s", "--eta=never", "--output-format=json+", "--output=fio.json", "job.fio"]);
+        fio.current_dir(&directory).process_group(0);
+        let child = program::spawn(fio.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()))?;
+        // What the host sends it has a bound in memory and in files.
+        for (resource, most) in [(Resource::Data, Some(MOST_MEMORY)), (Resource::Fsize, Some(MOST_FILE))] {
+            let limit = Rlimit { current: most, maximum: most };
+            prlimit(Pid::from_raw(child.id().cast_signed()), resource, limit)?;
+        }
+        Ok(Self { client, directory, child, failed: None, outcome: None })
+    }
+
+    fn end(&mut self, start_ns: u64, state: State, reason: Option<String>) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let known = Nanos::new(now().saturating_sub(start_ns));
+        let known_after_ns = (state != State::Ok).then_some(known);
+        self.outcome = Some(HostOutcome { client: self.client, state, reason, known_after_ns });
+    }
+}
+
+/// Waits until the jobs of all clients sleep until they are told when the run begins, or until `patience` is over; then tells all of
+/// them. The common start, on our clock.
+pub(super) fn begin(
+    clients: &mut [Client],
+    links: &mut [Option<Link>],
+    (point, jobs): (usize, usize),
+    patience: Duration,
+    stop: &AtomicBool,
+    on_host: impl Fn(usize, u64) -> u64,
+) -> u64 {
+    let end = Instant::now() + patience;
+    while Instant::now() < end && !stop.load(Ordering::Relaxed) {
+        let mut is_ready = |client: &mut Client| {
+            let has_ended = !matches!(client.child.try_wait(), Ok(None));
+            let link = links.get_mut(client.client).and_then(Option::as_mut);
+            has_ended || link.is_none_or(|link| link.ended.is_some() || link.is_waiting(point, jobs))
+        };
+        // Every one of them is asked, so that each word is taken in.
+        if clients.iter_mut().filter_map(|client| (!is_ready(client)).then_some(())).count() == 0 {
+            break;
+        }
+        thread::sleep(GLANCE);
+    }
+    let lead = u64::try_from(LEAD.as_nanos()).unwrap_or(u64::MAX);
+    let start_ns = now().saturating_add(lead);
+    for client in clients.iter() {
+        if let Some(link) = links.get_mut(client.client).and_then(Option::as_mut) {
+            link.go(Go { point, start_ns: on_host(client.client, start_ns) });
+        }
+    }
+    start_ns
+}
+
+/// Follows clients until all have ended, each by itself or by its deadline. `links` has the connection of each client, by its place.
+/// Whether it ended early because of `stop`.
+pub(super) fn follow(
+    clients: &mut [Client],
+    links: &mut [Option<Link>],
+    (start_ns, time): (u64, Duration),
+    stop: &AtomicBool,
+    say: &(dyn Fn(Said<'_>) + Sync),
+) -> bool {
+    let length = u64::try_from((time + GRACE).as_nanos()).unwrap_or(u64::MAX);
+    let deadline = start_ns.saturating_add(length);
+    while clients.iter().any(|client| client.outcome.is_none()) {
+        if stop.load(Ordering::Relaxed) {
+            for client in clients.iter_mut().filter(|client| client.outcome.is_none()) {
+                client.end(start_ns, State::Failed, Some("the run was interrupted".to_owned()));
+            }
+            return true;
+        }
+        for client in clients.iter_mut().filter(|client| client.outcome.is_none()) {
+            let link = links.get_mut(client.client).and_then(Option::as_mut);
+            look(client, link, start_ns, deadline);
+            if let Some(outcome) = client.outcome.as_ref().filter(|outcome| outcome.state != State::Ok) {
+                say(Said::Lost {
+                    client: outcome.client,
+                    state: outcome.state,
+                    reason: outcome.reason.as_deref().unwrap_or_default(),
+                    after: outcome.known_after_ns.unwrap_or_default(),
+                });
+            }
+        }
+        thread::sleep(GLANCE);
+    }
+    false
+}
+
+fn look(client: &mut Client, link: Option<&mut Link>, start_ns: u64, deadline: u64) {
+    let gone = link.and_then(Link::check);
+    if let Some((is_unreachable, why)) = gone {
+        let state = if is_unreachable { State::Unreachable } else { State::Failed };
+        return client.end(start_ns, state, Some(why));
+    }
+    if let Some((at, why)) = client.failed.clone() {
+        if at.elapsed() > KNOWS_BETTER {
+            client.end(start_ns, State::Failed, Some(why));
+        }
+        return;
+    }
+    match client.child.try_wait() {
+        Ok(Some(status)) if status.success() => client.end(start_ns, State::Ok, None),
+        Ok(Some(status)) => {
+            client.failed = Some((Instant::now(), format!("fio's client ended with {status}")));
+        }
+        Err(error) => client.end(start_ns, State::Failed, Some(error.to_string())),
+        Ok(None) if now() > deadline => {
+            let why = format!("it had not ended {} after its time", human::time(GRACE.into()));
+            client.end(start_ns, State::Hung, Some(why));
+        }
+        Ok(None) => {}
+    }
+}
+
+/// What became of the clients.
+pub(super) fn outcomes(clients: &[Client]) -> Vec<HostOutcome> {
+    clients.iter().filter_map(|client| client.outcome.clone()).collect()
 }

@@ -12,8 +12,8 @@ pub use narrows_model::plan::layout::{Aim, AimError};
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::{Cell, Encryption, FileSystem, Layout};
 use super::outcome::{Measured, Outcome, Predicted};
+use super::recipe::{Cell, Encryption, FileSystem, Layout};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use super::layout::Cell;
 use super::names::{LabId, Names, partition};
 use super::outcome::{Basis, CopySource, Outcome};
+use super::recipe::Cell;
 use super::slice::{PARTITION, SliceRecord};
 use super::step::Step;
 use narrows_load::guard::RunSecret;
@@ -265,10 +265,11 @@ pub fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::layout::{Encryption, FileSystem, Layout};
-    use super::super::slice::{Extent, tests::moment};
+    use super::super::recipe::{Encryption, FileSystem, Layout};
+    use super::super::slice::Extent;
     use super::super::step::Level;
     use super::*;
+    use crate::testing::moment;
     use proptest::prelude::*;
 
     const CELL: Cell =

@@ -15,8 +15,7 @@ use rustix::fs::OFlags;
 
 use super::journal::{Head, Journal, Line, NoJournal, line};
 use super::names::LabId;
-use crate::seal::{Seal, Secret, unseal};
-use crate::trust::{self, DIRECTORY, Untrusted};
+use crate::trust::{self, DIRECTORY, Seal, Secret, Untrusted, unseal};
 use narrows_load::held::Maker;
 
 /// No journal is longer, in bytes: one of a hundred cells has some hundred kilobytes.

@@ -18,7 +18,7 @@ fn open(path: &Path) -> Result<(JournalFile, Journal), JournalError> {
 }
 
 fn place() -> (tempfile::TempDir, PathBuf) {
-    let dir = crate::trust::tests::directory_of_ours();
+    let dir = crate::testing::directory_of_ours();
     let path = dir.path().join("lab.jsonl");
     (dir, path)
 }

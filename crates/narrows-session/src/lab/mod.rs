@@ -10,7 +10,6 @@ pub mod aim;
 mod build;
 pub mod journal;
 mod journal_file;
-mod layout;
 mod names;
 mod outcome;
 mod predict;
@@ -26,13 +25,13 @@ mod undo;
 pub use crate::trust::{DIRECTORY, Untrusted};
 pub use build::{BuildError, Workshop};
 pub use journal_file::{JournalError, JournalFile, journals};
-pub use layout::{Cell, Encryption, FileSystem, Layout};
 pub use names::{LabId, MOUNTS, Names};
 pub use outcome::{
     APART, Basis, CellCopy, CipherRate, Copied, CopySource, Mapping, Measured, Outcome, Pairs, Predicted,
     ReadFrom, Written, is_bare, pairs,
 };
 pub use predict::predict;
+pub use recipe::{Cell, Encryption, FileSystem, Layout};
 pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
 pub use tool::{Key, ToolError, Tools};

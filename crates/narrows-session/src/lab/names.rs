@@ -230,22 +230,10 @@ pub(super) fn argument(path: Option<&Path>) -> String {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
+    use crate::testing::names;
     use proptest::prelude::*;
-
-    /// A lab on two drives.
-    pub(in crate::lab) fn names() -> Names {
-        Names {
-            id: LabId::new([0x10, 0x21, 0x32, 0x43, 0x54, 0x65, 0x76, 0x87, 8, 9, 10, 11, 12, 13, 14, 0xff]),
-            secret: RunSecret::new([1; 32]),
-            disks: vec!["nvme0n1".to_owned(), "sdb".to_owned()],
-            devices: vec!["nvme0n1p1".to_owned(), "sdb1".to_owned()],
-            array: "md127".to_owned(),
-            scratch: None,
-            zvol: None,
-        }
-    }
 
     #[test]
     fn names_are_those_that_tools_take_and_show() {

@@ -1,11 +1,12 @@
 //! What came of a cell, and what predictions stand on.
 
+use serde::{Deserialize, Serialize};
+
 use super::aim::{Score, interval};
-use super::layout::{Cell, Encryption, FileSystem, Layout};
+use super::recipe::{Cell, Encryption, FileSystem, Layout};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
-use serde::{Deserialize, Serialize};
 
 /// One test on one cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

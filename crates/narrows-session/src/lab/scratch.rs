@@ -163,8 +163,8 @@ pub(super) fn remove(step: Step, names: &Names) -> Result<bool, ScratchError> {
 mod tests {
     #![expect(clippy::disallowed_methods, reason = "tests make files")]
 
-    use super::super::names::tests::names;
     use super::*;
+    use crate::testing::names;
     use std::fs;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 

@@ -9,10 +9,10 @@ use super::names::{Names, node, partition};
 use super::slice::{Counters, Moment, SliceKnown};
 use super::slices::SlicePlace;
 use super::step::On;
-use crate::guard::usage;
 use narrows_base::units::Bytes;
 use narrows_machine::block::{DmKind, DmTarget, dm_targets};
 use narrows_machine::root::Root;
+use narrows_machine::usage::{Identity, number};
 use narrows_machine::{mount, zfs};
 
 /// Kernel names of whole devices.
@@ -29,21 +29,6 @@ pub fn boot(root: &Root) -> String {
 pub fn free_array(root: &Root) -> Option<String> {
     let taken: BTreeSet<String> = blocks(root).into_iter().collect();
     (0..=127).rev().map(|number| format!("md{number}")).find(|name| !taken.contains(name))
-}
-
-/// What a device is found again by; `None` when nothing tells it from others.
-pub fn named(root: &Root, name: &str) -> Option<NamedDevice> {
-    let usage = usage::of(root, name);
-    let identity = usage.identity?;
-    Some(NamedDevice {
-        name: name.to_owned(),
-        number: usage.number?,
-        bytes: usage.size?.get(),
-        volatile: identity.what == "kernel name",
-        identity: identity.text,
-        sequence: sequence(root, name),
-        world_wide_name: world_wide_name(root, name),
-    })
 }
 
 /// What is there today of a named device.
@@ -73,7 +58,7 @@ impl Today {
 /// a chroot, or from another mount namespace. The kernel counts the number up whenever a loop device gets a file
 /// (`disk_force_media_change` in Linux drivers/block/loop.c).
 pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
-    let today: Vec<NamedDevice> = blocks(root).iter().filter_map(|name| identified(root, name)).collect();
+    let today: Vec<NamedDevice> = blocks(root).iter().filter_map(|name| named(root, name)).collect();
     let is_same_boot = boot(root) == head.boot;
     let find = |device: &NamedDevice| {
         let is_like = |other: &&NamedDevice| {
@@ -170,7 +155,7 @@ pub fn counters(root: &Root, name: &str) -> Option<Counters> {
 /// A disk or partition as the kernel knows it now.
 pub fn known(root: &Root, name: &str) -> Option<SliceKnown> {
     let node = root.probe(&format!("sysfs-node/{name}"), || directory_number(name)).get()?;
-    let number = narrows_machine::usage::number(root, name).get()?;
+    let number = number(root, name).get()?;
     Some(SliceKnown { number, node: node.parse().ok()?, counters: counters(root, name)? })
 }
 
@@ -189,13 +174,12 @@ pub fn partition_extent(root: &Root, disk: &str, number: u32) -> Option<(u64, u6
     Some((sectors("start")?.checked_mul(512)?, sectors("size")?.checked_mul(512)?))
 }
 
-/// As [`named`], without a look at every process.
-fn identified(root: &Root, name: &str) -> Option<NamedDevice> {
-    let identity = narrows_machine::usage::Identity::of(root, name);
-    let (identity, volatile) = identity.text()?;
+/// What a device is found again by; `None` when nothing tells it from others.
+pub fn named(root: &Root, name: &str) -> Option<NamedDevice> {
+    let (identity, volatile) = Identity::read(root, name).text()?;
     Some(NamedDevice {
         name: name.to_owned(),
-        number: narrows_machine::usage::number(root, name).get()?,
+        number: number(root, name).get()?,
         bytes: root.number(&format!("/sys/class/block/{name}/size")).get()?.checked_mul(512)?,
         identity,
         volatile,

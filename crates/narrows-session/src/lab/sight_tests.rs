@@ -1,6 +1,7 @@
-use super::super::names::{LabId, tests::names};
+use super::super::names::LabId;
 use super::super::slice::PARTITION;
 use super::*;
+use crate::testing::names;
 use narrows_load::guard::RunSecret;
 use narrows_machine::tree::{Node, Tree};
 

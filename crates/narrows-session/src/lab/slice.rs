@@ -206,28 +206,10 @@ pub fn doubt(
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
+    use crate::testing::{known, moment};
     use proptest::prelude::*;
-
-    const fn known(minor: u32, written: u64) -> SliceKnown {
-        SliceKnown {
-            number: (8, minor),
-            node: 100 + minor as u64,
-            counters: Counters { written, discarded: 0 },
-        }
-    }
-
-    /// A disk to which `disk` sectors were written, of these `slice` through the slice.
-    pub(in crate::lab) const fn moment(disk: u64, slice: u64) -> Moment {
-        Moment {
-            sequence: Some(9),
-            disk: known(0, disk),
-            slice: known(1, slice),
-            rest: Some(known(2, 0)),
-            counts: true,
-        }
-    }
 
     fn record() -> SliceRecord {
         SliceRecord { index: 0, extent: Extent { start: 1 << 20, bytes: 64 << 20 }, made: moment(500, 0) }

@@ -366,7 +366,7 @@ pub(super) fn sentence(disk: &str, why: &Doubt) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lab::names::tests::names;
+    use crate::testing::names;
     use narrows_machine::tree::Tree;
 
     /// `zram0` with a mapping of 8 MiB of it, as the device mapper tells of it.

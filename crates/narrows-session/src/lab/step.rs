@@ -7,11 +7,12 @@
 #[path = "step_tests.rs"]
 mod tests;
 
-use super::layout::{Encryption, FileSystem};
+use serde::{Deserialize, Serialize};
+
 use super::names::{Names, argument, node};
+use super::recipe::{Encryption, FileSystem};
 use super::slice::{Extent, PARTITION};
 use narrows_base::shell;
-use serde::{Deserialize, Serialize};
 
 /// What another thing is made on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

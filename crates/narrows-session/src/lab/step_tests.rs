@@ -1,7 +1,7 @@
 //! Every command line, written out: a change of one is seen in the diff.
 
-use super::super::names::tests::names;
 use super::*;
+use crate::testing::names;
 
 fn shown(step: Step) -> String {
     let names = Names { scratch: Some("/srv/it's here".into()), ..names() };

@@ -35,7 +35,7 @@ use narrows_load::run::{self, EngineChoice, RunOptions};
 use narrows_load::scan::{self, Scan, ScanPlan};
 use narrows_load::stats::Outlook;
 use narrows_load::target::Target;
-use narrows_load::{NopResult, memcopy};
+use narrows_load::{NopResult, overhead};
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
@@ -411,7 +411,7 @@ pub fn nop_ceiling() -> Result<NopResult, LoadError> {
 
 /// The bytes that so many cores copy from memory to memory in a second; `None` where no thread could be started.
 pub fn memory_copy(cores: u32) -> Option<BytesPerSec> {
-    memcopy::memory_copy(cores, COPY_TIME)
+    overhead::memory_copy(cores, COPY_TIME)
 }
 
 /// How often it is looked at, once it has run for a second; more often before that.

@@ -53,15 +53,21 @@ pub struct Wanted<'a> {
 impl<'a> Wanted<'a> {
     /// A run that fills and tests nothing on the path of a scene, where `asked` is the most that it may write.
     pub const fn of(scene: &'a Scene, asked: Option<Bytes>, is_device: bool, timing: &'a Timing) -> Self {
+        let path = Some((&scene.subject.path, &scene.root));
+        Self { asked, is_device, path, ..Self::nothing(timing) }
+    }
+
+    /// A run that fills and tests nothing, on no path.
+    pub const fn nothing(timing: &'a Timing) -> Self {
         Self {
-            asked,
+            asked: None,
             kept: None,
             size: (Bytes::new(0), false),
-            is_device,
+            is_device: false,
             works: &[],
             timing,
             is_patient: false,
-            path: Some((&scene.subject.path, &scene.root)),
+            path: None,
             ceiling: None,
         }
     }
@@ -130,6 +136,7 @@ impl Writes {
             Some((path, root)) if !wanted.is_device => Meter::of(path, root),
             _ => Meter::default(),
         };
+        let is_patient = wanted.is_patient || wanted.timing.fixed.is_some();
         Ok(Self {
             budget: Arc::new(budget),
             limit,
@@ -137,8 +144,8 @@ impl Writes {
             cleared: wanted.is_device,
             expected,
             life,
-            is_patient: wanted.is_patient || wanted.timing.fixed.is_some(),
-            holds_bytes: !(wanted.is_patient || wanted.timing.fixed.is_some()),
+            is_patient,
+            holds_bytes: !is_patient,
             before,
             begun: Instant::now(),
             state: Arc::new(Mutex::new(WritesState { ahead, meter, ..WritesState::default() })),
@@ -159,17 +166,9 @@ impl Writes {
         timing: &Timing,
     ) -> Result<Self, Objection> {
         let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
-        let wanted = Wanted {
-            asked,
-            kept,
-            size: (fill, true),
-            is_device: false,
-            works: &works,
-            timing,
-            is_patient: true,
-            path: None,
-            ceiling,
-        };
+        let size = (fill, true);
+        let wanted =
+            Wanted { asked, kept, size, works: &works, is_patient: true, ceiling, ..Wanted::nothing(timing) };
         let writes = Self::on_drives(&wanted, life)?;
         writes.state().to_fill = fill;
         Ok(writes)

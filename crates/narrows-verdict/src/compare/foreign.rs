@@ -2,16 +2,16 @@
 //! the share of writes, and whether the page cache was bypassed. Two results that differ in one of these measured
 //! different things.
 
-use narrows_base::units::{Bytes, Nanos, human};
-use narrows_base::workload::Pattern;
-use narrows_load::percentile::PERCENTILES;
-use narrows_load::stats::BatchMeans;
-use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 use serde_json::{Map, Value, json};
 
 use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
+use narrows_base::units::{Bytes, Nanos, human};
+use narrows_base::workload::Pattern;
+use narrows_load::measurement::PERCENTILES;
+use narrows_load::stats::BatchMeans;
+use narrows_paste::results::surroundings::Surroundings;
+use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 
 /// A field of a shape that may be unknown on one side: tools that always bypass the page cache do not say so.
 const ACCESS: &str = "access";

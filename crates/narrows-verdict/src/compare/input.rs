@@ -3,15 +3,15 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::percentile::PERCENTILES;
-use narrows_load::ran::EngineRan;
-use narrows_load::stats::{BatchMeans, student_t};
-use narrows_paste::results::{Long, MOST_MEASUREMENTS, document};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{Change, Mean, Unmatched, foreign};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_load::measurement::PERCENTILES;
+use narrows_load::ran::EngineRan;
+use narrows_load::stats::{BatchMeans, student_t};
+use narrows_paste::results::{Long, MOST_MEASUREMENTS, document};
 
 /// Why a file cannot be compared.
 #[derive(Debug, Error)]

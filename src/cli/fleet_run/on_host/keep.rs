@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
-use narrows_session::fleet::host::{Go, HostLock, Word, start_name, waiting_name, waiting_prefix};
+use narrows_session::fleet::hosts::{Go, HostLock, Word, start_name, waiting_name, waiting_prefix};
 
 use super::{GLANCE, say, sleep_until, wait};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND};

@@ -1,14 +1,14 @@
 mod devices;
 
+use proptest::prelude::*;
+
+use super::*;
 use devices::DISKS;
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::block::{BlockKind, Transport};
 use narrows_machine::log::{AerSeverity, StatedLink};
 use narrows_machine::pci::{PortType, role};
-use proptest::prelude::*;
-
-use super::*;
 
 fn machine(body: &str) -> Machine {
     let part = read(&Text::new("dmesg", body.as_bytes()));

@@ -9,17 +9,16 @@ mod pci;
 
 use std::collections::BTreeMap;
 
+use super::device::{device, is_kernel_name};
+use super::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::dm_table::parse_number_pair;
+use narrows_machine::block::dm::parse_number_pair;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::cpu::{self, NumaNode};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciDevice};
-
-use super::device::{device, is_kernel_name};
-use super::{Part, Rank, Text};
 use object::{Object, Topology};
 
 pub use console::read as read_console;

@@ -2,25 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::keep_worse;
 use narrows_base::fact::{Asked, Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::{
     Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Queue, Remote, Sas, Sata,
     Transport, Usb,
 };
-use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume};
-use narrows_machine::captured::{Affinity, Connection};
-use narrows_machine::cpu::{Cpus, NumaNode};
+use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Affinity, Connection};
+use narrows_machine::cpu::{Cpus, IrqLine, NumaNode};
 use narrows_machine::dmi::{Dmi, Slot};
 use narrows_machine::health::DriveHealth;
-use narrows_machine::irq::IrqLine;
 use narrows_machine::mount::Mount;
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{Aer, PciDevice};
 use narrows_machine::usb::UsbDevice;
 use narrows_machine::zfs::ZfsPool;
-
-use super::keep_worse;
 
 /// How far the other source is believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

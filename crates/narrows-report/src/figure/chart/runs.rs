@@ -5,8 +5,7 @@ use super::picture;
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_load::measurement::Latency;
-use narrows_load::percentile::{PERCENTILES, Percentile};
+use narrows_load::measurement::{Latency, PERCENTILES, Percentile};
 
 /// Each value of a series is the rate of so many seconds.
 const STEP: f64 = 0.1;

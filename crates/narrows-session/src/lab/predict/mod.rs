@@ -30,20 +30,13 @@ struct Carried {
     formula: String,
 }
 
-/// The least of several bounds. All their sums stay in the formula, the least first.
-#[derive(Debug, Clone)]
-struct Narrow {
-    rate: BytesPerSec,
-    bound: String,
-    formula: String,
-}
-
-impl Narrow {
+impl Carried {
     fn new(rate: BytesPerSec, bound: &str, formula: String) -> Self {
-        Self { rate, bound: bound.to_owned(), formula }
+        Self { rate, seconds: 0.0, crossings: 1.0, bound: bound.to_owned(), formula }
     }
 
-    /// Keeps the lesser one; chance decides below this part, and then the first stays named.
+    /// Keeps the lesser of two bounds; chance decides below this part, and then the first stays named. All sums stay in the
+    /// formula, the least first.
     fn take(&mut self, rate: BytesPerSec, bound: &str, formula: String) {
         const CHANCE: f64 = 0.97;
         if rate < self.rate * CHANCE {
@@ -52,14 +45,11 @@ impl Narrow {
         }
         self.rate = self.rate.min(rate);
     }
+}
 
-    fn from(carried: Carried) -> Self {
-        Self { rate: carried.rate, bound: carried.bound, formula: carried.formula }
-    }
-
-    fn carried(self, seconds: f64) -> Carried {
-        Carried { rate: self.rate, seconds, crossings: 1.0, bound: self.bound, formula: self.formula }
-    }
+/// Seconds as a time for people.
+fn time(seconds: f64) -> String {
+    human::time(Nanos::new((seconds * 1e9) as u64))
 }
 
 /// What `cell` will give in `test`, whose load is `load`: one rate, of all reads and writes together. `None` as its rate when it
@@ -226,7 +216,7 @@ fn find<'t>(tests: &'t [Measured], test: &str, load: &LoadSpec) -> Option<&'t Me
 
 /// The same within what the processors of `basis` have time for. Unchanged where it is not known what they did.
 fn within_processors(
-    carried: Carried,
+    mut carried: Carried,
     cell: &Cell,
     basis: &Basis,
     (test, load): (&str, &LoadSpec),
@@ -240,9 +230,9 @@ fn within_processors(
     let cores = f64::from(basis.cores.max(1));
     let rate = BytesPerSec::new(cores / each);
     let block = load.block_size;
-    let time = |seconds: f64| human::time(Nanos::new((seconds * block.as_f64() * 1e9) as u64));
+    let time = |seconds: f64| time(seconds * block.as_f64());
     let drives = if carried.crossings == 1.0 {
-        time(parts.drive).to_string()
+        time(parts.drive)
     } else {
         format!("{:.2} × {}", carried.crossings, time(parts.drive))
     };
@@ -254,10 +244,8 @@ fn within_processors(
         time(parts.cipher),
         time(each)
     );
-    let (seconds, crossings) = (carried.seconds, carried.crossings);
-    let mut narrow = Narrow::from(carried);
-    narrow.take(rate, bound(basis.cores), formula);
-    Carried { crossings, ..narrow.carried(seconds) }
+    carried.take(rate, bound(basis.cores), formula);
+    carried
 }
 
 const fn bound(cores: u32) -> &'static str {
@@ -359,7 +347,7 @@ const fn setting(encryption: Encryption) -> Option<Setting> {
 /// The same below `encryption`, in one direction; `Err` when the cipher is not known.
 fn below_cipher(
     encryption: Encryption,
-    carried: Carried,
+    mut carried: Carried,
     basis: &Basis,
     (test, load): (&str, &LoadSpec),
     writes: bool,
@@ -380,24 +368,22 @@ fn below_cipher(
     let noun = if cores == 1 { "core" } else { "cores" };
     let bound =
         if cores == 1 { "the cipher on one core".to_owned() } else { format!("the cipher on {cores} cores") };
-    let seconds = carried.seconds + added(load, alone, &setting);
-    let crossings = carried.crossings;
-    let mut narrow = Narrow::from(carried);
+    carried.seconds += added(load, alone, &setting);
     let size = human::block_size(setting.sector);
-    narrow.take(
+    carried.take(
         rate,
         &bound,
         format!("{} does {alone} on one core × {cores} {noun} × {share:.3} for dm-crypt with sectors of {size} = {rate}", cipher.cipher),
     );
     let depth = load.total_depth().max(1) as f64;
-    let timely = BytesPerSec::new(queueing::little(depth, seconds).get() * load.block_size.as_f64());
-    let time = human::time(Nanos::new((seconds * 1e9) as u64));
-    narrow.take(
+    let timely = BytesPerSec::new(queueing::little(depth, carried.seconds).get() * load.block_size.as_f64());
+    let time = time(carried.seconds);
+    carried.take(
         timely,
         "the time of each request with dm-crypt",
         format!("{depth} at a time, each takes {time} with cipher and hand-over = {timely}"),
     );
-    Ok(Carried { crossings, ..narrow.carried(seconds) })
+    Ok(carried)
 }
 
 /// What the same mapping gave above nothing, where that was measured.
@@ -408,20 +394,19 @@ fn mapping(basis: &Basis, encryption: Encryption, test: &str, load: &LoadSpec) -
 }
 
 /// The lesser of both; one request at a time passes one after the other.
-fn as_measured(carried: Carried, mapping: BytesPerSec, twice: f64, load: &LoadSpec) -> Carried {
+fn as_measured(mut carried: Carried, mapping: BytesPerSec, twice: f64, load: &LoadSpec) -> Carried {
     let alone = load.block_size.as_f64() / mapping.get();
     let seconds = if carried.seconds > 0.0 { carried.seconds + (alone - twice).max(0.0) } else { alone };
-    let crossings = carried.crossings;
-    let mut narrow = Narrow::from(carried);
-    narrow.take(mapping, "dm-crypt itself", format!("the same mapping over nothing gave {mapping}"));
+    carried.seconds = seconds;
+    carried.take(mapping, "dm-crypt itself", format!("the same mapping over nothing gave {mapping}"));
     if load.total_depth() <= 1 {
         let rate = BytesPerSec::new(load.block_size.as_f64() / seconds);
-        let time = human::time(Nanos::new((seconds * 1e9) as u64));
+        let time = time(seconds);
         let formula =
             format!("one at a time, each takes {time} with dm-crypt, which alone gave {mapping}, = {rate}");
-        narrow.take(rate, "the time of each request with dm-crypt", formula);
+        carried.take(rate, "the time of each request with dm-crypt", formula);
     }
-    Carried { crossings, ..narrow.carried(seconds) }
+    carried
 }
 
 /// What encryption adds to a request, in seconds.

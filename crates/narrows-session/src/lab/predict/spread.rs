@@ -19,9 +19,9 @@
 //! ([`queueing::at_work`]). No arrangement exceeds what all drives gave together, and none ends more requests than its depth
 //! over the time of one ([`queueing::little`]).
 
-use super::{Carried, Drive, Narrow, find};
+use super::{Carried, Drive, find, time};
 use crate::lab::{Basis, Layout, Measured};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
 use narrows_model::ceiling::{queueing, raid};
@@ -141,7 +141,8 @@ impl<'b> Drives<'b> {
 
     /// The bounds that hold for every arrangement of all drives: together, depth, and the thread that asks. `crossings` is what
     /// all drives move for each byte, `seconds` what one request takes.
-    fn close(&self, mut narrow: Narrow, crossings: f64, seconds: f64) -> Carried {
+    fn close(&self, narrow: Carried, crossings: f64, seconds: f64) -> Carried {
+        let mut narrow = Carried { crossings, seconds, ..narrow };
         if let Some(together) = self.together.filter(|_| !self.ask_in_vain) {
             let rate = together / crossings;
             let copies = if crossings > 1.0 { format!(" / {crossings:.3}") } else { String::new() };
@@ -153,7 +154,7 @@ impl<'b> Drives<'b> {
         }
         if seconds > 0.0 {
             let rate = BytesPerSec::new(queueing::little(self.depth(), seconds).get() * self.size());
-            let time = human::time(Nanos::new((seconds * 1e9) as u64));
+            let time = time(seconds);
             narrow.take(
                 rate,
                 "the time of each request",
@@ -164,7 +165,7 @@ impl<'b> Drives<'b> {
         if let Some(rate) = threads {
             narrow.take(rate, "the thread that asks", format!("a full core asks for {rate}"));
         }
-        Carried { crossings, ..narrow.carried(seconds) }
+        narrow
     }
 
     /// What `layout` carries in one direction.
@@ -193,7 +194,7 @@ impl<'b> Drives<'b> {
         let drive = self.first().ok_or("there is no device")?;
         let seconds = if self.work_ahead() { 0.0 } else { drive.seconds(self.size(), drive.wait) };
         let formula = format!("{} alone gave {}", self.name(), drive.rate);
-        Ok(Narrow::new(drive.rate, bound, formula).carried(seconds))
+        Ok(Carried { seconds, ..Carried::new(drive.rate, bound, formula) })
     }
 
     fn name(&self) -> &str {
@@ -218,7 +219,7 @@ impl<'b> Drives<'b> {
             format!("{width} {what} × {slowest}, the slowest, = {rate}")
         };
         let part = self.size() / self.pieces(width, chunk);
-        self.close(Narrow::new(rate, bound, formula), f64::from(copies), self.seconds(part, copies))
+        self.close(Carried::new(rate, bound, formula), f64::from(copies), self.seconds(part, copies))
     }
 
     /// A write goes to every drive.
@@ -226,7 +227,7 @@ impl<'b> Drives<'b> {
         let count = self.members();
         let slowest = self.slowest();
         let formula = format!("every drive writes all of it, the slowest {slowest}");
-        let narrow = Narrow::new(slowest, "the slowest drive", formula);
+        let narrow = Carried::new(slowest, "the slowest drive", formula);
         self.close(narrow, self.count(), self.seconds(self.size(), count))
     }
 
@@ -253,7 +254,7 @@ impl<'b> Drives<'b> {
                  {work} = {rate}",
                 self.depth()
             );
-            Narrow::new(rate, "one drive, since a mirror reads one stream from one", text)
+            Carried::new(rate, "one drive, since a mirror reads one stream from one", text)
         } else {
             self.shared()
         };
@@ -280,9 +281,9 @@ impl<'b> Drives<'b> {
         if most > 0.0 { wait + self.size() / most } else { f64::INFINITY }
     }
 
-    fn shared(&self) -> Narrow {
+    fn shared(&self) -> Carried {
         let sum = self.sum();
-        Narrow::new(sum, "the drives", format!("{} drives that share the requests = {sum}", self.each.len()))
+        Carried::new(sum, "the drives", format!("{} drives that share the requests = {sum}", self.each.len()))
     }
 
     /// Mirrors in stripes: each request goes to that of a pair which has less to do. One pair has no stripes.
@@ -310,7 +311,7 @@ impl<'b> Drives<'b> {
                 count - 1.0,
                 self.slowest()
             );
-            let narrow = Narrow::new(rate, "the drives", formula);
+            let narrow = Carried::new(rate, "the drives", formula);
             return self.close(narrow, 1.0, self.seconds(self.size() / self.pieces(count, MD_CHUNK), 1));
         }
         self.stripe(count, 1, MD_CHUNK)
@@ -327,7 +328,7 @@ impl<'b> Drives<'b> {
         }
         let rate = raid::full_stripes(self.slowest(), members, 1);
         let formula = format!("{data} of {members} drives carry data × {} = {rate}", self.slowest());
-        let mut narrow = Narrow::new(rate, "the drives", formula);
+        let mut narrow = Carried::new(rate, "the drives", formula);
         let thread = raid::stripe_threads(fills, 1);
         narrow.take(thread, "the one thread of the array", format!("one thread handles stripes at {thread}"));
         let part = self.size() / self.pieces(data, MD_CHUNK);
@@ -354,7 +355,7 @@ impl<'b> Drives<'b> {
         let seconds_read =
             reads.unwrap_or_default().into_iter().map(|drive| drive.seconds(self.size(), drive.wait));
         let seconds = seconds_read.fold(0.0, f64::max) + self.seconds(self.size(), 2);
-        self.close(Narrow::new(rate, "four I/Os for a small write", formula), 1.0, seconds)
+        self.close(Carried::new(rate, "four I/Os for a small write", formula), 1.0, seconds)
     }
 
     fn zfs_mirror(&self, writes: bool) -> Carried {
@@ -363,9 +364,9 @@ impl<'b> Drives<'b> {
         let (read, write) = raid::zfs_mirror(slowest, slowest, members);
         if writes {
             let formula = format!("every drive writes all of it, the slowest {write}");
-            return self.close(Narrow::new(write, "the slowest drive", formula), self.count(), 0.0);
+            return self.close(Carried::new(write, "the slowest drive", formula), self.count(), 0.0);
         }
         let formula = format!("ZFS reads all {members} × {slowest} = {read}");
-        self.close(Narrow::new(read, "the drives", formula), 1.0, self.seconds(self.size(), 1))
+        self.close(Carried::new(read, "the drives", formula), 1.0, self.seconds(self.size(), 1))
     }
 }

@@ -1,21 +1,23 @@
-//! What the engine itself costs: I/Os that do nothing, through the same ring, slots and histogram.
+//! What load costs at the least: I/Os that do nothing, through the same ring, slots and histogram, and copies in memory.
 
+use std::hint::black_box;
 use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::clock::Clock;
 use super::control::Control;
 use super::error::LoadError;
 use super::measurement::{Latency, Pattern};
 use super::memory::Memory;
-use super::offsets::{Blocks, Offsets};
 use super::ran::EngineRan;
 use super::result::{Span, op_totals};
 use super::ring::{Ring, RingEngine};
-use super::source::Source;
+use super::source::{Blocks, Offsets, Source};
 use super::tally::Window;
 use super::worker::{Reap, Shared, Worker};
 use super::workload::Workload;
-use narrows_base::units::{Bytes, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 
 const DEPTH: u32 = 128;
 const BATCH: u32 = 32;
@@ -72,6 +74,32 @@ pub fn nop_ceiling(duration: Nanos) -> Result<NopResult, LoadError> {
     })
 }
 
+/// The size of what is copied: several times the last-level cache of a core.
+const COPIED: usize = 64 << 20;
+
+/// The rate at which `threads` threads copy between buffers of their own for `time`, all together. Each byte that is
+/// copied crosses memory twice (read and write), or three times where the processor reads a line before it writes it.
+/// `None` when no thread could be started.
+pub fn memory_copy(threads: u32, time: Duration) -> Option<BytesPerSec> {
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.max(1)).map(|_| scope.spawn(move || copy(time))).collect();
+        workers.into_iter().map(|worker| worker.join().ok()).collect::<Option<Vec<_>>>()
+    })
+    .map(|rates| rates.into_iter().sum())
+}
+
+fn copy(time: Duration) -> BytesPerSec {
+    let (source, mut target) = (vec![1u8; COPIED], vec![2u8; COPIED]);
+    let begin = Instant::now();
+    let mut copied = 0u64;
+    while begin.elapsed() < time {
+        target.copy_from_slice(black_box(&source));
+        black_box(&mut target);
+        copied = copied.saturating_add(COPIED as u64);
+    }
+    Bytes::new(copied).per(begin.elapsed())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -88,5 +116,11 @@ mod tests {
             Err(LoadError::NoRing(error)) => println!("skipped: no io_uring here: {error}"),
             Err(error) => panic!("{error}"),
         }
+    }
+
+    #[test]
+    fn copying_has_a_rate() {
+        let rate = memory_copy(2, Duration::from_millis(20)).expect("threads start");
+        assert!(rate.get() > 1e6, "{rate}");
     }
 }
