@@ -22,9 +22,11 @@ make() { command "${MAKE:-make}" --no-print-directory "$@"; }
 # These modules of `cli` wait more than they work, and some take turns with others of their process: each part has a process
 # of its own, beside the others and beside all other tests.
 cli_parts=(
-    "guard_search:: guard_clean::"
+    "guard_search::"
+    "guard_clean::"
     "guard_device:: guard_users:: bench_failures:: bench_others:: bench_writes:: bench_kill::"
-    "lab_safety:: lab_cli:: hostile_files::"
+    "lab_safety:: lab_cli::"
+    "hostile_files::"
 )
 
 # `load` fills the disk's queue from many rings at once. A submission that waits for the disk keeps the lock of its ring, for seconds
