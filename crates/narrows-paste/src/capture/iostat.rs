@@ -27,9 +27,6 @@ const MOST: usize = 4096;
 /// Reads what every device of a text did.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
-    if !["%util", "\"disk_device\""].iter().any(|mark| text.body().contains(mark)) {
-        return part;
-    }
     let mut seen: BTreeMap<String, SeenDevice> = BTreeMap::new();
     let has_banner = text.lines().any(|(_, line)| is_banner(line));
     for report in reports(text.body()) {
@@ -51,8 +48,8 @@ pub fn read(text: &Text) -> Part {
 }
 
 /// `Linux 5.6.8-300.fc32.x86_64 (host)  2020-05-14  _x86_64_  (8 CPU)`.
-fn is_banner(line: &str) -> bool {
-    line.trim_start().starts_with("Linux ") && line.contains('(')
+pub(crate) fn is_banner(line: &str) -> bool {
+    line.trim_start().get(..6).is_some_and(|word| word.eq_ignore_ascii_case("linux ")) && line.contains('(')
 }
 
 /// The reports of one device.
@@ -140,20 +137,31 @@ fn of_object(disk: &Value) -> IostatSample {
         Value::String(text) => leading(text).map(|(number, _)| number),
         _ => None,
     };
+    let rate = |column: &str, unit: &str| of_unit(number(column)?, unit);
+    sample_of(number, rate, number("util"))
+}
+
+/// What a device did, by the number and the rate in the unit of each column, and by the percentage of time in which it was busy.
+fn sample_of(
+    count: impl Fn(&str) -> Option<f64>,
+    rate: impl Fn(&str, &str) -> Option<BytesPerSec>,
+    busy: Option<f64>,
+) -> IostatSample {
     let rate = |direction: &str| {
-        let units = ["kB/s", "MB/s", "GB/s", "sec/s"].iter();
-        units.filter_map(|unit| of_unit(number(&format!("{direction}{unit}"))?, unit)).next()
+        let units = ["kB/s", "MB/s", "GB/s", "sec/s"].into_iter();
+        units.filter_map(|unit| rate(&format!("{direction}{unit}"), unit)).next()
     };
-    let wait = |direction: &str| millis(number(direction).or_else(|| number("await"))?);
+    // Until sysstat 9.1.2 there was one column for both directions.
+    let wait = |direction: &str| millis(count(direction).or_else(|| count("await"))?);
     IostatSample {
         read: rate("r"),
         write: rate("w"),
-        read_ios: number("r/s"),
-        write_ios: number("w/s"),
+        read_ios: count("r/s"),
+        write_ios: count("w/s"),
         read_wait: wait("r_await"),
         write_wait: wait("w_await"),
-        depth: number("aqu-sz").or_else(|| number("avgqu-sz")),
-        busy: number("util").map(|percent| percent / 100.0),
+        depth: count("aqu-sz").or_else(|| count("avgqu-sz")),
+        busy: busy.map(|percent| percent / 100.0),
     }
 }
 
@@ -262,29 +270,16 @@ fn sample(columns: &[&str], words: &[&str]) -> Option<IostatSample> {
         let (number, rest) = leading(cell(name)?)?;
         Some(number * if rest.starts_with(['k', 'M', 'G']) { factor(rest, Base::Decimal) } else { 1.0 })
     };
-    let rate = |direction: &str| {
-        ["kB/s", "MB/s", "GB/s", "sec/s"].into_iter().find_map(|unit| {
-            let (number, rest) = leading(cell(&format!("{direction}{unit}"))?)?;
-            // `--human` writes the unit behind each number, whatever the heading says.
-            if rest.starts_with(|c: char| c.is_alphabetic()) {
-                return Some(BytesPerSec::new(number * factor(rest, Base::Binary)));
-            }
-            of_unit(number, unit)
-        })
+    let rate = |column: &str, unit: &str| {
+        let (number, rest) = leading(cell(column)?)?;
+        // `--human` writes the unit behind each number, whatever the heading says.
+        match rest.starts_with(|c: char| c.is_alphabetic()) {
+            true => Some(BytesPerSec::new(number * factor(rest, Base::Binary))),
+            false => of_unit(number, unit),
+        }
     };
-    let busy = count("%util")? / 100.0;
-    // Until sysstat 9.1.2 there was one column for both directions.
-    let wait = |direction: &str| millis(count(direction).or_else(|| count("await"))?);
-    Some(IostatSample {
-        read: rate("r"),
-        write: rate("w"),
-        read_ios: count("r/s"),
-        write_ios: count("w/s"),
-        read_wait: wait("r_await"),
-        write_wait: wait("w_await"),
-        depth: count("aqu-sz").or_else(|| count("avgqu-sz")),
-        busy: Some(busy),
-    })
+    let busy = count("%util")?;
+    Some(sample_of(count, rate, Some(busy)))
 }
 
 #[cfg(test)]

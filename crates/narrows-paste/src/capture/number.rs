@@ -18,6 +18,18 @@ pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
     Some((number, text.get(length..)?))
 }
 
+/// The whole number at the beginning of a text, and what follows it.
+pub(crate) fn whole(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim_start();
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    Some((text.get(..end)?.parse().ok()?, text.get(end..)?))
+}
+
+/// The whole number at the beginning of a text, where it is no larger than such a number can be.
+pub(crate) fn count<T: TryFrom<u64>>(text: &str) -> Option<T> {
+    whole(text)?.0.try_into().ok()
+}
+
 /// The exponent at the beginning of a text, with its letter and sign; empty if there is none.
 fn exponent(text: &str) -> &str {
     let digits = text.strip_prefix(['e', 'E']).and_then(|rest| rest.strip_prefix(['+', '-']));
@@ -54,50 +66,29 @@ pub(crate) fn factor(unit: &str, base: Base) -> f64 {
 /// Reads `1.8T`, `63,9M`, `512`, `0B`, `4 KiB`, `<931.51g`: units are powers of 1024, as `lsblk`, `df -h`, LVM and ZFS
 /// use them. A comma is the decimal point of many languages. `None` for anything else.
 pub(super) fn binary_size(text: &str) -> Option<Bytes> {
-    let (number, unit) = split_size(text)?;
-    let unit = unit.trim_end_matches(['b', 'B']).trim_end_matches('i');
-    scaled_size(number, 1024.0, size_power(unit)?)
+    sized(text, 1024.0)
 }
 
 /// Reads `2.00 TB` and `1.82 TiB`: a unit with an `i` is a power of 1024, one without a power of 1000 (IEC 80000-13).
 pub(super) fn exact_size(text: &str) -> Option<Bytes> {
-    let (number, unit) = split_size(text)?;
-    let unit = unit.trim_end_matches(['b', 'B']);
-    match unit.strip_suffix('i') {
-        Some(unit) => scaled_size(number, 1024.0, size_power(unit)?),
-        None => scaled_size(number, 1000.0, size_power(unit)?),
-    }
+    sized(text, 1000.0)
 }
 
-/// The number and what follows it.
-fn split_size(text: &str) -> Option<(f64, &str)> {
+/// A number and its unit, of which one without an `i` is a power of `base`.
+fn sized(text: &str, base: f64) -> Option<Bytes> {
+    const PREFIXES: &str = "KMGTPE";
     let text = text.trim().trim_start_matches(['<', '>', '~']);
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == ',')).unwrap_or(text.len());
     let (number, unit) = text.split_at_checked(end)?;
-    let plain: String = number.chars().map(|c| if c == ',' { '.' } else { c }).collect();
-    Some((plain.parse().ok()?, unit.trim()))
-}
-
-fn size_power(unit: &str) -> Option<i32> {
+    let unit = unit.trim().trim_end_matches(['b', 'B']);
+    let (unit, base) = unit.strip_suffix('i').map_or((unit, base), |unit| (unit, 1024.0));
     let mut letters = unit.chars();
-    let letter = letters.next();
-    if letters.next().is_some() {
-        return None;
-    }
-    match letter.map(|letter| letter.to_ascii_uppercase()) {
-        None => Some(0),
-        Some('K') => Some(1),
-        Some('M') => Some(2),
-        Some('G') => Some(3),
-        Some('T') => Some(4),
-        Some('P') => Some(5),
-        Some('E') => Some(6),
-        Some(_) => None,
-    }
-}
-
-fn scaled_size(number: f64, base: f64, power: i32) -> Option<Bytes> {
-    let bytes = number * base.powi(power);
+    let power = match (letters.next(), letters.next()) {
+        (None, _) => 0,
+        (Some(letter), None) => 1 + PREFIXES.find(letter.to_ascii_uppercase())?,
+        _ => return None,
+    };
+    let bytes = number.replace(',', ".").parse::<f64>().ok()? * base.powi(i32::try_from(power).ok()?);
     (0.0..u64::MAX as f64).contains(&bytes).then(|| Bytes::new(bytes.round() as u64))
 }
 

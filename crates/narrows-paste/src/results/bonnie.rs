@@ -15,10 +15,8 @@ const BLOCK: Bytes = Bytes::from_kib(8);
 
 /// The results in a text. The table repeats what the line behind it says, so only one of both counts.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["+++", "Sequential Output", "bonnie"]) {
-        return Vec::new();
-    }
-    let lines = read_csv(page);
+    let lines: Vec<Imported> =
+        page.lines().filter_map(|(number, line)| result_of_csv(page, number, line.trim())).collect();
     let mut found = read_table(page);
     found.retain(|table| {
         !lines.iter().any(|line| line.measurements.len() == table.measurements.len() && is_same(line, table))
@@ -58,96 +56,51 @@ struct BonnieTests {
 }
 
 impl BonnieTests {
-    fn add_to(&self, imported: &mut Imported, line: usize) {
-        for (label, op, test) in [
+    fn measurements(&self, line: usize) -> Vec<Measured> {
+        let tests = [
             ("block output", Op::Write, self.write),
             ("rewrite", Op::Write, self.rewrite),
             ("block input", Op::Read, self.read),
-        ] {
-            let Some(rate) = test.rate else { continue };
+            ("seeks", Op::Read, self.seeks),
+        ];
+        let measured = |(label, op, test): (&str, Op, BonnieTest)| {
+            let rate = test.rate?;
+            let is_seek = label == "seeks";
+            let work = Work {
+                label: label.to_owned(),
+                pattern: Some(if is_seek { Pattern::Random } else { Pattern::Sequential }),
+                block_size: Some(BLOCK),
+                queue_depth: Some(1),
+                jobs: Some(1),
+                direct: Some(false),
+                working_set: self.set,
+                ..Work::default()
+            };
             let side = Side {
-                bytes_per_second: BytesPerSec::new(rate),
-                latency_ns: test.latency(),
+                bytes_per_second: BytesPerSec::new(if is_seek { rate * BLOCK.as_f64() } else { rate }),
+                iops: is_seek.then(|| Iops::new(rate)),
+                latency_ns: test.longest.map(|longest| Latency { max: Some(longest), ..Latency::default() }),
                 ..Side::default()
             };
-            self.put(imported, line, self.work(label, Pattern::Sequential), op, side, test.cpu);
-        }
-        if let Some(seeks) = self.seeks.rate {
-            let side = Side {
-                bytes_per_second: BytesPerSec::new(seeks * BLOCK.as_f64()),
-                iops: Some(Iops::new(seeks)),
-                latency_ns: self.seeks.latency(),
-                ..Side::default()
-            };
-            self.put(imported, line, self.work("seeks", Pattern::Random), Op::Read, side, None);
-        }
+            let cpu = test.cpu.filter(|_| !is_seek).map(|part| Cpu { user: 0.0, system: part });
+            Some(Measured { cpu, ..Measured::of(line, work, op, side) })
+        };
+        tests.into_iter().filter_map(measured).collect()
     }
 
-    fn put(&self, imported: &mut Imported, line: usize, work: Work, op: Op, side: Side, cpu: Option<f64>) {
-        let mut measured = Measured::new(line, work);
-        measured.cpu = cpu.map(|part| Cpu { user: 0.0, system: part });
-        measured.put(op, side);
-        imported.measurements.push(measured);
-    }
-
-    fn work(&self, label: &str, pattern: Pattern) -> Work {
-        Work {
-            label: label.to_owned(),
-            pattern: Some(pattern),
-            block_size: Some(BLOCK),
-            queue_depth: Some(1),
-            jobs: Some(1),
-            direct: Some(false),
-            working_set: self.set,
-            ..Work::default()
-        }
-    }
-}
-
-impl BonnieTest {
-    fn latency(self) -> Option<Latency> {
-        self.longest.map(|longest| Latency { max: Some(longest), ..Latency::default() })
+    fn result(&self, page: &Page<'_>, line: usize, version: Option<String>) -> Option<Imported> {
+        let measurements = self.measurements(line);
+        let result = Imported { version, measurements, ..Imported::new(Tool::Bonnie, page.name, line) };
+        (!result.is_empty()).then_some(result)
     }
 }
 
 /// `26139us`, `1920ms`, `3s`, in nanoseconds.
 fn bonnie_latency(word: &str) -> Option<f64> {
     let (number, unit) = leading(word)?;
-    let factor = match unit {
-        "us" => 1e3,
-        "ms" => 1e6,
-        "s" => 1e9,
-        _ => return None,
-    };
-    Some(number * factor)
+    let units = [("us", 1e3), ("ms", 1e6), ("s", 1e9)];
+    units.into_iter().find(|(known, _)| *known == unit).map(|(_, factor)| number * factor)
 }
-
-/// The comma-separated line: 1.0x begins with the name of the machine and has 27 fields, 1.9x and 2.00 with the version of
-/// the format and that of the program.
-fn read_csv(page: &Page<'_>) -> Vec<Imported> {
-    page.lines().filter_map(|(number, line)| result_of_csv(page, number, line.trim())).collect()
-}
-
-/// Where the fields of a line are: rate and processor use of writes, rewrites, reads, and seeks, and the latencies of writes.
-struct CsvFields {
-    version: Option<usize>,
-    size: usize,
-    write: usize,
-    rewrite: usize,
-    read: usize,
-    seeks: usize,
-    latencies: Option<usize>,
-}
-
-/// 1.03: name, size, per-character output (2), block output (2), rewrite (2), per-character input (2), input (2), seeks.
-const V1_0: CsvFields =
-    CsvFields { version: None, size: 1, write: 4, rewrite: 6, read: 10, seeks: 12, latencies: None };
-/// 1.96 and 1.97: two versions, name, concurrency, time, size, size of a block, then the same, and latencies at the end.
-const V1_9: CsvFields =
-    CsvFields { version: Some(1), size: 5, write: 9, rewrite: 11, read: 15, seeks: 17, latencies: Some(36) };
-/// 1.98 of 2.00: the sizes of blocks for seeks and their number stand before the rates.
-const V2_0: CsvFields =
-    CsvFields { version: Some(1), size: 5, write: 11, rewrite: 13, read: 17, seeks: 19, latencies: Some(38) };
 
 /// `1.96`, `1.03e`, `2.00a`.
 fn is_version(word: &str) -> bool {
@@ -160,6 +113,8 @@ fn is_format(word: &str) -> bool {
     word.starts_with("1.") && is_version(word)
 }
 
+/// The comma-separated line: 1.0x begins with the name of the machine and has 27 fields, 1.9x and 2.00 with the version of
+/// the format and that of the program.
 fn result_of_csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported> {
     let mut cells: Vec<&str> = line.split(',').collect();
     if let [first, second, ..] = cells.as_mut_slice()
@@ -170,31 +125,32 @@ fn result_of_csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported>
         // A mark, a stamp or the name of a file may stand before it.
         *first = version;
     }
-    let layout = match cells.as_slice() {
-        [first, ..] if *first == "1.98" && cells.len() >= 21 => V2_0,
-        [first, ..] if is_format(first) && cells.len() >= 19 => V1_9,
-        [_, second, ..] if cells.len() >= 27 && second.ends_with(['G', 'M']) => V1_0,
+    // Where the size and the rate of writes stand, and where the latencies begin.
+    let (set, write, latencies) = match cells.as_slice() {
+        // 1.98 of 2.00: the sizes of blocks for seeks and their number stand before the rates.
+        [first, ..] if *first == "1.98" && cells.len() >= 21 => (5, 11, Some(38)),
+        // 1.96 and 1.97: two versions, name, concurrency, time, size, size of a block, then as 1.03, and latencies at the end.
+        [first, ..] if is_format(first) && cells.len() >= 19 => (5, 9, Some(36)),
+        // 1.03: name, size, per-character output (2), block output (2), rewrite (2), per-character input (2), input (2), seeks.
+        [_, second, ..] if cells.len() >= 27 && second.ends_with(['G', 'M']) => (1, 4, None),
         _ => return None,
     };
     let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
     // Latencies are of: characters written, blocks written, rewritten, characters read, blocks read, seeks.
-    let longest = |place: usize| bonnie_latency(cell(layout.latencies? + place));
     let test = |at: usize, factor: f64, place: usize| BonnieTest {
         rate: plain(cell(at)).filter(|rate| *rate > 0.0).map(|rate| rate * factor),
         cpu: plain(cell(at + 1)).map(|percent| percent / 100.0),
-        longest: longest(place),
+        longest: latencies.and_then(|first| bonnie_latency(cell(first + place))),
     };
     let tests = BonnieTests {
-        set: size(cell(layout.size), Base::Binary),
-        write: test(layout.write, 1024.0, 1),
-        rewrite: test(layout.rewrite, 1024.0, 2),
-        read: test(layout.read, 1024.0, 4),
-        seeks: test(layout.seeks, 1.0, 5),
+        set: size(cell(set), Base::Binary),
+        write: test(write, 1024.0, 1),
+        rewrite: test(write + 2, 1024.0, 2),
+        read: test(write + 6, 1024.0, 4),
+        seeks: test(write + 8, 1.0, 5),
     };
-    let mut imported = Imported::new(Tool::Bonnie, page.name, number);
-    imported.version = Some(layout.version.map_or("1.03", cell).to_owned());
-    tests.add_to(&mut imported, number);
-    (!imported.is_empty()).then_some(imported)
+    let version = if latencies.is_some() { cell(1) } else { "1.03" };
+    tests.result(page, number, Some(version.to_owned()))
 }
 
 /// The table for people: a heading of three lines, the line of the machine, and the latencies below it. `+++++` is what was
@@ -203,9 +159,7 @@ fn read_table(page: &Page<'_>) -> Vec<Imported> {
     if !page.has(&["Sequential Output"]) {
         return Vec::new();
     }
-    let mut found: Vec<Imported> = Vec::new();
-    let mut tables: Vec<(usize, BonnieTests)> = Vec::new();
-    let mut versions: Vec<Option<String>> = Vec::new();
+    let mut tables: Vec<(usize, Option<String>, BonnieTests)> = Vec::new();
     let mut state = TableState::Outside;
     let mut version = None;
     for (number, line) in page.lines() {
@@ -218,7 +172,7 @@ fn read_table(page: &Page<'_>) -> Vec<Imported> {
         } else if state == TableState::Heading && line.contains("/sec") {
             state = TableState::Rows;
         } else if state == TableState::Rows && words.first() == Some(&"Latency") {
-            if let Some((_, tests)) = tables.last_mut() {
+            if let Some((.., tests)) = tables.last_mut() {
                 longest(tests, &words);
             }
         } else if state != TableState::Outside
@@ -226,19 +180,10 @@ fn read_table(page: &Page<'_>) -> Vec<Imported> {
         {
             // Somebody left out the line with the units.
             state = TableState::Rows;
-            tables.push((number, tests));
-            versions.push(version.clone());
+            tables.push((number, version.clone(), tests));
         }
     }
-    for ((number, tests), version) in tables.into_iter().zip(versions) {
-        let mut imported = Imported::new(Tool::Bonnie, page.name, number);
-        imported.version = version;
-        tests.add_to(&mut imported, number);
-        if !imported.is_empty() {
-            found.push(imported);
-        }
-    }
-    found
+    tables.into_iter().filter_map(|(number, version, tests)| tests.result(page, number, version)).collect()
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -337,7 +282,7 @@ mod tests {
     fn lines_of_both_ages() {
         let body = "alpha2,4G,47392,63,59109,15,30774,5,42031,56,74651,6,146.9,0,16,+++++,+++,+++++,+++,+++++,+++,+++++,+++,+++++,+++,+++++,+++\n\
             1.96,1.96,host,1,1421800799,7423M,,,,72853,15,47358,5,,,156821,7,537.7,10,100,,,,,49223,58,+++++,+++\n";
-        let found = read_csv(&Page { name: "x", body });
+        let found = read(&Page { name: "x", body });
         let rates = |one: &Imported| {
             let sides = one
                 .measurements
@@ -354,7 +299,7 @@ mod tests {
     fn a_line_alone_may_have_a_mark_a_stamp_or_a_file_before_it() {
         let line = "1.96,1.96,host,1,1421800799,7423M,,,,72853,15,47358,5,,,156821,7,537.7,10,100,,,,,49223,58,+++++,+++";
         let rate = |body: &str| {
-            let found = read_csv(&Page { name: "x", body });
+            let found = read(&Page { name: "x", body });
             let measured = found.first().and_then(|one| one.measurements.first()).cloned();
             measured.and_then(|one| one.write).map(|side| side.bytes_per_second.get() / 1024.0)
         };
@@ -370,7 +315,7 @@ mod tests {
     fn a_line_of_2_00_has_two_more_fields() {
         // Printed by bonnie++ 2.00a in a virtual machine.
         let body = "1.98,2.00a,host,1,1795319905,1G,,8192,5,2018,55,951631,36,1169498,33,3133,60,+++++,+++,+++++,+++,,,,,,,,,,,,,,,,,,26139us,16016us,5720us,29520us,4044us,12079us,,,,,,\n";
-        let found = read_csv(&Page { name: "x", body });
+        let found = read(&Page { name: "x", body });
         let rate = |one: &Measured| one.sides().map(|(_, side)| side.bytes_per_second.get() / 1024.0).next();
         let rates: Vec<_> = found[0].measurements.iter().filter_map(rate).collect();
         assert_eq!(rates, [951_631.0, 1_169_498.0]);
@@ -386,7 +331,7 @@ mod tests {
     #[test]
     fn latencies_of_1_97_stand_at_the_end() {
         let body = "1.97,1.97,host,1,1466766230,8196M,,646,97,86208,12,44422,5,2027,97,104162,5,889.7,8,16,,,,,20285,28,+++++,+++,+++++,+++,30720,69,+++++,+++,+++++,+++,12279us,1920ms,2462ms,4228us,41355us,43431us,727us,406us,431us,121us,35us,61us\n";
-        let found = read_csv(&Page { name: "x", body });
+        let found = read(&Page { name: "x", body });
         let longest: Vec<_> = found[0]
             .measurements
             .iter()

@@ -10,9 +10,6 @@ use super::{Imported, Op, Page, Side, Tool, Work};
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["scrub"]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut run = ScrubRun::default();
     for (number, line) in page.lines() {
@@ -53,25 +50,25 @@ impl ScrubRun {
         };
         if std::mem::take(&mut self.is_broken) && clock(line).is_some() {
             self.time = clock(line);
-        } else if let Some(text) = line.strip_prefix("Duration:") {
-            self.time = clock(text);
         } else if line.ends_with(" finished after") || line.ends_with(", running for") {
             self.is_broken = true;
         } else if let Some((_, text)) =
             line.split_once("finished after ").or_else(|| line.split_once(", running for "))
         {
             self.time = clock(text);
-        } else if let Some(text) = line.strip_prefix("Bytes scrubbed:") {
-            self.amount = number(text);
-        } else if let Some(text) = line.strip_prefix("Total to scrub:") {
-            self.amount = self.amount.or_else(|| number(text));
-        } else if let Some(text) = line.strip_prefix("Rate:") {
-            self.rate = number(text);
-        } else if let Some(text) = line.strip_prefix("total bytes scrubbed:") {
-            self.amount = number(text);
-            self.errors(text.split_once(" with ").map_or("", |(_, rest)| rest));
-        } else if let Some(text) = line.strip_prefix("Error summary:") {
-            self.errors(text.trim());
+        } else if let Some((name, text)) = line.split_once(':') {
+            match name {
+                "Duration" => self.time = clock(text),
+                "Bytes scrubbed" => self.amount = number(text),
+                "Total to scrub" => self.amount = self.amount.or_else(|| number(text)),
+                "Rate" => self.rate = number(text),
+                "total bytes scrubbed" => {
+                    self.amount = number(text);
+                    self.errors(text.split_once(" with ").map_or("", |(_, rest)| rest));
+                }
+                "Error summary" => self.errors(text.trim()),
+                _ => {}
+            }
         }
     }
 
@@ -86,25 +83,21 @@ impl ScrubRun {
         let rate = self.rate.map(Rounded::value).or(computed)?;
         let mut result = Imported::new(Tool::Btrfsscrub, page.name, self.line);
         if let (Some(rate), Some((amount, time))) = (self.rate, made) {
-            result.derived.extend(contradiction(
-                "scrub rate, in bytes per second",
-                rate,
-                &[1.0],
-                amount,
-                time,
-            ));
+            let name = "scrub rate, in bytes per second";
+            result.derived.extend(contradiction(name, rate, &[1.0], amount, time));
         }
         result.failures.extend(self.errors.map(|errors| format!("scrub errors: {errors}")));
+        let bytes = self.amount.and_then(|amount| to_bytes(amount.value()));
         let work = Work {
             label: "scrub".to_owned(),
             pattern: Some(Pattern::Sequential),
             direct: Some(true),
-            working_set: self.amount.and_then(|amount| to_bytes(amount.value())),
+            working_set: bytes,
             ..Work::default()
         };
         let side = Side {
             bytes_per_second: BytesPerSec::new(rate),
-            bytes: self.amount.and_then(|amount| to_bytes(amount.value())),
+            bytes,
             elapsed_ns: self.time.and_then(|time| seconds(time.value())),
             ..Side::default()
         };
@@ -118,14 +111,12 @@ fn clock(text: &str) -> Option<Rounded> {
     let word = text.split_whitespace().next()?;
     if !word.contains(':') {
         leading(word)?;
-        return Rounded::leading(word).map(|(time, _)| time);
+        return Rounded::of(word);
     }
-    let mut total = 0.0;
-    for part in word.split(':') {
-        total = total * 60.0 + part.parse::<u32>().ok().map(f64::from)?;
-    }
+    let add = |total: f64, part: &str| Some(total * 60.0 + f64::from(part.parse::<u32>().ok()?));
+    let total = word.split(':').try_fold(0.0, add)?;
     // Cut to whole seconds.
-    Rounded::leading(&format!("{total:.0}")).map(|(time, _)| time)
+    Rounded::of(&format!("{total:.0}"))
 }
 
 #[cfg(test)]

@@ -85,6 +85,11 @@ impl Commands {
         (all.calls, all.end.0)
     }
 
+    /// The last one, which is of what was found: all are forgotten.
+    pub(super) fn taken(&mut self) -> Option<String> {
+        std::mem::take(self).calls.pop()
+    }
+
     /// Forgets them: what follows is of another command.
     pub(super) fn forget(&mut self) {
         *self = Self::default();

@@ -4,17 +4,14 @@
 //! or, with -h, decimal suffixes. bash's `time` prints `real 76m23.104s`, GNU time `Elapsed (wall clock) time`. A copy
 //! is read from one place and written to another at the same rate, so it is a measurement of both.
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, factor, leading, to_bytes};
+use super::number::{Base, factor, leading, number, seconds, to_bytes};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The copies in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["real", "bytes/sec", "wall clock"]) {
-        return Vec::new();
-    }
     let mut reader = CopyReader::default();
     page.lines().filter_map(|(number, line)| reader.line(page, number, line.trim())).collect()
 }
@@ -23,17 +20,11 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 #[derive(Debug, Default)]
 struct CopyReader {
     /// The last command that copies: its line, its words, its two places.
-    command: Option<(usize, String, Places)>,
+    command: Option<(usize, String, [String; 2])>,
     /// Whether the last `du` counts bytes, or prints suffixes.
     du: bool,
     /// What `du` said of the source.
     size: Option<Bytes>,
-}
-
-#[derive(Debug, Clone, Default)]
-struct Places {
-    from: Option<String>,
-    to: Option<String>,
 }
 
 impl CopyReader {
@@ -54,14 +45,12 @@ impl CopyReader {
             Some(summary) => summary,
             None => (self.size.filter(|_| self.command.is_some())?, elapsed(line)?),
         };
-        let (begins, command, places) =
-            self.command.take().unwrap_or((number, String::new(), Places::default()));
-        Some(result(page, (begins, number), bytes, seconds, (&command, &places)))
+        Some(result(page, number, bytes, seconds, self.command.take()))
     }
 }
 
 /// A call of cp, rsync, mv or tar with two places, behind a prompt or `time`.
-fn copies(line: &str) -> Option<(String, Places)> {
+fn copies(line: &str) -> Option<(String, [String; 2])> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let at = words.iter().take(6).position(|word| {
         let name = word.rsplit('/').next().unwrap_or(word);
@@ -73,8 +62,7 @@ fn copies(line: &str) -> Option<(String, Places)> {
     if !is_place(from) || !is_place(to) || line.len() > 2000 {
         return None;
     }
-    let places = Places { from: Some((*from).to_owned()), to: Some((*to).to_owned()) };
-    Some((words.get(at..)?.join(" "), places))
+    Some((words.get(at..)?.join(" "), [(*from).to_owned(), (*to).to_owned()]))
 }
 
 /// `1800000000000\t/media/usb` of `du -sb`, `1.8T\t/media/usb` of `du -sh`, whose suffixes are binary.
@@ -118,34 +106,29 @@ fn grouped(text: &str) -> Option<f64> {
 
 /// `real    76m23.104s`, `real 4583.10`, `Elapsed (wall clock) time (h:mm:ss or m:ss): 1:16:23`.
 fn elapsed(line: &str) -> Option<f64> {
-    if let Some(rest) = line.strip_prefix("real") {
+    let seconds = if let Some(rest) = line.strip_prefix("real") {
         let rest = rest.trim();
-        let Some((minutes, seconds)) = rest.split_once('m') else {
-            return rest
-                .replace(',', ".")
-                .parse()
-                .ok()
-                .filter(|seconds: &f64| *seconds > 0.0 && *seconds < 1e9);
-        };
-        let seconds = minutes.parse::<f64>().ok()? * 60.0 + leading(seconds)?.0;
-        return (seconds > 0.0 && seconds < 1e9).then_some(seconds);
-    }
-    let (_, clock) = line.strip_prefix("Elapsed (wall clock) time")?.rsplit_once(' ')?;
-    let parts: Option<Vec<f64>> = clock.split(':').map(|part| part.parse().ok()).collect();
-    let seconds = parts?.into_iter().fold(0.0, |sum, part| sum * 60.0 + part);
+        match rest.split_once('m') {
+            Some((minutes, seconds)) => minutes.parse::<f64>().ok()? * 60.0 + number(seconds)?,
+            None => rest.replace(',', ".").parse().ok()?,
+        }
+    } else {
+        let (_, clock) = line.strip_prefix("Elapsed (wall clock) time")?.rsplit_once(' ')?;
+        clock.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))?
+    };
     (seconds > 0.0 && seconds < 1e9).then_some(seconds)
 }
 
 fn result(
     page: &Page<'_>,
-    (begins, number): (usize, usize),
+    number: usize,
     bytes: Bytes,
-    seconds: f64,
-    (command, places): (&str, &Places),
+    time: f64,
+    command: Option<(usize, String, [String; 2])>,
 ) -> Imported {
-    let mut imported = Imported::new(Tool::Copy, page.name, begins);
-    imported.command = (!command.is_empty()).then(|| command.to_owned());
-    for (op, label, target) in [(Op::Read, "copy, from", &places.from), (Op::Write, "copy, to", &places.to)] {
+    let begins = command.as_ref().map_or(number, |(begins, ..)| *begins);
+    let (command, places) = command.map(|(_, command, places)| (command, places)).unzip();
+    let measured = |(at, (op, label)): (usize, (Op, &str))| {
         let work = Work {
             label: label.to_owned(),
             pattern: Some(Pattern::Sequential),
@@ -153,20 +136,20 @@ fn result(
             direct: Some(false),
             durability: (op == Op::Write).then_some(Durability::None),
             working_set: Some(bytes),
-            target: target.clone(),
+            target: places.as_ref().and_then(|places| places.get(at).cloned()),
             ..Work::default()
         };
-        let mut measured = Measured::new(number, work);
         let side = Side {
-            bytes_per_second: BytesPerSec::new(bytes.as_f64() / seconds),
+            bytes_per_second: BytesPerSec::new(bytes.as_f64() / time),
             bytes: Some(bytes),
-            elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
+            elapsed_ns: seconds(time),
             ..Side::default()
         };
-        measured.put(op, side);
-        imported.measurements.push(measured);
-    }
-    imported
+        Measured::of(number, work, op, side)
+    };
+    let both = [(Op::Read, "copy, from"), (Op::Write, "copy, to")];
+    let measurements = both.into_iter().enumerate().map(measured).collect();
+    Imported { command, measurements, ..Imported::new(Tool::Copy, page.name, begins) }
 }
 
 #[cfg(test)]

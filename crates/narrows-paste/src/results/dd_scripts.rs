@@ -13,9 +13,6 @@ use crate::text::behind_marks;
 /// The rates are dd's, of 1e6 and 1e9 bytes. The mean that the script prints takes 1 GB/s for 1024 MB/s: it is not taken
 /// over, but it must be that of the runs. Nor are the rates of networks below taken over.
 pub(super) fn read_bench_sh(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["I/O Speed(", "I/O speed("]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let (mut version, mut begins) = (None, true);
     for (number, line) in page.lines() {
@@ -98,9 +95,6 @@ const NENCH_HEADS: [&str; 3] = ["dd test", "IPv4", "IPv6"];
 /// The reports in a text. Without nench's own first line, as people quote it, one begins at a heading that only nench has.
 pub(super) fn read_nench(page: &Page<'_>) -> Vec<Imported> {
     let mut found: Vec<Imported> = Vec::new();
-    if !page.has(&["nench.sh"]) && !page.has(&NENCH_OWN_HEADS) {
-        return found;
-    }
     let mut part = "";
     let mut broken: Option<String> = None;
     let mut seen: Vec<&str> = Vec::new();

@@ -6,7 +6,8 @@ use super::json::documents;
 use super::number::{Base, scaled};
 use super::surroundings::Pool;
 use super::{Imported, Measured, Page, Side, Tool, Work};
-use crate::capture::iostat::{self, reports};
+use crate::capture::iostat::{self, IostatReport, reports};
+use crate::text::indent;
 
 pub use crate::capture::iostat::IostatSample;
 
@@ -63,40 +64,36 @@ fn busy_median(mut values: Vec<f64>) -> Option<f64> {
 ///
 /// The devices in a text, in the order in which they appear.
 pub(super) fn read_iostat(page: &Page<'_>) -> Vec<Device> {
-    let mut found = if page.has(&["\"disk_device\""]) { of_json(page) } else { Vec::new() };
-    for report in iostat::reports(page.body) {
-        add_report(&mut found, &report.name, report.sample, format!("{}:{}", page.name, report.line));
+    let mut found = Vec::new();
+    for document in documents(page, "\"disk_device\"") {
+        for (name, sample) in iostat::of_document(&document.value) {
+            add_report(&mut found, page, (document.line, name, sample), false);
+        }
+    }
+    for report in reports(page.body) {
+        add_report(&mut found, page, (report.line, &report.name, report.sample), false);
     }
     // One report alone is the mean since the start, which is of another time than any result.
     found.retain(|device| !device.samples.is_empty());
     found
 }
 
-fn add_report(found: &mut Vec<Device>, name: &str, sample: IostatSample, source: String) {
+/// Adds what a device or pool did. `begun` says that the mean since the start was not printed.
+fn add_report(
+    found: &mut Vec<Device>,
+    page: &Page<'_>,
+    (line, name, sample): (usize, &str, IostatSample),
+    begun: bool,
+) {
     let at = found.iter().position(|device| device.name == name).unwrap_or_else(|| {
-        found.push(Device {
-            name: name.to_owned(),
-            samples: Vec::new(),
-            source: String::new(),
-            begun: false,
-        });
+        found.push(Device { name: name.to_owned(), samples: Vec::new(), source: String::new(), begun });
         found.len() - 1
     });
     let Some(device) = found.get_mut(at) else { return };
-    device.source = source;
+    device.source = format!("{}:{line}", page.name);
     if std::mem::replace(&mut device.begun, true) && device.samples.len() < MOST_REPORTS {
         device.samples.push(sample);
     }
-}
-
-fn of_json(page: &Page<'_>) -> Vec<Device> {
-    let mut found = Vec::new();
-    for document in documents(page, "\"disk_device\"") {
-        for (name, sample) in iostat::of_document(&document.value) {
-            add_report(&mut found, name, sample, format!("{}:{}", page.name, document.line));
-        }
-    }
-    found
 }
 
 /// `zpool iostat` beside a result: what the pool's devices moved meanwhile.
@@ -110,66 +107,27 @@ pub(super) fn read_zpool(page: &Page<'_>) -> Option<Pool> {
     if !page.has(&["bandwidth", "zpool iostat -H", "zpool iostat -pH"]) {
         return None;
     }
-    let mut pools: Vec<PoolRates> = Vec::new();
-    for report in pool_reports(page) {
-        let at = pools.iter().position(|pool| pool.name == report.name).unwrap_or_else(|| {
-            let begun = report.without_first;
-            pools.push(PoolRates { name: report.name.to_owned(), begun, ..PoolRates::default() });
-            pools.len() - 1
-        });
-        let Some(pool) = pools.get_mut(at) else { continue };
-        pool.line = report.line;
-        if std::mem::replace(&mut pool.begun, true) {
-            pool.read.push(report.read);
-            pool.write.push(report.write);
-        }
+    let mut pools: Vec<Device> = Vec::new();
+    for (report, without_first) in pool_reports(page) {
+        add_report(&mut pools, page, (report.line, &report.name, report.sample), without_first);
     }
-    let pools = pools.into_iter().filter(|pool| !pool.read.is_empty());
-    let most = pools.max_by(|a, b| a.moved().total_cmp(&b.moved()))?;
+    let moved = |pool: &Device| -> f64 {
+        let rates = pool.samples.iter().flat_map(|sample| [sample.read, sample.write]);
+        rates.flatten().map(BytesPerSec::get).sum()
+    };
+    let pools = pools.into_iter().filter(|pool| !pool.samples.is_empty());
+    let most = pools.max_by(|a, b| moved(a).total_cmp(&moved(b)))?;
+    let (read, write) = (most.rate(|sample| sample.read), most.rate(|sample| sample.write));
     Some(Pool {
-        read: BytesPerSec::new(busy_median(most.read).unwrap_or_default()),
-        write: BytesPerSec::new(busy_median(most.write).unwrap_or_default()),
-        source: format!("{}:{}", page.name, most.line),
+        read: read.unwrap_or_default(),
+        write: write.unwrap_or_default(),
+        source: most.source,
         name: most.name,
     })
 }
 
-#[derive(Debug, Default)]
-struct PoolRates {
-    name: String,
-    line: usize,
-    begun: bool,
-    read: Vec<f64>,
-    write: Vec<f64>,
-}
-
-impl PoolRates {
-    fn moved(&self) -> f64 {
-        self.read.iter().chain(&self.write).sum()
-    }
-}
-
-/// What one pool did in one interval, the first report among them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct PoolReport<'t> {
-    /// The line, from 1.
-    pub(super) line: usize,
-    /// The pool.
-    pub(super) name: &'t str,
-    /// Bytes each second.
-    pub(super) read: f64,
-    /// Bytes each second.
-    pub(super) write: f64,
-    /// Operations each second.
-    pub(super) read_ios: Option<f64>,
-    /// Operations each second.
-    pub(super) write_ios: Option<f64>,
-    /// Whether `-y` left out the mean since the import.
-    pub(super) without_first: bool,
-}
-
-/// The reports of pools in a text, in its order.
-fn pool_reports<'t>(page: &Page<'t>) -> Vec<PoolReport<'t>> {
+/// The reports of pools in a text, in its order, and whether `-y` left out the mean since the import.
+fn pool_reports(page: &Page<'_>) -> Vec<(IostatReport, bool)> {
     let mut found = Vec::new();
     let (mut in_table, mut without_first) = (false, false);
     let mut margin = 0;
@@ -181,42 +139,36 @@ fn pool_reports<'t>(page: &Page<'t>) -> Vec<PoolReport<'t>> {
         if text.contains("operations") && text.contains("bandwidth") {
             in_table = true;
         } else if in_table && text.trim_start().starts_with("pool ") {
-            margin = pool_indent(text);
-        } else if in_table && pool_indent(text) == margin {
-            found.extend(pool_row(text.trim_start()).map(|row| PoolReport { line, without_first, ..row }));
+            margin = indent(text);
+        } else if in_table && indent(text) == margin {
+            found.extend(pool_row(line, text.trim_start()).map(|row| (row, without_first)));
         }
     }
     found
 }
 
-/// How far a line stands from the margin, in bytes.
-fn pool_indent(text: &str) -> usize {
-    text.len() - text.trim_start().len()
-}
-
 /// The name of a pool, and what it reads and writes each second. Groups of devices (`logs`, `cache`) have no numbers of
 /// their own, and devices are indented.
-fn pool_row(text: &str) -> Option<PoolReport<'_>> {
+fn pool_row(line: usize, text: &str) -> Option<IostatReport> {
     if !text.starts_with(|c: char| c.is_alphabetic()) {
         return None;
     }
     let mut words = text.split_whitespace();
-    let name = words.next()?;
+    let name = words.next()?.to_owned();
     let cells: Vec<&str> = words.take(6).collect();
     let [allocated, free, reads, writes, read, write] = cells.as_slice() else { return None };
     if ![allocated, free, reads, writes].iter().all(|word| word.starts_with(|c: char| c.is_ascii_digit())) {
         return None;
     }
     let number = |word: &str| scaled(word, Base::Binary);
-    Some(PoolReport {
-        line: 0,
-        name,
-        read: number(read)?,
-        write: number(write)?,
+    let sample = IostatSample {
+        read: Some(BytesPerSec::new(number(read)?)),
+        write: Some(BytesPerSec::new(number(write)?)),
         read_ios: number(reads),
         write_ios: number(writes),
-        without_first: false,
-    })
+        ..IostatSample::default()
+    };
+    Some(IostatReport { line, name, sample })
 }
 
 /// So many reports become measurements.
@@ -227,49 +179,40 @@ const SINCE_START: &str = "the only report is the first: it may be the mean sinc
 
 /// `iostat -x` and `zpool iostat` by themselves: what devices carried under a load that nobody tells.
 ///
-/// Beside the result of a benchmark they are evidence and no results ([`read_iostat`], [`pool_reports`]). The first report
+/// Beside the result of a benchmark they are evidence and no results ([`read_iostat`], [`read_zpool`]). The first report
 /// is the mean since the machine started or the pool was imported: of several it is left out, alone it is said what it is.
 ///
 /// Devices and pools in a text, each call of the tool a result.
 pub(super) fn read_activity(page: &Page<'_>) -> Vec<Imported> {
-    iostat(page).into_iter().chain(pools(page)).collect()
+    // The banner with the kernel stands above the first report; without it the text begins in the middle.
+    let has_banner = page.lines().any(|(_, line)| iostat::is_banner(line));
+    let of_devices = reports(page.body).into_iter().map(|report| (report, !has_banner)).collect();
+    let of_devices = activity(page, Tool::Iostat, of_devices);
+    of_devices.into_iter().chain(activity(page, Tool::Zpooliostat, pool_reports(page))).collect()
 }
 
-fn iostat(page: &Page<'_>) -> Option<Imported> {
-    if !page.has(&["%util"]) || !page.has(&["Device"]) {
-        return None;
-    }
-    let all = reports(page.body);
-    // The banner with the kernel stands above the first report; without it the text begins in the middle.
-    let has_banner = page
-        .lines()
-        .any(|(_, line)| line.trim_start().to_ascii_lowercase().starts_with("linux ") && line.contains('('));
-    let mut begun: Vec<&str> = Vec::new();
-    let (mut kept, mut first): (Vec<_>, Vec<_>) = (Vec::new(), Vec::new());
-    for report in &all {
-        let is_first = has_banner && !begun.contains(&report.name.as_str());
-        if is_first {
-            begun.push(&report.name);
-        }
-        (if is_first { &mut first } else { &mut kept }).push(report);
-    }
+/// The result of reports, each with whether the mean since the start is not among them.
+fn activity(page: &Page<'_>, tool: Tool, all: Vec<(IostatReport, bool)>) -> Option<Imported> {
+    let mut begun: Vec<String> = Vec::new();
+    let (first, kept): (Vec<_>, Vec<_>) = all
+        .into_iter()
+        .map(|(report, begins_later)| {
+            let is_first = !begins_later && !begun.contains(&report.name);
+            begun.extend(is_first.then(|| report.name.clone()));
+            (report, is_first)
+        })
+        .partition(|(_, is_first)| *is_first);
     let is_alone = kept.is_empty();
     let shown = if is_alone { first } else { kept };
-    let mut result = Imported::new(Tool::Iostat, page.name, shown.first()?.line);
-    if is_alone {
-        result.notes.push(SINCE_START.to_owned());
-    }
-    result.measurements = shown
-        .iter()
-        .take(MOST_OF_ACTIVITY)
-        .map(|report| measured(report.line, &report.name, &report.sample))
-        .collect();
+    let mut result = Imported::new(tool, page.name, shown.first()?.0.line);
+    result.notes.extend(is_alone.then(|| SINCE_START.to_owned()));
+    result.measurements =
+        shown.into_iter().take(MOST_OF_ACTIVITY).map(|(report, _)| measured(report)).collect();
     Some(result)
 }
 
-fn measured(line: usize, name: &str, sample: &IostatSample) -> Measured {
-    let work = Work { label: name.to_owned(), ..Work::default() };
-    let mut measured = Measured::new(line, work);
+fn measured(IostatReport { line, name, sample }: IostatReport) -> Measured {
+    let mut measured = Measured::new(line, Work { label: name, ..Work::default() });
     let side = |rate: Option<BytesPerSec>, ios: Option<f64>| {
         rate.map(|rate| Side { bytes_per_second: rate, iops: ios.map(Iops::new), ..Side::default() })
     };
@@ -277,199 +220,8 @@ fn measured(line: usize, name: &str, sample: &IostatSample) -> Measured {
     measured.write = side(sample.write, sample.write_ios);
     measured.stuck = sample.depth.filter(|depth| {
         let none = |rate: Option<f64>| rate == Some(0.0);
-        *depth >= 1.0
-            && none(sample.read_ios)
-            && none(sample.write_ios)
-            && sample.busy.is_some_and(|busy| busy > 0.99)
+        let is_busy = sample.busy.is_some_and(|busy| busy > 0.99);
+        *depth >= 1.0 && none(sample.read_ios) && none(sample.write_ios) && is_busy
     });
     measured
-}
-
-fn pools(page: &Page<'_>) -> Option<Imported> {
-    let all = pool_reports(page);
-    let mut names: Vec<&str> = Vec::new();
-    let mut shown = Vec::new();
-    let mut first = Vec::new();
-    for report in &all {
-        let is_first = !report.without_first && !names.contains(&report.name);
-        if is_first {
-            names.push(report.name);
-        }
-        (if is_first { &mut first } else { &mut shown }).push(report);
-    }
-    let is_alone = shown.is_empty();
-    let shown = if is_alone { first } else { shown };
-    let mut result = Imported::new(Tool::Zpooliostat, page.name, shown.first()?.line);
-    if is_alone {
-        result.notes.push(SINCE_START.to_owned());
-    }
-    for report in shown.into_iter().take(MOST_OF_ACTIVITY) {
-        let mut measured =
-            Measured::new(report.line, Work { label: report.name.to_owned(), ..Work::default() });
-        let side = |rate: f64, ios: Option<f64>| {
-            Some(Side {
-                bytes_per_second: BytesPerSec::new(rate),
-                iops: ios.map(Iops::new),
-                ..Side::default()
-            })
-        };
-        measured.read = side(report.read, report.read_ios);
-        measured.write = side(report.write, report.write_ios);
-        result.measurements.push(measured);
-    }
-    Some(result)
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn devices_seen(body: &str) -> Vec<Device> {
-        read_iostat(&Page { name: "x", body })
-    }
-
-    #[test]
-    fn columns_of_2016_and_of_2023() {
-        let old = "Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util\n\
-            sda               1.00     0.00  100.00    0.00  1000.00     0.00   256.82     1.95    9.34    9.34    0.00   3.21  10.00\n\n\
-            avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n           4.82    0.00    6.21   17.11    0.00   71.86\n\n\
-            Device:         rrqm/s   wrqm/s     r/s     w/s    rkB/s    wkB/s avgrq-sz avgqu-sz   await r_await w_await  svctm  %util\n\
-            sda               2.00     0.00  312.00    0.00 40064.00     0.00   256.82     2.95    9.34    9.34    0.00   3.21 100.00\n";
-        let devices = devices_seen(old);
-        assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(40_064.0 * 1024.0));
-        assert_eq!((devices[0].depth(), devices[0].busy()), (Some(2.95), Some(1.0)));
-        // Printed by sysstat 12.6.1 while bonnie++ wrote.
-        let head = "Device            r/s     rMB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wMB/s   wrqm/s  %wrqm w_await wareq-sz     d/s     dMB/s   drqm/s  %drqm d_await dareq-sz     f/s f_await  aqu-sz  %util\n";
-        let row = "vda              3.00      0.07     0.00   0.00   13.00    25.33  414.00   1123.42   113.00  21.44   91.06  2778.71   14.00      1.16     0.00   0.00   47.50    84.57    1.00    0.00   38.40  60.40\n";
-        let devices = devices_seen(&format!("{head}{row}\n{head}{row}"));
-        assert_eq!(devices[0].samples.len(), 1);
-        assert_eq!(devices[0].rate(|sample| sample.write).map(BytesPerSec::get), Some(1123.42 * 1_048_576.0));
-        assert_eq!(devices[0].depth(), Some(38.4));
-    }
-
-    #[test]
-    fn lines_that_mail_broke_are_one_row() {
-        let head = "Device: rrqm/s wrqm/s r/s w/s rkB/s wkB/s avgrq-sz\navgqu-sz await svctm %util\n";
-        let row = "sda 2.00 0.00 312.00 0.00 40064.00 0.00 256.82\n2.95 9.34 3.21 100.00\n";
-        let devices = devices_seen(&format!("{head}{row}\n{head}{row}sdb 1 2 3\nsdc 1 2\n"));
-        assert_eq!(devices.len(), 1);
-        assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(40_064.0 * 1024.0));
-    }
-
-    #[test]
-    fn sectors_commas_and_units_of_their_own() {
-        let head = "Device:         rrqm/s   wrqm/s     r/s     w/s   rsec/s   wsec/s avgrq-sz avgqu-sz   await  svctm  %util\n";
-        let row = "sdb               0,00     0,00    1,00    0,00  2048,00     0,00    16,00     0,50    1,00   1,00  50,00\n";
-        let devices = devices_seen(&format!("{head}{row}{head}{row}"));
-        assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(1_048_576.0));
-        let head = "     r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   f/s f_await  aqu-sz  %util Device\n";
-        let row = "    1.00      3.5M     0.00   0.0%    1.00     4.0k    0.00      0.0k   0.00    0.00    0.00  12.5% nvme0n1\n";
-        let devices = devices_seen(&format!("{head}{row}{head}{row}"));
-        assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(3.5 * 1_048_576.0));
-        assert_eq!((devices[0].name.as_str(), devices[0].busy()), ("nvme0n1", Some(0.125)));
-    }
-
-    #[test]
-    fn json_has_the_same_numbers() {
-        let body = r#"{"sysstat": {"hosts": [{"statistics": [
-            {"disk": [{"disk_device": "vda", "r/s": 66.45, "rMB/s": 5.04, "wMB/s": 25.77, "aqu-sz": 0.60, "util": 2.32}]},
-            {"disk": [{"disk_device": "vda", "r/s": 3.00, "rMB/s": 0.07, "wMB/s": 1123.42, "aqu-sz": 38.40, "util": 60.80}]}]}]}}"#;
-        let devices = devices_seen(body);
-        assert_eq!(devices[0].samples.len(), 1);
-        assert_eq!(devices[0].rate(|sample| sample.write).map(BytesPerSec::get), Some(1123.42 * 1_048_576.0));
-        assert_eq!(devices[0].busy(), Some(0.608));
-    }
-
-    #[test]
-    fn one_report_is_of_all_time_and_a_row_that_was_cut_off_is_none() {
-        let head = "Device            r/s     rkB/s  aqu-sz  %util\n";
-        assert!(devices_seen(&format!("{head}sda 1.00 2.00 3.00 4.00\n")).is_empty());
-        assert!(devices_seen(&format!("{head}sda 1.00 2.00 3.00 4.00\n{head}sda 1.00 2.0")).is_empty());
-    }
-
-    proptest! {
-        #[test]
-        fn a_rate_that_is_printed_is_the_rate_that_is_read(kib in 1u32..10_000_000, util in 1u32..100) {
-            let report = format!("Device r/s rkB/s w/s wkB/s aqu-sz %util\nsda 1.00 {kib}.00 0.00 0.00 1.00 {util}.00\n\n");
-            let devices = devices_seen(&report.repeat(2));
-            prop_assert_eq!(devices[0].rate(|sample| sample.read).map(BytesPerSec::get), Some(f64::from(kib) * 1024.0));
-            prop_assert_eq!(devices[0].busy(), Some(f64::from(util) / 100.0));
-        }
-    }
-
-    fn zpool_seen(body: &str) -> Option<Pool> {
-        read_zpool(&Page { name: "z", body })
-    }
-
-    #[test]
-    fn the_busiest_pool_is_the_one_and_its_first_report_is_of_all_time() {
-        let head = "              capacity     operations    bandwidth\npool        alloc   free   read  write   read  write\n----------  -----  -----  -----  -----  -----  -----\n";
-        let body = format!(
-            "{head}rpool        1G     9G      1      1  900M  900M\ntank       10.5T  22.0T     21    389  2.70M  35.5M\n  raidz2   10.5T  22.0T     21    389  2.70M  35.5M\n\
-             {head}rpool        1G     9G      0      1     0  1M\ntank       10.5T  22.0T     21    389   100M  35.5M\n  hdd1      -      -      3     93   432K  9.04M\nlogs            -      -      -      -      -      -\n\
-             tank       10.5T  22.0T     21    389   102M  35.5M\n"
-        );
-        let pool = zpool_seen(&body).expect("a pool");
-        assert_eq!((pool.name.as_str(), pool.read.get()), ("tank", 102.0 * 1_048_576.0));
-    }
-
-    #[test]
-    fn plain_numbers_are_bytes() {
-        let head = "capacity operations bandwidth\npool alloc free read write read write\n";
-        let body = format!("{head}tank 100 200 1 2 3 4\ntank 100 200 5 6 104857600 0\ntank 100 2");
-        assert_eq!(zpool_seen(&body).expect("a pool").read.get(), 104_857_600.0);
-        assert_eq!(zpool_seen(&format!("{head}tank 100 200 1 2 3 4\n")), None);
-    }
-
-    #[test]
-    fn latencies_behind_the_bandwidths_change_nothing() {
-        let body = "              capacity     operations     bandwidth    total_wait     disk_wait\npool        alloc   free   read  write   read  write   read  write   read  write\n\
-            tank         1T     1T      1      1     1M     1M    1ms    2ms    1ms    2ms\ntank         1T     1T      1      1   200M     0    1ms    2ms    1ms    2ms\n";
-        assert_eq!(zpool_seen(body).map(|pool| pool.read.get()), Some(200.0 * 1_048_576.0));
-    }
-
-    fn of(body: &str) -> Vec<Imported> {
-        read_activity(&Page { name: "x", body })
-    }
-
-    const HEAD: &str = "Device:  rrqm/s wrqm/s r/s w/s rMB/s wMB/s avgrq-sz avgqu-sz await svctm %util\n";
-
-    #[test]
-    fn the_report_under_the_banner_does_not_count_and_one_where_nothing_ends_is_stuck() {
-        let stuck = "sdl 0.00 0.00 0.00 0.00 0.00 0.00 0.00 42.00 0.00 0.00 100.00\n";
-        let found = of(&format!(
-            "Linux 2.6.32 (host) _x86_64_\n{HEAD}sdl 0.19 54.14 3.40 6.05 0.26 0.24 107.94 0.01 3.78 3.83 3.62\n\n{HEAD}{stuck}"
-        ));
-        let one = &found[0].measurements[0];
-        assert_eq!((found[0].measurements.len(), one.stuck), (1, Some(42.0)));
-        assert_eq!(one.read.as_ref().map(|side| side.bytes_per_second.get()), Some(0.0));
-    }
-
-    #[test]
-    fn without_a_banner_each_report_counts_and_a_first_one_alone_says_what_it_is() {
-        let row = "sda 0 0 10 20 1.00 2.00 100 0.5 1 1 10.00\n";
-        assert_eq!(of(&format!("{HEAD}{row}\n{HEAD}{row}"))[0].measurements.len(), 2);
-        let alone = of(&format!("Linux 5.10 (host)\n{HEAD}{row}"));
-        assert_eq!((alone[0].measurements.len(), alone[0].notes.len()), (1, 1));
-        assert_eq!(
-            alone[0].measurements[0].write.as_ref().and_then(|side| side.iops).map(Iops::get),
-            Some(20.0)
-        );
-    }
-
-    #[test]
-    fn pools_without_their_first_report() {
-        let head =
-            "   capacity     operations    bandwidth\npool  alloc   free   read  write   read  write\n";
-        let found = of(&format!(
-            "{head}tank  1,34T  5,91T  2,13K  18  1,46M  1,86M\ntank  1,34T  5,91T  3,65K  438  2,48M  51,9M\n"
-        ));
-        let one = &found[0].measurements;
-        assert_eq!(one.len(), 1);
-        let write = one[0].write.as_ref().expect("writes");
-        assert!((write.bytes_per_second.get() - 51.9 * 1_048_576.0).abs() < 1.0);
-        assert_eq!(write.iops.map(Iops::get), Some(438.0));
-    }
 }

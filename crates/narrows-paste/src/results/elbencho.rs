@@ -14,6 +14,7 @@ use super::csv::{Columns, cells};
 use super::json::{Document, count, documents, number, text};
 use super::number::{MIB, plain, to_bytes};
 use super::{Cpu, Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
+use crate::text::indent;
 
 /// The direction of an operation that moves data (`source/toolkits/TranslatorTk.cpp`, `benchPhaseToPhaseName`). A
 /// write with a share of reads is called after both.
@@ -30,52 +31,34 @@ fn command_of(quoted: &str) -> String {
     quoted.split('"').map(str::trim).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// What the settings of a run tell, in the words of both files.
-#[derive(Debug, Clone, Copy, Default)]
-struct ElbenchoSettings<'a> {
-    path_type: Option<&'a str>,
-    paths: Option<u64>,
-    hosts: Option<u64>,
-    threads: Option<u64>,
-    directories: Option<u64>,
-    files: Option<u64>,
-    file_size: Option<u64>,
-    block_size: Option<u64>,
-    direct: Option<bool>,
-    random: Option<bool>,
-    depth: Option<u64>,
-}
-
-impl ElbenchoSettings<'_> {
-    fn work(&self, phase: &str) -> Work {
-        let small = |count: u64| u32::try_from(count).ok();
-        Work {
-            label: phase.to_owned(),
-            pattern: self.random.map(|random| if random { Pattern::Random } else { Pattern::Sequential }),
-            block_size: self.block_size.filter(|size| *size > 0).map(Bytes::new),
-            queue_depth: self.depth.and_then(small).map(|depth| depth.max(1)),
-            jobs: self.threads.and_then(|threads| small(threads.checked_mul(self.hosts.unwrap_or(1))?)),
-            // Objects of S3 and the network test have no page cache to bypass.
-            direct: self.direct.filter(|_| matches!(self.path_type, Some("dir" | "file" | "blockdev"))),
-            working_set: self.working_set(),
-            ..Work::default()
+/// What the settings of a run tell: on what it runs, and the counts and switches by their names in the table with commas.
+fn work(
+    phase: &str,
+    path_type: Option<&str>,
+    count: impl Fn(&str) -> Option<u64>,
+    is_set: impl Fn(&str) -> Option<bool>,
+) -> Work {
+    let small = |count: u64| u32::try_from(count).ok();
+    let threads = count("threads").and_then(|threads| threads.checked_mul(count("hosts").unwrap_or(1)));
+    // All files together: of a directory those of each thread, and otherwise one for each path, which all share.
+    let files = match path_type {
+        Some("dir") => {
+            let of_each = || count("dirs")?.max(1).checked_mul(count("files")?);
+            threads.and_then(|threads| threads.checked_mul(of_each()?))
         }
-    }
-
-    fn hosts(&self) -> Option<u32> {
-        self.hosts.and_then(|hosts| u32::try_from(hosts).ok())
-    }
-
-    /// All files together: of a directory those of each thread, and otherwise one for each path, which all share.
-    fn working_set(&self) -> Option<Bytes> {
-        let size = self.file_size.filter(|size| *size > 0)?;
-        let files = if self.path_type == Some("dir") {
-            let threads = self.threads?.checked_mul(self.hosts.unwrap_or(1))?;
-            threads.checked_mul(self.directories?.max(1))?.checked_mul(self.files?)?
-        } else {
-            self.paths.unwrap_or(1)
-        };
-        size.checked_mul(files).filter(|all| *all > 0).map(Bytes::new)
+        _ => Some(count("paths").unwrap_or(1)),
+    };
+    let working_set = count("file size").and_then(|size| size.checked_mul(files?));
+    Work {
+        label: phase.to_owned(),
+        pattern: is_set("random").map(|random| if random { Pattern::Random } else { Pattern::Sequential }),
+        block_size: count("block size").filter(|size| *size > 0).map(Bytes::new),
+        queue_depth: count("IO depth").and_then(small).map(|depth| depth.max(1)),
+        jobs: threads.and_then(small),
+        // Objects of S3 and the network test have no page cache to bypass.
+        direct: is_set("direct IO").filter(|_| matches!(path_type, Some("dir" | "file" | "blockdev"))),
+        working_set: working_set.filter(|all| *all > 0).map(Bytes::new),
+        ..Work::default()
     }
 }
 
@@ -84,9 +67,6 @@ impl ElbenchoSettings<'_> {
 /// The rate of the last column is of everything; that of the first is of the time in which all threads were busy. The
 /// first is what the storage can do, the last the time until the work is done. Its MiB are binary.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["LAST DONE"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut op: Option<Op> = None;
@@ -95,9 +75,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     for (number, line) in page.lines() {
         commands.see(number, line, "elbencho");
         if line.contains("FIRST DONE") {
-            let mut imported = Imported::new(Tool::Elbencho, page.name, number);
-            imported.command = commands.last().map(str::to_owned);
-            found.push(imported);
+            let command = commands.last().map(str::to_owned);
+            found.push(Imported { command, ..Imported::new(Tool::Elbencho, page.name, number) });
             margin = indent(line);
             op = None;
             continue;
@@ -119,9 +98,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             };
             if let Some(op) = op {
                 let work = Work { label: phase.to_owned(), ..Work::default() };
-                let mut measured = Measured::new(number, work);
-                measured.put(op, Side::default());
-                result.measurements.push(measured);
+                result.push(number, work, op, Side::default());
             }
         }
         let Some(op) = op else { continue };
@@ -141,11 +118,6 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     found
 }
 
-/// Blanks at the beginning of a line, in bytes.
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
-}
-
 /// Whether a row that has a number in each column has but one of them: which of both columns that is cannot be told.
 fn is_cut(property: &str, values: &str) -> bool {
     let has_columns = ["Elapsed ms", "Throughput MiB/s", "IOPS", "Total MiB"].contains(&property);
@@ -155,18 +127,14 @@ fn is_cut(property: &str, values: &str) -> bool {
 fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
     let numbers: Vec<f64> = values.split_whitespace().filter_map(plain).collect();
     let Some(last) = numbers.last().copied() else { return };
-    let side = match op {
-        Op::Read => measured.read.as_mut(),
-        Op::Write => measured.write.as_mut(),
-    };
-    let Some(side) = side else { return };
+    let Some(side) = measured.side_mut(op) else { return };
     match property {
         "Elapsed ms" | "Elapsed time" if last < 1e12 => {
             side.elapsed_ns = Some(Nanos::from_millis(last as u64))
         }
-        "Throughput MiB/s" => side.bytes_per_second = BytesPerSec::new(last * f64::from(1 << 20)),
+        "Throughput MiB/s" => side.bytes_per_second = BytesPerSec::new(last * MIB),
         "IOPS" => side.iops = Some(Iops::new(last)),
-        "Total MiB" => side.bytes = to_bytes(last * f64::from(1 << 20)),
+        "Total MiB" => side.bytes = to_bytes(last * MIB),
         property if property.starts_with("IO lat us") || property.starts_with("IO latency") => {
             let mean = values.split_whitespace().find_map(|word| plain(word.strip_prefix("avg=")?));
             side.latency_ns = mean.map(|micros| Latency::of_mean(micros * 1e3));
@@ -179,9 +147,6 @@ fn fill(measured: &mut Measured, op: Op, property: &str, values: &str) {
 ///
 /// The tables in a text: one result for each version and command in it.
 pub(super) fn read_csv(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["ISO date,label,"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut columns: Option<Columns> = None;
     for (number, line) in page.lines() {
@@ -196,9 +161,7 @@ pub(super) fn read_csv(page: &Page<'_>) -> Vec<Imported> {
         let command = columns.text(&row, "command").map(command_of);
         let version = columns.text(&row, "version").map(str::to_owned);
         if found.last().is_none_or(|last| last.command != command || last.version != version) {
-            let mut imported = Imported::new(Tool::Elbencho, page.name, number);
-            (imported.command, imported.version) = (command, version);
-            found.push(imported);
+            found.push(Imported { command, version, ..Imported::new(Tool::Elbencho, page.name, number) });
         }
         if let Some(last) = found.last_mut() {
             last.measurements.push(measured);
@@ -210,28 +173,16 @@ pub(super) fn read_csv(page: &Page<'_>) -> Vec<Imported> {
 fn measured_of_csv(columns: &Columns, number: usize, row: &[&str]) -> Option<Measured> {
     let phase = columns.text(row, "operation")?;
     let op = op_of(phase)?;
+    let count = |name: &str| columns.count(row, name);
     let is_set = |name: &str| columns.text(row, name).map(|text| text == "1" || text == "true");
-    let settings = ElbenchoSettings {
-        path_type: columns.text(row, "path type"),
-        paths: columns.count(row, "paths"),
-        hosts: columns.count(row, "hosts"),
-        threads: columns.count(row, "threads"),
-        directories: columns.count(row, "dirs"),
-        files: columns.count(row, "files"),
-        file_size: columns.count(row, "file size"),
-        block_size: columns.count(row, "block size"),
-        direct: is_set("direct IO"),
-        random: is_set("random"),
-        depth: columns.count(row, "IO depth"),
-    };
-    let mut measured = Measured::new(number, settings.work(phase));
-    measured.nodes = settings.hosts();
+    let work = work(phase, columns.text(row, "path type"), count, is_set);
+    let mut measured = Measured::of(number, work, op, side_of_csv(columns, row, "")?);
+    measured.nodes = count("hosts").and_then(|hosts| hosts.try_into().ok());
     measured.entries = columns.number(row, "entries/s [last]").filter(|rate| *rate > 0.0).map(Iops::new);
     measured.cpu = columns
         .number(row, "CPU% [last]")
-        .filter(|percent| *percent > 0.0 && settings.hosts == Some(1) && settings.threads == Some(1))
+        .filter(|percent| *percent > 0.0 && count("hosts") == Some(1) && count("threads") == Some(1))
         .map(|percent| Cpu { user: 0.0, system: percent / 100.0 });
-    measured.put(op, side_of_csv(columns, row, "")?);
     if let Some(reads) = side_of_csv(columns, row, "rwmix read ") {
         measured.put(Op::Read, reads);
     }
@@ -266,10 +217,9 @@ pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
         let config = document.value.get("config").unwrap_or(&Value::Null);
         let command = text(config, "command").map(command_of);
         if found.last().is_none_or(|last| last.command != command) {
-            let mut imported = Imported::new(Tool::Elbencho, page.name, document.line);
-            imported.version = text(config, "version").map(str::to_owned);
-            imported.command = command;
-            found.push(imported);
+            let version = text(config, "version").map(str::to_owned);
+            let result = Imported::new(Tool::Elbencho, page.name, document.line);
+            found.push(Imported { command, version, ..result });
         }
         if let Some(last) = found.last_mut() {
             last.truncated |= document.truncated;
@@ -286,35 +236,25 @@ fn measured_of_json(document: &Document) -> Option<Measured> {
     let none = Value::Null;
     let config = value.get("config").unwrap_or(&none);
     let last = value.get("last_done")?;
-    let is_set = |key: &str| match config.get(key)? {
-        Value::Bool(set) => Some(*set),
-        Value::String(text) => Some(matches!(text.as_str(), "1" | "true")),
-        Value::Number(number) => Some(number.as_u64() == Some(1)),
-        _ => None,
+    let setting = |name: &str| count(config, &name.to_lowercase().replace(' ', "_"));
+    let is_set = |name: &str| {
+        let key = if name == "random" { "random_offsets" } else { "direct_io" };
+        match config.get(key)? {
+            Value::Bool(set) => Some(*set),
+            Value::String(text) => Some(matches!(text.as_str(), "1" | "true")),
+            Value::Number(number) => Some(number.as_u64() == Some(1)),
+            _ => None,
+        }
     };
-    let settings = ElbenchoSettings {
-        path_type: text(config, "path_type"),
-        paths: count(config, "paths"),
-        hosts: count(config, "hosts"),
-        threads: count(config, "threads"),
-        directories: count(config, "dirs"),
-        files: count(config, "files"),
-        file_size: count(config, "file_size"),
-        block_size: count(config, "block_size"),
-        direct: is_set("direct_io"),
-        random: is_set("random_offsets"),
-        depth: count(config, "io_depth"),
-    };
-    let mut measured = Measured::new(document.line, settings.work(phase));
-    measured.nodes = settings.hosts();
-    measured.entries = number(last, "entries/s").filter(|rate| *rate > 0.0).map(Iops::new);
     let elapsed = count(last, "elapsed_time_ms").filter(|ms| *ms < 1 << 40).map(Nanos::from_millis);
-    let latency = last.get("latency").unwrap_or(&none);
-    measured.put(op, side_of_json(last, latency.get("IO"), elapsed)?);
-    let mixed = last
-        .get("rwmix_read")
-        .and_then(|read| side_of_json(read, latency.get("IO").and_then(|io| io.get("rwmix_read")), elapsed));
-    if let Some(mixed) = mixed {
+    let latency = last.get("latency").and_then(|latency| latency.get("IO"));
+    let side = side_of_json(last, latency, elapsed)?;
+    let work = work(phase, text(config, "path_type"), setting, is_set);
+    let mut measured = Measured::of(document.line, work, op, side);
+    measured.nodes = setting("hosts").and_then(|hosts| hosts.try_into().ok());
+    measured.entries = number(last, "entries/s").filter(|rate| *rate > 0.0).map(Iops::new);
+    let of_mix = latency.and_then(|latency| latency.get("rwmix_read"));
+    if let Some(mixed) = last.get("rwmix_read").and_then(|read| side_of_json(read, of_mix, elapsed)) {
         measured.put(Op::Read, mixed);
     }
     Some(measured)
@@ -346,24 +286,31 @@ const FEWEST_LIVE: usize = 5;
 ///
 /// The progress of the operations in a text.
 pub(super) fn read_live(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["ISO Date,Label,Phase,"]) {
-        return Vec::new();
-    }
     let mut columns: Option<Columns> = None;
-    let mut phases: Vec<LivePhase> = Vec::new();
+    let mut phases: Vec<LivePhase<'_>> = Vec::new();
     for (number, line) in page.lines() {
         if line.trim().starts_with("ISO Date,Label,Phase,") {
             columns = Some(Columns::of(line));
             continue;
         }
-        if let Some(sample) = columns.as_ref().and_then(|columns| LiveSample::of(columns, &cells(line))) {
-            LivePhase::see(&mut phases, number, sample);
+        let sample = columns.as_ref().and_then(|columns| LiveSample::of(columns, &cells(line)));
+        let Some(sample) = sample else { continue };
+        // A row that begins earlier than the last of its direction ended is of another operation.
+        let goes_on = |one: &LiveSample<'_>| one.phase == sample.phase && one.millis < sample.millis;
+        let own = phases.iter_mut().rev().find(|(_, all)| all.last().is_some_and(|one| one.op == sample.op));
+        match own.filter(|(_, all)| all.last().is_some_and(goes_on)) {
+            Some((_, samples)) => samples.push(sample),
+            None => phases.push((number, vec![sample])),
         }
     }
-    let mut imported = Imported::new(Tool::Elbencho, page.name, phases.first().map_or(1, |phase| phase.line));
-    imported.measurements = phases.into_iter().filter_map(LivePhase::measured).collect();
+    let mut imported = Imported::new(Tool::Elbencho, page.name, phases.first().map_or(1, |(line, _)| *line));
+    imported.measurements =
+        phases.iter().filter_map(|(line, samples)| measured_live(*line, samples)).collect();
     if imported.is_empty() { Vec::new() } else { vec![imported] }
 }
+
+/// The rows of one direction of an operation, and the line of the first.
+type LivePhase<'t> = (usize, Vec<LiveSample<'t>>);
 
 /// One row of all threads together.
 #[derive(Debug, Clone, Copy)]
@@ -400,71 +347,28 @@ impl<'a> LiveSample<'a> {
     }
 }
 
-/// One direction of an operation.
-#[derive(Debug)]
-struct LivePhase {
-    line: usize,
-    name: String,
-    op: Op,
-    millis: u64,
-    bytes: f64,
-    threads: u64,
-    rates: Vec<f64>,
-    ios: Vec<f64>,
-    micros: Vec<f64>,
-}
-
-impl LivePhase {
-    /// Adds a row to its operation; one that begins earlier than the last ended is another.
-    fn see(phases: &mut Vec<Self>, line: usize, sample: LiveSample<'_>) {
-        let own = phases.iter_mut().rev().find(|one| one.op == sample.op);
-        let own = own.filter(|one| one.name == sample.phase && one.millis < sample.millis);
-        let phase = match own {
-            Some(phase) => phase,
-            None => {
-                phases.push(Self {
-                    line,
-                    name: sample.phase.to_owned(),
-                    op: sample.op,
-                    millis: 0,
-                    bytes: 0.0,
-                    threads: 0,
-                    rates: Vec::new(),
-                    ios: Vec::new(),
-                    micros: Vec::new(),
-                });
-                let Some(phase) = phases.last_mut() else { return };
-                phase
-            }
-        };
-        phase.millis = sample.millis;
-        phase.bytes = phase.bytes.max(sample.bytes);
-        phase.threads = phase.threads.max(sample.threads.unwrap_or(0));
-        phase.rates.push(sample.mib * MIB);
-        phase.ios.push(sample.iops);
-        phase.micros.extend(sample.micros);
+fn measured_live(line: usize, samples: &[LiveSample<'_>]) -> Option<Measured> {
+    let last = samples.last()?;
+    let bytes = samples.iter().map(|sample| sample.bytes).fold(0.0, f64::max);
+    if bytes <= 0.0 {
+        return None;
     }
-
-    fn measured(self) -> Option<Measured> {
-        let rate = self.bytes / (self.millis as f64 / 1e3);
-        if self.bytes <= 0.0 {
-            return None;
-        }
-        let jobs = u32::try_from(self.threads).ok().filter(|jobs| *jobs > 0);
-        let mut measured = Measured::new(self.line, Work { label: self.name, jobs, ..Work::default() });
-        let side = Side {
-            bytes_per_second: BytesPerSec::new(rate),
-            iops: live_mean(&self.ios).filter(|rate| *rate > 0.0).map(Iops::new),
-            bytes: to_bytes(self.bytes),
-            elapsed_ns: Some(Nanos::from_millis(self.millis)),
-            latency_ns: live_mean(&self.micros).map(|micros| Latency::of_mean(micros * 1e3)),
-            spread: live_spread(&self.rates),
-            series: self.rates.into_iter().map(BytesPerSec::new).collect(),
-            ..Side::default()
-        };
-        measured.put(self.op, side);
-        Some(measured)
-    }
+    let each = |of: fn(&LiveSample<'_>) -> Option<f64>| samples.iter().filter_map(of).collect::<Vec<f64>>();
+    let rates = each(|sample| Some(sample.mib * MIB));
+    let threads = samples.iter().filter_map(|sample| sample.threads).max();
+    let jobs = threads.and_then(|jobs| u32::try_from(jobs).ok()).filter(|jobs| *jobs > 0);
+    let side = Side {
+        bytes_per_second: BytesPerSec::new(bytes / (last.millis as f64 / 1e3)),
+        iops: live_mean(&each(|sample| Some(sample.iops))).filter(|rate| *rate > 0.0).map(Iops::new),
+        bytes: to_bytes(bytes),
+        elapsed_ns: Some(Nanos::from_millis(last.millis)),
+        latency_ns: live_mean(&each(|sample| sample.micros)).map(|micros| Latency::of_mean(micros * 1e3)),
+        spread: live_spread(&rates),
+        series: rates.into_iter().map(BytesPerSec::new).collect(),
+        ..Side::default()
+    };
+    let work = Work { label: last.phase.to_owned(), jobs, ..Work::default() };
+    Some(Measured::of(line, work, last.op, side))
 }
 
 fn live_mean(values: &[f64]) -> Option<f64> {

@@ -8,9 +8,6 @@ use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work}
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Average writing speed:", "Average reading speed:", "F3 probe"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut run = F3Run::default();
     for (number, line) in page.lines() {

@@ -3,8 +3,8 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
-use super::command::Commands;
-use super::number::{leading, plain, seconds, span, whole};
+use super::command::{Commands, letter, option};
+use super::number::{MIB, leading, plain, seconds, span, whole};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// `pg_test_fsync` of PostgreSQL: writes of 8 KiB, each made durable in one of the ways that a database may use.
@@ -12,9 +12,6 @@ use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work}
 /// An operation is so many writes as the heading or the row says, at one place of the file, and what makes them durable
 /// (`src/bin/pg_test_fsync/pg_test_fsync.c`). Its kB is 1024.
 pub(super) fn read_pg_test_fsync(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["ops/sec"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut run = PgTestRun::default();
@@ -27,12 +24,13 @@ pub(super) fn read_pg_test_fsync(page: &Page<'_>) -> Vec<Imported> {
         } else if let Some(part) = PgTestPart::of(line) {
             // Each run begins with this part, so that one without its first lines is told as well.
             if part == PgTestPart::One || run.part.is_none() {
-                let mut result = Imported::new(Tool::Pgtestfsync, page.name, number);
-                result.command = commands.last().map(str::to_owned);
-                result.is_headless = part != PgTestPart::One;
-                run.target = result.command.as_deref().and_then(target);
-                commands.forget();
-                found.push(result);
+                let command = commands.taken();
+                let file =
+                    |command: &str| Some(letter(command, "-f").or(option(command, "filename"))?.to_owned());
+                run.target = command.as_deref().and_then(file);
+                let is_headless = part != PgTestPart::One;
+                let result = Imported::new(Tool::Pgtestfsync, page.name, number);
+                found.push(Imported { command, is_headless, ..result });
             }
             run.part = Some(part);
         } else if let (Some(measured), Some(result)) = (run.row(number, line), found.last_mut()) {
@@ -46,12 +44,6 @@ pub(super) fn read_pg_test_fsync(page: &Page<'_>) -> Vec<Imported> {
 fn length(line: &str) -> Option<Nanos> {
     let (number, rest) = whole(line)?;
     rest.trim().starts_with("seconds per test").then(|| seconds(number as f64))?
-}
-
-fn target(command: &str) -> Option<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let at = words.iter().rposition(|word| *word == "-f" || *word == "--filename")?;
-    words.get(at + 1).map(|word| (*word).to_owned())
 }
 
 /// A part of the output.
@@ -111,9 +103,8 @@ impl PgTestRun {
         };
         let is_call =
             matches!(name, "fsync" | "fdatasync" | "fsync_writethrough") || part == PgTestPart::Handles;
-        let shape = if writes == 1 { String::new() } else { format!(", {writes} writes") };
         let work = Work {
-            label: format!("{name}{}", if part == PgTestPart::Sizes { String::new() } else { shape }),
+            label: if part == PgTestPart::Two { format!("{name}, {writes} writes") } else { name.to_owned() },
             block_size: Some(Bytes::new(size)),
             queue_depth: Some(1),
             jobs: Some(1),
@@ -122,21 +113,18 @@ impl PgTestRun {
             target: self.target.clone(),
             ..Work::default()
         };
-        let mut measured = Measured::new(number, work);
+        let rate = ops * writes as f64;
+        let side = Side {
+            bytes_per_second: BytesPerSec::new(rate * size as f64),
+            iops: Some(Iops::new(rate)),
+            latency_ns: (writes == 1).then(|| Latency::of_mean(1e9 / ops)),
+            elapsed_ns: self.each,
+            ..Side::default()
+        };
+        let mut measured = Measured::of(number, work, Op::Write, side);
         // They go to memory, and nobody waits for more.
         measured.memory_only = part == PgTestPart::Plain;
         measured.syncs = is_call.then(|| Iops::new(ops));
-        let rate = ops * writes as f64;
-        measured.put(
-            Op::Write,
-            Side {
-                bytes_per_second: BytesPerSec::new(rate * size as f64),
-                iops: Some(Iops::new(rate)),
-                latency_ns: (writes == 1).then(|| Latency::of_mean(1e9 / ops)),
-                elapsed_ns: self.each,
-                ..Side::default()
-            },
-        );
         Some(measured)
     }
 }
@@ -158,9 +146,6 @@ fn sizes(name: &str) -> Option<(u64, u64)> {
 ///
 /// MB/sec is MiB/s; each part lasts three seconds (`pveperf`'s source). A ZFS data set has no device to read.
 pub(super) fn read_pveperf(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["FSYNCS/SECOND:"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut target = None;
@@ -170,11 +155,9 @@ pub(super) fn read_pveperf(page: &Page<'_>) -> Vec<Imported> {
         let is_first = name == "CPU BOGOMIPS";
         let is_own = matches!(name, "BUFFERED READS" | "AVERAGE SEEK TIME" | "FSYNCS/SECOND");
         if is_first || is_own && found.is_empty() {
-            let mut result = Imported::new(Tool::Pveperf, page.name, number);
-            result.command = commands.last().map(str::to_owned);
-            commands.forget();
             target = None;
-            found.push(result);
+            let command = commands.taken();
+            found.push(Imported { command, ..Imported::new(Tool::Pveperf, page.name, number) });
         }
         if name == "HD SIZE" {
             let device = text.split_once('(').and_then(|(_, rest)| rest.split_once(')'));
@@ -201,7 +184,7 @@ fn measured_by_pveperf(number: usize, name: &str, text: &str, target: Option<&st
     match name {
         "BUFFERED READS" if rest.trim() == "MB/sec" => {
             measured.work = Work { direct: Some(false), ..work(Some(Pattern::Sequential)) };
-            let rate = BytesPerSec::new(value * 1_048_576.0);
+            let rate = BytesPerSec::new(value * MIB);
             measured.put(Op::Read, Side { bytes_per_second: rate, ..Side::default() });
         }
         "AVERAGE SEEK TIME" => {

@@ -6,7 +6,7 @@ use narrows_base::workload::Pattern;
 
 use super::command::{Commands, letter};
 use super::number::{
-    Base, GIB, Rounded, after, contradiction, leading, seconds, size, to_bytes, value, whole,
+    Base, GIB, Rounded, after, contradiction, count, leading, seconds, size, to_bytes, value, whole,
 };
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
@@ -16,9 +16,6 @@ const FALLBACK: &str = "GPUD is the way that was asked for: whether cuFile went 
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["XferType:"]) {
-        return Vec::new();
-    }
     let lines: Vec<(usize, &str)> = page.lines().collect();
     let mut found = Vec::new();
     let mut commands = Commands::default();
@@ -53,7 +50,7 @@ fn result(page: &Page<'_>, line: usize, report: &str, command: Option<&str>) -> 
         .filter(|(_, unit)| unit.trim_start().starts_with("GiB"))?
         .0;
     let (moved, set) = data_set(report);
-    let time = after(report, "total_time").and_then(Rounded::leading).map(|(time, _)| time);
+    let time = after(report, "total_time").and_then(Rounded::of);
     let way = word(report, "XferType:");
     let mut result = Imported::new(Tool::Gdsio, page.name, line);
     result.truncated = time.is_none();
@@ -64,7 +61,7 @@ fn result(page: &Page<'_>, line: usize, report: &str, command: Option<&str>) -> 
     if way == Some("GPUD") {
         result.notes.push(FALLBACK.to_owned());
     }
-    let ios = after(report, "ops:").and_then(whole).map(|(count, _)| count);
+    let ios = after(report, "ops:").and_then(count);
     let elapsed = time.map(Rounded::value);
     let side = Side {
         bytes_per_second: BytesPerSec::new(rate.value() * GIB),
@@ -87,8 +84,7 @@ fn result(page: &Page<'_>, line: usize, report: &str, command: Option<&str>) -> 
 }
 
 fn work(report: &str, command: Option<&str>, kind: &str, way: Option<&str>, set: Option<Bytes>) -> Work {
-    let count =
-        |key: &str| after(report, key).and_then(whole).and_then(|(count, _)| u32::try_from(count).ok());
+    let count = |key: &str| after(report, key).and_then(count);
     let asked = |name: &str| command.and_then(|command| letter(command, name));
     Work {
         label: format!("{} by {}", kind.to_ascii_lowercase(), way.unwrap_or("a way that is not told")),

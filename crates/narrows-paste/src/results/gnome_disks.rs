@@ -5,9 +5,9 @@
 //! (udisks, `OpenForBenchmark`). Rates are bytes per second, access times seconds, places bytes from the beginning of the
 //! device (`src/disks/gdubenchmarkdialog.c`, `benchmark_thread`).
 
-use super::number::{after, to_bytes, whole};
+use super::number::{after, count, seconds, to_bytes};
 use super::{Durability, Imported, Latency, Op, Page, Percentile, Side, Spread, Tool, Work};
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 /// One page of the machines that GNOME runs on.
@@ -18,9 +18,6 @@ const MOST: usize = 64;
 
 /// The benchmarks in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["'access-time-samples'"]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     // Several may have been printed into one text.
     for (at, _) in page.body.match_indices("{'version': <1>").take(MOST) {
@@ -34,7 +31,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 }
 
 fn benchmark(page: &Page<'_>, line: usize, body: &str, is_whole: bool) -> Option<Imported> {
-    let number = |key: &str| whole(after(body, key)?.trim_start_matches("uint64 ")).map(|(number, _)| number);
+    let number = |key: &str| count(after(body, key)?.trim_start_matches("uint64 "));
     let size = number("'sample-size': <").filter(|size| *size > 0).map(Bytes::new);
     let device = number("'device-size': <").map(Bytes::new);
     let mut imported = Imported::new(Tool::Gnomedisks, page.name, line);
@@ -81,19 +78,19 @@ fn samples(body: &str, key: &str) -> Vec<f64> {
 fn transfers(rates: &[f64], size: Option<Bytes>) -> Option<Side> {
     let size = size?.as_f64();
     let spread = Spread::of(rates)?;
-    let seconds: f64 = rates.iter().map(|rate| size / rate).sum();
+    let total: f64 = rates.iter().map(|rate| size / rate).sum();
     Some(Side {
         bytes_per_second: BytesPerSec::new(spread.mean),
         bytes: to_bytes(size * rates.len() as f64),
         ios: u64::try_from(rates.len()).ok(),
-        elapsed_ns: nanos(seconds),
+        elapsed_ns: seconds(total),
         ..Side::default()
     })
 }
 
-fn accesses(seconds: &[f64]) -> Option<Side> {
-    let spread = Spread::of(seconds)?;
-    let mut sorted = seconds.to_vec();
+fn accesses(times: &[f64]) -> Option<Side> {
+    let spread = Spread::of(times)?;
+    let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
     let at = |percent: f64| {
         let place = (percent / 100.0 * sorted.len() as f64).ceil() as usize;
@@ -105,16 +102,12 @@ fn accesses(seconds: &[f64]) -> Option<Side> {
     Some(Side {
         bytes_per_second: BytesPerSec::new(PAGE.as_f64() / spread.mean),
         iops: Some(Iops::new(1.0 / spread.mean)),
-        bytes: to_bytes(PAGE.as_f64() * seconds.len() as f64),
-        ios: u64::try_from(seconds.len()).ok(),
-        elapsed_ns: nanos(seconds.iter().sum()),
+        bytes: to_bytes(PAGE.as_f64() * times.len() as f64),
+        ios: u64::try_from(times.len()).ok(),
+        elapsed_ns: seconds(times.iter().sum()),
         latency_ns: Some(latency.with_percentiles([50.0, 90.0, 99.0].into_iter().filter_map(at).collect())),
         ..Side::default()
     })
-}
-
-fn nanos(seconds: f64) -> Option<Nanos> {
-    (seconds > 0.0 && seconds < 1e9).then(|| Nanos::new((seconds * 1e9) as u64))
 }
 
 #[cfg(test)]

@@ -2,10 +2,10 @@
 //!
 //! Its MB are MiB: hdparm counts blocks of 2 MiB (hdparm.c, `time_device`).
 
-use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_base::workload::Pattern;
 
-use super::number::{Rounded, contradiction, to_bytes};
+use super::number::{Base, Rounded, contradiction, factor, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// What is said of every result.
@@ -14,39 +14,35 @@ const CORRECTION: &str =
 
 /// The timings in a text, those of one device as one result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Timing "]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut device: Option<(usize, &str)> = None;
     let mut begins = true;
     for (number, line) in page.lines() {
         let line = line.trim();
-        if let Some(failure) = failure(line).filter(|_| device.is_some() || line.starts_with("Timing ")) {
-            if begins {
-                found.push(Imported::new(Tool::Hdparm, page.name, device.map_or(number, |(line, _)| line)));
-                begins = false;
-            }
-            found.last_mut().into_iter().for_each(|result| result.failures.push(failure.to_owned()));
-            continue;
-        }
         if let Some(name) =
             line.strip_suffix(':').filter(|name| name.starts_with("/dev/") && !name.contains(' '))
         {
             device = Some((number, name));
             begins = true;
-        } else if let Some((measured, wrong)) = timing(number, line, device.map(|(_, name)| name)) {
-            if begins {
-                let begins_at = device.map_or(number, |(line, _)| line);
-                let mut result = Imported::new(Tool::Hdparm, page.name, begins_at);
+            continue;
+        }
+        let failure = failure(line).filter(|_| device.is_some() || line.starts_with("Timing "));
+        let timing =
+            if failure.is_none() { timing(number, line, device.map(|(_, name)| name)) } else { None };
+        if failure.is_none() && timing.is_none() {
+            continue;
+        }
+        if std::mem::take(&mut begins) {
+            found.push(Imported::new(Tool::Hdparm, page.name, device.map_or(number, |(line, _)| line)));
+        }
+        let Some(result) = found.last_mut() else { continue };
+        result.failures.extend(failure.map(str::to_owned));
+        if let Some((measured, wrong)) = timing {
+            if result.corrections.is_empty() {
                 result.corrections.push(CORRECTION.to_owned());
-                found.push(result);
-                begins = false;
             }
-            if let Some(result) = found.last_mut() {
-                result.measurements.push(measured);
-                result.derived.extend(wrong);
-            }
+            result.measurements.push(measured);
+            result.derived.extend(wrong);
         }
     }
     found
@@ -72,10 +68,9 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, 
     if !rate_unit.trim_start().starts_with(|c: char| c.is_alphabetic()) {
         return None;
     }
-    let factor = |unit: &str| super::number::factor(unit, super::number::Base::Binary);
+    let factor = |unit: &str| factor(unit, Base::Binary);
     let name = format!("rate of `{}`, in {}", label.trim(), rate_unit.trim());
     let wrong = contradiction(&name, rate, &[factor(rate_unit)], amount.times(factor(unit)), time);
-    let seconds = time.value();
     let is_direct = label.starts_with("O_DIRECT");
     let work = Work {
         label: label.trim().to_owned(),
@@ -87,17 +82,16 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, 
         target: device.map(str::to_owned),
         ..Work::default()
     };
-    let mut measured = Measured::new(number, work);
-    // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.
-    // Old versions have another name for the cached reads.
-    measured.memory_only = ["cached reads", "buffer-cache reads"].iter().any(|name| label.contains(name));
     let side = Side {
         bytes_per_second: BytesPerSec::new(rate.value() * factor(rate_unit)),
         bytes: to_bytes(amount.value() * factor(unit)),
-        elapsed_ns: (seconds < 1e9).then(|| Nanos::new((seconds * 1e9) as u64)),
+        elapsed_ns: seconds(time.value()),
         ..Side::default()
     };
-    measured.put(Op::Read, side);
+    let mut measured = Measured::of(number, work, Op::Read, side);
+    // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.
+    // Old versions have another name for the cached reads.
+    measured.memory_only = ["cached reads", "buffer-cache reads"].iter().any(|name| label.contains(name));
     Some((measured, wrong))
 }
 

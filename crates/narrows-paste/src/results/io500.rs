@@ -5,10 +5,10 @@
 //! by 1024. The score of a group is the geometric mean of its phases, that of all the root of both groups' product
 //! (`src/main.c`, `calc_score`).
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{GIB, leading, plain};
+use super::number::{GIB, number, plain, seconds, to_bytes, value};
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The phases that make the score of data.
@@ -32,9 +32,6 @@ const HARD: Bytes = Bytes::new(47_008);
 
 /// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["[RESULT", "[ior-", "IO500 version"]) {
-        return Vec::new();
-    }
     let mut reader = Io500Reader { page: *page, found: Vec::new(), section: None };
     for (number, line) in page.lines() {
         reader.see(number, line.trim());
@@ -81,8 +78,8 @@ impl Io500Reader<'_> {
     }
 
     fn begin(&mut self, line: usize, version: Option<&str>) {
-        let mut imported = Imported::new(Tool::Io500, self.page.name, line);
-        imported.version = version.map(str::to_owned);
+        let version = version.map(str::to_owned);
+        let imported = Imported { version, ..Imported::new(Tool::Io500, self.page.name, line) };
         self.found.push(Io500Run { imported, phases: Vec::new(), scores: Vec::new(), ended: false });
     }
 
@@ -135,7 +132,7 @@ impl Phase {
             name,
             value: plain(value)?,
             half_digit: 0.5 * 0.1_f64.powi(i32::try_from(decimals).ok()?),
-            seconds: leading(after).map(|(seconds, _)| seconds),
+            seconds: number(after),
             is_invalid: !mark.is_empty() || after.contains("INVALID"),
             command: None,
         })
@@ -159,17 +156,15 @@ impl Phase {
         work.block_size = (!is_easy).then_some(HARD);
         work.queue_depth = Some(1);
         let rate = BytesPerSec::new(self.value * GIB);
-        let seconds = self.seconds.filter(|seconds| *seconds > 0.0 && *seconds < 1e9);
+        let elapsed = self.seconds.filter(|time| *time > 0.0 && *time < 1e9);
         let side = Side {
             bytes_per_second: rate,
             iops: (!is_easy).then(|| Iops::new(rate.get() / HARD.as_f64())),
-            bytes: seconds.and_then(|seconds| super::number::to_bytes(rate.get() * seconds)),
-            elapsed_ns: seconds.map(|seconds| Nanos::new((seconds * 1e9) as u64)),
+            bytes: elapsed.and_then(|time| to_bytes(rate.get() * time)),
+            elapsed_ns: elapsed.and_then(seconds),
             ..Side::default()
         };
-        let mut measured = Measured::new(self.line, work);
-        measured.put(if is_write { Op::Write } else { Op::Read }, side);
-        measured
+        Measured::of(self.line, work, if is_write { Op::Write } else { Op::Read }, side)
     }
 }
 
@@ -184,24 +179,19 @@ struct Io500Section {
     metadata: Option<f64>,
     command: Option<String>,
     version: Option<String>,
-    invalid: Option<String>,
+    is_invalid: bool,
 }
 
 impl Io500Section {
     fn see(&mut self, line: &str) {
-        if let Some(reason) = line.strip_prefix("; ERROR INVALID") {
-            self.invalid.get_or_insert_with(|| reason.trim().to_owned());
-            return;
-        }
+        self.is_invalid |= line.starts_with("; ERROR INVALID");
         let Some((key, value)) = line.split_once('=') else { return };
         let value = value.trim();
-        let number = || leading(value).map(|(number, _)| number);
+        let number = || number(value);
         match key.trim() {
             "score" | "SCORE" => {
                 self.score = number();
-                if value.contains("INVALID") {
-                    self.invalid.get_or_insert_with(String::new);
-                }
+                self.is_invalid |= value.contains("INVALID");
             }
             "t_delta" => self.seconds = number(),
             "BW" => self.data = number(),
@@ -225,9 +215,8 @@ impl Io500Run {
         match section.name.as_str() {
             "run" => self.imported.version = section.version,
             "SCORE" => {
-                self.scores.extend(section.metadata.map(|score| ("MD", score)));
-                self.scores.extend(section.data.map(|score| ("BW", score)));
-                self.scores.extend(section.score.map(|score| ("SCORE", score)));
+                let all = [("MD", section.metadata), ("BW", section.data), ("SCORE", section.score)];
+                self.scores.extend(all.into_iter().filter_map(|(name, score)| Some((name, score?))));
                 self.ended = true;
             }
             _ => {
@@ -238,7 +227,7 @@ impl Io500Run {
                     value,
                     half_digit: 5e-7,
                     seconds: section.seconds,
-                    is_invalid: section.invalid.is_some(),
+                    is_invalid: section.is_invalid,
                     command: section.command,
                 });
             }
@@ -247,18 +236,15 @@ impl Io500Run {
 
     /// `[SCORE ] Bandwidth 0.69 GiB/s : IOPS 10.69 kiops : TOTAL 2.72 [INVALID]`.
     fn score_of_summary(&mut self, line: &str) {
-        let number = |key: &str| super::number::value(line, key);
-        self.scores.extend(number("andwidth ").map(|score| ("BW", score)));
-        self.scores.extend(number("IOPS ").map(|score| ("MD", score)));
-        self.scores.extend(number("TOTAL ").map(|score| ("SCORE", score)));
+        let keys = [("andwidth ", "BW"), ("IOPS ", "MD"), ("TOTAL ", "SCORE")];
+        self.scores.extend(keys.iter().filter_map(|(key, name)| Some((*name, value(line, key)?))));
         // That of the extended run, `[SCOREX]`, is of other phases.
         self.ended = true;
     }
 
     fn finish(mut self) -> Option<Imported> {
-        let scores: Vec<(&str, f64)> = self.scores.iter().take(3).copied().collect();
-        self.imported.derived =
-            scores.iter().filter_map(|(name, score)| self.derived(name, *score)).collect();
+        let scores = self.scores.iter().take(3);
+        self.imported.derived = scores.filter_map(|(name, score)| self.derived(name, *score)).collect();
         self.imported.truncated = !self.ended && !self.phases.is_empty();
         let invalid: Vec<&str> =
             self.phases.iter().filter(|phase| phase.is_invalid).map(|phase| phase.name.as_str()).collect();
@@ -304,6 +290,8 @@ impl Io500Run {
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::units::Nanos;
+
     use super::*;
 
     /// The figures of a run on a cloud's Lustre in 2022, at six decimals.

@@ -7,16 +7,13 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{Base, leading, scaled, value};
-use super::{Imported, Measured, Op, Page, Side, Spread, Tool, Work};
+use super::number::{Base, MIB, factor, leading, scaled, to_bytes, value};
+use super::{Imported, Op, Page, Side, Spread, Tool, Work};
 
 const BLOCK: f64 = 4096.0;
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["IOS/call="]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut run = IoUringRun::default();
@@ -99,9 +96,7 @@ impl IoUringRun {
         if let Some((number, unit)) = at("BW=").and_then(leading) {
             let is_gib = unit.starts_with("GiB");
             self.corrected |= is_gib;
-            let factor =
-                if is_gib { 1000.0 * 1_048_576.0 } else { super::number::factor(unit, Base::Binary) };
-            self.rates.push(number * factor);
+            self.rates.push(number * if is_gib { 1000.0 * MIB } else { factor(unit, Base::Binary) });
         }
     }
 
@@ -138,16 +133,17 @@ impl IoUringRun {
             result.corrections.push("GiB/s of t/io_uring is MiB/s ÷ 1000; read as such".to_owned());
         }
         let rates: Vec<f64> = self.iops.iter().map(|iops| iops * block).collect();
-        let mut work = self.work;
-        work.label = "reads at random".to_owned();
-        work.pattern = Some(Pattern::Random);
-        work.block_size = super::number::to_bytes(block);
-        work.jobs = Some(self.submitters).filter(|jobs| *jobs > 0);
-        let mut measured = Measured::new(self.line, work);
+        let work = Work {
+            label: "reads at random".to_owned(),
+            pattern: Some(Pattern::Random),
+            block_size: to_bytes(block),
+            jobs: Some(self.submitters).filter(|jobs| *jobs > 0),
+            ..self.work
+        };
         let side = Side {
             bytes_per_second: BytesPerSec::new(iops * block),
             iops: Some(Iops::new(iops)),
-            bytes: super::number::to_bytes(rates.iter().sum::<f64>()).filter(|bytes| *bytes > Bytes::new(0)),
+            bytes: to_bytes(rates.iter().sum::<f64>()).filter(|bytes| *bytes > Bytes::new(0)),
             ios: Some(self.iops.iter().sum::<f64>() as u64),
             elapsed_ns: Some(Nanos::from_millis(1000 * self.iops.len() as u64)),
             spread: Spread::of(&rates),
@@ -155,8 +151,7 @@ impl IoUringRun {
             series_span_ns: Some(Nanos::from_millis(1000)),
             ..Side::default()
         };
-        measured.put(Op::Read, side);
-        result.measurements.push(measured);
+        result.push(self.line, work, Op::Read, side);
         result.command = self.command;
         Some(result)
     }

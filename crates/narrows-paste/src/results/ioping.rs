@@ -3,18 +3,15 @@
 //! Rates are of the time that the requests took, not of the run between pauses; a bare `mb/s` of old versions is MiB/s, as
 //! the requests' size tells.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::units::{BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{Base, Rounded, leading, scaled, seconds, span, to_bytes};
-use super::{Derived, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use super::number::{Base, Rounded, factor, leading, scaled, seconds, span, to_bytes};
+use super::{Derived, Imported, Latency, Op, Page, Side, Tool, Work};
 
 /// The statistics in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["ioping statistics ---"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut target: Option<(usize, String)> = None;
@@ -31,12 +28,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         {
             let Some((begins, name)) = target.take() else { continue };
             let mut result = Imported::new(Tool::Ioping, page.name, begins);
-            result.command = commands.last().map(str::to_owned);
-            commands.forget();
+            result.command = commands.taken();
             result.derived.extend(requests.contradiction());
-            let mut measured = Measured::new(number, work(&name, &requests, result.command.as_deref()));
-            measured.put(if requests.writes { Op::Write } else { Op::Read }, requests.side());
-            result.measurements.push(measured);
+            let work = work(&name, &requests, result.command.as_deref());
+            result.push(number, work, if requests.writes { Op::Write } else { Op::Read }, requests.side());
             found.push(result);
         } else if let (Some(latency), Some(result), None) = (spread_of(line), found.last_mut(), &target) {
             let measured = result.measurements.last_mut();
@@ -93,14 +88,11 @@ pub(super) fn requests(line: &str) -> Option<Requests> {
     let parts: Vec<&str> = rest.split(',').map(str::trim).collect();
     let iops = parts.iter().find_map(|part| {
         let (number, unit) = Rounded::leading(part.strip_suffix("iops")?)?;
-        Some(number.times(super::number::factor(unit, Base::Decimal)))
+        Some(number.times(factor(unit, Base::Decimal)))
     })?;
     let rate = parts.iter().find_map(|part| {
         let (number, unit) = Rounded::leading(part)?;
-        unit.trim()
-            .to_ascii_lowercase()
-            .ends_with("b/s")
-            .then(|| number.times(super::number::factor(unit, Base::Binary)))
+        unit.trim().to_ascii_lowercase().ends_with("b/s").then(|| number.times(factor(unit, Base::Binary)))
     })?;
     let amount = parts.iter().find(|part| part.contains("iB") && !part.ends_with("/s"));
     Some(Requests {
@@ -130,11 +122,7 @@ impl Requests {
         Side {
             bytes_per_second: BytesPerSec::new(self.rate.value()),
             iops: Some(Iops::new(self.iops.value())),
-            bytes: exact
-                .or(self.bytes)
-                .and_then(to_bytes)
-                .or_else(|| self.block().map(|_| Bytes::new(0)))
-                .filter(|bytes| bytes.get() > 0),
+            bytes: exact.or(self.bytes).and_then(to_bytes).filter(|bytes| bytes.get() > 0),
             ios: Some(self.count),
             elapsed_ns: seconds(self.time / 1e9),
             ..Side::default()
@@ -186,6 +174,8 @@ pub(super) fn spread_of(line: &str) -> Option<Latency> {
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::units::Bytes;
+
     use super::*;
 
     fn one(body: &str) -> Imported {

@@ -3,14 +3,14 @@
 //! IOR divides by 2²⁰ and 2¹⁰ everywhere (`src/ior-output.c`, `MEBIBYTE` and `KIBIBYTE`): its MiB and KiB are binary.
 //! Only the line `Max Write: … (… MB/sec)` has decimal ones too.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 use serde_json::Value;
 
 use super::command::{Commands, has_word, option};
 use super::csv::{Columns, cells};
-use super::json::{Document, count, documents, number, text};
-use super::number::{Base, MIB, leading, plain, size, to_bytes, whole};
+use super::json::{self, Document, count, documents, text};
+use super::number::{self, Base, MIB, leading, plain, seconds, size, to_bytes};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// What IOR tells of one access in all its formats.
@@ -29,6 +29,14 @@ struct IorRow {
 }
 
 impl IorRow {
+    /// What the columns of these names have: rate, transfers each second, latency, KiB of a transfer, seconds in all.
+    fn of(names: [&str; 5], cell: impl Fn(&str) -> Option<f64>) -> Option<Self> {
+        let [mib, iops, latency, transfer, total] = names.map(cell);
+        let mib = mib.filter(|rate| rate.is_finite())?;
+        let transfer = transfer.and_then(|kib| to_bytes(kib * 1024.0));
+        Some(Self { mib, iops, latency, transfer, total: total.filter(|total| *total > 0.0) })
+    }
+
     /// The bytes that were moved: rate times time.
     fn moved(&self) -> Option<Bytes> {
         to_bytes(self.mib * MIB * self.total.filter(|total| *total < 1e9)?)
@@ -45,7 +53,7 @@ impl IorRow {
             bytes_per_second: rate,
             iops: self.iops.map(Iops::new).or_else(by_size),
             bytes: moved.or_else(|| self.moved()),
-            elapsed_ns: self.total.filter(|total| *total < 1e9).map(|total| Nanos::new((total * 1e9) as u64)),
+            elapsed_ns: self.total.and_then(seconds),
             // Only since 4.0 is it that of a transfer; before, it is that of the whole file in some releases.
             latency_ns: self
                 .latency
@@ -56,21 +64,10 @@ impl IorRow {
     }
 }
 
-fn op_of(access: &str) -> Option<Op> {
-    match access {
-        "read" => Some(Op::Read),
-        "write" => Some(Op::Write),
-        _ => None,
-    }
-}
-
 /// The table of each access, with the columns that its heading names.
 ///
 /// The aggregate file size is what was asked for; what was moved stands in a warning when a deadline cut the run.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["bw(MiB/s)"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut run = IorTextRun::default();
@@ -91,10 +88,9 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         } else if let Some((op, cells)) = run.row(line) {
             if !run.begun {
                 run.begun = true;
-                let mut imported = Imported::new(Tool::Ior, page.name, run.begins.unwrap_or(number));
-                imported.version.clone_from(&run.version);
-                imported.command = commands.last().map(str::to_owned);
-                found.push(imported);
+                let (version, command) = (run.version.clone(), commands.last().map(str::to_owned));
+                let result = Imported::new(Tool::Ior, page.name, run.begins.unwrap_or(number));
+                found.push(Imported { version, command, ..result });
             }
             let measured = run.measured(number, op, &cells, commands.last());
             if let Some(result) = found.last_mut() {
@@ -142,24 +138,21 @@ impl IorTextRun {
     fn setting(&mut self, line: &str) {
         let Some((name, value)) = line.split_once([':', '=']) else { return };
         let (name, value) = (name.trim(), value.trim());
-        let count = || whole(value).and_then(|(count, _)| u32::try_from(count).ok());
         match name {
-            "nodes" => self.nodes = count(),
-            "tasks" => self.tasks = count(),
+            "nodes" => self.nodes = number::count(value),
+            "tasks" => self.tasks = number::count(value),
             "clients" => {
-                self.tasks = count();
-                let per_node =
-                    value.split_once('(').and_then(|(_, rest)| whole(rest)).map(|(count, _)| count);
-                self.nodes = self.tasks.zip(per_node).and_then(|(tasks, per)| {
-                    tasks.checked_div(u32::try_from(per).ok()?).filter(|nodes| *nodes > 0)
-                });
+                self.tasks = number::count(value);
+                let per_node: Option<u32> = value.split_once('(').and_then(|(_, rest)| number::count(rest));
+                let nodes = self.tasks.zip(per_node).and_then(|(tasks, per)| tasks.checked_div(per));
+                self.nodes = nodes.filter(|nodes| *nodes > 0);
             }
             "test filename" => self.target = Some(value.to_owned()),
             "aggregate filesize" => self.aggregate = size(value, Base::Binary),
             "WARNING" => {
                 if let Some(rest) = value.strip_prefix("Using actual aggregate bytes moved") {
                     let text = rest.trim_start_matches([' ', '=']);
-                    self.moved = whole(text).map(|(bytes, _)| Bytes::new(bytes));
+                    self.moved = number::count(text).map(Bytes::new);
                 }
             }
             _ => {}
@@ -168,7 +161,7 @@ impl IorTextRun {
 
     fn row<'l>(&self, line: &'l str) -> Option<(Op, Vec<&'l str>)> {
         let cells: Vec<&str> = line.split_whitespace().collect();
-        let op = op_of(cells.first()?)?;
+        let op = Op::named(cells.first()?)?;
         let is_row =
             !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
         is_row.then_some((op, cells))
@@ -178,7 +171,7 @@ impl IorTextRun {
     fn is_broken(&self, line: &str) -> bool {
         let mut cells = line.split_whitespace();
         !self.columns.is_empty()
-            && cells.next().and_then(op_of).is_some()
+            && cells.next().and_then(Op::named).is_some()
             && cells.next().and_then(plain).is_some()
     }
 
@@ -187,13 +180,8 @@ impl IorTextRun {
             let at = self.columns.iter().position(|column| column == name)?;
             plain(cells.get(at)?)
         };
-        let row = IorRow {
-            mib: cell("bw(MiB/s)").unwrap_or_default(),
-            iops: cell("IOPS"),
-            latency: cell("Latency(s)"),
-            transfer: cell("xfer(KiB)").and_then(|kib| to_bytes(kib * 1024.0)),
-            total: cell("total(s)"),
-        };
+        let names = ["bw(MiB/s)", "IOPS", "Latency(s)", "xfer(KiB)", "total(s)"];
+        let row = IorRow::of(names, cell).unwrap_or_default();
         let moved = self.moved.or(self.aggregate).or_else(|| row.moved());
         let mut work = work_of_command(command);
         work.label = op.word().to_owned();
@@ -204,10 +192,7 @@ impl IorTextRun {
         if op == Op::Read {
             work.durability = None;
         }
-        let mut measured = Measured::new(number, work);
-        measured.nodes = self.nodes;
-        measured.put(op, row.side(moved));
-        measured
+        Measured { nodes: self.nodes, ..Measured::of(number, work, op, row.side(moved)) }
     }
 }
 
@@ -215,9 +200,6 @@ impl IorTextRun {
 ///
 /// The tables in a text: one for each heading.
 pub(super) fn read_csv(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["access,bw(MiB/s)"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut columns = Columns::default();
     for (number, line) in page.lines() {
@@ -237,15 +219,9 @@ pub(super) fn read_csv(page: &Page<'_>) -> Vec<Imported> {
 
 fn measured_of_csv(columns: &Columns, number: usize, line: &str) -> Option<Measured> {
     let row = cells(line);
-    let op = op_of(columns.text(&row, "access")?)?;
-    let mib = columns.number(&row, "bw(MiB/s)")?;
-    let value = IorRow {
-        mib,
-        iops: columns.number(&row, "IOPS"),
-        latency: columns.number(&row, "Latency"),
-        transfer: columns.number(&row, "xfer(KiB)").and_then(|kib| to_bytes(kib * 1024.0)),
-        total: columns.number(&row, "total(s)").filter(|total| *total > 0.0),
-    };
+    let op = Op::named(columns.text(&row, "access")?)?;
+    let names = ["bw(MiB/s)", "IOPS", "Latency", "xfer(KiB)", "total(s)"];
+    let value = IorRow::of(names, |name| columns.number(&row, name))?;
     let tasks = columns.count(&row, "numTasks").and_then(|tasks| u32::try_from(tasks).ok());
     let work = Work {
         label: op.word().to_owned(),
@@ -255,9 +231,7 @@ fn measured_of_csv(columns: &Columns, number: usize, line: &str) -> Option<Measu
         working_set: value.moved(),
         ..Work::default()
     };
-    let mut measured = Measured::new(number, work);
-    measured.put(op, value.side(None));
-    Some(measured)
+    Some(Measured::of(number, work, op, value.side(None)))
 }
 
 /// `-O summaryFormat=JSON`: options, parameters and results of each test (`src/ior-output.c`).
@@ -270,20 +244,21 @@ pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
 
 fn run_of_json(page: &Page<'_>, document: &Document) -> Option<Imported> {
     let value = &document.value;
-    let mut imported = Imported::new(Tool::Ior, page.name, document.line);
-    imported.version = text(value, "Version").map(str::to_owned);
-    imported.command = text(value, "Command line").map(str::to_owned);
-    imported.truncated = document.truncated;
-    for test in value.get("tests")?.as_array()? {
-        for row in rows_of_json(test) {
-            imported.measurements.extend(measured_of_json(
-                document.line,
-                test,
-                row,
-                imported.command.as_deref(),
-            ));
-        }
-    }
+    let command = text(value, "Command line");
+    let accesses = value
+        .get("tests")?
+        .as_array()?
+        .iter()
+        .flat_map(|test| rows_of_json(test).map(move |row| (test, row)));
+    let imported = Imported {
+        version: text(value, "Version").map(str::to_owned),
+        command: command.map(str::to_owned),
+        truncated: document.truncated,
+        measurements: accesses
+            .filter_map(|(test, row)| measured_of_json(document.line, test, row, command))
+            .collect(),
+        ..Imported::new(Tool::Ior, page.name, document.line)
+    };
     (!imported.is_empty()).then_some(imported)
 }
 
@@ -297,24 +272,18 @@ fn rows_of_json(test: &Value) -> impl Iterator<Item = &Value> {
 }
 
 fn measured_of_json(line: usize, test: &Value, row: &Value, command: Option<&str>) -> Option<Measured> {
-    let op = op_of(text(row, "access")?)?;
-    let value = IorRow {
-        mib: number(row, "bwMiB").filter(|rate| rate.is_finite())?,
-        iops: number(row, "iops"),
-        latency: number(row, "latency"),
-        transfer: number(row, "xferKiB").and_then(|kib| to_bytes(kib * 1024.0)),
-        total: number(row, "totalTime").filter(|total| *total > 0.0),
-    };
+    let op = Op::named(text(row, "access")?)?;
+    let names = ["bwMiB", "iops", "latency", "xferKiB", "totalTime"];
+    let value = IorRow::of(names, |name| json::number(row, name))?;
     let none = Value::Null;
     let options = test.get("Options").unwrap_or(&none);
     let asked = text(options, "aggregate filesize").and_then(|size_of| size(size_of, Base::Binary));
     let stonewalled = count(options, "stonewallingTime").is_some_and(|seconds| seconds > 0);
     // A deadline ends the run before all is moved that was asked for.
     let moved = if stonewalled { value.moved() } else { asked.or_else(|| value.moved()) };
-    let mut measured = Measured::new(line, settings_of_json(op, test, options, command, &value, moved));
-    measured.nodes = small_number(options, "nodes");
-    measured.put(op, value.side(moved));
-    Some(measured)
+    let work = settings_of_json(op, test, options, command, &value, moved);
+    let nodes = small_number(options, "nodes");
+    Some(Measured { nodes, ..Measured::of(line, work, op, value.side(moved)) })
 }
 
 fn settings_of_json(

@@ -13,9 +13,6 @@ const CORRECTION: &str =
 
 /// The runs in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Children see throughput", "reclen", "report\"", "Throughput report"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut run = IozoneRun::default();
@@ -84,18 +81,30 @@ struct IozoneRun {
     tests: Vec<String>,
 }
 
-/// The columns of the matrix behind `kB` and `reclen`.
-const MATRIX_COLUMNS: [(&str, Op, Pattern); 9] = [
-    ("write", Op::Write, Pattern::Sequential),
-    ("rewrite", Op::Write, Pattern::Sequential),
-    ("read", Op::Read, Pattern::Sequential),
-    ("reread", Op::Read, Pattern::Sequential),
-    ("random read", Op::Read, Pattern::Random),
-    ("random write", Op::Write, Pattern::Random),
-    ("backward read", Op::Read, Pattern::Sequential),
-    ("record rewrite", Op::Write, Pattern::Sequential),
-    ("stride read", Op::Read, Pattern::Random),
+/// An operation: its name, what the tables of `-R` call it beside that, its direction and its order.
+type IozoneTest = (&'static str, &'static [&'static str], Op, Pattern);
+
+/// The operations. The first nine are the columns of the matrix behind `kB` and `reclen`.
+const TESTS: [IozoneTest; 15] = [
+    ("write", &["writer", "initial write"], Op::Write, Pattern::Sequential),
+    ("rewrite", &["rewriter"], Op::Write, Pattern::Sequential),
+    ("read", &["reader"], Op::Read, Pattern::Sequential),
+    ("reread", &["rereader"], Op::Read, Pattern::Sequential),
+    ("random read", &[], Op::Read, Pattern::Random),
+    ("random write", &[], Op::Write, Pattern::Random),
+    ("backward read", &["reverse read"], Op::Read, Pattern::Sequential),
+    ("record rewrite", &[], Op::Write, Pattern::Sequential),
+    ("stride read", &[], Op::Read, Pattern::Random),
+    ("fwrite", &[], Op::Write, Pattern::Sequential),
+    ("refwrite", &[], Op::Write, Pattern::Sequential),
+    ("fread", &[], Op::Read, Pattern::Sequential),
+    ("refread", &[], Op::Read, Pattern::Sequential),
+    ("pwrite", &[], Op::Write, Pattern::Sequential),
+    ("pread", &[], Op::Read, Pattern::Sequential),
 ];
+
+/// How many of them a matrix always has.
+const IN_MATRIX: usize = 9;
 
 impl IozoneRun {
     /// Whether a line below a row of the matrix has numbers alone and is no row: the end of one that was broken.
@@ -156,10 +165,9 @@ impl IozoneRun {
         let option = |flag: &str| command.and_then(|command| of_flag(command, flag));
         let file = self.file.or_else(|| option("-s"));
         let record = self.record.or_else(|| option("-r"));
-        let mut work = iozone_work(name, record, command);
-        work.pattern = Some(if random { Pattern::Random } else { Pattern::Sequential });
-        work.jobs = u32::try_from(processes).ok();
-        work.working_set = file.map(|size| Bytes::new(size.get().saturating_mul(processes)));
+        let pattern = if random { Pattern::Random } else { Pattern::Sequential };
+        let set = file.map(|size| Bytes::new(size.get().saturating_mul(processes)));
+        let work = iozone_work((name, pattern), record, u32::try_from(processes).ok(), set, command);
         let in_ops = self.in_ops || unit.trim_start().starts_with("ops");
         measured(number, work, op, rate, in_ops)
     }
@@ -177,20 +185,15 @@ impl IozoneRun {
             return Vec::new();
         }
         let Some(places) = matrix_places(*at, rates, command) else { return Vec::new() };
-        let columns = places
-            .into_iter()
-            .zip(rates)
-            .filter_map(|(place, (rate, _))| Some((MATRIX_COLUMNS.get(place)?, *rate)));
-        columns
-            .filter(|(_, rate)| *rate > 0)
-            .filter_map(|((name, op, pattern), rate)| {
-                let mut work = iozone_work(name, Some(Bytes::from_kib(*record)), command);
-                work.pattern = Some(*pattern);
-                work.jobs = Some(1);
-                work.working_set = Some(Bytes::from_kib(*file));
-                measured(number, work, *op, rate as f64, self.in_ops)
-            })
-            .collect()
+        let columns = places.into_iter().zip(rates).filter_map(|(place, (rate, _))| {
+            Some((TESTS.get(place).filter(|_| place < IN_MATRIX && *rate > 0)?, *rate as f64))
+        });
+        let size = |kib: &u64| Some(Bytes::from_kib(*kib));
+        let measured = |((name, _, op, pattern), rate): (&IozoneTest, f64)| {
+            let work = iozone_work((name, *pattern), size(record), Some(1), size(file), command);
+            measured(number, work, *op, rate, self.in_ops)
+        };
+        columns.filter_map(measured).collect()
     }
 }
 
@@ -210,15 +213,19 @@ fn measured(number: usize, work: Work, op: Op, rate: f64, in_ops: bool) -> Optio
     };
     let iops = size.map(|size| Iops::new(rate.get() / size.as_f64()));
     // Each test visits the file of each process once.
-    let mut measured = Measured::new(number, work);
-    measured
-        .put(op, Side { bytes_per_second: rate, iops, bytes: measured.work.working_set, ..Side::default() });
-    Some(measured)
+    let side = Side { bytes_per_second: rate, iops, bytes: work.working_set, ..Side::default() };
+    Some(Measured::of(number, work, op, side))
 }
 
 /// What the command line tells: `-I` bypasses the page cache, `-o` writes synchronously, `-e` and `-c` include flushes
 /// and closes in the time.
-fn iozone_work(name: &str, record: Option<Bytes>, command: Option<&str>) -> Work {
+fn iozone_work(
+    (name, pattern): (&str, Pattern),
+    record: Option<Bytes>,
+    jobs: Option<u32>,
+    working_set: Option<Bytes>,
+    command: Option<&str>,
+) -> Work {
     let has = |flag: &str| command.map(|command| has_word(command, flag));
     let durability = match (has("-o"), has("-e")) {
         (Some(true), _) => Some(Durability::Each),
@@ -228,8 +235,11 @@ fn iozone_work(name: &str, record: Option<Bytes>, command: Option<&str>) -> Work
     };
     Work {
         label: name.to_owned(),
+        pattern: Some(pattern),
         block_size: record,
         queue_depth: Some(1),
+        jobs,
+        working_set,
         direct: has("-I"),
         durability,
         ..Work::default()
@@ -239,13 +249,13 @@ fn iozone_work(name: &str, record: Option<Bytes>, command: Option<&str>) -> Work
 /// The columns of the tests that `-i` asks for, in their order.
 fn of_tests(command: &str) -> Option<Vec<usize>> {
     /// The columns of each test, by its number (iozone -h).
-    const TESTS: [&[usize]; 8] = [&[0, 1], &[2, 3], &[4, 5], &[6], &[7], &[8], &[9, 10], &[11, 12]];
+    const OF_EACH: [&[usize]; 8] = [&[0, 1], &[2, 3], &[4, 5], &[6], &[7], &[8], &[9, 10], &[11, 12]];
     let mut words = command.split_whitespace();
     let mut columns = Vec::new();
     while let Some(word) = words.next() {
         let Some(rest) = word.strip_prefix("-i") else { continue };
         let number = if rest.is_empty() { words.next()? } else { rest };
-        columns.extend_from_slice(TESTS.get(number.parse::<usize>().ok()?)?);
+        columns.extend_from_slice(OF_EACH.get(number.parse::<usize>().ok()?)?);
     }
     columns.sort_unstable();
     columns.dedup();
@@ -296,8 +306,7 @@ fn read_excel(page: &Page<'_>) -> Vec<Imported> {
             && let Some((name, op, pattern)) = excel_operation(name)
             && report.is_none()
         {
-            let mut work = iozone_work(name, record, commands.last());
-            work.pattern = Some(pattern);
+            let work = iozone_work((name, pattern), record, None, None, commands.last());
             imported.measurements.extend(measured(number, work, op, *rate, false));
         } else if let Some((name, op, pattern)) = report {
             let sizes: Option<Vec<u64>> = cells.iter().map(ExcelCell::size).collect();
@@ -310,10 +319,9 @@ fn read_excel(page: &Page<'_>) -> Vec<Imported> {
                     // A combination that was not measured is a nought.
                     let ExcelCell::Number(rate) = rate else { continue };
                     if *rate > 0.0 {
-                        let mut work = iozone_work(name, Some(Bytes::from_kib(*record)), commands.last());
-                        work.pattern = Some(pattern);
-                        work.jobs = Some(1);
-                        work.working_set = Some(Bytes::from_kib(file));
+                        let (record, file) = (Bytes::from_kib(*record), Bytes::from_kib(file));
+                        let test = (name, pattern);
+                        let work = iozone_work(test, Some(record), Some(1), Some(file), commands.last());
                         imported.measurements.extend(measured(number, work, op, *rate, false));
                     }
                 }
@@ -358,26 +366,9 @@ fn excel_cells(line: &str) -> Vec<ExcelCell<'_>> {
 
 /// An operation by its name in a table or a line.
 fn excel_operation(name: &str) -> Option<(&'static str, Op, Pattern)> {
-    let sequential = |name, op| Some((name, op, Pattern::Sequential));
-    let random = |name, op| Some((name, op, Pattern::Random));
-    match name.trim().to_lowercase().replace('-', "").as_str() {
-        "writer" | "initial write" => sequential("write", Op::Write),
-        "rewriter" | "rewrite" => sequential("rewrite", Op::Write),
-        "reader" | "read" => sequential("read", Op::Read),
-        "rereader" | "reread" => sequential("reread", Op::Read),
-        "random read" => random("random read", Op::Read),
-        "random write" => random("random write", Op::Write),
-        "backward read" | "reverse read" => sequential("backward read", Op::Read),
-        "record rewrite" => sequential("record rewrite", Op::Write),
-        "stride read" => random("stride read", Op::Read),
-        "fwrite" => sequential("fwrite", Op::Write),
-        "refwrite" => sequential("refwrite", Op::Write),
-        "fread" => sequential("fread", Op::Read),
-        "refread" => sequential("refread", Op::Read),
-        "pwrite" => sequential("pwrite", Op::Write),
-        "pread" => sequential("pread", Op::Read),
-        _ => None,
-    }
+    let name = name.trim().to_lowercase().replace('-', "");
+    let is_it = |(own, others, ..): &&IozoneTest| *own == name || others.contains(&name.as_str());
+    TESTS.iter().find(is_it).map(|(name, _, op, pattern)| (*name, *op, *pattern))
 }
 
 /// The whole numbers of a line, each with the place of its last digit.
@@ -397,9 +388,7 @@ fn matrix_cells(line: &str) -> Vec<(u64, usize)> {
 
 /// The columns of rates, from 0, where the record size ends at `record`. `None` when the row does not tell.
 fn matrix_places(record: usize, rates: &[(u64, usize)], command: Option<&str>) -> Option<Vec<usize>> {
-    /// The columns of the tests that a matrix always has.
-    const ALL: usize = 9;
-    if rates.len() >= ALL {
+    if rates.len() >= IN_MATRIX {
         return Some((0..rates.len()).collect());
     }
     let by_place = MATRIX_WIDTHS.into_iter().find_map(|width| {

@@ -13,9 +13,6 @@ use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
 
 /// The runs whose summary stands in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["bits/sec"]) {
-        return Vec::new();
-    }
     let mut found = Iperf3Found::default();
     let mut commands = Commands::default();
     let mut run = Iperf3Run::default();

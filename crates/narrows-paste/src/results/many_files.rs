@@ -3,14 +3,11 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 
 use super::command::Commands;
-use super::number::{leading, plain, seconds, value, whole};
+use super::number::{self, count, leading, plain, seconds, to_bytes, value};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
 
 /// fs_mark: files each second, each row an iteration. File size × files each second is what was written.
 pub(super) fn read_fs_mark(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Files/sec"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut head = FsMarkHead::default();
@@ -22,7 +19,7 @@ pub(super) fn read_fs_mark(page: &Page<'_>) -> Vec<Imported> {
             head.method = Some(method.trim().to_owned());
         } else if let Some(rest) = line.strip_prefix("Version ") {
             head.version = rest.split(',').next().map(str::to_owned);
-            head.threads = rest.split_once(", ").and_then(|(_, rest)| whole(rest)).map(|(count, _)| count);
+            head.threads = rest.split_once(", ").and_then(|(_, rest)| count(rest));
         } else if line.starts_with("FSUse%") && line.contains("Files/sec") {
             let mut result = Imported::new(Tool::Fsmark, page.name, number);
             result.version = head.version.take();
@@ -44,7 +41,7 @@ pub(super) fn read_fs_mark(page: &Page<'_>) -> Vec<Imported> {
 #[derive(Debug, Default)]
 struct FsMarkHead {
     version: Option<String>,
-    threads: Option<u64>,
+    threads: Option<u32>,
     method: Option<String>,
 }
 
@@ -66,12 +63,7 @@ impl FsMarkTable {
             (None, Some(0.0)) => Some(Durability::None),
             _ => None,
         };
-        let work = Work {
-            jobs: head.threads.and_then(|count| u32::try_from(count).ok()),
-            direct: Some(false),
-            durability,
-            ..Work::default()
-        };
+        let work = Work { jobs: head.threads, direct: Some(false), durability, ..Work::default() };
         Self { columns: line.replace("App Overhead", "App").split_whitespace().count(), work, before: None }
     }
 
@@ -84,7 +76,7 @@ impl FsMarkTable {
         }
         let (count, size, rate) = (plain(count)?, plain(size)?, plain(rate).filter(|rate| *rate > 0.0)?);
         let files = count - self.before.replace(count).filter(|before| *before < count).unwrap_or(0.0);
-        let bytes = super::number::to_bytes(files * size);
+        let bytes = to_bytes(files * size);
         let work = Work {
             label: format!("files of {size} bytes, {count} so far"),
             working_set: bytes,
@@ -107,7 +99,7 @@ impl FsMarkTable {
 
 /// mdtest by itself: files and directories each second. A rate of 0.000 was not asked for.
 pub(super) fn read_mdtest(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["SUMMARY rate"]) || !page.has(&["mdtest"]) {
+    if !page.has(&["mdtest"]) {
         return Vec::new();
     }
     let mut found: Vec<Imported> = Vec::new();
@@ -121,15 +113,13 @@ pub(super) fn read_mdtest(page: &Page<'_>) -> Vec<Imported> {
         {
             head = Imported::new(Tool::Mdtest, page.name, number);
             head.version = version.strip_prefix("mdtest-").map(str::to_owned);
-            tasks = whole(rest).and_then(|(count, _)| u32::try_from(count).ok());
-            let on = rest.split_once(" on ").and_then(|(_, rest)| whole(rest));
-            nodes = on.and_then(|(count, _)| u32::try_from(count).ok());
+            tasks = count(rest);
+            nodes = rest.split_once(" on ").and_then(|(_, rest)| count(rest));
             table = None;
         } else if let Some(command) = line.strip_prefix("Command line used:") {
             head.command = Some(command.trim().to_owned());
         } else if let Some(rest) = line.strip_prefix("SUMMARY rate") {
-            let iterations =
-                rest.split_once("(of ").and_then(|(_, rest)| whole(rest)).map(|(count, _)| count);
+            let iterations = rest.split_once("(of ").and_then(|(_, rest)| count(rest));
             table = Some(MdtestTable { iterations, tasks, nodes });
             head.line = if head.line > 0 { head.line } else { number };
             found.push(std::mem::replace(&mut head, Imported::new(Tool::Mdtest, page.name, 0)));
@@ -159,17 +149,17 @@ impl MdtestTable {
         if !label.starts_with(|c: char| c.is_ascii_alphabetic()) {
             return None;
         }
-        let [max, min, mean, deviation] = [max, min, mean, deviation].map(|word| plain(word));
-        let (max, min, mean, deviation) = (max?, min?, mean?, deviation?);
+        let (max, min, mean, deviation) = (plain(max)?, plain(min)?, plain(mean)?, plain(deviation)?);
         if mean <= 0.0 || min > max || mean > max * 1.001 {
             return None;
         }
         let work = Work { label: label.to_owned(), jobs: self.tasks, ..Work::default() };
-        let mut measured = Measured::new(number, work);
-        measured.entries = Some(Iops::new(mean));
-        measured.nodes = self.nodes;
-        measured.entries_spread = Some(Spread { mean, deviation, samples: self.iterations });
-        Some(measured)
+        Some(Measured {
+            entries: Some(Iops::new(mean)),
+            nodes: self.nodes,
+            entries_spread: Some(Spread { mean, deviation, samples: self.iterations }),
+            ..Measured::new(number, work)
+        })
     }
 }
 
@@ -178,9 +168,6 @@ impl MdtestTable {
 /// Its MB are 1e6 bytes (`dbench.c` multiplies by `1.0e-6`), and latencies are in ms. Reads and writes are one sum.
 /// tbench prints the same line of what crossed sockets.
 pub(super) fn read_dbench(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Throughput "]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut begun = DbenchRun::default();
@@ -194,7 +181,7 @@ pub(super) fn read_dbench(page: &Page<'_>) -> Vec<Imported> {
             let word = version.split_whitespace().next();
             begun = DbenchRun { version: word.map(str::to_owned), ..DbenchRun::default() };
         } else if let Some(rest) = line.strip_prefix("Running for ") {
-            begun.seconds = leading(rest).map(|(seconds, _)| seconds);
+            begun.seconds = number::number(rest);
         } else if line.starts_with("Operation ") && line.contains("AvgLat") {
             begun.rows.clear();
         } else if let Some(result) = begun.finish(page, number, line, commands.last(), sockets) {
@@ -280,11 +267,9 @@ fn dbench_row(number: usize, line: &str) -> Option<Measured> {
         name.starts_with(|c: char| c.is_ascii_uppercase()) && name.chars().all(char::is_alphanumeric);
     let count: u64 = count.parse().ok().filter(|_| is_name)?;
     let (mean, max) = (plain(mean)?, plain(max)?);
-    let mut measured =
-        Measured::new(number, Work { label: format!("{name}, {count} calls"), ..Work::default() });
-    measured.latency_ns =
-        Some(Latency { mean: Some(mean * 1e6), max: Some(max * 1e6), ..Latency::default() });
-    Some(measured)
+    let latency_ns = Some(Latency { max: Some(max * 1e6), ..Latency::of_mean(mean * 1e6) });
+    let work = Work { label: format!("{name}, {count} calls"), ..Work::default() };
+    Some(Measured { latency_ns, ..Measured::new(number, work) })
 }
 
 #[cfg(test)]

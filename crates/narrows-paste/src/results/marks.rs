@@ -6,17 +6,15 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, leading, size, whole};
+use super::number::{Base, after, count, leading, size, value};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
+use crate::text::fields;
 
 /// What one MB of KDiskMark is, in bytes.
 const KDISKMARK_MB: f64 = 1_024_000.0;
 
 /// The reports in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["DiskMark", "(Q=", "MB/s ["]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut head: Option<MarksHead> = None;
     let mut op = None;
@@ -93,14 +91,12 @@ enum MarksSection {
 
 /// `[Read]`, `[Write]`, `[Mix] Read 70%/Write 30%`.
 fn section(line: &str) -> Option<MarksSection> {
-    match line.trim() {
-        "[Read]" => Some(MarksSection::Of(Op::Read)),
-        "[Write]" => Some(MarksSection::Of(Op::Write)),
-        mixed => {
-            let reads = super::number::value(mixed.strip_prefix("[Mix]")?, "Read")?;
-            (0.0..=100.0).contains(&reads).then_some(MarksSection::Mix(reads / 100.0))
-        }
+    let [word, rest] = fields(line.trim(), "[{}]{}")?;
+    if word != "Mix" {
+        return Op::named(word).filter(|_| rest.is_empty()).map(MarksSection::Of);
     }
+    let reads = value(rest, "Read")?;
+    (0.0..=100.0).contains(&reads).then_some(MarksSection::Mix(reads / 100.0))
 }
 
 /// A line of the report.
@@ -142,18 +138,11 @@ fn mark(line: &str, section: Option<MarksSection>) -> Option<Mark> {
         "Random" | "RND" | "Rnd" => Pattern::Random,
         _ => return None,
     };
-    let of = match words.get(1) {
-        Some(&"Read") => MarksSection::Of(Op::Read),
-        Some(&"Write") => MarksSection::Of(Op::Write),
-        _ => section?,
-    };
+    let of = words.get(1).and_then(|word| Op::named(word)).map(MarksSection::Of).or(section)?;
     if !tail.trim().is_empty() {
         return None;
     }
-    let setting = |key: &str| {
-        let at = label.find(key)? + key.len();
-        whole(label.get(at..)?).and_then(|(number, _)| u32::try_from(number).ok())
-    };
+    let setting = |key: &str| after(label, key).and_then(count);
     let joined: String = words.concat();
     let block = joined
         .find(|c: char| c.is_ascii_digit())
@@ -229,17 +218,14 @@ fn put(
 /// `Test: 1 GiB (x5) [Measure: 5 sec / Interval: 5 sec]`; the size of the file.
 fn set_size(found: &mut [Imported], test: &str) {
     let words: String = test.split_whitespace().take(2).collect();
-    let Some(result) = found.last_mut() else { return };
-    for measured in &mut result.measurements {
+    for measured in found.last_mut().into_iter().flat_map(|result| &mut result.measurements) {
         measured.work.working_set = measured.work.working_set.or_else(|| size(&words, Base::Binary));
     }
 }
 
 fn zeros(found: &mut [Imported]) {
-    if let Some(result) = found.last_mut() {
-        for measured in &mut result.measurements {
-            measured.work.zeros = Some(true);
-        }
+    for measured in found.last_mut().into_iter().flat_map(|result| &mut result.measurements) {
+        measured.work.zeros = Some(true);
     }
 }
 

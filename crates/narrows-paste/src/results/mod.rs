@@ -67,64 +67,85 @@ pub use unread::{Unread, unread};
 /// A parser of one tool's output. It never fails: a text that is none of its own gives nothing.
 type Parser = fn(&Page<'_>) -> Vec<Imported>;
 
-/// Every parser, and what it understands, in the words of a hint; `None` for further forms of what the one above names.
-const PARSERS: &[(Parser, Option<&str>)] = &[
-    (fio::read_json, Some("fio (text, JSON, terse and logs)")),
-    (fio::read_text, None),
-    (fio::read_terse, None),
-    (fio::read_failures, None),
-    (dd::read, Some("dd")),
-    (hdparm::read, Some("hdparm -t and -T")),
-    (marks::read, Some("KDiskMark, CrystalDiskMark")),
-    (diskspd::read_text, Some("diskspd (text and XML)")),
-    (diskspd::read_xml, None),
-    (diskspd::read_linux, Some("diskspd for Linux")),
-    (iozone::read, Some("IOzone")),
-    (ior::read, Some("IOR")),
-    (ior::read_csv, None),
-    (ior::read_json, None),
-    (io500::read, Some("IO500")),
-    (elbencho::read, Some("elbencho")),
-    (elbencho::read_csv, None),
-    (elbencho::read_json, None),
-    (elbencho::read_live, None),
-    (bonnie::read, Some("bonnie++")),
-    (vdbench::read, Some("Vdbench")),
-    (vdbench::read_flat, None),
-    (gnome_disks::read, Some("GNOME Disks")),
-    (yabs::read, Some("YABS")),
-    (yabs::read_json, None),
-    (nvbandwidth::read, Some("nvbandwidth")),
-    (nvbandwidth::read_json, None),
-    (nvbandwidth::read_cryptsetup, Some("cryptsetup benchmark")),
-    (copies::read, Some("rsync and `time cp` beside `du`")),
-    (rados::read, Some("rados bench")),
-    (many_files::read_dbench, Some("dbench")),
-    (dd_scripts::read_bench_sh, Some("bench.sh")),
-    (dd_scripts::read_nench, Some("nench")),
-    (iperf3::read, Some("iperf3 (text and JSON)")),
-    (iperf3::read_json, None),
-    (sysbench::read, Some("sysbench fileio")),
-    (many_files::read_mdtest, Some("mdtest")),
-    (fsyncs::read_pveperf, Some("pveperf")),
-    (ioping::read, Some("ioping")),
-    (f3::read, Some("f3write, f3read and f3probe")),
-    (io_uring::read, Some("t/io_uring of fio")),
-    (many_files::read_fs_mark, Some("fs_mark")),
-    (btrfs_scrub::read, Some("btrfs scrub")),
-    (windows::read_winsat, Some("winsat disk")),
-    (windows::read_hd_tune, Some("HD Tune")),
-    (spdk::read, Some("spdk_nvme_perf and bdevperf of SPDK")),
-    (gdsio::read, Some("gdsio of GPUDirect Storage")),
-    (fsyncs::read_pg_test_fsync, Some("pg_test_fsync of PostgreSQL")),
-    (windows::read_as_ssd, Some("AS SSD Benchmark")),
-    (own::read, Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)")),
-    (devices::read_activity, Some("iostat -x and zpool iostat, where no result stands beside them")),
+/// Every parser; the marks of which a text has one if it may hold anything for it (those of documents look for their own); and
+/// what it understands, in the words of a hint, `None` for further forms of what the one above names.
+const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
+    (fio::read_json, &[], Some("fio (text, JSON, terse and logs)")),
+    (fio::read_text, &["IOPS=", "iops=", "aggrb=", "READ: bw=", "WRITE: bw="], None),
+    (fio::read_terse, &[";fio-", ";0%=0;", "00%="], None),
+    (fio::read_failures, &["fio: ", "error: failed to setup shm segment", "verify: "], None),
+    (dd::read, &["bytes", "copied", "/s", "/秒", "dd: "], Some("dd")),
+    (hdparm::read, &["Timing "], Some("hdparm -t and -T")),
+    (marks::read, &["DiskMark", "(Q=", "MB/s ["], Some("KDiskMark, CrystalDiskMark")),
+    (diskspd::read_text, &["Total IO", "TotalIO"], Some("diskspd (text and XML)")),
+    (diskspd::read_xml, &["<TestTimeSeconds>"], None),
+    (
+        diskspd::read_linux,
+        &["device scheduler:", "caching options: fua", "using O_DIRECT"],
+        Some("diskspd for Linux"),
+    ),
+    (iozone::read, &["Children see throughput", "reclen", "report\"", "Throughput report"], Some("IOzone")),
+    (ior::read, &["bw(MiB/s)"], Some("IOR")),
+    (ior::read_csv, &["access,bw(MiB/s)"], None),
+    (ior::read_json, &[], None),
+    (io500::read, &["[RESULT", "[ior-", "IO500 version"], Some("IO500")),
+    (elbencho::read, &["LAST DONE"], Some("elbencho")),
+    (elbencho::read_csv, &["ISO date,label,"], None),
+    (elbencho::read_json, &[], None),
+    (elbencho::read_live, &["ISO Date,Label,Phase,"], None),
+    (bonnie::read, &["+++", "Sequential Output", "bonnie"], Some("bonnie++")),
+    (vdbench::read, &["1024**2", "ReqstdOps"], Some("Vdbench")),
+    (vdbench::read_flat, &["reqrate"], None),
+    (gnome_disks::read, &["'access-time-samples'"], Some("GNOME Disks")),
+    (yabs::read, &["fio Disk Speed Tests"], Some("YABS")),
+    (yabs::read_json, &[], None),
+    (nvbandwidth::read, &["bandwidth (GB/s)"], Some("nvbandwidth")),
+    (nvbandwidth::read_json, &[], None),
+    (nvbandwidth::read_cryptsetup, &["MiB/s"], Some("cryptsetup benchmark")),
+    (copies::read, &["real", "bytes/sec", "wall clock"], Some("rsync and `time cp` beside `du`")),
+    (rados::read, &["Total writes made:", "Total reads made:"], Some("rados bench")),
+    (many_files::read_dbench, &["Throughput "], Some("dbench")),
+    (dd_scripts::read_bench_sh, &["I/O Speed(", "I/O speed("], Some("bench.sh")),
+    (
+        dd_scripts::read_nench,
+        &["nench.sh", "ioping: seek rate", "ioping: sequential", "dd: sequential write"],
+        Some("nench"),
+    ),
+    (iperf3::read, &["bits/sec"], Some("iperf3 (text and JSON)")),
+    (iperf3::read_json, &[], None),
+    (sysbench::read, &["File operations:", "Operations performed:"], Some("sysbench fileio")),
+    (many_files::read_mdtest, &["SUMMARY rate"], Some("mdtest")),
+    (fsyncs::read_pveperf, &["FSYNCS/SECOND:"], Some("pveperf")),
+    (ioping::read, &["ioping statistics ---"], Some("ioping")),
+    (
+        f3::read,
+        &["Average writing speed:", "Average reading speed:", "F3 probe"],
+        Some("f3write, f3read and f3probe"),
+    ),
+    (io_uring::read, &["IOS/call="], Some("t/io_uring of fio")),
+    (many_files::read_fs_mark, &["Files/sec"], Some("fs_mark")),
+    (btrfs_scrub::read, &["scrub"], Some("btrfs scrub")),
+    (windows::read_winsat, &["> Disk ", "Disk  Sequential", "Disk  Random"], Some("winsat disk")),
+    (windows::read_hd_tune, &["HD Tune"], Some("HD Tune")),
+    (spdk::read, &["Device Information"], Some("spdk_nvme_perf and bdevperf of SPDK")),
+    (gdsio::read, &["XferType:"], Some("gdsio of GPUDirect Storage")),
+    (fsyncs::read_pg_test_fsync, &["ops/sec"], Some("pg_test_fsync of PostgreSQL")),
+    (windows::read_as_ssd, &["AS SSD Benchmark "], Some("AS SSD Benchmark")),
+    (
+        own::read,
+        &[],
+        Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)"),
+    ),
+    (
+        devices::read_activity,
+        &["%util", "operations"],
+        Some("iostat -x and zpool iostat, where no result stands beside them"),
+    ),
 ];
 
 /// What each parser says that it understands.
 pub fn parsers() -> impl Iterator<Item = &'static str> {
-    PARSERS.iter().filter_map(|(_, words)| *words)
+    PARSERS.iter().filter_map(|(_, _, words)| *words)
 }
 
 /// What is understood, in the words of a hint.
@@ -189,7 +210,8 @@ fn placed(whole: &Whole, mut found: Vec<Imported>) -> Vec<Imported> {
 }
 
 fn parse(page: &Page<'_>) -> Vec<Imported> {
-    PARSERS.iter().flat_map(|(parser, _)| parser(page)).collect()
+    let may_read = PARSERS.iter().filter(|(_, marks, _)| marks.is_empty() || page.has(marks));
+    may_read.flat_map(|(parser, ..)| parser(page)).collect()
 }
 
 /// Results of one text in the order of its lines, each once. One in which nothing was measured is kept when the text says
@@ -230,7 +252,7 @@ pub fn complete(results: &mut Vec<Imported>, around: &surroundings::Surroundings
 }
 
 /// A text with its name, already cleaned of quoting and of what terminals obey.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct Page<'a> {
     /// What it is called: a file, or `standard input`.
     pub name: &'a str,

@@ -9,13 +9,11 @@ pub(super) const MIB: f64 = 1_048_576.0;
 /// Bytes of a GiB.
 pub(super) const GIB: f64 = 1_073_741_824.0;
 
-pub(super) use crate::capture::number::{Base, factor, leading};
+pub(super) use crate::capture::number::{Base, count, factor, leading, whole};
 
-/// The whole number at the beginning of a text, and what follows it.
-pub(super) fn whole(text: &str) -> Option<(u64, &str)> {
-    let text = text.trim_start();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    Some((text.get(..end)?.parse().ok()?, text.get(end..)?))
+/// The number at the beginning of a text.
+pub(super) fn number(text: &str) -> Option<f64> {
+    leading(text).map(|(number, _)| number)
 }
 
 /// A finite, non-negative number that is the whole word.
@@ -54,7 +52,7 @@ pub(super) fn after<'t>(text: &'t str, key: &str) -> Option<&'t str> {
 
 /// The number behind `key`: `stdev= 9.26`.
 pub(super) fn value(text: &str, key: &str) -> Option<f64> {
-    leading(after(text, key)?).map(|(number, _)| number)
+    number(after(text, key)?)
 }
 
 /// A time such as `281 us`, `6.72ms` or `1.65 min` in nanoseconds, and what follows it; of a bare number, seconds.
@@ -110,6 +108,11 @@ impl Rounded {
         let printed = printed.get(..printed.len() - rest.len())?;
         let unit = last_digit(printed);
         Some((Self { value, low: (value - unit).max(0.0), high: value + unit }, rest))
+    }
+
+    /// The number at the beginning of a text.
+    pub(super) fn of(text: &str) -> Option<Self> {
+        Self::leading(text).map(|(number, _)| number)
     }
 
     /// The same amount in another unit, of which `factor` make one of this.

@@ -4,7 +4,7 @@ use narrows_base::units::BytesPerSec;
 use serde_json::Value;
 
 use super::json::{Document, documents, number, text};
-use super::number::{leading, plain};
+use super::number::{MIB, leading, plain};
 use super::{Derived, Imported, Measured, Op, Page, Side, Spread, Tool, Work};
 
 /// The matrix of a test.
@@ -34,12 +34,8 @@ impl CopyMatrix {
             // Each cell is rounded to two digits behind the point, or to six in all.
             let rounding =
                 0.005 * (cells.len() as f64 + 1.0) / computed.max(1e-9) + 1e-5 * cells.len() as f64;
-            imported.derived.push(Derived {
-                name: format!("SUM {}", self.test),
-                printed,
-                computed,
-                rounding,
-            });
+            let name = format!("SUM {}", self.test);
+            imported.derived.push(Derived { name, printed, computed, rounding });
         }
         let groups: Vec<Vec<f64>> = match self.rows.as_slice() {
             [row] => row.iter().map(|cell| cell.iter().copied().collect()).collect(),
@@ -51,25 +47,19 @@ impl CopyMatrix {
             let group: Vec<f64> = group.iter().copied().filter(|rate| *rate > 0.0).collect();
             let Some(spread) = Spread::of(&group) else { continue };
             let label = if is_single { self.test.clone() } else { format!("{} GPU {gpu}", self.test) };
-            let mut measured = Measured::new(self.line, Work { label, ..Work::default() });
-            measured.memory_only = true;
-            let spread_of = (group.len() > 1).then_some(spread);
             let side = Side {
                 bytes_per_second: BytesPerSec::from_gb(spread.mean),
-                spread: spread_of,
+                spread: (group.len() > 1).then_some(spread),
                 ..Side::default()
             };
-            measured.put(op, side);
-            imported.measurements.push(measured);
+            let measured = Measured::of(self.line, Work { label, ..Work::default() }, op, side);
+            imported.measurements.push(Measured { memory_only: true, ..measured });
         }
     }
 }
 
 /// The text of nvbandwidth (`output.cpp`; the matrix in `inline_common.h`).
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["bandwidth (GB/s)"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut test: Option<String> = None;
     let mut matrix: Option<CopyMatrix> = None;
@@ -152,9 +142,8 @@ fn put(
         Some((first.line, String::new()))
     });
     if let Some((line, version)) = begins_with {
-        let mut imported = Imported::new(Tool::Nvbandwidth, page.name, line);
-        imported.version = Some(version).filter(|version| !version.is_empty());
-        found.push(imported);
+        let version = Some(version).filter(|version| !version.is_empty());
+        found.push(Imported { version, ..Imported::new(Tool::Nvbandwidth, page.name, line) });
     }
     if let (Some(matrix), Some(run)) = (matrix, found.last_mut()) {
         if matrix.rows.is_empty() {
@@ -205,9 +194,6 @@ fn json_cell(value: &Value) -> Option<f64> {
 
 /// `cryptsetup benchmark`: the ciphers in memory, by the tool's own word. Its MiB/s are binary.
 pub(super) fn read_cryptsetup(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["MiB/s"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut last = None;
     for (number, line) in page.lines() {
@@ -235,12 +221,11 @@ fn cipher(number: usize, line: &str) -> Option<Measured> {
     }
     let side = |rate: &str| {
         let (rate, _) = leading(rate)?;
-        Some(Side { bytes_per_second: BytesPerSec::new(rate * f64::from(1 << 20)), ..Side::default() })
+        Some(Side { bytes_per_second: BytesPerSec::new(rate * MIB), ..Side::default() })
     };
     let work = Work { label: format!("{name} {key}"), jobs: Some(1), ..Work::default() };
-    let mut measured = Measured::new(number, work);
+    let mut measured = Measured::of(number, work, Op::Write, side(encryption)?);
     measured.memory_only = true;
-    measured.put(Op::Write, side(encryption)?);
     measured.put(Op::Read, side(decryption)?);
     Some(measured)
 }

@@ -6,7 +6,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 use serde_json::Value;
 
-use super::json::{count, documents, number, text};
+use super::json::{Document, count, documents, number, text};
 use super::types::Doubt;
 use super::{Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
 
@@ -18,19 +18,16 @@ const SPAN: Nanos = Nanos::from_millis(100);
 
 /// The reports in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    let found = documents(page, MARK);
-    found
-        .iter()
-        .filter_map(|document| report(page, document.line, &document.value, document.truncated))
-        .collect()
+    documents(page, MARK).iter().filter_map(|document| report(page, document)).collect()
 }
 
-fn report(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Option<Imported> {
+fn report(page: &Page<'_>, document: &Document) -> Option<Imported> {
+    let (line, value) = (document.line, &document.value);
     let schema = text(value, "schema")?.strip_prefix("narrows/")?;
     let mut result = Imported::new(Tool::Narrows, page.name, line);
     let tool = value.get("tool");
     result.version = tool.and_then(|tool| text(tool, "version")).map(str::to_owned);
-    result.truncated = truncated || value.get("complete").and_then(Value::as_bool) == Some(false);
+    result.truncated = document.truncated || value.get("complete").and_then(Value::as_bool) == Some(false);
     let mut found = OwnFound { line, measured: Vec::new() };
     match schema.split_once('/')?.0 {
         "bench" => found.bench(value),
@@ -55,14 +52,13 @@ struct OwnFound {
 }
 
 impl OwnFound {
-    fn put(&mut self, work: Work, sides: [(Op, Option<Side>); 2], doubts: Vec<Doubt>) {
-        let mut measured = Measured::new(self.line, work);
-        for (op, side) in sides {
-            if let Some(side) = side {
-                measured.put(op, side);
-            }
-        }
-        measured.doubts = doubts;
+    fn put(&mut self, work: Work, op: Op, side: Option<Side>, doubts: Vec<Doubt>) {
+        let mut measured = Measured { doubts, ..Measured::new(self.line, work) };
+        *measured.side_mut(op) = side;
+        self.add(measured);
+    }
+
+    fn add(&mut self, measured: Measured) {
         if measured.sides().next().is_some() {
             self.measured.push(measured);
         }
@@ -72,19 +68,21 @@ impl OwnFound {
         let target = target(value);
         for test in list(value, "results") {
             let Some(load) = test.get("load") else { continue };
-            let mut sides = [(Op::Read, side(test.get("read"))), (Op::Write, side(test.get("write")))];
+            let mut work = work(load, text(test, "name").unwrap_or_default());
+            work.target.clone_from(&target);
+            work.working_set = target_size(value);
+            let mut measured = Measured::new(self.line, work);
+            (measured.read, measured.write) = (side(test.get("read")), side(test.get("write")));
             // The series is that of both directions.
-            let is_mixed = sides.iter().all(|(_, side)| side.is_some());
-            for (_, side) in sides.iter_mut().filter_map(|(op, side)| Some((op, side.as_mut()?))) {
+            let is_mixed = measured.read.is_some() && measured.write.is_some();
+            for side in [&mut measured.read, &mut measured.write].into_iter().flatten() {
                 side.elapsed_ns = count(test, "elapsed_ns").map(Nanos::new);
                 if !is_mixed {
                     put_series(side, test);
                 }
             }
-            let mut work = work(load, text(test, "name").unwrap_or_default());
-            work.target.clone_from(&target);
-            work.working_set = target_size(value);
-            self.put(work, sides, doubts(test.get("trusted"), test));
+            measured.doubts = doubts(test.get("trusted"), test);
+            self.add(measured);
         }
     }
 
@@ -121,7 +119,7 @@ impl OwnFound {
                 work.target = text(path, "target").map(str::to_owned);
                 work.working_set = count(measurement, "region_bytes").map(Bytes::new);
                 let op = if text(run, "direction") == Some("write") { Op::Write } else { Op::Read };
-                self.put(work, [(op, Some(side)), (op, None)], doubts(run.get("trusted"), value));
+                self.put(work, op, Some(side), doubts(run.get("trusted"), value));
             }
         }
     }
@@ -137,7 +135,7 @@ impl OwnFound {
                 let writes = number(load, "write_percent").is_some_and(|percent| percent > 0.0);
                 let op = if writes { Op::Write } else { Op::Read };
                 let doubts = doubts(rung.get("trusted"), ladder);
-                self.put(work, [(op, side(Some(run))), (op, None)], doubts);
+                self.put(work, op, side(Some(run)), doubts);
             }
         }
     }
@@ -151,19 +149,14 @@ impl OwnFound {
                 let op = match number(load, "write_percent") {
                     Some(percent) if percent >= 100.0 => Op::Write,
                     Some(percent) if percent > 0.0 => {
-                        let mut measured = Measured::new(self.line, work);
-                        measured.both = side(Some(rate));
-                        measured.doubts = doubts(test.get("trusted"), &Value::Null);
+                        let (both, doubts) = (side(Some(rate)), doubts(test.get("trusted"), &Value::Null));
+                        let measured = Measured { both, doubts, ..Measured::new(self.line, work) };
                         self.measured.extend(measured.both.is_some().then_some(measured));
                         continue;
                     }
                     _ => Op::Read,
                 };
-                self.put(
-                    work,
-                    [(op, side(Some(rate))), (op, None)],
-                    doubts(test.get("trusted"), &Value::Null),
-                );
+                self.put(work, op, side(Some(rate)), doubts(test.get("trusted"), &Value::Null));
             }
         }
     }
@@ -186,7 +179,7 @@ impl OwnFound {
                 ..Work::default()
             };
             let one = side.bytes.map(|_| side.clone());
-            self.put(work, [(op, one), (op, None)], Vec::new());
+            self.put(work, op, one, Vec::new());
         }
     }
 
@@ -195,14 +188,14 @@ impl OwnFound {
         for one in list(value, "targets") {
             let mut work = work(load, "alone");
             work.target = text(one, "target").map(str::to_owned);
-            self.put(work, [(Op::Read, side(one.get("alone"))), (Op::Read, None)], Vec::new());
+            self.put(work, Op::Read, side(one.get("alone")), Vec::new());
         }
         for group in list(value, "groups") {
             let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
             let mut work = work(load, &format!("together: {}", names.join(" ")));
             work.jobs =
                 work.jobs.map(|jobs| jobs.saturating_mul(u32::try_from(names.len()).unwrap_or(u32::MAX)));
-            self.put(work, [(Op::Read, side(group.get("together"))), (Op::Read, None)], Vec::new());
+            self.put(work, Op::Read, side(group.get("together")), Vec::new());
         }
     }
 }

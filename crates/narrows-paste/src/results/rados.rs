@@ -6,16 +6,13 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{MIB, Rounded, after, contradiction, leading, seconds, to_bytes, value, whole};
+use super::number::{MIB, Rounded, after, contradiction, count, number, seconds, to_bytes, value, whole};
 use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 
 const CORRECTION: &str = "rados bench prints MB/sec and counts MiB; its rates are read as MiB/s";
 
 /// The summaries in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Total writes made:", "Total reads made:"]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut run = RadosRun::default();
@@ -28,9 +25,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.depth = begun.depth.filter(|_| begun.time.is_none());
             found.extend(begun.finish(page));
             run.line = number;
-            run.time = Rounded::leading(time).map(|(time, _)| time);
-            run.command = commands.last().map(str::to_owned);
-            commands.forget();
+            run.time = Rounded::of(time);
+            run.command = commands.taken();
         } else if run.time.is_none() {
             run.see_progress(line);
         } else if line.starts_with("Maintaining ") || line.starts_with("sec Cur ops") {
@@ -70,16 +66,16 @@ impl RadosRun {
     fn see(&mut self, at: usize, line: &str) {
         let Some((name, text)) = line.split_once(':') else { return };
         let name = name.strip_suffix("(s)").unwrap_or(name).trim();
-        let number = leading(text).map(|(number, _)| number);
+        let number = number(text);
         let nanos = number.map(|number| number * 1e9);
         match name {
             "Total writes made" | "Total reads made" => {
                 self.op = Some(if name.contains("reads") { Op::Read } else { Op::Write });
-                self.count = whole(text).map(|(count, _)| count);
+                self.count = count(text);
             }
-            "Write size" | "Read size" => self.size = whole(text).map(|(size, _)| size),
+            "Write size" | "Read size" => self.size = count(text),
             "Bandwidth (MB/sec)" => {
-                self.rate = Rounded::leading(text).map(|(rate, _)| rate);
+                self.rate = Rounded::of(text);
                 self.rate_line = at;
             }
             "Stddev Bandwidth" => self.deviation = number,

@@ -12,7 +12,8 @@ const MOST_LINES: usize = 2000;
 /// No remark is longer, in bytes.
 const LONGEST: usize = 1000;
 
-fn remarks<'a>(page: &Page<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
+/// Lines that may be remarks.
+pub(super) fn remarks<'a>(page: &Page<'a>) -> impl Iterator<Item = (usize, &'a str)> + use<'a> {
     page.lines().take(MOST_LINES).filter(|(_, line)| line.len() <= LONGEST)
 }
 

@@ -6,7 +6,7 @@ use narrows_base::units::{BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 use super::command::{Commands, letter, option};
-use super::number::{MIB, leading, plain, seconds, to_bytes, whole};
+use super::number::{MIB, count, leading, plain, seconds, to_bytes};
 use super::{Derived, Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
 
 /// Every figure of a table has two decimals.
@@ -14,9 +14,6 @@ const HALF_OF_LAST: f64 = 0.005;
 
 /// The tables in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Device Information"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut table: Option<SpdkTable> = None;
@@ -325,7 +322,7 @@ fn job_of(text: &str) -> SpdkJob {
     let at = |key: &str| text.split_once(key).map(|(_, rest)| rest);
     SpdkJob {
         workload: at("workload: ").and_then(|rest| rest.split([',', ')', ' ']).next()).map(str::to_owned),
-        depth: at("depth: ").and_then(whole).and_then(|(depth, _)| u32::try_from(depth).ok()),
+        depth: at("depth: ").and_then(count),
         block: at("IO size: ").and_then(|rest| Some(leading(rest)?.0)).filter(|size| *size > 0.0),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 use super::devices::Device;
-use super::number::{Base, plain, size, whole};
+use super::number::{Base, count, plain, size};
 use super::{Page, remarks, yabs};
 
 pub use super::fio::Log;
@@ -124,10 +124,7 @@ impl Surroundings {
     }
 
     fn words(&mut self, page: &Page<'_>) {
-        for (number, line) in page.lines().take(MOST_LINES) {
-            if line.len() > LONGEST {
-                continue;
-            }
+        for (number, line) in remarks::remarks(page) {
             let lower = line.to_lowercase();
             // Every report of CrystalDiskMark explains its unit with `SATA/600`.
             if lower.contains("bytes/s [sata") {
@@ -149,11 +146,8 @@ impl Surroundings {
     }
 }
 
-/// Remarks stand near the beginning; tables of numbers are long.
+/// A file of jobs has fewer lines and sections.
 const MOST_LINES: usize = 2000;
-
-/// No remark is longer, in bytes.
-const LONGEST: usize = 1000;
 
 /// So many remarks of one kind are kept.
 const MOST_REMARKS: usize = 64;
@@ -341,7 +335,7 @@ fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
             }
         } else {
             let rest = line.trim().strip_prefix("MemTotal:")?;
-            Bytes::from_kib(whole(rest)?.0)
+            Bytes::from_kib(count(rest)?)
         };
         Some((bytes, format!("{}:{number}", page.name)))
     })

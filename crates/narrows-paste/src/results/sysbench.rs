@@ -7,14 +7,11 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{Base, MIB, Rounded, contradiction, leading, seconds, size, span, whole};
+use super::number::{Base, MIB, Rounded, contradiction, count, leading, number, seconds, size, span};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The runs in a text, each a result.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["File operations:", "Operations performed:"]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut commands = Commands::default();
     let mut run = SysbenchRun::default();
@@ -27,8 +24,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             found.extend(std::mem::take(&mut run).finish(page));
             run.line = number;
             run.version = version.split([' ', ':']).next().map(str::to_owned);
-            run.command = commands.last().map(str::to_owned);
-            commands.forget();
+            run.command = commands.taken();
         } else {
             run.see(number, line);
         }
@@ -78,7 +74,7 @@ impl SysbenchRun {
         } else if let Some(text) = line.strip_suffix(" total file size") {
             self.work.working_set = size(text, Base::Binary);
         } else if let Some(rest) = line.strip_prefix("Periodic FSYNC enabled, calling fsync() each ") {
-            self.periodic = whole(rest).map(|(each, _)| each);
+            self.periodic = count(rest);
         } else if line.starts_with("Calling fsync() at the end of test, Enabled") {
             self.work.durability = Some(Durability::AtEnd);
         } else if let Some((name, text)) = line.split_once(':') {
@@ -96,11 +92,9 @@ impl SysbenchRun {
     }
 
     fn value(&mut self, name: &str, text: &str) {
-        let rounded = || Rounded::leading(text).map(|(number, _)| number);
+        let rounded = || Rounded::of(text);
         match name {
-            "Number of threads" => {
-                self.work.jobs = whole(text).and_then(|(count, _)| u32::try_from(count).ok())
-            }
+            "Number of threads" => self.work.jobs = count(text),
             "Extra file open flags" => {
                 self.work.direct = Some(text.contains("direct"));
                 if text.split(['|', ',', ' ']).any(|flag| matches!(flag, "sync" | "dsync")) {
@@ -109,11 +103,11 @@ impl SysbenchRun {
             }
             "reads/s" => self.reads.per_second = rounded(),
             "writes/s" => self.writes.per_second = rounded(),
-            "fsyncs/s" => self.syncs = leading(text).map(|(number, _)| number),
+            "fsyncs/s" => self.syncs = number(text),
             "read, MiB/s" => self.reads.mib_per_second = rounded(),
             "written, MiB/s" => self.writes.mib_per_second = rounded(),
             "total time" => self.time = rounded(),
-            "total number of events" => self.events = whole(text).map(|(count, _)| count),
+            "total number of events" => self.events = count(text),
             "per-request statistics" | "response time" | "Latency (ms)" => self.in_latency = true,
             "avg" if self.in_latency => self.latency.mean = millis(text),
             "max" if self.in_latency => self.latency.max = millis(text),

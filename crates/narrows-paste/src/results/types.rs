@@ -5,7 +5,7 @@ use narrows_base::workload::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// One result: what one call of a tool printed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
     /// The tool.
@@ -80,26 +80,7 @@ impl Derived {
 impl Imported {
     /// A result without measurements as yet.
     pub fn new(tool: Tool, file: &str, line: usize) -> Self {
-        Self {
-            tool,
-            version: None,
-            file: file.to_owned(),
-            line,
-            command: None,
-            measurements: Vec::new(),
-            failures: Vec::new(),
-            corrections: Vec::new(),
-            notes: Vec::new(),
-            derived: Vec::new(),
-            truncated: false,
-            is_headless: false,
-            host: None,
-            started_s: None,
-            is_cold: false,
-            unread: Vec::new(),
-            left_out: 0,
-            bytes: 0,
-        }
+        Self { tool, file: file.to_owned(), line, ..Self::default() }
     }
 
     /// Where it stands: `fio.txt:12`.
@@ -109,9 +90,7 @@ impl Imported {
 
     /// Adds a measurement of one direction.
     pub(super) fn push(&mut self, line: usize, work: Work, op: Op, side: Side) {
-        let mut measured = Measured::new(line, work);
-        measured.put(op, side);
-        self.measurements.push(measured);
+        self.measurements.push(Measured::of(line, work, op, side));
     }
 
     /// Whether it says anything.
@@ -178,6 +157,11 @@ pub enum Op {
 }
 
 impl Op {
+    /// The direction that a word names.
+    pub(super) fn named(word: &str) -> Option<Self> {
+        [Self::Read, Self::Write].into_iter().find(|op| op.word().eq_ignore_ascii_case(word))
+    }
+
     /// The word for it.
     pub const fn word(self) -> &'static str {
         match self {
@@ -295,6 +279,13 @@ impl Measured {
         Self { line, work, ..Self::default() }
     }
 
+    /// A measurement of one direction.
+    pub(super) fn of(line: usize, work: Work, op: Op, side: Side) -> Self {
+        let mut measured = Self::new(line, work);
+        measured.put(op, side);
+        measured
+    }
+
     /// What was achieved, direction by direction.
     pub fn sides(&self) -> impl Iterator<Item = (Op, &Side)> {
         let read = self.read.as_ref().map(|side| (Op::Read, side));
@@ -309,12 +300,17 @@ impl Measured {
         }
     }
 
+    /// One direction, to be filled.
+    pub(super) const fn side_mut(&mut self, op: Op) -> &mut Option<Side> {
+        match op {
+            Op::Read => &mut self.read,
+            Op::Write => &mut self.write,
+        }
+    }
+
     /// Puts one direction.
     pub fn put(&mut self, op: Op, side: Side) {
-        match op {
-            Op::Read => self.read = Some(side),
-            Op::Write => self.write = Some(side),
-        }
+        *self.side_mut(op) = Some(side);
     }
 
     /// I/Os in flight that all jobs together asked for, `None` when not told. An engine that waits for each I/O keeps
@@ -443,11 +439,12 @@ pub struct Side {
 }
 
 /// The tool that measured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tool {
     /// The Flexible I/O Tester.
+    #[default]
     Fio,
     /// dd of coreutils, busybox or a BSD.
     Dd,

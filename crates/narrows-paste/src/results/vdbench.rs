@@ -4,10 +4,10 @@
 //! Its MB are 1024² bytes, as the heading says (`1024**2`) and the comments of `flatfile.html` do. Response times are
 //! milliseconds. An average line (`avg_2-5`) leaves out the first interval, or the warm-up.
 
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, MIB, size, to_bytes};
+use super::number::{Base, MIB, number, seconds, size, to_bytes};
 use super::{Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
 
 /// One interval, or the average of several.
@@ -50,15 +50,11 @@ impl VdbenchSample {
 
 /// The reports for people: a heading of two lines, a line for each interval, and the average at the end.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["1024**2", "ReqstdOps"]) {
-        return Vec::new();
-    }
     let mut reader = ReportReader::default();
     for (number, line) in page.lines() {
         reader.see(number, line);
     }
-    let line = reader.runs.first().map_or(1, |run| run.line);
-    imported(page.name, line, reader.version, &reader.runs)
+    imported(page.name, reader.version, &reader.runs)
 }
 
 /// What the columns are.
@@ -146,9 +142,9 @@ impl ReportReader {
 
 /// Seconds of the day: `16:35:20.063`.
 fn report_time_of(word: &str) -> Option<f64> {
-    let mut parts = word.split(':').map(|part| part.parse::<f64>().ok());
-    let (hours, minutes, seconds) = (parts.next()??, parts.next()??, parts.next()??);
-    parts.next().is_none().then_some(hours * 3600.0 + minutes * 60.0 + seconds)
+    let parts: Vec<f64> = word.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = parts.as_slice() else { return None };
+    Some(hours * 3600.0 + minutes * 60.0 + seconds)
 }
 
 /// The words of both lines of a heading, column by column. Above, the date and the word `interval` stand first.
@@ -183,35 +179,17 @@ fn block_sample(columns: &[(String, String)], values: &[Option<f64>]) -> Option<
 /// The columns of file workloads: rate, resp, cpu total, sys, read pct, read rate, resp, write rate, resp, MB/sec read,
 /// write, total, transfer size.
 fn file_sample(values: &[Option<f64>]) -> Option<VdbenchSample> {
-    let [
-        rate,
-        response,
-        _,
-        _,
-        reads,
-        read_rate,
-        read_response,
-        write_rate,
-        write_response,
-        read,
-        write,
-        total,
-        size,
-        ..,
-    ] = values
-    else {
-        return None;
-    };
+    let value = |at: usize| values.get(at).copied().flatten();
     Some(VdbenchSample {
-        rate: (*rate)?,
-        bytes: (*total)? * MIB,
-        size: (*size)?,
-        reads: (*reads)? / 100.0,
-        sides: read.zip(*write).map(|(read, write)| (read * MIB, write * MIB)),
-        ios: read_rate.zip(*write_rate),
-        response: (*response)?,
-        read_response: *read_response,
-        write_response: *write_response,
+        rate: value(0)?,
+        bytes: value(11)? * MIB,
+        size: value(12)?,
+        reads: value(4)? / 100.0,
+        sides: value(9).zip(value(10)).map(|(read, write)| (read * MIB, write * MIB)),
+        ios: value(5).zip(value(7)),
+        response: value(1)?,
+        read_response: value(6),
+        write_response: value(8),
         ..VdbenchSample::default()
     })
 }
@@ -219,9 +197,6 @@ fn file_sample(values: &[Option<f64>]) -> Option<VdbenchSample> {
 /// `flatfile.html`: every interval and average of every run on one line, behind one line of names. Lines that begin with
 /// an asterisk are comments; what was not measured is `n/a`.
 pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["reqrate"]) {
-        return Vec::new();
-    }
     let mut names: Option<Vec<&str>> = None;
     let mut runs: Vec<VdbenchRun> = Vec::new();
     let mut version = None;
@@ -254,7 +229,7 @@ pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
             Some((first, last)) => run.average = Some((sample, first, last)),
             None if interval.parse::<u32>().is_ok() => {
                 run.samples.push(sample);
-                let now = row.text("tod").and_then(flat_time_of);
+                let now = row.text("tod").and_then(report_time_of);
                 let step =
                     last_time.zip(now).map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
                 run.interval = run.interval.or(step).filter(|step| *step > 0.0);
@@ -263,8 +238,7 @@ pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
             None => {}
         }
     }
-    let line = runs.first().map_or(1, |run| run.line);
-    imported(page.name, line, version, &runs)
+    imported(page.name, version, &runs)
 }
 
 struct FlatRow<'r> {
@@ -300,12 +274,6 @@ impl<'r> FlatRow<'r> {
             ..VdbenchSample::default()
         })
     }
-}
-
-/// Seconds of the day.
-fn flat_time_of(word: &str) -> Option<f64> {
-    let mut parts = word.split(':').map(|part| part.parse::<f64>().ok());
-    Some(parts.next()?? * 3600.0 + parts.next()?? * 60.0 + parts.next()??)
 }
 
 /// Fewer intervals show nothing of how steady a rate was.
@@ -350,7 +318,7 @@ impl VdbenchRun {
         self.asked = option("elapsed").and_then(|text| text.parse().ok()).filter(|asked: &f64| *asked > 0.0);
         self.threads = option("threads").and_then(|text| text.parse().ok());
         if let Some(rest) = settings.split_once("I/O rate: ").map(|(_, rest)| rest) {
-            self.asked_rate = super::number::leading(rest).map(|(rate, _)| rate);
+            self.asked_rate = number(rest);
         }
     }
 
@@ -376,7 +344,6 @@ impl VdbenchRun {
     }
 
     fn work(&self, sample: &VdbenchSample) -> Work {
-        let nanos = |seconds: f64| Nanos::new((seconds * 1e9) as u64);
         Work {
             label: match self.asked_rate {
                 Some(rate) => format!("{} at {rate} I/Os per second", self.name),
@@ -385,7 +352,7 @@ impl VdbenchRun {
             pattern: self.seeks.map(|seeks| if seeks > 0.0 { Pattern::Random } else { Pattern::Sequential }),
             block_size: to_bytes(sample.size).filter(|size| size.get() > 0),
             jobs: self.threads,
-            asked_ns: self.asked.filter(|asked| *asked < 1e9).map(nanos),
+            asked_ns: self.asked.and_then(seconds),
             ..Work::default()
         }
     }
@@ -416,12 +383,12 @@ impl VdbenchRun {
         let mean = own.filter(|own| *own > 0.0).or_else(|| is_alone.then_some(sample.response));
         let max = longest.or_else(|| is_alone.then_some(sample.longest).flatten());
         let rates: Vec<f64> = self.samples.iter().map(|sample| sample.bytes).collect();
-        let seconds = self.seconds();
+        let elapsed = self.seconds();
         Some(Side {
             bytes_per_second: BytesPerSec::new(bytes),
             iops: (ios > 0.0).then(|| Iops::new(ios)),
-            bytes: seconds.and_then(|seconds| to_bytes(bytes * seconds)),
-            elapsed_ns: seconds.map(|seconds| Nanos::new((seconds * 1e9) as u64)),
+            bytes: elapsed.and_then(|seconds| to_bytes(bytes * seconds)),
+            elapsed_ns: elapsed.and_then(seconds),
             latency_ns: mean.filter(|mean| *mean > 0.0).map(|mean| Latency {
                 max: max.filter(|max| *max > 0.0).map(|max| max * 1e6),
                 ..Latency::of_mean(mean * 1e6)
@@ -460,9 +427,9 @@ fn mean_of_samples(samples: &[VdbenchSample]) -> VdbenchSample {
 }
 
 /// The results of runs that stand in one text.
-fn imported(name: &str, line: usize, version: Option<String>, runs: &[VdbenchRun]) -> Vec<Imported> {
-    let mut imported = Imported::new(Tool::Vdbench, name, line);
-    imported.version = version;
+fn imported(name: &str, version: Option<String>, runs: &[VdbenchRun]) -> Vec<Imported> {
+    let line = runs.first().map_or(1, |run| run.line);
+    let mut imported = Imported { version, ..Imported::new(Tool::Vdbench, name, line) };
     for run in runs {
         let Some((measured, is_missing)) = run.measured() else { continue };
         imported.truncated |= is_missing;

@@ -3,7 +3,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{MIB, leading, span, whole};
+use super::number::{MIB, leading, seconds, span, whole};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// AS SSD Benchmark, as its menu copies a result: rates, or I/Os per second of the same run.
@@ -11,17 +11,13 @@ use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 /// Its MB is 1024²: a run of which both are printed has 60.63 MB/s and 15,521 I/Os of 4 KiB each second. The file of 1 GiB is read
 /// and written past the system's cache, by 64 threads in `4K-64Threads` (techspot.com, downloads/6014; ssd-tester.com, text_score.php).
 pub(super) fn read_as_ssd(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["AS SSD Benchmark "]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut part = None;
     for (number, line) in page.lines() {
         let line = line.trim();
         if let Some(version) = as_ssd_version(line) {
-            let mut result = Imported::new(Tool::Asssd, page.name, number);
-            result.version = Some(version.to_owned());
-            found.push(result);
+            let version = Some(version.to_owned());
+            found.push(Imported { version, ..Imported::new(Tool::Asssd, page.name, number) });
             part = None;
         } else if let Some(result) = found.last_mut() {
             if let Some(one) = AsSsdPart::of(line) {
@@ -94,11 +90,7 @@ impl AsSsdPart {
     /// `Read: 2468.65 MB/s`, `Read: 15521 iops` or `Read: 0.098 ms`.
     fn row(self, number: usize, line: &str) -> Option<Measured> {
         let (name, text) = line.split_once(':')?;
-        let op = match name {
-            "Read" => Op::Read,
-            "Write" => Op::Write,
-            _ => return None,
-        };
+        let op = Op::named(name)?;
         let (value, unit) = leading(text)?;
         let work = Work {
             label: format!("{}, {}", self.label(), op.word()),
@@ -141,9 +133,6 @@ impl AsSsdPart {
 ///
 /// The assessments in a text, each a result.
 pub(super) fn read_winsat(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["> Disk "]) && !page.has(&["Disk  Sequential", "Disk  Random"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut phases: Vec<(String, f64)> = Vec::new();
     let mut phase: Option<String> = None;
@@ -190,17 +179,13 @@ fn winsat_rate(number: usize, line: &str, phases: &[(String, f64)]) -> Option<Me
         "Random" => (Pattern::Random, "-ran"),
         _ => return None,
     };
-    let op = match *op {
-        "Read" => Op::Read,
-        "Write" => Op::Write,
-        _ => return None,
-    };
+    let op = Op::named(op)?;
     let is_own = |phase: &str| {
         let options: Vec<&str> = phase.split_whitespace().collect();
         let word = if op == Op::Read { "-read" } else { "-write" };
         options.contains(&short) && options.contains(&word) && !phase.contains("hybrid")
     };
-    let time = phases.iter().find(|(phase, _)| is_own(phase)).map(|(_, seconds)| *seconds);
+    let time = phases.iter().find(|(phase, _)| is_own(phase)).map(|(_, time)| *time);
     let work = Work {
         label: words.get(..3)?.join(" "),
         pattern: Some(pattern),
@@ -209,12 +194,10 @@ fn winsat_rate(number: usize, line: &str, phases: &[(String, f64)]) -> Option<Me
     };
     let side = Side {
         bytes_per_second: BytesPerSec::new(leading(value)?.0 * 1e6),
-        elapsed_ns: time.and_then(super::number::seconds),
+        elapsed_ns: time.and_then(seconds),
         ..Side::default()
     };
-    let mut measured = Measured::new(number, work);
-    measured.put(op, side);
-    Some(measured)
+    Some(Measured::of(number, work, op, side))
 }
 
 /// `Average Read Time with Sequential Writes   6.720 ms   5.4`.
@@ -233,9 +216,6 @@ fn winsat_latency(number: usize, line: &str) -> Option<Measured> {
 ///
 /// The benchmarks in a text, each drive a result.
 pub(super) fn read_hd_tune(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["HD Tune"]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut drive = None;
     for (number, line) in page.lines() {
@@ -264,10 +244,8 @@ fn measured_by_hd_tune(number: usize, name: &str, text: &str, drive: Option<&str
     };
     match name {
         "Transfer Rate Average" if rest.trim().starts_with("MB/s") => {
-            let mut measured = Measured::new(number, work(Pattern::Sequential));
-            let rate = BytesPerSec::new(value * 1_048_576.0);
-            measured.put(Op::Read, Side { bytes_per_second: rate, ..Side::default() });
-            Some(measured)
+            let side = Side { bytes_per_second: BytesPerSec::new(value * MIB), ..Side::default() };
+            Some(Measured::of(number, work(Pattern::Sequential), Op::Read, side))
         }
         // 0.0 ms is below what is printed.
         "Access Time" if value > 0.0 => {

@@ -84,9 +84,6 @@ const FEWEST: f64 = 200.0;
 
 /// The table of YABS: two block sizes side by side, rates with I/Os per second in brackets.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["fio Disk Speed Tests"]) {
-        return Vec::new();
-    }
     let mut found: Vec<YabsTable> = Vec::new();
     let mut version = None;
     for (number, line) in page.lines() {

@@ -177,6 +177,31 @@ fn peeled(text: &str) -> String {
     joined(&lines, text.len())
 }
 
+/// What stands in the places `{}` of a pattern: `fields(text, "Slot({}): {}")`. A text begins as its pattern does; each field ends
+/// where what stands behind it is found first; whatever follows the pattern is passed over.
+pub(crate) fn fields<'t, const N: usize>(text: &'t str, pattern: &str) -> Option<[&'t str; N]> {
+    let mut literals = pattern.split("{}");
+    let mut rest = text.strip_prefix(literals.next()?)?;
+    let mut found = [""; N];
+    for field in &mut found {
+        (*field, rest) = match literals.next()? {
+            "" => (rest, ""),
+            literal => rest.split_once(literal)?,
+        };
+    }
+    Some(found)
+}
+
+/// How far a line stands from the margin, in bytes.
+pub(crate) fn indent(line: &str) -> usize {
+    line.len() - line.trim_start().len()
+}
+
+/// Whether a text has digits and nothing else.
+pub(crate) fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Whether one of the words stands in a text, which may be long.
 pub(crate) fn is_in(words: &[&str], text: &str) -> bool {
     words.iter().any(|word| memchr::memmem::find(text.as_bytes(), word.as_bytes()).is_some())

@@ -1,5 +1,7 @@
 //! What logs put before a line: stamps of time, levels, hosts, the kernel's name.
 
+use super::is_digits;
+
 /// `[seconds]`, `[caller]`, `<level>`, facility, date, host: no log has more in front of a message.
 const MOST_PREFIXES: usize = 6;
 /// How far into a line `kernel:` may stand behind a date and a host name.
@@ -86,10 +88,6 @@ pub(super) fn has_clock(text: &str) -> bool {
 
 const fn is_digit(c: char) -> bool {
     c.is_ascii_digit()
-}
-
-fn is_digits(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `1423.813513] ` with its bracket lost, the date of `dmesg --time-format iso` and of syslog, the number that `grep -n` or

@@ -4,7 +4,7 @@
 //! results both readings are made, and at each place the one that says more is kept.
 
 use super::before::{self, Before, behind_marks};
-use super::{Text, numbered};
+use super::{Text, indent, numbered};
 
 /// No mail program breaks lines before 72 characters; where none of the rest is long, they are shorter.
 const NARROWEST: usize = 40;
@@ -214,11 +214,6 @@ fn width(lines: &[&str]) -> Option<usize> {
         bare.split_once(' ').is_some_and(|(word, _)| line.len() - bare.len() + word.len() < USUAL)
     };
     lines.iter().filter(can_break).map(|line| line.chars().count()).max()
-}
-
-/// Blanks and tabs at the beginning of a line, in bytes.
-fn indent(line: &str) -> usize {
-    line.len() - line.trim_start().len()
 }
 
 /// The margin of each line: the least indent of the block that it stands in. A block that somebody set off has one of its own.

@@ -22,10 +22,7 @@ const WITHOUT_COMMAND: &str = "its command does not stand here: taken for a writ
 
 /// The copies in a text.
 pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["bytes", "copied", "/s", "/秒", "dd: "]) {
-        return Vec::new();
-    }
-    let mut reader = DdReader::new(*page);
+    let mut reader = DdReader { page: *page, apart: true, ..DdReader::default() };
     let mut lines = page.lines().peekable();
     while let Some((number, line)) = lines.next() {
         reader.line(number, line, lines.peek().map(|(_, next)| *next));
@@ -84,7 +81,7 @@ impl DdReport {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct DdReader<'a> {
     page: Page<'a>,
     found: Vec<Imported>,
@@ -122,34 +119,7 @@ struct DdReader<'a> {
     always_cold: bool,
 }
 
-impl<'a> DdReader<'a> {
-    fn new(page: Page<'a>) -> Self {
-        Self {
-            page,
-            found: Vec::new(),
-            commands: Commands::default(),
-            block: Vec::new(),
-            records: None,
-            failures: Vec::new(),
-            between: false,
-            heading: None,
-            below: 0,
-            failed: None,
-            broken: false,
-            unread: Vec::new(),
-            apart: true,
-            is_rest: false,
-            loops: false,
-            calls: Vec::new(),
-            called: 0,
-            empty: 0,
-            is_told: false,
-            is_told_first: false,
-            is_cold: false,
-            always_cold: false,
-        }
-    }
-
+impl DdReader<'_> {
     fn line(&mut self, number: usize, line: &str, next: Option<&str>) {
         let is_call = Commands::is_call(line, "dd");
         if is_call && !self.block.is_empty() {

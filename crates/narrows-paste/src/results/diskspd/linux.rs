@@ -8,9 +8,7 @@ use crate::results::{Durability, Imported, Measured, Op, Page, Side, Tool, Work}
 
 /// The jobs in a text, each a result. What only this diskspd prints tells it from that of Windows.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["device scheduler:", "caching options: fua", "using O_DIRECT"])
-        || !page.has(&["I/O per s"])
-    {
+    if !page.has(&["I/O per s"]) {
         return Vec::new();
     }
     let mut found = Vec::new();
@@ -112,17 +110,15 @@ impl Job {
             result.derived.extend(contradiction("rate, in MB/s", sum.rate, &[1.0], amount, time));
             let count = Rounded::exact(sum.ios as f64);
             result.derived.extend(contradiction("I/O per s", sum.iops, &[1.0], count, time));
-            measured.put(
-                op,
-                Side {
-                    bytes_per_second: BytesPerSec::new(sum.rate.value() * MIB),
-                    iops: Some(Iops::new(sum.iops.value())),
-                    bytes: Some(Bytes::new(sum.bytes)),
-                    ios: Some(sum.ios),
-                    elapsed_ns: seconds(time.value()),
-                    ..Side::default()
-                },
-            );
+            let side = Side {
+                bytes_per_second: BytesPerSec::new(sum.rate.value() * MIB),
+                iops: Some(Iops::new(sum.iops.value())),
+                bytes: Some(Bytes::new(sum.bytes)),
+                ios: Some(sum.ios),
+                elapsed_ns: seconds(time.value()),
+                ..Side::default()
+            };
+            measured.put(op, side);
         }
         measured.sides().next()?;
         result.measurements.push(measured);

@@ -6,11 +6,11 @@
 mod linux;
 mod xml;
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{Base, plain, size, value};
+use super::number::{Base, MIB, plain, seconds, size, to_bytes, value};
 use super::{Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work};
 
 pub(super) use linux::read as read_linux;
@@ -18,15 +18,7 @@ pub(super) use xml::{read as read_xml, unite};
 
 /// diskspd's text: parameters, CPU use, and a table of totals for all I/O, reads and writes.
 pub(super) fn read_text(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["Total IO", "TotalIO"]) {
-        return Vec::new();
-    }
-    let mut reader = DiskspdReader {
-        page: *page,
-        run: DiskspdRun::default(),
-        commands: Commands::default(),
-        found: Vec::new(),
-    };
+    let mut reader = DiskspdReader { page: *page, ..DiskspdReader::default() };
     for (number, line) in page.lines() {
         reader.line(number, line.trim().trim_start_matches('\u{feff}'));
     }
@@ -38,7 +30,6 @@ pub(super) fn read_text(page: &Page<'_>) -> Vec<Imported> {
 #[derive(Debug, Default)]
 struct DiskspdRun {
     begins: Option<usize>,
-    version: Option<String>,
     work: Work,
     threads: Option<u32>,
     targets: u32,
@@ -51,7 +42,6 @@ struct DiskspdRun {
     /// Whether a table of one direction begins.
     is_split: bool,
     cpu: Vec<(f64, Cpu)>,
-    file: Option<Bytes>,
     cached: Option<bool>,
     /// Whether it is of diskspd for Linux, which has a reader of its own.
     is_linux: bool,
@@ -81,6 +71,7 @@ struct DiskspdTotals {
     deviation: Option<f64>,
 }
 
+#[derive(Default)]
 struct DiskspdReader<'a> {
     page: Page<'a>,
     run: DiskspdRun,
@@ -98,7 +89,8 @@ impl DiskspdReader<'_> {
         }
         let has_table = self.run.section.is_some() || self.run.has_sum;
         if self.run.is_linux && (is_call || begins && has_table) {
-            (self.run, self.commands) = (DiskspdRun::default(), Commands::default());
+            self.run = DiskspdRun::default();
+            self.commands.forget();
         }
         self.commands.see(number, line, "diskspd");
         let run = &mut self.run;
@@ -134,12 +126,8 @@ impl DiskspdReader<'_> {
     }
 
     fn end(&mut self) {
-        let run = std::mem::take(&mut self.run);
-        let command = self.commands.last().map(str::to_owned);
-        if let Some(imported) = run.result(&self.page, command) {
-            self.found.push(imported);
-        }
-        self.commands.forget();
+        let command = self.commands.taken();
+        self.found.extend(std::mem::take(&mut self.run).result(&self.page, command));
     }
 }
 
@@ -178,7 +166,7 @@ fn totals(line: &str, section_above: Option<DiskspdSection>) -> Option<(DiskspdS
         DiskspdTotals {
             bytes: cell(0)?,
             ios: cell(1)?,
-            rate: cell(2)? * f64::from(1 << 20),
+            rate: cell(2)? * MIB,
             iops: cell(3)?,
             mean_ms: cell(4),
             deviation: cell(5),
@@ -260,19 +248,13 @@ impl DiskspdRun {
         let totals = if self.is_linux { &[] } else { self.totals.as_slice() };
         let (_, total) = totals.iter().find(|(section, _)| *section == DiskspdSection::Total)?;
         let begins = self.begins.unwrap_or(1);
-        let mut work = Work { label: "diskspd".to_owned(), ..self.work.clone() };
-        if work.jobs.is_none() {
-            work.jobs = self.threads.map(|threads| threads.max(1));
-        }
-        work.working_set = self.file;
+        let jobs = self.work.jobs.or_else(|| self.threads.map(|threads| threads.max(1)));
+        let mut work = Work { label: "diskspd".to_owned(), jobs, ..self.work.clone() };
         if let Some(command) = &command {
             of_command(&mut work, command);
         }
         work.pattern = work.pattern.or(Some(Pattern::Sequential));
-        work.direct = match self.cached {
-            Some(cached) => Some(!cached),
-            None => work.direct,
-        };
+        work.direct = self.cached.map(|cached| !cached).or(work.direct);
         let elapsed = self.elapsed.or_else(|| (total.iops > 0.0).then(|| total.ios / total.iops));
         let mut measured = Measured::new(begins, work);
         for (op, section, index) in
@@ -286,7 +268,7 @@ impl DiskspdRun {
             let max = self.maxima.get(index).copied().flatten();
             measured.put(op, side(one, elapsed, percentiles, max));
         }
-        if measured.read.is_none() && measured.write.is_none() {
+        if measured.sides().next().is_none() {
             if total.ios <= 0.0 {
                 return None;
             }
@@ -301,11 +283,8 @@ impl DiskspdRun {
             }
         }
         measured.cpu = self.cpu.iter().max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, cpu)| *cpu);
-        let mut imported = Imported::new(Tool::Diskspd, page.name, begins);
-        imported.version = self.version;
-        imported.command = command;
-        imported.measurements.push(measured);
-        Some(imported)
+        let measurements = vec![measured];
+        Some(Imported { command, measurements, ..Imported::new(Tool::Diskspd, page.name, begins) })
     }
 }
 
@@ -316,11 +295,9 @@ fn side(one: &DiskspdTotals, elapsed: Option<f64>, percentiles: Vec<Percentile>,
     Side {
         bytes_per_second: BytesPerSec::new(one.rate),
         iops: Some(Iops::new(one.iops)),
-        bytes: crate::results::number::to_bytes(one.bytes),
+        bytes: to_bytes(one.bytes),
         ios: Some(one.ios as u64),
-        elapsed_ns: elapsed
-            .filter(|seconds| *seconds < 1e9)
-            .map(|seconds| Nanos::new((seconds * 1e9) as u64)),
+        elapsed_ns: elapsed.and_then(seconds),
         latency_ns: latency,
         spread: one.deviation.map(|deviation| Spread { mean: one.iops, deviation, samples: None }),
         ..Side::default()
@@ -367,6 +344,8 @@ fn of_command(work: &mut Work, command: &str) {
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::units::Bytes;
+
     use super::*;
 
     const RUN: &str = "\

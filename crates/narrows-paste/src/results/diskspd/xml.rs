@@ -9,16 +9,13 @@ use jiff::Timestamp;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
-use crate::results::number::plain;
+use crate::results::number::{plain, seconds, to_bytes};
 use crate::results::{
     Cpu, Durability, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
 
 /// The runs in a text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["<TestTimeSeconds>"]) {
-        return Vec::new();
-    }
     let mut found = Vec::new();
     let mut rest = page.body;
     let mut line = 1;
@@ -63,7 +60,7 @@ fn number_in(text: &str, name: &str) -> Option<f64> {
 fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Option<Imported> {
     let (profile, results) = document.split_once("</Profile>")?;
     let span = element(results, "TimeSpan").unwrap_or(results);
-    let seconds = number_in(span, "TestTimeSeconds").filter(|seconds| *seconds > 0.0)?;
+    let time = number_in(span, "TestTimeSeconds").filter(|time| *time > 0.0)?;
     let threads: Vec<&str> = elements(span, "Thread").collect();
     let sum = |name: &str| -> f64 {
         let targets = threads.iter().flat_map(|thread| elements(thread, "Target"));
@@ -75,30 +72,29 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
     {
         let (bytes, ios) = (sum(bytes), sum(count));
         if ios > 0.0 {
-            let iops = ios / seconds;
-            measured.put(
-                op,
-                Side {
-                    bytes_per_second: BytesPerSec::new(bytes / seconds),
-                    iops: Some(Iops::new(iops)),
-                    bytes: crate::results::number::to_bytes(bytes),
-                    ios: Some(ios as u64),
-                    elapsed_ns: (seconds < 1e9).then(|| Nanos::new((seconds * 1e9) as u64)),
-                    latency_ns: latency(span, word),
-                    spread: spread(span, word, iops),
-                    ..Side::default()
-                },
-            );
+            let iops = ios / time;
+            let side = Side {
+                bytes_per_second: BytesPerSec::new(bytes / time),
+                iops: Some(Iops::new(iops)),
+                bytes: to_bytes(bytes),
+                ios: Some(ios as u64),
+                elapsed_ns: seconds(time),
+                latency_ns: latency(span, word),
+                spread: spread(span, word, iops),
+                ..Side::default()
+            };
+            measured.put(op, side);
         }
     }
     measured.cpu = busiest(span);
-    let mut imported = Imported::new(Tool::Diskspd, page.name, begins);
-    imported.version = element(document, "Version").map(str::to_owned);
-    imported.host = element(document, "ComputerName").map(|name| name.trim().to_owned());
-    imported.started_s = element(document, "RunTime").and_then(seconds_of);
-    imported.truncated = truncated;
-    imported.measurements.push(measured);
-    Some(imported)
+    Some(Imported {
+        version: element(document, "Version").map(str::to_owned),
+        host: element(document, "ComputerName").map(|name| name.trim().to_owned()),
+        started_s: element(document, "RunTime").and_then(seconds_of),
+        truncated,
+        measurements: vec![measured],
+        ..Imported::new(Tool::Diskspd, page.name, begins)
+    })
 }
 
 fn work(profile: &str, threads: usize) -> Work {
@@ -106,7 +102,7 @@ fn work(profile: &str, threads: usize) -> Work {
     let is = |name: &str| element(target, name).map(|text| text.trim() == "true");
     let is_random =
         element(target, "Random").is_some() || number_in(target, "RandomRatio").is_some_and(|r| r > 0.0);
-    let bytes = |name: &str| number_in(target, name).and_then(crate::results::number::to_bytes);
+    let bytes = |name: &str| number_in(target, name).and_then(to_bytes);
     Work {
         label: "diskspd".to_owned(),
         pattern: Some(if is_random { Pattern::Random } else { Pattern::Sequential }),

@@ -219,9 +219,6 @@ fn is_json(one: &Imported) -> bool {
 
 /// The messages of fio in a text, as one result without measurements.
 pub(super) fn read_failures(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["fio: ", "error: failed to setup shm segment", "verify: "]) {
-        return Vec::new();
-    }
     let mut found: Option<Imported> = None;
     for (number, line) in page.lines() {
         let Some(message) = failure_message(line.trim_start_matches('\u{feff}').trim()) else { continue };

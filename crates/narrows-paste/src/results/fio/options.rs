@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::results::command::simple;
 use crate::results::number::{Base, scaled, size};
-use crate::results::{Durability, Work};
+use crate::results::{Durability, Imported, Work};
 use narrows_base::units::Nanos;
 use narrows_base::workload::Pattern;
 
@@ -91,6 +91,16 @@ pub(super) fn fill(work: &mut Work, options: &Options, complete: bool) {
     }
     work.held_to = work.held_to.take().or_else(|| held_to(options));
     work.asked_ns = work.asked_ns.or_else(|| options.get("runtime").and_then(|text| seconds(text)));
+}
+
+/// Fills in the jobs of a run what its command tells.
+pub(super) fn fill_of_command(run: &mut Imported) {
+    let options = run.command.as_deref().map(of_command).unwrap_or_default();
+    for measured in &mut run.measurements {
+        // A job file's options are not in the command that names it.
+        fill(&mut measured.work, &options, options.contains_key("name"));
+        measured.logs = log_prefix(&options, &measured.work.label);
+    }
 }
 
 /// The option that holds a job below what the storage can do (HOWTO, "I/O rate").

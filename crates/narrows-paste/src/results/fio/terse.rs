@@ -4,20 +4,17 @@
 //! `print_disk_util`), versions 2.1 to 3.42. Sizes are KiB, rates KiB per second, run times milliseconds, latencies
 //! microseconds. Version 3 is the usual one; 2, 4 and 5 have trims too, and 5 has samples of I/Os per second.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 
 use super::options::pattern;
 use crate::results::command::Commands;
-use crate::results::number::plain;
+use crate::results::number::{plain, to_bytes};
 use crate::results::{
     Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
 
 /// The results in a text: lines that follow each other are the jobs of one run.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&[";fio-", ";0%=0;", "00%="]) {
-        return Vec::new();
-    }
     let mut found: Vec<Imported> = Vec::new();
     let mut commands = Commands::default();
     let mut goes_on = false;
@@ -28,21 +25,14 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             goes_on &= line.trim_start().starts_with(';');
             continue;
         };
-        let measured = row.measured(number);
-        let is_cut = row.is_cut;
-        match found.last_mut().filter(|one| goes_on && one.version.as_deref() == row.version) {
-            Some(run) => run.measurements.push(measured),
-            None => {
-                let mut run = Imported::new(Tool::Fio, page.name, number);
-                run.version = row.version.map(str::to_owned);
-                run.command = commands.last().map(str::to_owned);
-                run.measurements.push(measured);
-                found.push(run);
-                commands.forget();
-            }
+        let is_same = |one: &&mut Imported| goes_on && one.version.as_deref() == row.version;
+        if found.last_mut().filter(is_same).is_none() {
+            let (version, command) = (row.version.map(str::to_owned), commands.taken());
+            found.push(Imported { version, command, ..Imported::new(Tool::Fio, page.name, number) });
         }
         if let Some(run) = found.last_mut() {
-            run.truncated |= is_cut;
+            run.truncated |= row.is_cut;
+            run.measurements.push(row.measured(number));
         }
         goes_on = true;
     }
@@ -52,12 +42,8 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.measurements.iter_mut().for_each(|one| one.devices.clear());
         }
         run.failures = super::json::failures(&run.measurements);
-        run.measurements.retain(|one| one.read.is_some() || one.write.is_some() || one.error != 0);
-        let options = run.command.as_deref().map(super::options::of_command).unwrap_or_default();
-        for measured in &mut run.measurements {
-            super::options::fill(&mut measured.work, &options, options.contains_key("name"));
-            measured.logs = super::options::log_prefix(&options, &measured.work.label);
-        }
+        run.measurements.retain(|one| one.sides().next().is_some() || one.error != 0);
+        super::options::fill_of_command(run);
     }
     found.retain(|run| !run.is_empty());
     found
@@ -227,7 +213,7 @@ fn side(fields: &[&str]) -> Option<Side> {
     Some(Side {
         bytes_per_second: rate,
         iops: number(2).map(Iops::new),
-        bytes: crate::results::number::to_bytes(kib * 1024.0).map(|bytes| Bytes::new(bytes.get())),
+        bytes: to_bytes(kib * 1024.0),
         elapsed_ns: number(3).map(|millis| Nanos::from_millis(millis as u64)),
         latency_ns: latency(whole).or_else(|| latency(8)),
         submission_ns: mean(4),
@@ -239,6 +225,8 @@ fn side(fields: &[&str]) -> Option<Side> {
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::units::Bytes;
+
     use super::*;
 
     /// A direction of 3000 KiB/s, 750 I/Os per second.

@@ -5,20 +5,18 @@
 
 use narrows_base::units::Bytes;
 
-use super::options::{self, Options, pattern};
+use super::json::failures;
+use super::options::{self, pattern};
 use super::rates::{self, Rate};
 use crate::results::command::Commands;
-use crate::results::number::{self, Base, after, leading, scaled, size, value};
+use crate::results::number::{self, Base, after, number, scaled, size, value};
 use crate::results::{
     Cpu, DeviceUse, Imported, Latency, Measured, Op, Page, Percentile, Side, Spread, Tool, Work,
 };
 
 /// The results of every run in the text.
 pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
-    if !page.has(&["IOPS=", "iops=", "aggrb=", "READ: bw=", "WRITE: bw="]) {
-        return Vec::new();
-    }
-    let mut reader = FioTextReader::new(*page);
+    let mut reader = FioTextReader { page: *page, ..FioTextReader::default() };
     let mut lines = page.lines().peekable();
     while let Some((number, line)) = lines.next() {
         match lines.next_if(|(_, next)| rates::is_broken(line, next)) {
@@ -42,7 +40,7 @@ enum PercentileTable {
     Sync(u32),
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FioTextReader<'a> {
     page: Page<'a>,
     found: Vec<Imported>,
@@ -64,27 +62,7 @@ struct FioTextReader<'a> {
     parts: Vec<Imported>,
 }
 
-impl<'a> FioTextReader<'a> {
-    fn new(page: Page<'a>) -> Self {
-        Self {
-            page,
-            found: Vec::new(),
-            run: None,
-            commands: Commands::default(),
-            announced: Vec::new(),
-            version: None,
-            op: None,
-            table: PercentileTable::None,
-            in_disks: false,
-            in_sums: None,
-            percentiles: Vec::new(),
-            started: None,
-            in_part: false,
-            is_ended: false,
-            parts: Vec::new(),
-        }
-    }
-
+impl FioTextReader<'_> {
     /// The runs, and parts of others. A part that an output repeats is of that.
     fn finish(mut self) -> Vec<Imported> {
         let whole: Vec<Measured> = self.found.iter().flat_map(|run| run.measurements.clone()).collect();
@@ -107,7 +85,7 @@ impl<'a> FioTextReader<'a> {
         }
         if let Some(work) = announced(line) {
             // Jobs are announced together, before any of them reports.
-            if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) {
+            if self.has_jobs() {
                 self.end_run();
             }
             self.started.get_or_insert(number);
@@ -115,13 +93,12 @@ impl<'a> FioTextReader<'a> {
             return;
         }
         // The next call ends the run before it, which is of the call that was seen then.
-        if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) && Commands::is_call(raw, "fio")
-        {
+        if self.has_jobs() && Commands::is_call(raw, "fio") {
             self.end_run();
         }
         self.commands.see(number, raw, "fio");
         if let Some(version) = line.strip_prefix("fio-").filter(|rest| is_version(rest)) {
-            if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) {
+            if self.has_jobs() {
                 self.end_run();
             }
             self.version = Some(version.to_owned());
@@ -130,6 +107,10 @@ impl<'a> FioTextReader<'a> {
         } else {
             self.inside(number, line);
         }
+    }
+
+    fn has_jobs(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| !run.measurements.is_empty())
     }
 
     fn start(&mut self, number: usize, label: &str, jobs: u32, error: i64) {
@@ -231,7 +212,7 @@ impl<'a> FioTextReader<'a> {
 
     /// Begins a measurement of which the head is missing.
     fn part(&mut self, number: usize, label: &str) {
-        if self.run.as_ref().is_some_and(|run| !run.measurements.is_empty()) && !self.in_part {
+        if self.has_jobs() && !self.in_part {
             self.end_run();
         }
         self.in_part = true;
@@ -258,11 +239,7 @@ impl<'a> FioTextReader<'a> {
 
     fn side(&mut self) -> Option<&mut Side> {
         let op = self.op?;
-        let measured = self.current()?;
-        match op {
-            Op::Read => measured.read.as_mut(),
-            Op::Write => measured.write.as_mut(),
-        }
+        self.current()?.side_mut(op).as_mut()
     }
 
     /// Lines below a rate, and those of the job as a whole.
@@ -337,11 +314,7 @@ impl<'a> FioTextReader<'a> {
             .collect();
         if let Some(measured) = self.current() {
             for (op, count) in [Op::Read, Op::Write].into_iter().zip(counts) {
-                let side = match op {
-                    Op::Read => measured.read.as_mut(),
-                    Op::Write => measured.write.as_mut(),
-                };
-                if let Some(side) = side {
+                if let Some(side) = measured.side_mut(op) {
                     side.ios = Some(count);
                 }
             }
@@ -352,22 +325,13 @@ impl<'a> FioTextReader<'a> {
         if self.table != PercentileTable::None {
             self.end_table();
         }
-        let command = self.commands.last().map(str::to_owned);
-        let options: Options = command.as_deref().map(options::of_command).unwrap_or_default();
+        let command = self.commands.taken();
         if let Some(mut run) = self.run.take() {
             run.version = self.version.take();
-            run.measurements.retain(|one| one.read.is_some() || one.write.is_some() || one.error != 0);
-            for measured in &mut run.measurements {
-                // A job file's options are not in the command that names it.
-                options::fill(&mut measured.work, &options, options.contains_key("name"));
-                measured.logs = options::log_prefix(&options, &measured.work.label);
-            }
-            let errors = run.measurements.iter().filter(|one| one.error != 0);
-            let failures: Vec<String> = errors
-                .map(|one| format!("job `{}` ended with error {}", one.work.label, one.error))
-                .collect();
-            run.failures = failures;
             run.command = command;
+            run.measurements.retain(|one| one.sides().next().is_some() || one.error != 0);
+            options::fill_of_command(&mut run);
+            run.failures = failures(&run.measurements);
             // Below the rates and latencies of a job stand its counts in every version of the output.
             let has_rates = run.measurements.iter().any(|one| one.sides().next().is_some());
             run.truncated = self.in_part || has_rates && !self.is_ended;
@@ -382,7 +346,6 @@ impl<'a> FioTextReader<'a> {
         }
         self.in_part = false;
         self.announced.clear();
-        self.commands.forget();
         self.started = None;
         self.op = None;
         self.in_disks = false;
@@ -467,7 +430,7 @@ pub(super) fn fill(side: &mut Side, line: &str) {
     } else if line.starts_with("lat (") && line.contains("avg=") {
         side.latency_ns = latency(line);
     } else if (line.starts_with("bw (") || line.starts_with("iops ")) && line.contains("avg=") {
-        let of = |key| after(line, key).and_then(leading).map(|(number, _)| number);
+        let of = |key| after(line, key).and_then(number);
         if let Some((mean, deviation)) = of("avg=").zip(of("stdev=")) {
             let samples = of("samples=").map(|samples| samples as u64);
             let is_each_io = samples.zip(side.ios).is_some_and(|(samples, ios)| samples > ios / 2);
@@ -479,18 +442,13 @@ pub(super) fn fill(side: &mut Side, line: &str) {
 /// `nvme0n1: ios=5649889/2, merge=0/1, ticks=442006/0, in_queue=442006, util=99.47%`.
 pub(super) fn device(line: &str) -> Option<DeviceUse> {
     let (name, rest) = line.split_once(": ios=")?;
-    let pair = |key: &str| {
-        let text = after(rest, key)?;
+    let counts = |text: &str| {
         let (first, rest) = number::whole(text)?;
-        let second = rest.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second);
-        Some((first, second))
+        Some((first, rest.strip_prefix('/').and_then(number::count).unwrap_or(0)))
     };
-    let (read_ios, write_ios) = {
-        let (first, tail) = number::whole(rest)?;
-        (first, tail.strip_prefix('/').and_then(number::whole).map_or(0, |(second, _)| second))
-    };
-    let (read_merges, write_merges) = pair("merge=").unwrap_or_default();
-    let sectors = pair("sectors=");
+    let (read_ios, write_ios) = counts(rest)?;
+    let (read_merges, write_merges) = after(rest, "merge=").and_then(counts).unwrap_or_default();
+    let sectors = after(rest, "sectors=").and_then(counts);
     let bytes = |count: u64| Bytes::from_sectors(narrows_base::units::Sectors512::new(count));
     Some(DeviceUse {
         name: name.trim().to_owned(),

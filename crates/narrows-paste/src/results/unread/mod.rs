@@ -37,12 +37,7 @@ impl Unread {
 pub fn unread(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
     let mut all = by_words(page, found);
     for result in found {
-        for line in &result.unread {
-            match all.iter_mut().find(|one| one.tool == result.tool) {
-                Some(one) => one.lines.push(*line),
-                None => all.push(Unread { tool: result.tool, lines: vec![*line] }),
-            }
-        }
+        result.unread.iter().for_each(|line| add(&mut all, result.tool, *line));
     }
     for one in &mut all {
         one.lines.sort_unstable();
@@ -72,7 +67,10 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
         let lost = || words.heading(line).filter(|tool| is_lost(*tool));
         let row = || words.row(line).filter(|tool| !known.has(number..number + 1, line, *tool));
         let latency = || {
-            words.broken_latency(line).iter().copied().find(|tool| known.is_without_latency(*tool, number))
+            Vocabulary::broken_latency(line)
+                .iter()
+                .copied()
+                .find(|tool| known.is_without_latency(*tool, number))
         };
         let broken = || {
             let (pieces, whole) = put_together(&lines, at, &words)?;
@@ -81,12 +79,16 @@ fn by_words(page: &Page<'_>, found: &[Imported]) -> Vec<Unread> {
         };
         let tool = without_rows().map(|(tool, _)| tool).or_else(lost).or_else(row).or_else(latency);
         let Some(tool) = tool.or_else(broken) else { continue };
-        match all.iter_mut().find(|one| one.tool == tool) {
-            Some(one) => one.lines.push(number),
-            None => all.push(Unread { tool, lines: vec![number] }),
-        }
+        add(&mut all, tool, number);
     }
     all
+}
+
+fn add(all: &mut Vec<Unread>, tool: Tool, line: usize) {
+    match all.iter_mut().find(|one| one.tool == tool) {
+        Some(one) => one.lines.push(line),
+        None => all.push(Unread { tool, lines: vec![line] }),
+    }
 }
 
 /// A line with one or two of those below it, where together they are what a tool prints and none is alone: somebody broke it.
@@ -252,8 +254,7 @@ impl Vocabulary {
     }
 
     /// The tools that may have printed a line below a rate with its latencies, broken before the figure that is taken of it.
-    #[expect(clippy::unused_self, reason = "asked like the others")]
-    fn broken_latency(&self, line: &str) -> &'static [Tool] {
+    fn broken_latency(line: &str) -> &'static [Tool] {
         let line = line.trim();
         let is_fio = ["lat (", "clat ("].iter().any(|head| line.starts_with(head)) && line.contains("min=");
         if is_fio && !line.contains("avg=") {
