@@ -1,7 +1,8 @@
 //! The answers of reports that have a sentence of their own: it, its interval, and what to do.
 
-use super::{Answer, from_to, step};
+use super::{Answer, step};
 use crate::copy::CopyReport;
+use crate::document::from_to;
 use crate::fleet::Record;
 use crate::fleet_run::FleetRunReport;
 use crate::lab::LabReport;
@@ -160,7 +161,7 @@ pub(crate) fn lab(report: &LabReport) -> Option<Answer> {
 pub(crate) fn copy(report: &CopyReport) -> Answer {
     let moved = format!(
         "{} files ({}) in {}: {}.",
-        human::count(report.files.files as f64),
+        human::grouped(report.files.files),
         human::bytes(report.files.bytes),
         human::time(report.elapsed_ns),
         human::rate(report.files.bytes_per_second)

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::heat::{Cell, Heat, Legend, RowData, heat};
-use super::picture;
+use super::{picture, rate};
 use crate::figure::whole::{Data, Figure};
 use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
 use narrows_base::units::{BytesPerSec, human};
@@ -99,11 +99,19 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         (host.host.clone(), kinds.iter().map(|code| finding_cell(&host.host, code, counts)).collect())
     };
     let cells: Vec<(String, Vec<Cell>)> = rows.iter().take(MOST_ROWS).map(row).collect();
-    let legend = Legend {
-        kinds: vec![(1, "limit by design")],
-        frame: "fault, darker where there are more",
-        notes: vec!["the number says how often", "the worst host is first"],
-        ..Legend::default()
+    let map = Heat {
+        label: "Findings by host",
+        tone: "warm",
+        corner: "host",
+        columns: &columns,
+        rows: &cells,
+        data: &[],
+        legend: Legend {
+            kinds: vec![(1, "limit by design")],
+            frame: "fault, darker where there are more",
+            notes: vec!["the number says how often", "the worst host is first"],
+            ..Legend::default()
+        },
     };
     let mut more = match rows.len() - cells.len() {
         0 => String::new(),
@@ -118,21 +126,7 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         alternative: format!(
             "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits.{more}"
         ),
-        pictures: vec![picture(|width| {
-            let label = "Findings by host";
-            heat(
-                width,
-                &Heat {
-                    label,
-                    tone: "warm",
-                    corner: "host",
-                    columns: &columns,
-                    rows: &cells,
-                    data: &[],
-                    legend: &legend,
-                },
-            )
-        })],
+        pictures: vec![picture(|width| heat(width, &map))],
         data,
     })
 }
@@ -157,8 +151,8 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
             host.host.clone(),
             host.state.as_str().to_owned(),
             total(host).map(human::rate).unwrap_or_default(),
-            human::rate(BytesPerSec::new(ends(f64::min, f64::INFINITY))),
-            human::rate(BytesPerSec::new(ends(f64::max, 0.0))),
+            rate(ends(f64::min, f64::INFINITY)),
+            rate(ends(f64::max, 0.0)),
         ]);
     }
     let row = |host: &&HostView| {
@@ -179,34 +173,28 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
         vec![("host", host.host.clone()), ("series", values.join(" "))]
     });
     let written: Vec<RowData> = written.collect();
-    let legend = Legend {
-        scale: Some(["0".to_owned(), human::rate(BytesPerSec::new(most))]),
-        notes: vec!["the slowest host is first"],
-        ..Legend::default()
+    let map = Heat {
+        label: "Rates of hosts over time",
+        tone: "cool",
+        corner: "host",
+        columns: &columns,
+        rows: &rows,
+        data: &written,
+        legend: Legend {
+            scale: Some(["0".to_owned(), rate(most)]),
+            notes: vec!["the slowest host is first"],
+            ..Legend::default()
+        },
     };
     Some(Figure {
         id: format!("fleet-rates-{}", at + 1),
         title: format!("Hosts over time: {}", describe(&point.load)),
         alternative: format!(
             "The rate of each host in parts of {step:.1} s, the slowest host first; the darkest is {}.{more} {}",
-            human::rate(BytesPerSec::new(most)),
+            rate(most),
             point.verdict.sentence
         ),
-        pictures: vec![picture(|width| {
-            let label = "Rates of hosts over time";
-            heat(
-                width,
-                &Heat {
-                    label,
-                    tone: "cool",
-                    corner: "host",
-                    columns: &columns,
-                    rows: &rows,
-                    data: &written,
-                    legend: &legend,
-                },
-            )
-        })],
+        pictures: vec![picture(|width| heat(width, &map))],
         data,
     })
 }
