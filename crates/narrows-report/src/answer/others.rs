@@ -197,7 +197,7 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
     let name = &of.workload.name;
     if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
-        let ends = of.interval_95.map(|(low, high)| format!(" (95 %: {})", from_to([low, high])));
+        let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
         let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
         let was = was.map(|was| format!(" instead of {}", human::rate(was))).unwrap_or_default();
         let sentence = format!(

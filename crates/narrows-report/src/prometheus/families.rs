@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Family, FamilyKind};
+use super::Family;
 use crate::view::{CeilingView, CheckReport};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -18,40 +18,31 @@ pub fn of_check(machine: &Machine, report: &CheckReport, at: Time) -> Vec<Family
     let mut families = links(machine);
     families.extend([ceilings(report), findings(report), errors(machine), arrays(machine), syncs(machine)]);
     families.extend([wires(machine), temperatures(machine)]);
-    families.extend([build(report), last_run(at)]);
+    let version = [("version", report.tool.version.as_str())];
+    families.push(Family::new("narrows_build_info", "1, with the version of narrows.").with(&version, 1.0));
+    let help = "When narrows last read the machine, in seconds since 1970.";
+    families.push(Family::new("narrows_last_run_timestamp_seconds", help).with(&[], at));
     families
 }
 
 /// What drives say of their wear, which takes root to read.
 pub fn of_health(health: &BTreeMap<String, DriveHealth>, at: Time) -> Vec<Family> {
-    let mut spare = Family::new(
-        "narrows_drive_spare_ratio",
-        "Spare blocks that a drive has left, of all it had.",
-        FamilyKind::Gauge,
-    );
+    let mut spare =
+        Family::new("narrows_drive_spare_ratio", "Spare blocks that a drive has left, of all it had.");
     let mut threshold = Family::new(
         "narrows_drive_spare_threshold_ratio",
         "The part of spare blocks below which a drive warns.",
-        FamilyKind::Gauge,
     );
-    let mut used = Family::new(
-        "narrows_drive_used_ratio",
-        "The part of its rated life that a drive has used.",
-        FamilyKind::Gauge,
-    );
-    let mut run = Family::new(
-        "narrows_drive_last_run_timestamp_seconds",
-        "When drives were last asked.",
-        FamilyKind::Gauge,
-    );
+    let mut used =
+        Family::new("narrows_drive_used_ratio", "The part of its rated life that a drive has used.");
     for (drive, log) in health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?))) {
         let labels = [("drive", drive.as_str())];
         spare.add(&labels, f64::from(log.available_spare) / 100.0);
         threshold.add(&labels, f64::from(log.spare_threshold) / 100.0);
         used.add(&labels, f64::from(log.percentage_used) / 100.0);
     }
-    run.add(&[], at);
-    vec![spare, threshold, used, run]
+    let run = Family::new("narrows_drive_last_run_timestamp_seconds", "When drives were last asked.");
+    vec![spare, threshold, used, run.with(&[], at)]
 }
 
 /// A link with the words that find it.
@@ -95,12 +86,10 @@ fn links(machine: &Machine) -> Vec<Family> {
     let mut width = Family::new(
         "narrows_link_width_lanes",
         "Lanes of a PCIe link: now, the most that both ends can do, and the most that was seen.",
-        FamilyKind::Gauge,
     );
     let mut speed = Family::new(
         "narrows_link_transfers_per_second",
         "Transfers of a lane of a PCIe link: now, the most that both ends can do, under load, and the most under load.",
-        FamilyKind::Gauge,
     );
     for device in wired(machine) {
         let (named, ends) = (Named::of(device), machine.link_of(device));
@@ -133,7 +122,6 @@ fn ceilings(report: &CheckReport) -> Family {
     let mut family = Family::new(
         "narrows_hop_ceiling_bytes_per_second",
         "The most that a hop can carry, by what that rests on.",
-        FamilyKind::Gauge,
     );
     for path in &report.paths {
         for hop in &path.hops {
@@ -156,8 +144,7 @@ fn ceilings(report: &CheckReport) -> Family {
 }
 
 fn findings(report: &CheckReport) -> Family {
-    let mut family =
-        Family::new("narrows_finding_active", "1 for each finding of narrows check.", FamilyKind::Gauge);
+    let mut family = Family::new("narrows_finding_active", "1 for each finding of narrows check.");
     for finding in &report.findings {
         let severity = serde_json::to_value(finding.severity).ok();
         let severity = severity.as_ref().and_then(|severity| severity.as_str()).unwrap_or_default();
@@ -172,7 +159,6 @@ fn errors(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_pcie_aer_errors_total",
         "Errors that a PCIe function reported since boot (AER), its own end of the link.",
-        FamilyKind::Counter,
     );
     for device in machine.pci.values() {
         let Some(aer) = device.aer.value().filter(|aer| !aer.is_status) else { continue };
@@ -187,8 +173,7 @@ fn errors(machine: &Machine) -> Family {
 }
 
 fn arrays(machine: &Machine) -> Family {
-    let mut family =
-        Family::new("narrows_array_missing_members", "Members that a md array lacks.", FamilyKind::Gauge);
+    let mut family = Family::new("narrows_array_missing_members", "Members that a md array lacks.");
     for (name, array) in md(machine) {
         array.degraded.value().into_iter().for_each(|missing| {
             family.add(&[("array", name)], f64::from(*missing));
@@ -201,7 +186,6 @@ fn syncs(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_array_syncing",
         "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
-        FamilyKind::Gauge,
     );
     for (name, array) in md(machine) {
         array.sync_action.value().into_iter().for_each(|action| {
@@ -219,11 +203,8 @@ fn md(machine: &Machine) -> impl Iterator<Item = (&str, &narrows_machine::block:
 }
 
 fn wires(machine: &Machine) -> Family {
-    let mut family = Family::new(
-        "narrows_network_line_bytes_per_second",
-        "The line rate of a network interface.",
-        FamilyKind::Gauge,
-    );
+    let mut family =
+        Family::new("narrows_network_line_bytes_per_second", "The line rate of a network interface.");
     for (name, nic) in machine.nics.iter().filter(|(_, nic)| !nic.is_virtual) {
         nic.speed.value().into_iter().for_each(|speed| {
             family.add(&[("interface", name)], speed.bytes_per_sec().get());
@@ -236,7 +217,6 @@ fn temperatures(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_drive_temperature_celsius",
         "The temperature of a drive: now, and from which on it warns.",
-        FamilyKind::Gauge,
     );
     for (name, health) in &machine.health {
         let states = [("current", &health.temperature), ("warning", &health.warning)];
@@ -249,21 +229,5 @@ fn temperatures(machine: &Machine) -> Family {
             known.into_iter().for_each(|celsius| family.add(&[("drive", name), ("state", state)], celsius));
         }
     }
-    family
-}
-
-fn build(report: &CheckReport) -> Family {
-    let mut family = Family::new("narrows_build_info", "1, with the version of narrows.", FamilyKind::Gauge);
-    family.add(&[("version", &report.tool.version)], 1.0);
-    family
-}
-
-fn last_run(at: Time) -> Family {
-    let mut family = Family::new(
-        "narrows_last_run_timestamp_seconds",
-        "When narrows last read the machine, in seconds since 1970.",
-        FamilyKind::Gauge,
-    );
-    family.add(&[], at);
     family
 }

@@ -15,26 +15,18 @@ const MOST_ROWS: usize = 60;
 /// So many kinds of findings.
 const MOST_COLUMNS: usize = 12;
 
-/// Findings of one code: how many, and the weight of the worst.
-type Counts = BTreeMap<String, (usize, usize)>;
+/// Findings of one code: how many, and whether any is a fault.
+type Counts = BTreeMap<String, (usize, bool)>;
 
 /// How many findings are faults, and how many are limits: one fault is worse than any number of limits.
 type Badness = (usize, usize);
 
-const fn badness(count: usize, worst: usize) -> Badness {
-    if worst >= weight(Severity::Fault) { (count, 0) } else { (0, count) }
+const fn badness(count: usize, is_fault: bool) -> Badness {
+    if is_fault { (count, 0) } else { (0, count) }
 }
 
 const fn sum(a: Badness, b: Badness) -> Badness {
     (a.0 + b.0, a.1 + b.1)
-}
-
-const fn weight(severity: Severity) -> usize {
-    match severity {
-        Severity::Fault => 100,
-        Severity::Limit => 10,
-        Severity::Info => 0,
-    }
 }
 
 /// The findings of a host that are to be acted on.
@@ -43,21 +35,21 @@ fn counts(host: &Host) -> Counts {
     for found in host.findings.iter().filter(|found| found.counts()) {
         let entry = counts.entry(found.code.as_str()).or_default();
         entry.0 += 1;
-        entry.1 = entry.1.max(weight(found.severity));
+        entry.1 |= found.severity == Severity::Fault;
     }
     counts
 }
 
 fn whole(counts: &Counts) -> Badness {
-    counts.values().fold((0, 0), |all, (count, worst)| sum(all, badness(*count, *worst)))
+    counts.values().fold((0, 0), |all, (count, is_fault)| sum(all, badness(*count, *is_fault)))
 }
 
 /// The kinds of findings on hosts, the worst first.
 fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
     let mut kinds: BTreeMap<&String, Badness> = BTreeMap::new();
-    for (code, (count, worst)) in rows.iter().flat_map(|(_, counts)| counts) {
+    for (code, (count, is_fault)) in rows.iter().flat_map(|(_, counts)| counts) {
         let so_far = kinds.entry(code).or_default();
-        *so_far = sum(*so_far, badness(*count, *worst));
+        *so_far = sum(*so_far, badness(*count, *is_fault));
     }
     let mut kinds: Vec<(&String, Badness)> = kinds.into_iter().collect();
     kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
@@ -65,16 +57,15 @@ fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
 }
 
 fn finding_cell(host: &str, code: &str, counts: &Counts) -> Cell {
-    let Some((count, worst)) = counts.get(code) else {
+    let Some((count, is_fault)) = counts.get(code) else {
         return Cell { tip: format!("{host}: no {code}"), ..Cell::default() };
     };
-    let is_fault = *worst >= weight(Severity::Fault);
     Cell {
-        part: Some(if is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
+        part: Some(if *is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
         shown: count.to_string(),
         tip: format!("{host}: {code}, {count}"),
         data: vec![("host", host.to_owned()), ("code", code.to_owned()), ("count", count.to_string())],
-        is_marked: is_fault,
+        is_marked: *is_fault,
     }
 }
 
