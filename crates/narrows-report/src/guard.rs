@@ -203,28 +203,12 @@ fn refused(out: &mut Document, report: &GuardReport) {
     for reason in &report.reasons {
         out.lead((Tone::Bad, "  - "), Tone::Normal, &reason.summary);
     }
-    let mut hints: Vec<&str> = Vec::new();
-    for hint in report.reasons.iter().map(|reason| reason.hint) {
-        if !hints.contains(&hint) {
-            hints.push(hint);
+    for hint in blank::once(report.reasons.iter().map(|reason| reason.hint), &report.blank_by) {
+        match hint.strip_prefix("  ") {
+            Some(way) => out.lead((Tone::Normal, "hint:   "), Tone::Normal, way),
+            None => out.lead((Tone::Normal, "hint: "), Tone::Normal, hint),
         }
     }
-    for hint in hints {
-        out.lead((Tone::Normal, "hint: "), Tone::Normal, hint);
-    }
-    if report.blank_by.is_empty() {
-        return;
-    }
-    let text = "if nothing on it is needed, one of these makes it blank:";
-    out.lead((Tone::Normal, "hint: "), Tone::Normal, text);
-    for way in &report.blank_by {
-        out.lead(
-            (Tone::Normal, "hint:   "),
-            Tone::Normal,
-            format!("`{}` destroys {}", way.command, way.destroys),
-        );
-    }
-    out.lead((Tone::Normal, "hint: "), Tone::Normal, NOT_ENOUGH);
 }
 
 /// Said with every list of commands that make a device blank.

@@ -70,11 +70,6 @@ fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
     }
 }
 
-/// `390 MB/s to 393 MB/s`.
-fn from_to([low, high]: [BytesPerSec; 2]) -> String {
-    format!("{} to {}", human::rate(low), human::rate(high))
-}
-
 /// What a rate tells of the narrowest hop of the path, and what names the hop where it does not.
 fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
     let look = step(format!(

@@ -1,7 +1,8 @@
 //! The answers of reports that have a sentence of their own: it, its interval, and what to do.
 
-use super::{Answer, from_to, step};
+use super::{Answer, step};
 use crate::copy::CopyReport;
+use crate::document::from_to;
 use crate::fleet::Record;
 use crate::fleet_run::FleetRunReport;
 use crate::lab::LabReport;
@@ -160,7 +161,7 @@ pub(crate) fn lab(report: &LabReport) -> Option<Answer> {
 pub(crate) fn copy(report: &CopyReport) -> Answer {
     let moved = format!(
         "{} files ({}) in {}: {}.",
-        human::count(report.files.files as f64),
+        human::grouped(report.files.files),
         human::bytes(report.files.bytes),
         human::time(report.elapsed_ns),
         human::rate(report.files.bytes_per_second)
@@ -196,7 +197,7 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
     let name = &of.workload.name;
     if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
-        let ends = of.interval_95.map(|(low, high)| format!(" (95 %: {})", from_to([low, high])));
+        let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
         let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
         let was = was.map(|was| format!(" instead of {}", human::rate(was))).unwrap_or_default();
         let sentence = format!(

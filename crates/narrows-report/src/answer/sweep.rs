@@ -1,8 +1,9 @@
 //! What a sweep tells: the rate that more load does not raise, whether I/Os or bytes are limited, and what names the hop.
 
-use super::{Answer, against, from_to, known_to, step};
+use super::{Answer, against, known_to, step};
 use crate::bench::PathCeiling;
-use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport};
+use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, x};
+use crate::document::from_to;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -58,11 +59,11 @@ pub(crate) fn sweep(report: &SweepReport) -> Option<Answer> {
         let of: Vec<&SweepPoint> = trusted.iter().copied().filter(|it| is_alike(mix, &it.load)).collect();
         let (said, todo) = of_mix(report, mix, &of);
         sentences.push(said);
-        todo.into_iter()
-            .filter(|text| !answer.todo.contains(text))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .for_each(|text| answer.todo.push(text));
+        for text in todo {
+            if !answer.todo.contains(&text) {
+                answer.todo.push(text);
+            }
+        }
     }
     answer.sentence = sentences.join(" ");
     Some(answer)
@@ -98,7 +99,7 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
     if let Some(drop) = level.curve.shape.drops.first() {
         said.push(format!(
             "From {} on it is {} less.",
-            human::count(drop.from),
+            human::grouped(drop.from as u64),
             human::percent(drop.fraction)
         ));
     }
@@ -114,15 +115,11 @@ fn levels<'r>(report: &'r SweepReport, mix: &LoadSpec) -> Vec<Level<'r>> {
     let mut levels: Vec<Level<'r>> = of_mix
         .filter_map(|curve| {
             let plateau = curve.shape.plateau?;
-            let place = |load: &LoadSpec| match curve.along {
-                Along::Depth => f64::from(load.queue_depth),
-                Along::Streams => f64::from(load.parallel.count()),
-            };
             let runs: Vec<&SweepPoint> = report
                 .points
                 .iter()
                 .filter(|it| is_alike(mix, &it.load) && it.load.block_size == curve.of.block_size)
-                .filter(|it| (plateau.from..=plateau.to).contains(&place(&it.load)))
+                .filter(|it| (plateau.from..=plateau.to).contains(&x(&it.load)))
                 .collect();
             if runs.iter().any(|run| run.trusted == Some(false)) {
                 return None;
@@ -171,16 +168,12 @@ fn without_plateau(
     let best = points.iter().max_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()));
     let Some(best) = best else { return (String::new(), Vec::new()) };
     let along = if matches!(mix.parallel, Parallel::Streams(_)) { Along::Streams } else { Along::Depth };
-    let place = match along {
-        Along::Depth => f64::from(best.load.queue_depth),
-        Along::Streams => f64::from(best.load.parallel.count()),
-    };
     let (limit, look) = against(target, best.bytes_per_second, ceiling);
     let said = format!(
         "{} of {target} reach {} with {}, the fastest load that was run; more may give more. {limit}",
         what(mix),
         known_to(best.bytes_per_second, best.ci95),
-        at(&best.load, along, place)
+        at(&best.load, along, x(&best.load))
     );
     let more = match along {
         Along::Depth => step("Sweep deeper queues too (`--depths`) until the rate rises no more."),
@@ -227,8 +220,9 @@ fn what(mix: &LoadSpec) -> String {
 /// `blocks of 64 KiB at depth 2`.
 fn at(load: &LoadSpec, along: Along, place: f64) -> String {
     let block = human::block_size(load.block_size);
+    let place = human::grouped(place as u64);
     match along {
-        Along::Depth => format!("blocks of {block} at depth {}", human::count(place)),
-        Along::Streams => format!("blocks of {block} and {} streams", human::count(place)),
+        Along::Depth => format!("blocks of {block} at depth {place}"),
+        Along::Streams => format!("blocks of {block} and {place} streams"),
     }
 }

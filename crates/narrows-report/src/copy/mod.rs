@@ -358,7 +358,7 @@ fn table(report: &CopyReport) -> Table {
     let mut row = |tone, name: &str, tally: &TallyView| {
         let mut cells = vec![
             Cell::text(name),
-            Cell::text(human::count(tally.files as f64)),
+            Cell::text(human::grouped(tally.files)),
             Cell::text(human::bytes(tally.bytes)),
             Cell::text(human::time(tally.elapsed_ns)),
             Cell::text(human::rate(tally.bytes_per_second)),

@@ -115,6 +115,20 @@ fn long(text: &str, number: &str) -> &'static str {
     if is_long && number.is_empty() { "b" } else { "" }
 }
 
+/// Words in which a command or a name stands in backquotes, each as code. One that stands alone is a character of the text.
+fn prose(text: &str) -> String {
+    let text = markup(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return text;
+    }
+    let code = |(at, part): (usize, &&str)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(code).collect()
+}
+
 /// Leads that begin an item of a list.
 fn is_bullet(lead: &str) -> bool {
     matches!(lead.trim(), "·" | "-" | "→" | "!")
@@ -221,7 +235,7 @@ impl Writer<'_> {
             Block::Part(..) | Block::Gap | Block::Positions(_) => {}
             Block::Heading(text) => self.title(3, text.trim()),
             Block::Text(it) if is_item => {
-                let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), markup(&it.text));
+                let _ = writeln!(self.out, "<li{}>{}</li>", classes(&[class(it.tone)]), prose(&it.text));
             }
             Block::Text(it) => self.paragraph(it),
             Block::Pairs(pairs) => self.pairs(pairs),
@@ -259,7 +273,7 @@ impl Writer<'_> {
             "" => String::new(),
             lead => format!("<b{}>{}</b> ", classes(&[class(it.lead.0)]), markup(lead)),
         };
-        let text = markup(it.text.trim());
+        let text = prose(it.text.trim());
         if !lead.is_empty() || !text.is_empty() {
             let _ = writeln!(self.out, "<p{}>{lead}{text}</p>", classes(&[class(it.tone), indent]));
         }
@@ -268,8 +282,8 @@ impl Writer<'_> {
     fn pairs(&mut self, pairs: &Pairs) {
         self.put("<dl>\n");
         for (name, text) in &pairs.pairs {
-            let text = markup(text);
-            let text = if pairs.commands { format!("<code>{text}</code>") } else { text };
+            let is_command = pairs.commands && !text.contains('`');
+            let text = if is_command { format!("<code>{}</code>", markup(text)) } else { prose(text) };
             let _ = writeln!(self.out, "<dt>{}</dt><dd>{text}</dd>", markup(name));
         }
         self.put("</dl>\n");
@@ -284,10 +298,10 @@ impl Writer<'_> {
         let _ = writeln!(
             self.out,
             "<div class=\"finding {kind}\">\n<p><span class=\"word {tone}\">{word}</span> {}</p>",
-            markup(&finding.text)
+            prose(&finding.text)
         );
         if let Some(also) = &finding.also {
-            let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", markup(also));
+            let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", prose(also));
         }
         if !finding.advice.is_empty() {
             self.put("<ul class=\"advice\">\n");
@@ -296,14 +310,14 @@ impl Writer<'_> {
                     .gain
                     .as_deref()
                     .map(|gain| format!("<span class=\"gain\">{}</span>: ", markup(gain)));
-                let _ = writeln!(self.out, "<li>{}{}</li>", gain.unwrap_or_default(), markup(&advice.action));
+                let _ = writeln!(self.out, "<li>{}{}</li>", gain.unwrap_or_default(), prose(&advice.action));
             }
             self.put("</ul>\n");
         }
         if !finding.evidence.is_empty() {
             self.put("<ul class=\"faint\">\n");
             for evidence in &finding.evidence {
-                let _ = writeln!(self.out, "<li>{}</li>", markup(evidence));
+                let _ = writeln!(self.out, "<li>{}</li>", prose(evidence));
             }
             self.put("</ul>\n");
         }
@@ -391,7 +405,7 @@ impl Writer<'_> {
             self.out,
             "<{tag}{}{span}>{}</{end}>",
             classes(&[number, tone, depth, long(&words, number)]),
-            markup(words.trim())
+            prose(words.trim())
         );
     }
 }

@@ -19,7 +19,7 @@ pub(crate) use table::{Cell, Column, Row, Table};
 use crate::figure::Figure;
 use crate::text::Tone;
 use crate::view::Tool;
-use narrows_base::units::human;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_load::scan::Scan;
 
 /// What a command has to say.
@@ -187,11 +187,13 @@ impl Document {
     }
 }
 
+/// `390 MB/s to 393 MB/s`.
+pub(crate) fn from_to([low, high]: [BytesPerSec; 2]) -> String {
+    format!("{} to {}", human::rate(low), human::rate(high))
+}
+
 /// Half of a confidence interval as a part of the rate: `0.4 %`; a dash where there is none.
-pub(crate) fn half(
-    rate: narrows_base::units::BytesPerSec,
-    ends: Option<[narrows_base::units::BytesPerSec; 2]>,
-) -> String {
+pub(crate) fn half(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
     ends.map_or_else(|| "–".to_owned(), |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0))
 }
 

@@ -256,3 +256,13 @@ fn what_goes_over_all_columns_stands_below_its_row_where_it_has_no_room() {
     let below = text("md raid0, 8 members on 8 x Dell Express Flash NVMe");
     assert!(below.lines().any(|line| line == format!("  {REASON}")), "{below}");
 }
+
+#[test]
+fn a_page_shows_what_stands_in_backquotes_as_code() {
+    let mut out = Document::new("check", "", None);
+    out.say(0, Tone::Normal, "Run `narrows /dev/sda --why <x>` there.");
+    out.say(0, Tone::Normal, "One ` alone is a character.");
+    let page = page(&[out]);
+    assert!(page.contains("<p>Run <code>narrows /dev/sda --why &lt;x&gt;</code> there.</p>"), "{page}");
+    assert!(page.contains("<p>One ` alone is a character.</p>"), "{page}");
+}

@@ -12,7 +12,7 @@ mod poster;
 mod style;
 mod svg;
 #[cfg(test)]
-mod values;
+mod tests;
 mod whole;
 mod width;
 

@@ -191,7 +191,7 @@ mod tests {
     use narrows_verdict::fleet::record::{DrivesLeg, DrivesRate, LegLost};
 
     fn view(servers: usize, rates: &[f64]) -> LegView {
-        let mut run = crate::fleet_run::example::record_of(&[(1, 1000)]);
+        let mut run = crate::fleet_run::testing::record_of(&[(1, 1000)]);
         let server = run.servers.first().expect("has one").clone();
         run.servers = vec![server; servers];
         let rate =

@@ -5,10 +5,10 @@
 
 mod build;
 pub mod csv;
-#[cfg(test)]
-mod example;
 mod fold;
 mod leg;
+#[cfg(test)]
+mod testing;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

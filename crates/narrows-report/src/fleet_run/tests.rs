@@ -39,7 +39,7 @@ pub(crate) fn sample() -> FleetRunReport {
 
 /// Runs with more and more jobs.
 pub(crate) fn sample_of_series() -> FleetRunReport {
-    example::report_of(&[(1, 250), (2, 500), (4, 1000), (8, 1000), (16, 800)], false)
+    testing::report_of(&[(1, 250), (2, 500), (4, 1000), (8, 1000), (16, 800)], false)
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn the_text_has_a_line_for_a_host_and_fits() {
 #[test]
 fn the_example_of_60_hosts_is_what_its_files_say() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/figures/fleet-run.json");
-    let now = serde_json::to_string(&example::report(false)).expect("is JSON") + "\n";
+    let now = serde_json::to_string(&testing::report(false)).expect("is JSON") + "\n";
     if std::env::var_os("UPDATE_FIGURES").is_some() {
         std::fs::write(file, &now).expect("tests/figures is writable");
     }
@@ -90,7 +90,7 @@ fn the_example_of_60_hosts_is_what_its_files_say() {
 
 #[test]
 fn in_public_no_host_and_no_address_is_on_the_map() {
-    let report = example::report(true);
+    let report = testing::report(true);
     let map = report.points[0].map.as_ref().expect("a map");
     let names: Vec<&String> = map.hops.iter().flat_map(|hop| &hop.hosts).collect();
     assert!(names.iter().all(|name| name.starts_with("client-") || name.starts_with("server")), "{names:?}");
@@ -121,7 +121,7 @@ fn runs_with_more_and_more_jobs_have_a_knee_in_text_and_page() {
 
 #[test]
 fn a_host_that_stops_to_gain_early_is_named_in_a_line_of_its_own() {
-    let mut report = example::report_of(&[(1, 250), (2, 500), (4, 1000)], false);
+    let mut report = testing::report_of(&[(1, 250), (2, 500), (4, 1000)], false);
     assert_eq!(report.series[0].shape.plateau, None, "it still rises");
     report.series[0].earlier = vec![narrows_verdict::fleet::series::Earlier {
         host: "c07".to_owned(),

@@ -6,10 +6,15 @@ use narrows_load::guard::Reason;
 
 /// What can be done about each of the reasons, once, then the `ways` that would make the device blank.
 pub fn hints(reasons: &[Reason], ways: &[WayView]) -> Vec<String> {
+    once(reasons.iter().map(Reason::hint), ways)
+}
+
+/// As [`hints`], of what is hinted at for each reason.
+pub(super) fn once<'h>(all: impl Iterator<Item = &'h str>, ways: &[WayView]) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
-    for hint in reasons.iter().map(|reason| reason.hint().to_owned()) {
-        if !hints.contains(&hint) {
-            hints.push(hint);
+    for hint in all {
+        if !hints.iter().any(|other| other == hint) {
+            hints.push(hint.to_owned());
         }
     }
     if !ways.is_empty() {

@@ -3,7 +3,7 @@
 use super::{LabCell, LabDevice, LabReport};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
-use crate::figure::chart::{Bar, Row, Signs, bars_with, picture};
+use crate::figure::chart::{Bar, Row, Signs, bars, picture};
 use crate::figure::{Data, Figure};
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, human};
@@ -409,7 +409,7 @@ fn basis(out: &mut Document, report: &LabReport) {
 
 /// What was verified and where the source came from.
 fn how(copied: &Copied) -> String {
-    let files = |count: u64| human::count(count as f64);
+    let files = human::grouped;
     let mut parts = Vec::new();
     if copied.verified_files > 0 {
         parts.push(format!("{} files read back past the page cache", files(copied.verified_files)));
@@ -445,7 +445,7 @@ fn copies_by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
 
 /// What was copied: `Copy of /srv/photos, 1234 files, 5.68 GB`.
 fn copy_title(copied: &Copied) -> String {
-    let files = human::count(copied.files as f64);
+    let files = human::grouped(copied.files);
     format!("Copy of {}, {files} files, {}", copied.source, human::bytes(copied.bytes))
 }
 
@@ -515,7 +515,7 @@ pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usiz
             "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
             ranking.sentence
         ),
-        pictures: vec![picture(|width| bars_with(width, &title, &rows, &|it| value(unit, it), &signs))],
+        pictures: vec![picture(|width| bars(width, &title, &rows, &|it| value(unit, it), &signs))],
         data,
     })
 }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::view::{Tool, tool};
 use crate::answer;
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, from_to};
 use crate::figure::chart;
 use crate::text::{Style, Tone, some_of};
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
@@ -352,7 +352,7 @@ fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: Bytes
     let behind: Vec<String> = iops.into_iter().chain(each).collect();
     out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), behind.join(", ")));
     if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
-        let text = format!("80 % of cases {}, 95 % {}", range(in_80), range(in_95));
+        let text = format!("80 % of cases {}, 95 % {}", from_to(in_80.into()), from_to(in_95.into()));
         out.say(12, Tone::Faint, text);
     }
     if let Some((before, gain)) = it.before.as_ref().and_then(|it| Some((it, it.gain_bytes_per_second?))) {
@@ -404,11 +404,6 @@ fn one(lead: &str, tone: Tone, rate: String, behind: String) -> Block {
     let mut table = Table::new("", lead.len() - word.len(), columns).untitled();
     table.row(vec![Cell::text(word.trim_end()), Cell::toned(tone, rate), Cell::toned(Tone::Faint, behind)]);
     Block::Table(table)
-}
-
-/// `3.1 to 3.6 GB/s`.
-fn range((low, high): (BytesPerSec, BytesPerSec)) -> String {
-    format!("{} to {}", human::rate(low), human::rate(high))
 }
 
 fn put_gain(out: &mut impl Blocks, before: &Before, gain: f64) {

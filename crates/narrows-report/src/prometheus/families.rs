@@ -1,6 +1,6 @@
 //! Which metrics there are, and from what they are made.
 
-use super::{Family, FamilyKind};
+use super::Family;
 use crate::view::{CeilingView, CheckReport};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
@@ -16,27 +16,23 @@ pub fn of_check(machine: &Machine, report: &CheckReport, at: Time) -> Vec<Family
     families.extend([ceilings(report), findings(report), errors(machine), arrays(machine), syncs(machine)]);
     families.extend([wires(machine), temperatures(machine)]);
     families.extend(wear(machine));
-    families.extend([build(report), last_run(at)]);
+    let version = [("version", report.tool.version.as_str())];
+    families.push(Family::new("narrows_build_info", "1, with the version of narrows.").with(&version, 1.0));
+    let help = "When narrows last read the machine, in seconds since 1970.";
+    families.push(Family::new("narrows_last_run_timestamp_seconds", help).with(&[], at));
     families
 }
 
 /// What drives say of their wear, which takes root to read.
 fn wear(machine: &Machine) -> [Family; 3] {
-    let mut spare = Family::new(
-        "narrows_drive_spare_ratio",
-        "Spare blocks that a drive has left, of all it had.",
-        FamilyKind::Gauge,
-    );
+    let mut spare =
+        Family::new("narrows_drive_spare_ratio", "Spare blocks that a drive has left, of all it had.");
     let mut threshold = Family::new(
         "narrows_drive_spare_threshold_ratio",
         "The part of spare blocks below which a drive warns.",
-        FamilyKind::Gauge,
     );
-    let mut used = Family::new(
-        "narrows_drive_used_ratio",
-        "The part of its rated life that a drive has used.",
-        FamilyKind::Gauge,
-    );
+    let mut used =
+        Family::new("narrows_drive_used_ratio", "The part of its rated life that a drive has used.");
     let logs = machine.health.iter().filter_map(|(drive, health)| Some((drive, health.smart.value()?)));
     for (drive, log) in logs {
         let labels = [("drive", drive.as_str())];
@@ -88,12 +84,10 @@ fn links(machine: &Machine) -> Vec<Family> {
     let mut width = Family::new(
         "narrows_link_width_lanes",
         "Lanes of a PCIe link: now, the most that both ends can do, and the most that was seen.",
-        FamilyKind::Gauge,
     );
     let mut speed = Family::new(
         "narrows_link_transfers_per_second",
         "Transfers of a lane of a PCIe link: now, the most that both ends can do, under load, and the most under load.",
-        FamilyKind::Gauge,
     );
     for device in wired(machine) {
         let (named, ends) = (Named::of(device), machine.link_of(device));
@@ -126,7 +120,6 @@ fn ceilings(report: &CheckReport) -> Family {
     let mut family = Family::new(
         "narrows_hop_ceiling_bytes_per_second",
         "The most that a hop can carry, by what that rests on.",
-        FamilyKind::Gauge,
     );
     for path in &report.paths {
         for hop in &path.hops {
@@ -149,8 +142,7 @@ fn ceilings(report: &CheckReport) -> Family {
 }
 
 fn findings(report: &CheckReport) -> Family {
-    let mut family =
-        Family::new("narrows_finding_active", "1 for each finding of narrows check.", FamilyKind::Gauge);
+    let mut family = Family::new("narrows_finding_active", "1 for each finding of narrows check.");
     for finding in &report.findings {
         let severity = serde_json::to_value(finding.severity).ok();
         let severity = severity.as_ref().and_then(|severity| severity.as_str()).unwrap_or_default();
@@ -165,7 +157,6 @@ fn errors(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_pcie_aer_errors_total",
         "Errors that a PCIe function reported since boot (AER), its own end of the link.",
-        FamilyKind::Counter,
     );
     for device in machine.pci.values() {
         let Some(aer) = device.aer.value().filter(|aer| !aer.is_status) else { continue };
@@ -180,8 +171,7 @@ fn errors(machine: &Machine) -> Family {
 }
 
 fn arrays(machine: &Machine) -> Family {
-    let mut family =
-        Family::new("narrows_array_missing_members", "Members that a md array lacks.", FamilyKind::Gauge);
+    let mut family = Family::new("narrows_array_missing_members", "Members that a md array lacks.");
     for (name, array) in md(machine) {
         array.degraded.value().into_iter().for_each(|missing| {
             family.add(&[("array", name)], f64::from(*missing));
@@ -194,7 +184,6 @@ fn syncs(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_array_syncing",
         "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
-        FamilyKind::Gauge,
     );
     for (name, array) in md(machine) {
         array.sync_action.value().into_iter().for_each(|action| {
@@ -212,11 +201,8 @@ fn md(machine: &Machine) -> impl Iterator<Item = (&str, &narrows_machine::block:
 }
 
 fn wires(machine: &Machine) -> Family {
-    let mut family = Family::new(
-        "narrows_network_line_bytes_per_second",
-        "The line rate of a network interface.",
-        FamilyKind::Gauge,
-    );
+    let mut family =
+        Family::new("narrows_network_line_bytes_per_second", "The line rate of a network interface.");
     for (name, nic) in machine.nics.iter().filter(|(_, nic)| !nic.is_virtual) {
         nic.speed.value().into_iter().for_each(|speed| {
             family.add(&[("interface", name)], speed.bytes_per_sec().get());
@@ -229,7 +215,6 @@ fn temperatures(machine: &Machine) -> Family {
     let mut family = Family::new(
         "narrows_drive_temperature_celsius",
         "The temperature of a drive: now, and from which on it warns.",
-        FamilyKind::Gauge,
     );
     for (name, health) in &machine.health {
         let states = [("current", &health.temperature), ("warning", &health.warning)];
@@ -242,21 +227,5 @@ fn temperatures(machine: &Machine) -> Family {
             known.into_iter().for_each(|celsius| family.add(&[("drive", name), ("state", state)], celsius));
         }
     }
-    family
-}
-
-fn build(report: &CheckReport) -> Family {
-    let mut family = Family::new("narrows_build_info", "1, with the version of narrows.", FamilyKind::Gauge);
-    family.add(&[("version", &report.tool.version)], 1.0);
-    family
-}
-
-fn last_run(at: Time) -> Family {
-    let mut family = Family::new(
-        "narrows_last_run_timestamp_seconds",
-        "When narrows last read the machine, in seconds since 1970.",
-        FamilyKind::Gauge,
-    );
-    family.add(&[], at);
     family
 }

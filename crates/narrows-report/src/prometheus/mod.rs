@@ -13,30 +13,26 @@ use crate::sanitize::inert;
 
 pub use families::{Time, of_check};
 
-/// Whether a value goes up and down, or counts up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FamilyKind {
-    /// It goes up and down.
-    Gauge,
-    /// It counts up; the name of its samples ends in `_total`.
-    Counter,
-}
-
 /// All samples of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Family {
     name: &'static str,
     help: &'static str,
-    kind: FamilyKind,
     samples: BTreeMap<Labels, f64>,
 }
 
 type Labels = Vec<(&'static str, String)>;
 
 impl Family {
-    /// A name without samples; that of a counter ends in `_total`.
-    pub const fn new(name: &'static str, help: &'static str, kind: FamilyKind) -> Self {
-        Self { name, help, kind, samples: BTreeMap::new() }
+    /// A name without samples; that of a counter ends in `_total`, all others are gauges.
+    pub const fn new(name: &'static str, help: &'static str) -> Self {
+        Self { name, help, samples: BTreeMap::new() }
+    }
+
+    /// As [`Self::add`], of the only sample.
+    fn with(mut self, labels: &[(&'static str, &str)], value: f64) -> Self {
+        self.add(labels, value);
+        self
     }
 
     /// Adds a sample. Of two with the same labels the last counts.
@@ -50,7 +46,7 @@ impl Family {
     }
 
     fn write(&self, out: &mut String) {
-        let kind = if self.kind == FamilyKind::Counter { "counter" } else { "gauge" };
+        let kind = if self.name.ends_with("_total") { "counter" } else { "gauge" };
         let _ = writeln!(out, "# HELP {} {}", self.name, self.help);
         let _ = writeln!(out, "# TYPE {} {kind}", self.name);
         for (labels, value) in &self.samples {
@@ -83,7 +79,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     fn errors() -> Family {
-        Family::new("narrows_pcie_aer_errors_total", "Errors.", FamilyKind::Counter)
+        Family::new("narrows_pcie_aer_errors_total", "Errors.")
     }
 
     #[test]

@@ -146,10 +146,7 @@ fn put_rows(out: &mut Document, comparison: &Comparison, workload: &str) {
         let (tone, verdict) = word(found.verdict);
         let change = match (&found.difference, found.as_printed) {
             (Some(difference), _) => relative(difference.relative, difference.relative_interval),
-            (None, Some(part)) => {
-                let sign = if part < 0.0 { "−" } else { "+" };
-                format!("{sign}{} as printed,", human::percent(part.abs()))
-            }
+            (None, Some(part)) => format!("{} as printed,", signed(part)),
             (None, None) => String::new(),
         };
         let rate = human::rate(found.b_bytes_per_second);
@@ -235,10 +232,7 @@ fn put_workload(out: &mut Document, workload: &WorkloadComparison) {
             out.say(DETAIL, tone, format!("{part} {verdict}"));
         }
         None => {
-            let printed = workload.as_printed.map(|part| {
-                let sign = if part < 0.0 { "−" } else { "+" };
-                format!("{sign}{} as printed, ", human::percent(part.abs()))
-            });
+            let printed = workload.as_printed.map(|part| format!("{} as printed, ", signed(part)));
             let reason = workload.reason.as_deref().unwrap_or("unknown");
             out.say(DETAIL, tone, format!("{}{verdict}: {reason}", printed.unwrap_or_default()));
         }
@@ -286,11 +280,12 @@ fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
 }
 
 /// `+12.3 % (+11.8 … +12.9 %)`.
-pub(crate) fn relative(difference: f64, interval: [f64; 2]) -> String {
-    let signed = |fraction: f64| {
-        let sign = if fraction < 0.0 { "−" } else { "+" };
-        format!("{sign}{}", human::percent(fraction.abs()))
-    };
-    let [low, high] = interval;
+pub(crate) fn relative(difference: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({} … {})", signed(difference), signed(low), signed(high))
+}
+
+/// `+12.3 %`, `−0.4 %`.
+pub(crate) fn signed(part: f64) -> String {
+    let sign = if part < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", human::percent(part.abs()))
 }

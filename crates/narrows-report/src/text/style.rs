@@ -45,6 +45,8 @@ pub struct Style {
 pub struct Surroundings<'a> {
     /// Columns of the terminal; `None` when the output is none.
     pub terminal: Option<usize>,
+    /// `COLUMNS`: so many columns are wanted, terminal or not.
+    pub columns: Option<&'a str>,
     /// `NO_COLOR` (<https://no-color.org>): any value but the empty one turns colour off.
     pub no_color: Option<&'a str>,
     /// `CLICOLOR_FORCE` (<https://bixense.com/clicolors>): anything but `0` turns colour on, terminal or not.
@@ -70,8 +72,10 @@ impl Style {
             .then(|| terminal_size::terminal_size().map_or(PIPE_WIDTH, |(width, _)| usize::from(width.0)));
         let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
         let (no_color, force, term) = (env("NO_COLOR"), env("CLICOLOR_FORCE"), env("TERM"));
+        let columns = env("COLUMNS");
         let surroundings = Surroundings {
             terminal,
+            columns: columns.as_deref(),
             no_color: no_color.as_deref(),
             clicolor_force: force.as_deref(),
             term: term.as_deref(),
@@ -91,13 +95,16 @@ impl Style {
         let forced = around.clicolor_force.is_some_and(|value| value != "0");
         let auto =
             around.no_color.is_none_or(str::is_empty) && (forced || (around.terminal.is_some() && !is_dumb));
+        let asked =
+            around.columns.and_then(|columns| columns.parse::<usize>().ok()).filter(|columns| *columns > 0);
+        let columns = asked.or(around.terminal.filter(|_| !is_dumb));
         Self {
             colour: match colour {
                 Colour::Auto => auto,
                 Colour::Always => true,
                 Colour::Never => false,
             },
-            width: around.terminal.filter(|_| !is_dumb).map_or(PIPE_WIDTH, |w| w.clamp(WIDTHS.0, WIDTHS.1)),
+            width: columns.map_or(PIPE_WIDTH, |columns| columns.clamp(WIDTHS.0, WIDTHS.1)),
             unicode: !is_dumb && around.locale.is_none_or(is_utf8),
             plain: false,
         }
@@ -121,6 +128,7 @@ mod tests {
 
     const TERMINAL: Surroundings<'static> = Surroundings {
         terminal: Some(120),
+        columns: None,
         no_color: None,
         clicolor_force: None,
         term: Some("xterm-256color"),
@@ -137,6 +145,18 @@ mod tests {
     fn a_pipe_gets_neither_colour_nor_the_width_of_the_terminal() {
         let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..TERMINAL });
         assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false });
+    }
+
+    #[test]
+    fn columns_decides_the_width_of_a_pipe_and_of_a_terminal() {
+        for terminal in [None, Some(120)] {
+            let width = |columns| {
+                let around = Surroundings { terminal, columns: Some(columns), ..TERMINAL };
+                Style::choose(Colour::Auto, false, around).width
+            };
+            assert_eq!((width("80"), width("20")), (80, WIDTHS.0));
+            assert_eq!(width("wide"), terminal.unwrap_or(PIPE_WIDTH));
+        }
     }
 
     #[test]

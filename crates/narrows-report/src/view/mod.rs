@@ -286,6 +286,16 @@ pub struct MeasuredPair {
     pub reason: Option<String>,
 }
 
+impl MeasuredPair {
+    /// What it carried in one direction.
+    pub const fn of(&self, direction: Direction) -> Option<&MeasuredView> {
+        match direction {
+            Direction::Read => self.read.as_ref(),
+            Direction::Write => self.write.as_ref(),
+        }
+    }
+}
+
 /// What a hop carried.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -64,7 +64,7 @@ const fn along(load: &LoadSpec) -> Along {
 }
 
 /// Where a load lies on its curve.
-pub(super) fn x(load: &LoadSpec) -> f64 {
+pub(crate) fn x(load: &LoadSpec) -> f64 {
     match along(load) {
         Along::Depth => f64::from(load.queue_depth),
         Along::Streams => f64::from(load.parallel.count()),
@@ -72,7 +72,7 @@ pub(super) fn x(load: &LoadSpec) -> f64 {
 }
 
 /// A load without what changes along its curve.
-fn fixed(load: &LoadSpec) -> LoadSpec {
+pub(crate) fn fixed(load: &LoadSpec) -> LoadSpec {
     match along(load) {
         Along::Depth => LoadSpec { queue_depth: 1, ..load.clone() },
         Along::Streams => load.clone().on(Parallel::Streams(1)),

@@ -7,6 +7,7 @@ mod curve;
 mod text;
 
 pub use curve::{Along, Curve, curves};
+pub(crate) use curve::{fixed, x};
 pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};

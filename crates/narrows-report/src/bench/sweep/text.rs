@@ -154,19 +154,23 @@ fn sentence(curve: &Curve, end: f64) -> String {
     let mut parts = vec![match curve.shape.plateau {
         Some(plateau) => format!(
             "knee at {unit} {}, plateau of {} up to {}",
-            human::count(plateau.from),
+            human::grouped(plateau.from as u64),
             human::rate(plateau.bytes_per_second),
-            human::count(plateau.to)
+            human::grouped(plateau.to as u64)
         ),
-        None => format!("no knee: the rate still rises at {unit} {}", human::count(end)),
+        None => format!("no knee: the rate still rises at {unit} {}", human::grouped(end as u64)),
     }];
     parts.extend(curve.shape.drops.iter().map(|drop| {
-        format!("drop of {} from {unit} {} on", human::percent(drop.fraction), human::count(drop.from))
+        format!(
+            "drop of {} from {unit} {} on",
+            human::percent(drop.fraction),
+            human::grouped(drop.from as u64)
+        )
     }));
     parts.extend(curve.shape.anomalies.iter().map(|odd| {
         format!(
             "anomaly at {unit} {}: {} where its neighbours let expect {}",
-            human::count(odd.x),
+            human::grouped(odd.x as u64),
             human::rate(odd.bytes_per_second),
             human::rate(odd.expected)
         )
@@ -254,14 +258,14 @@ mod tests {
     fn the_map_has_a_row_for_each_block_and_the_knee_is_named() {
         let mut points = Vec::new();
         for kib in [4, 1024] {
-            for (depth, mb) in [(1, 50.0), (4, 180.0), (16, 400.0), (64, 402.0), (256, 401.0)] {
+            for (depth, mb) in [(1, 50.0), (4, 180.0), (16, 400.0), (64, 402.0), (1024, 401.0)] {
                 points.push(point(LoadSpec::reading(Pattern::Random, Bytes::from_kib(kib), depth), mb));
             }
         }
         let style = Style { colour: false, width: 80, unicode: false, plain: false };
         let text = render(&report(points), &style);
         assert!(text.contains("\n4 KiB") && text.contains("\n1 MiB"), "{text}");
-        assert!(text.contains("knee at depth 16, plateau of 401 MB/s up to 256"), "{text}");
+        assert!(text.contains("knee at depth 16, plateau of 401 MB/s up to 1,024"), "{text}");
         assert!(text.lines().all(|line| line.width() <= 80), "{text}");
     }
 

@@ -36,11 +36,6 @@ const THICK: f64 = 18.0;
 /// Room of a sign before what it is called.
 const SIGN: f64 = 22.0;
 
-/// All rows below each other. `shown` writes a value of the scale.
-pub(crate) fn bars(width: f64, label: &str, rows: &[Row], shown: &dyn Fn(f64) -> String) -> Svg {
-    bars_with(width, label, rows, shown, &Signs::default())
-}
-
 /// What signs are called.
 #[derive(Debug, Clone)]
 pub(crate) struct Signs {
@@ -65,8 +60,8 @@ impl Default for Signs {
     }
 }
 
-/// As [`bars`], with what signs are called.
-pub(crate) fn bars_with(
+/// All rows below each other. `shown` writes a value of the scale.
+pub(crate) fn bars(
     width: f64,
     label: &str,
     rows: &[Row],

@@ -1,6 +1,6 @@
 //! How full hops are: what crosses them as a part of their ceilings.
 
-use super::bars::{Bar, Row, bars};
+use super::bars::{Bar, Row, Signs, bars};
 use super::picture;
 use crate::figure::whole::{Data, Figure};
 use crate::top::{LaneView, TopReport};
@@ -38,7 +38,7 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
         title: "How full each hop is".to_owned(),
         alternative: format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence),
         pictures: vec![picture(|width| {
-            bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %"))
+            bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %"), &Signs::default())
         })],
         data,
     })

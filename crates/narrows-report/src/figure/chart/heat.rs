@@ -59,7 +59,7 @@ pub(super) struct Heat<'a> {
     pub(super) rows: &'a [(String, Vec<Cell>)],
     /// What is read back of each row, if anything.
     pub(super) data: &'a [RowData],
-    pub(super) legend: &'a Legend,
+    pub(super) legend: Legend,
 }
 
 /// The cells under the names of their columns and beside those of their rows.

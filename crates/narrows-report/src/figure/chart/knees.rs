@@ -1,72 +1,88 @@
-//! Rates of many hosts together over what changes along a series of runs, with the knee.
+//! Rates over what grows along a series of runs, with the knee.
 
 use super::lines::{Axis, Event, Line, from_zero, lines};
-use super::picture;
-use crate::figure::whole::{Data, Figure};
+use super::{known, picture, rate};
+use crate::figure::whole::{Data, Figure, Picture};
 use crate::fleet_run::{FleetRunReport, in_words, shown, title};
 use narrows_base::units::{BytesPerSec, human};
+use narrows_load::stats::sweep::{Plateau, Point};
 use narrows_verdict::fleet::series::{Along, Series};
+
+/// Runs along which one thing grows.
+pub(super) struct Growth<'a> {
+    /// What the picture is called, and what its axes are.
+    pub(super) label: &'a str,
+    pub(super) across: &'a str,
+    pub(super) up: &'a str,
+    /// What the line is called.
+    pub(super) name: String,
+    pub(super) points: &'a [Point],
+}
+
+impl Growth<'_> {
+    /// The line over its axis, on which `tick` writes each place.
+    pub(super) fn picture(&self, tick: impl Fn(f64) -> String, events: &[Event]) -> Picture {
+        let places = || self.points.iter().map(|point| point.x);
+        let rates = || self.points.iter().map(|point| point.bytes_per_second.get());
+        let across = Axis {
+            range: [places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max)],
+            is_logarithmic: true,
+            ticks: places().map(|place| (place, tick(place))).collect(),
+            name: self.across,
+        };
+        let up = from_zero(rates().fold(0.0, f64::max), &rate, self.up);
+        let written: Vec<String> =
+            places().zip(rates()).map(|(place, rate)| format!("{place}={rate}")).collect();
+        let ends = |point: &Point| point.ci95.map(|ends| ends.map(BytesPerSec::get));
+        let line = Line {
+            name: self.name.clone(),
+            points: self.points.iter().map(|it| (it.x, it.bytes_per_second.get(), ends(it))).collect(),
+            is_dotted: true,
+            data: vec![("points", written.join(" "))],
+            ..Line::default()
+        };
+        picture(|width| lines(width, self.label, &across, &up, std::slice::from_ref(&line), events))
+    }
+}
+
+/// Where more gives no more, at a place in words.
+pub(super) fn knee(plateau: &Plateau, at: &str) -> Event {
+    let rate = human::rate(plateau.bytes_per_second);
+    Event { at: plateau.from, name: format!("knee at {at}: {rate} from here on") }
+}
 
 /// A figure for each series of a run on many hosts.
 pub fn fleet_knees(report: &FleetRunReport) -> Vec<Figure> {
-    report.series.iter().enumerate().map(|(at, series)| knee(series, at + 1)).collect()
+    report.series.iter().enumerate().map(|(at, series)| of_series(series, at + 1)).collect()
 }
 
-fn knee(series: &Series, number: usize) -> Figure {
-    let name = match series.along {
-        Along::Jobs => "jobs of each host, logarithmic",
-        Along::Depth => "depth of each job, logarithmic",
-        Along::BlockSize => "block size, logarithmic",
-    };
-    let places = || series.points.iter().map(|point| point.x);
-    let across = Axis {
-        range: [places().fold(f64::INFINITY, f64::min), places().fold(0.0, f64::max)],
-        is_logarithmic: true,
-        ticks: places().map(|place| (place, tick(series.along, place))).collect(),
-        name,
-    };
-    let most = series.points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
-    let up = from_zero(most, &|value| human::rate(BytesPerSec::new(value)), "rate of all hosts");
-    let values = series.points.iter().map(|point| format!("{}={}", point.x, point.bytes_per_second.get()));
-    let line = Line {
+fn of_series(series: &Series, number: usize) -> Figure {
+    let growth = Growth {
+        label: "Rate of all hosts and its knee",
+        across: match series.along {
+            Along::Jobs => "jobs of each host, logarithmic",
+            Along::Depth => "depth of each job, logarithmic",
+            Along::BlockSize => "block size, logarithmic",
+        },
+        up: "rate of all hosts",
         name: format!("{} hosts together", series.hosts),
-        points: series
-            .points
-            .iter()
-            .map(|point| {
-                (point.x, point.bytes_per_second.get(), point.ci95.map(|ends| ends.map(BytesPerSec::get)))
-            })
-            .collect(),
-        is_dotted: true,
-        data: vec![("points", values.collect::<Vec<_>>().join(" "))],
-        ..Line::default()
+        points: &series.points,
     };
-    let event = |at: f64, rate| Event {
-        at,
-        name: format!("knee at {}: {} from here on", shown(series.along, at), human::rate(rate)),
+    let tick = |at: f64| match series.along {
+        Along::BlockSize => shown(series.along, at),
+        Along::Jobs | Along::Depth => at.to_string(),
     };
-    let events: Vec<Event> =
-        series.shape.plateau.iter().map(|plateau| event(plateau.from, plateau.bytes_per_second)).collect();
+    let knees = series.shape.plateau.iter().map(|it| knee(it, &shown(series.along, it.from)));
     let mut data = Data::new(&["at#", "rate#", "95 % interval#"]);
     for point in &series.points {
-        let ends = point.ci95.map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)));
-        data.push([
-            shown(series.along, point.x),
-            human::rate(point.bytes_per_second),
-            ends.unwrap_or_else(|| "not known".to_owned()),
-        ]);
+        let ends = point.ci95.map_or_else(|| "not known".to_owned(), |ends| known(Some(ends)));
+        data.push([shown(series.along, point.x), human::rate(point.bytes_per_second), ends]);
     }
     Figure {
         id: format!("fleet-knee-{number}"),
         title: title(series),
         alternative: format!("{}.", in_words(series)),
-        pictures: vec![picture(|width| {
-            lines(width, "Rate of all hosts and its knee", &across, &up, std::slice::from_ref(&line), &events)
-        })],
+        pictures: vec![growth.picture(tick, &knees.collect::<Vec<_>>())],
         data,
     }
-}
-
-fn tick(along: Along, at: f64) -> String {
-    if along == Along::BlockSize { shown(along, at) } else { format!("{at}") }
 }

@@ -21,10 +21,12 @@ pub use runs::{Course, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{sweep_heat, sweep_knee};
 
-pub(crate) use bars::{Bar, Row, Signs, bars_with};
+pub(crate) use bars::{Bar, Row, Signs, bars};
 
 use super::svg::Svg;
 use super::whole::Picture;
+use crate::document::from_to;
+use narrows_base::units::{BytesPerSec, human};
 
 /// The width of a chart for wide screens and paper, and for narrow ones.
 const WIDTHS: [f64; 2] = [1080.0, 340.0];
@@ -33,6 +35,16 @@ const WIDTHS: [f64; 2] = [1080.0, 340.0];
 pub(crate) fn picture(draw: impl Fn(f64) -> Svg) -> Picture {
     let [wide, narrow] = WIDTHS.map(draw);
     Picture { label: String::new(), note: String::new(), wide, narrow: Some(narrow) }
+}
+
+/// A value of a scale of rates.
+pub(super) fn rate(value: f64) -> String {
+    human::rate(BytesPerSec::new(value))
+}
+
+/// The ends of an interval; nothing where it is not known.
+pub(super) fn known(ends: Option<[BytesPerSec; 2]>) -> String {
+    ends.map(from_to).unwrap_or_default()
 }
 
 /// Steps of 1, 2 or 5 times a power of ten from zero to at least `most`, at most six of them.

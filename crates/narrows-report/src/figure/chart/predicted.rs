@@ -1,7 +1,7 @@
 //! What workloads will get: predicted rates with their intervals, and what bounds each.
 
-use super::bars::{Bar, Row, Signs, bars, bars_with};
-use super::picture;
+use super::bars::{Bar, Row, Signs, bars};
+use super::{known, picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
 use crate::predict::{PredictReport, PredictionView};
@@ -14,10 +14,6 @@ const MOST_WORKLOADS: usize = 24;
 const MOST_BOUNDS: usize = 6;
 /// A bound so many times the narrowest one says nothing of it, and would make its bar a thread.
 const FAR: f64 = 12.0;
-
-fn rate(value: f64) -> String {
-    human::rate(BytesPerSec::new(value))
-}
 
 /// Rates of all workloads before and after the changes, then what bounds each of them. No figure where nothing is known.
 pub fn predictions(report: &PredictReport) -> Vec<Figure> {
@@ -85,9 +81,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
             it.workload.name.to_string(),
             was.map(human::rate).unwrap_or_default(),
             it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
-            it.interval_95
-                .map(|(low, high)| format!("{} to {}", human::rate(low), human::rate(high)))
-                .unwrap_or_default(),
+            known(it.interval_95.map(<[BytesPerSec; 2]>::from)),
             bound.map(|bound| bound.name.clone()).unwrap_or_default(),
         ]);
         rows.push(Row {
@@ -104,7 +98,7 @@ fn expected(all: &[&PredictionView]) -> Option<Figure> {
         alternative: "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
                       known does not exceed. Nothing of it is measured."
             .to_owned(),
-        pictures: vec![picture(|width| bars_with(width, "Predicted rates", &rows, &rate, &signs))],
+        pictures: vec![picture(|width| bars(width, "Predicted rates", &rows, &rate, &signs))],
         data,
     })
 }
@@ -156,7 +150,8 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
             Some(why) => format!("The rate is not known: {why}."),
             None => String::new(),
         };
-        let drawn = picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate));
+        let drawn =
+            picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate, &Signs::default()));
         pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });
     }
     (!pictures.is_empty()).then(|| Figure {

@@ -1,25 +1,18 @@
 //! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
 
-use super::bars::{Bar, Row, Signs, bars, bars_with};
-use super::picture;
+use super::bars::{Bar, Row, Signs, bars};
+use super::{known, picture, rate};
 use crate::copy::CopyReport;
 use crate::figure::whole::{Data, Figure};
 use crate::ladder::{LadderReport, LadderView};
+use crate::text::compare::signed;
 use crate::together::TogetherReport;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::compare::{Comparison, Verdict};
 use narrows_verdict::together::Rate;
 
-fn rate(value: f64) -> String {
-    human::rate(BytesPerSec::new(value))
-}
-
 fn ends(interval: Option<[BytesPerSec; 2]>) -> Option<[f64; 2]> {
     interval.map(|ends| ends.map(BytesPerSec::get))
-}
-
-fn interval_words(interval: Option<[BytesPerSec; 2]>) -> String {
-    interval.map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high))).unwrap_or_default()
 }
 
 /// What each layer gives and what it loses of what those below it gave: a waterfall, one for each load that was measured.
@@ -56,7 +49,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
         data.push([
             rung.name.clone(),
             human::rate(got),
-            interval_words(measured.ci95),
+            known(measured.ci95),
             rung.step.below.map(human::rate).unwrap_or_default(),
             rung.step.lost.map(human::percent).unwrap_or_default(),
             loss,
@@ -69,7 +62,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
             "{} Bars are measured rates, the highest layer last; the outlined part is what the layers below gave and this one lost.",
             ladder.sentence
         ),
-        pictures: vec![picture(|width| bars(width, "Rates of each layer", &rows, &rate))],
+        pictures: vec![picture(|width| bars(width, "Rates of each layer", &rows, &rate, &Signs::default()))],
         data,
     })
 }
@@ -124,14 +117,9 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
             "Rates of A ({}) and B ({}), workload by workload. Whiskers are the 95 % interval of the difference, from A on.",
             comparison.a, comparison.b
         ),
-        pictures: vec![picture(|width| bars_with(width, "Rates of A and B", &rows, &rate, &signs))],
+        pictures: vec![picture(|width| bars(width, "Rates of A and B", &rows, &rate, &signs))],
         data,
     })
-}
-
-fn signed(part: f64) -> String {
-    let sign = if part < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", human::percent(part.abs()))
 }
 
 const fn verdict_words(verdict: Verdict) -> &'static str {
@@ -168,9 +156,9 @@ pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
             data.push([
                 name.to_owned(),
                 human::rate(alone.bytes_per_second),
-                interval_words(alone.ci95),
+                known(alone.ci95),
                 human::rate(together.bytes_per_second),
-                interval_words(together.ci95),
+                known(together.ci95),
             ]);
         };
         for share in &group.shares {
@@ -187,7 +175,7 @@ pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
                 "{} The line across the last bars is the lowest known ceiling of the hops that they share.",
                 group.sentence
             ),
-            pictures: vec![picture(|width| bars(width, "Rates alone and together", &rows, &rate))],
+            pictures: vec![picture(|width| bars(width, "Rates alone and together", &rows, &rate, &Signs::default()))],
             data,
         }
     })
@@ -234,7 +222,7 @@ pub fn time_budget(report: &CopyReport) -> Option<Figure> {
         title: "Where the time went".to_owned(),
         alternative: format!("{} Time is that of all threads together.", report.sentence),
         pictures: vec![picture(|width| {
-            bars_with(width, "Time of the copy by what it was spent on", &rows, &shown, &signs)
+            bars(width, "Time of the copy by what it was spent on", &rows, &shown, &signs)
         })],
         data,
     })

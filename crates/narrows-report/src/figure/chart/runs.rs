@@ -1,7 +1,7 @@
 //! One run: its latencies and its rate over time.
 
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
-use super::picture;
+use super::{picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
 use narrows_base::units::{BytesPerSec, Nanos, human};
@@ -139,10 +139,6 @@ pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
 /// The means of so many values each.
 fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
     series.chunks(step.max(1)).map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
-}
-
-fn rate(value: f64) -> String {
-    human::rate(BytesPerSec::new(value))
 }
 
 fn course(run: &Course<'_>) -> Picture {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::heat::{Cell, Heat, Legend, RowData, heat};
-use super::picture;
+use super::{picture, rate};
 use crate::figure::whole::{Data, Figure};
 use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
 use narrows_base::units::{BytesPerSec, human};
@@ -15,26 +15,18 @@ const MOST_ROWS: usize = 60;
 /// So many kinds of findings.
 const MOST_COLUMNS: usize = 12;
 
-/// Findings of one code: how many, and the weight of the worst.
-type Counts = BTreeMap<String, (usize, usize)>;
+/// Findings of one code: how many, and whether any is a fault.
+type Counts = BTreeMap<String, (usize, bool)>;
 
 /// How many findings are faults, and how many are limits: one fault is worse than any number of limits.
 type Badness = (usize, usize);
 
-const fn badness(count: usize, worst: usize) -> Badness {
-    if worst >= weight(Severity::Fault) { (count, 0) } else { (0, count) }
+const fn badness(count: usize, is_fault: bool) -> Badness {
+    if is_fault { (count, 0) } else { (0, count) }
 }
 
 const fn sum(a: Badness, b: Badness) -> Badness {
     (a.0 + b.0, a.1 + b.1)
-}
-
-const fn weight(severity: Severity) -> usize {
-    match severity {
-        Severity::Fault => 100,
-        Severity::Limit => 10,
-        Severity::Info => 0,
-    }
 }
 
 /// The findings of a host that are to be acted on.
@@ -43,21 +35,21 @@ fn counts(host: &Host) -> Counts {
     for found in host.findings.iter().filter(|found| found.counts()) {
         let entry = counts.entry(found.code.as_str()).or_default();
         entry.0 += 1;
-        entry.1 = entry.1.max(weight(found.severity));
+        entry.1 |= found.severity == Severity::Fault;
     }
     counts
 }
 
 fn whole(counts: &Counts) -> Badness {
-    counts.values().fold((0, 0), |all, (count, worst)| sum(all, badness(*count, *worst)))
+    counts.values().fold((0, 0), |all, (count, is_fault)| sum(all, badness(*count, *is_fault)))
 }
 
 /// The kinds of findings on hosts, the worst first.
 fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
     let mut kinds: BTreeMap<&String, Badness> = BTreeMap::new();
-    for (code, (count, worst)) in rows.iter().flat_map(|(_, counts)| counts) {
+    for (code, (count, is_fault)) in rows.iter().flat_map(|(_, counts)| counts) {
         let so_far = kinds.entry(code).or_default();
-        *so_far = sum(*so_far, badness(*count, *worst));
+        *so_far = sum(*so_far, badness(*count, *is_fault));
     }
     let mut kinds: Vec<(&String, Badness)> = kinds.into_iter().collect();
     kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
@@ -65,16 +57,15 @@ fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
 }
 
 fn finding_cell(host: &str, code: &str, counts: &Counts) -> Cell {
-    let Some((count, worst)) = counts.get(code) else {
+    let Some((count, is_fault)) = counts.get(code) else {
         return Cell { tip: format!("{host}: no {code}"), ..Cell::default() };
     };
-    let is_fault = *worst >= weight(Severity::Fault);
     Cell {
-        part: Some(if is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
+        part: Some(if *is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
         shown: count.to_string(),
         tip: format!("{host}: {code}, {count}"),
         data: vec![("host", host.to_owned()), ("code", code.to_owned()), ("count", count.to_string())],
-        is_marked: is_fault,
+        is_marked: *is_fault,
     }
 }
 
@@ -99,11 +90,19 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         (host.host.clone(), kinds.iter().map(|code| finding_cell(&host.host, code, counts)).collect())
     };
     let cells: Vec<(String, Vec<Cell>)> = rows.iter().take(MOST_ROWS).map(row).collect();
-    let legend = Legend {
-        kinds: vec![(1, "limit by design")],
-        frame: "fault, darker where there are more",
-        notes: vec!["the number says how often", "the worst host is first"],
-        ..Legend::default()
+    let map = Heat {
+        label: "Findings by host",
+        tone: "warm",
+        corner: "host",
+        columns: &columns,
+        rows: &cells,
+        data: &[],
+        legend: Legend {
+            kinds: vec![(1, "limit by design")],
+            frame: "fault, darker where there are more",
+            notes: vec!["the number says how often", "the worst host is first"],
+            ..Legend::default()
+        },
     };
     let mut more = match rows.len() - cells.len() {
         0 => String::new(),
@@ -118,21 +117,7 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
         alternative: format!(
             "How often each finding stands for each host, the worst host first. Framed cells are faults, the others limits.{more}"
         ),
-        pictures: vec![picture(|width| {
-            let label = "Findings by host";
-            heat(
-                width,
-                &Heat {
-                    label,
-                    tone: "warm",
-                    corner: "host",
-                    columns: &columns,
-                    rows: &cells,
-                    data: &[],
-                    legend: &legend,
-                },
-            )
-        })],
+        pictures: vec![picture(|width| heat(width, &map))],
         data,
     })
 }
@@ -157,8 +142,8 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
             host.host.clone(),
             host.state.as_str().to_owned(),
             total(host).map(human::rate).unwrap_or_default(),
-            human::rate(BytesPerSec::new(ends(f64::min, f64::INFINITY))),
-            human::rate(BytesPerSec::new(ends(f64::max, 0.0))),
+            rate(ends(f64::min, f64::INFINITY)),
+            rate(ends(f64::max, 0.0)),
         ]);
     }
     let row = |host: &&HostView| {
@@ -179,34 +164,28 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
         vec![("host", host.host.clone()), ("series", values.join(" "))]
     });
     let written: Vec<RowData> = written.collect();
-    let legend = Legend {
-        scale: Some(["0".to_owned(), human::rate(BytesPerSec::new(most))]),
-        notes: vec!["the slowest host is first"],
-        ..Legend::default()
+    let map = Heat {
+        label: "Rates of hosts over time",
+        tone: "cool",
+        corner: "host",
+        columns: &columns,
+        rows: &rows,
+        data: &written,
+        legend: Legend {
+            scale: Some(["0".to_owned(), rate(most)]),
+            notes: vec!["the slowest host is first"],
+            ..Legend::default()
+        },
     };
     Some(Figure {
         id: format!("fleet-rates-{}", at + 1),
         title: format!("Hosts over time: {}", describe(&point.load)),
         alternative: format!(
             "The rate of each host in parts of {step:.1} s, the slowest host first; the darkest is {}.{more} {}",
-            human::rate(BytesPerSec::new(most)),
+            rate(most),
             point.verdict.sentence
         ),
-        pictures: vec![picture(|width| {
-            let label = "Rates of hosts over time";
-            heat(
-                width,
-                &Heat {
-                    label,
-                    tone: "cool",
-                    corner: "host",
-                    columns: &columns,
-                    rows: &rows,
-                    data: &written,
-                    legend: &legend,
-                },
-            )
-        })],
+        pictures: vec![picture(|width| heat(width, &map))],
         data,
     })
 }

@@ -1,12 +1,14 @@
 //! Many loads: block size against depth, and streams with their knee.
 
 use super::heat::{Cell, Heat, Legend, heat};
-use super::lines::{Axis, Event, Line, from_zero, lines};
-use super::picture;
-use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport};
+use super::knees::{Growth, knee};
+use super::lines::Event;
+use super::{known, picture};
+use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, fixed, x};
 use crate::figure::whole::{Data, Figure};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::stats::sweep::Point;
 
 /// Rates that differ by less than this part are alike.
 const ALIKE: f64 = 0.05;
@@ -66,12 +68,11 @@ fn grid(points: &[&SweepPoint]) -> Option<(Vec<Bytes>, Vec<u32>)> {
 fn heat_data(points: &[&SweepPoint]) -> Data {
     let mut data = Data::new(&["block size#", "queue depth#", "rate#", "95 % interval#", "trusted"]);
     for point in points {
-        let interval = point.ci95.map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)));
         data.push([
             human::block_size(point.load.block_size),
             point.load.queue_depth.to_string(),
             human::rate(point.bytes_per_second),
-            interval.unwrap_or_default(),
+            known(point.ci95),
             point.trusted.map_or("not judged", |trusted| if trusted { "yes" } else { "no" }).to_owned(),
         ]);
     }
@@ -111,11 +112,19 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
     };
     let rows: Vec<(String, Vec<Cell>)> = sizes.iter().map(row).collect();
     let is_doubted = points.iter().any(|point| point.trusted == Some(false));
-    let legend = Legend {
-        scale: Some(["0".to_owned(), highest.clone()]),
-        frame: "within 5 % of the highest",
-        notes: if is_doubted { vec!["?: not trusted"] } else { Vec::new() },
-        ..Legend::default()
+    let map = Heat {
+        label: "Rates by block size and queue depth",
+        tone: "cool",
+        corner: "block size",
+        columns: &columns,
+        rows: &rows,
+        data: &[],
+        legend: Legend {
+            scale: Some(["0".to_owned(), highest.clone()]),
+            frame: "within 5 % of the highest",
+            notes: if is_doubted { vec!["?: not trusted"] } else { Vec::new() },
+            ..Legend::default()
+        },
     };
     let place = points.iter().find(|point| rate(point) >= most).map(|point| &point.load);
     let place = place
@@ -128,21 +137,7 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
             "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
              says that a result is not trusted.",
         ),
-        pictures: vec![picture(|width| {
-            let label = "Rates by block size and queue depth";
-            heat(
-                width,
-                &Heat {
-                    label,
-                    tone: "cool",
-                    corner: "block size",
-                    columns: &columns,
-                    rows: &rows,
-                    data: &[],
-                    legend: &legend,
-                },
-            )
-        })],
+        pictures: vec![picture(|width| heat(width, &map))],
         data: heat_data(points),
     })
 }
@@ -153,77 +148,38 @@ pub fn sweep_knee(report: &SweepReport) -> Vec<Figure> {
     curves.filter_map(|(at, curve)| knee_of(&report.points, curve, at)).collect()
 }
 
-/// Where a load stands along a curve.
-fn along(curve: &Curve, load: &LoadSpec) -> f64 {
-    match curve.along {
-        Along::Depth => f64::from(load.queue_depth),
-        Along::Streams => f64::from(load.parallel.count()),
-    }
-}
-
-/// Whether a load is that of a curve but for its place along it.
-fn is_on(curve: &Curve, load: &LoadSpec) -> bool {
-    let of = &curve.of;
-    let load = match curve.along {
-        Along::Depth => LoadSpec { queue_depth: of.queue_depth, ..load.clone() },
-        Along::Streams => load.clone().on(of.parallel),
-    };
-    load == *of
-}
-
 fn knee_of(all: &[SweepPoint], curve: &Curve, at: usize) -> Option<Figure> {
-    let name = match curve.along {
-        Along::Depth => "queue depth, logarithmic",
-        Along::Streams => "streams, logarithmic",
+    let what = match curve.along {
+        Along::Depth => "queue depth",
+        Along::Streams => "streams",
     };
-    let points: Vec<&SweepPoint> = all.iter().filter(|point| is_on(curve, &point.load)).collect();
-    let places: Vec<f64> = points.iter().map(|point| along(curve, &point.load)).collect();
-    let (low, high) =
-        (places.iter().copied().fold(f64::INFINITY, f64::min), places.iter().copied().fold(0.0, f64::max));
-    if points.len() < 3 || low <= 0.0 {
+    let of_curve = all.iter().filter(|point| fixed(&point.load) == fixed(&curve.of));
+    let points: Vec<Point> = of_curve
+        .map(|it| Point { x: x(&it.load), bytes_per_second: it.bytes_per_second, ci95: it.ci95 })
+        .collect();
+    if points.len() < 3 || points.iter().any(|point| point.x <= 0.0) {
         return None;
     }
-    let measured = || places.iter().zip(points.iter().copied());
-    let written = measured().map(|(place, it)| format!("{place}={}", rate(it)));
-    let line = Line {
-        name: said(&curve.of),
-        data: vec![("points", written.collect::<Vec<_>>().join(" "))],
-        points: measured()
-            .map(|(place, it)| (*place, rate(it), it.ci95.map(|ends| ends.map(BytesPerSec::get))))
-            .collect(),
-        is_dotted: true,
-        ..Line::default()
-    };
-    let across = Axis {
-        range: [low, high],
-        is_logarithmic: true,
-        ticks: places.iter().map(|place| (*place, format!("{place}"))).collect(),
-        name,
-    };
-    let most = points.iter().map(|point| rate(point)).fold(0.0, f64::max);
-    let up = from_zero(most, &|value| human::rate(BytesPerSec::new(value)), "rate");
-    let knee = curve.shape.plateau.map(|plateau| Event {
-        at: plateau.from,
-        name: format!("knee at {}: {} from here on", plateau.from, human::rate(plateau.bytes_per_second)),
-    });
+    let knee = curve.shape.plateau.map(|plateau| knee(&plateau, &plateau.from.to_string()));
+    let told = knee.as_ref().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
     let events: Vec<Event> = knee.into_iter().collect();
     let mut data = Data::new(&["at#", "rate#"]);
-    for (place, point) in measured() {
-        data.push([format!("{place}"), human::rate(point.bytes_per_second)]);
+    for point in &points {
+        data.push([point.x.to_string(), human::rate(point.bytes_per_second)]);
     }
-    let told = events.first().map_or("No knee was found.".to_owned(), |event| format!("A {}.", event.name));
-    let size = human::block_size(curve.of.block_size);
+    let (size, said) = (human::block_size(curve.of.block_size), said(&curve.of));
+    let growth = Growth {
+        label: "Rate and its knee",
+        across: &format!("{what}, logarithmic"),
+        up: "rate",
+        name: said.clone(),
+        points: &points,
+    };
     Some(Figure {
         id: format!("sweep-knee-{}", at + 1),
         title: format!("Scaling: {size}"),
-        alternative: format!(
-            "{size}, {}: the rate over {}. {told}",
-            said(&curve.of),
-            name.trim_end_matches(", logarithmic")
-        ),
-        pictures: vec![picture(|width| {
-            lines(width, "Rate and its knee", &across, &up, std::slice::from_ref(&line), &events)
-        })],
+        alternative: format!("{size}, {said}: the rate over {what}. {told}"),
+        pictures: vec![growth.picture(|place| place.to_string(), &events)],
         data,
     })
 }

@@ -2,10 +2,12 @@
 
 use super::layout::full_width_of;
 use super::tree::Tree;
-use super::{Foretold, Mark, State, direction_name, draw, list};
+use super::{Foretold, Mark, State, direction_name, picture};
+use crate::document::from_to;
+use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::human;
 use narrows_model::ceiling::Direction;
 use narrows_verdict::Advice;
 use narrows_verdict::counterfactual::Counterfactual;
@@ -40,8 +42,8 @@ pub(super) fn pictures(
             note = format!("{} {note}", foretold_words(it));
         }
         let label = format!("If followed: {}", advice.action);
-        let (wide, narrow) = (draw::wide(&tree, &label), Some(list::narrow(&tree, &label)));
-        Some(Picture { wide, narrow, label, note })
+        let drawn = picture(&tree, &label);
+        Some(Picture { label, note, ..drawn })
     };
     advices.take(MOST).filter_map(drawn).collect()
 }
@@ -66,7 +68,6 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     item.detail = format!("today {}{detail}", item.title);
     item.title = "Changed as advised".to_owned();
     let way = direction_name(direction);
-    let rate = |rate: f64| human::rate(BytesPerSec::new(rate));
     // A gain is that of the direction that gains more: here the next hop may allow less.
     let after = advice.gain_bytes_per_second.map(|gain| now + gain.get());
     let capped = match (after, next) {
@@ -133,14 +134,9 @@ fn foretell(tree: &mut Tree, path: &PathView, it: &Counterfactual) {
 
 /// What is foretold, in sentences.
 fn foretold_words(it: &Counterfactual) -> String {
-    if let (Some(rate), Some([low, high])) = (it.foreseen.bytes_per_second, it.foreseen.interval_95) {
-        return format!(
-            "Predicted for {}: {}, in 95 of 100 cases {} to {}.",
-            it.workload,
-            human::rate(rate),
-            human::rate(low),
-            human::rate(high)
-        );
+    if let (Some(rate), Some(ends)) = (it.foreseen.bytes_per_second, it.foreseen.interval_95) {
+        let (rate, ends) = (human::rate(rate), from_to(ends));
+        return format!("Predicted for {}: {rate}, in 95 of 100 cases {ends}.", it.workload);
     }
     let mut parts = Vec::new();
     let about = if it.workload.is_empty() { String::new() } else { format!(" for {}", it.workload) };

@@ -3,9 +3,10 @@
 use super::layout::{HopPlace, Layout, THINNEST, WIDTH, Words, layout};
 use super::tree::Tree;
 use super::{Foretold, Item, Mark, State, is_drawn_alike};
+use crate::figure::chart::rate;
 use crate::figure::svg::{Anchor, Stroke, Svg};
 use crate::figure::width::SMALL;
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::BytesPerSec;
 
 /// The map with its legend.
 pub(super) fn wide(tree: &Tree, label: &str) -> Svg {
@@ -200,61 +201,64 @@ fn pinch(svg: &mut Svg, mark: Mark, place: &HopPlace) {
 fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
     let y = layout.height + 30.0;
     let mut x = 8.0;
-    let word = |svg: &mut Svg, x: &mut f64, text: &str| {
-        svg.text("t-small soft", (*x, y + 4.0), Anchor::Start, text);
-        *x += SMALL.width(text) + 26.0;
+    let mut put = |svg: &mut Svg, text: &str, sign: &dyn Fn(&mut Svg, f64)| {
+        sign(svg, x);
+        svg.text("t-small soft", (x + 34.0, y + 4.0), Anchor::Start, text);
+        x += 34.0 + SMALL.width(text) + 26.0;
+    };
+    let band = |svg: &mut Svg, class: &str, x: f64, thick: f64, round: f64| {
+        svg.rect(class, (x, y - thick / 2.0), (26.0, thick), round);
     };
     if layout.scale > 0.0 {
         let nice = nice_below(24.0 / layout.scale);
-        let thick = nice * layout.scale;
         let is_known = tree.items.iter().any(|item| matches!(item.state, State::Known(_)));
-        svg.rect(if is_known { "lane" } else { "band" }, (x, y - thick / 2.0), (26.0, thick), 1.0);
-        x += 34.0;
-        let what = if is_known { "a lane is its ceiling" } else { "a band is what was measured" };
-        let text = format!("{}: the width of {what}, linear", human::rate(BytesPerSec::new(nice)));
-        word(svg, &mut x, &text);
+        let (class, what) = match is_known {
+            true => ("lane", "a lane is its ceiling"),
+            false => ("band", "a band is what was measured"),
+        };
+        let text = format!("{}: the width of {what}, linear", rate(nice));
+        put(svg, &text, &|svg, x| band(svg, class, x, nice * layout.scale, 1.0));
     }
     if layout.places.iter().any(|place| place.is_broken) {
-        svg.rect("lane", (x, y - THINNEST / 2.0), (26.0, THINNEST), 1.0);
-        broken(svg, x + 13.0, y);
-        x += 34.0;
-        word(svg, &mut x, "thinner than drawn");
+        put(svg, "thinner than drawn", &|svg, x| {
+            band(svg, "lane", x, THINNEST, 1.0);
+            broken(svg, x + 13.0, y);
+        });
     }
     if layout.places.iter().any(|place| place.is_cut) {
-        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        cut(svg, (x, 26.0), y);
-        x += 34.0;
-        word(svg, &mut x, "wider than drawn");
+        put(svg, "wider than drawn", &|svg, x| {
+            band(svg, "lane", x, 16.0, 1.0);
+            cut(svg, (x, 26.0), y);
+        });
     }
     if tree.items.iter().any(|item| matches!(item.state, State::Unknown(_))) {
-        svg.rect("lane unknown", (x, y - 5.0), (26.0, 10.0), 1.0);
-        x += 34.0;
-        word(svg, &mut x, "ceiling not known");
+        put(svg, "ceiling not known", &|svg, x| band(svg, "lane unknown", x, 10.0, 1.0));
     }
-    if tree.items.iter().any(|item| item.measured.is_some()) {
-        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        svg.rect("band", (x, y - 4.0), (26.0, 8.0), 0.0);
-        let has_ends =
-            tree.items.iter().filter_map(|item| item.measured.as_ref()).any(|it| it.ci95.is_some());
-        if has_ends {
-            svg.path("interval", &Stroke::from(x + 14.0, y - 4.0).to(x + 24.0, y - 4.0));
-        }
-        x += 34.0;
-        word(svg, &mut x, if has_ends { "measured, and its 95 % interval" } else { "measured" });
+    let measured = || tree.items.iter().filter_map(|item| item.measured.as_ref());
+    if measured().next().is_some() {
+        let has_ends = measured().any(|it| it.ci95.is_some());
+        let text = if has_ends { "measured, and its 95 % interval" } else { "measured" };
+        put(svg, text, &|svg, x| {
+            band(svg, "lane", x, 16.0, 1.0);
+            band(svg, "band", x, 8.0, 0.0);
+            if has_ends {
+                svg.path("interval", &Stroke::from(x + 14.0, y - 4.0).to(x + 24.0, y - 4.0));
+            }
+        });
     }
     let foretold = || tree.items.iter().filter_map(|item| item.foretold);
     if foretold().any(|it| matches!(it, Foretold::Rate(..))) {
-        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        svg.rect("band range", (x, y - 6.0), (26.0, 12.0), 0.0);
-        svg.rect("band", (x, y - 3.0), (26.0, 6.0), 0.0);
-        x += 34.0;
-        word(svg, &mut x, "predicted, pale is its 95 % interval");
+        put(svg, "predicted, pale is its 95 % interval", &|svg, x| {
+            band(svg, "lane", x, 16.0, 1.0);
+            band(svg, "band range", x, 12.0, 0.0);
+            band(svg, "band", x, 6.0, 0.0);
+        });
     }
     if foretold().any(|it| matches!(it, Foretold::AtMost(_))) {
-        svg.rect("lane", (x, y - 8.0), (26.0, 16.0), 1.0);
-        svg.rect("atmost", (x, y - 5.0), (26.0, 10.0), 0.0);
-        x += 34.0;
-        word(svg, &mut x, "at most, not predicted");
+        put(svg, "at most, not predicted", &|svg, x| {
+            band(svg, "lane", x, 16.0, 1.0);
+            band(svg, "atmost", x, 10.0, 0.0);
+        });
     }
     svg.reach(y + 18.0);
 }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Layout};
 use super::tree::{Node, Tree};
-use super::{Item, Mark, State, draw, list};
+use super::{Item, Mark, State, direction_name, draw, list};
+use crate::figure::chart::known;
 use crate::figure::svg::Svg;
 use crate::figure::whole::{Data, Figure, Picture};
 use crate::fleet_run::{FleetRunReport, PointView, describe, folded};
 use crate::view::MeasuredView;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 use narrows_verdict::Confidence;
 use narrows_verdict::fleet::judge::{FleetMap, MapHop, Part, Side};
@@ -38,17 +38,13 @@ pub fn fleet_map(report: &FleetRunReport) -> Option<Figure> {
         let load = describe(&point.load);
         let fleet = Fleet::new(point, map);
         put_rows(&mut data, &fleet.tree.items, map, &load);
-        let way = if map.direction == Direction::Read { "reads" } else { "writes" };
+        let way = direction_name(map.direction);
         let title = format!("Map of the fleet, {way}: {load}");
         let label = if point.proof.is_some() { format!("{load}, half of the clients") } else { load };
         said.push((label.clone(), point.verdict.sentence.clone()));
         let wide = draw::drawn(&fleet.tree, &fleet.layout, &title, |svg| fleet.flows(svg));
-        pictures.push(Picture {
-            narrow: Some(list::narrow(&fleet.tree, &title)),
-            label,
-            note: String::new(),
-            wide,
-        });
+        let narrow = Some(list::narrow(&fleet.tree, &title));
+        pictures.push(Picture { label, narrow, ..Picture::only(wide) });
     }
     if let [only] = pictures.as_mut_slice() {
         only.label.clear();
@@ -160,22 +156,10 @@ fn all_together(point: &PointView) -> Item {
     let total = point.bytes_per_second.map(|rate| format!("{} together", human::rate(rate)));
     Item {
         id: "clients".to_owned(),
-        kind: HopKind::Application,
         name: hosts.clone(),
         title: hosts,
         detail: total.unwrap_or_default(),
-        is_named: true,
-        state: State::Passes,
-        for_application: None,
-        is_guess: false,
-        formula: String::new(),
-        measured: None,
-        foretold: None,
-        mark: Mark::None,
-        doubt: "",
-        targets: Vec::new(),
-        shared: 0,
-        bound: None,
+        ..Item::plain(HopKind::Application)
     }
 }
 
@@ -183,23 +167,20 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
     let (title, detail) = names(hop);
     let is_cached = point.verdict.conservation.cache_of == Some(Side::Clients);
     let is_of_clients = matches!(hop.part, Part::ClientProcessors | Part::ClientNetwork | Part::Network);
+    let kind = match hop.part {
+        Part::ClientProcessors | Part::ServerProcessors => HopKind::Cpu,
+        Part::ClientNetwork | Part::Network | Part::ServerNetwork => HopKind::Network,
+        Part::Drives => HopKind::Device,
+    };
     Item {
         id: hop.id.clone(),
-        kind: match hop.part {
-            Part::ClientProcessors | Part::ServerProcessors => HopKind::Cpu,
-            Part::ClientNetwork | Part::Network | Part::ServerNetwork => HopKind::Network,
-            Part::Drives => HopKind::Device,
-        },
         name: format!("{title}: {}", folded(hop.hosts.iter().map(String::as_str))),
         title,
         detail,
-        is_named: true,
         state: match (hop.ceiling, &hop.reason) {
             (Some(rate), _) => State::Known(rate.get()),
             (None, why) => State::Unknown(why.clone().unwrap_or_default()),
         },
-        for_application: None,
-        is_guess: false,
         formula: hop.formula.clone().unwrap_or_default(),
         measured: hop.measured.map(|rate| MeasuredView {
             bytes_per_second: rate,
@@ -208,16 +189,13 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             utilisation: hop.ceiling.map(|ceiling| rate.fraction_of(ceiling)),
             reason: None,
         }),
-        foretold: None,
         mark: if hop.is_narrowest { Mark::Narrowest } else { Mark::None },
         doubt: match point.verdict.limit.confidence {
             Confidence::High => "",
             Confidence::Medium => ", likely",
             Confidence::Low => ", a guess",
         },
-        targets: Vec::new(),
-        shared: 0,
-        bound: None,
+        ..Item::plain(kind)
     }
 }
 
@@ -285,14 +263,13 @@ fn busy(hop: &MapHop) -> Option<String> {
 fn put_rows(data: &mut Data, items: &[Item], map: &FleetMap, load: &str) {
     let rate = |rate: Option<BytesPerSec>| rate.map(human::rate).unwrap_or_default();
     for (hop, item) in map.hops.iter().zip(items.iter().skip(1)) {
-        let each = hop.each.map(|[least, most]| format!("{} to {}", human::rate(least), human::rate(most)));
         data.push([
             item.name.clone(),
             load.to_owned(),
             hop.hosts.len().to_string(),
             item.rate(),
             rate(hop.measured),
-            each.unwrap_or_default(),
+            known(hop.each),
             busy(hop).unwrap_or_default(),
             match item.mark {
                 Mark::None => hop.reason.clone().or_else(|| hop.formula.clone()).unwrap_or_default(),

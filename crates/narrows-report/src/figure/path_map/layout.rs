@@ -3,6 +3,7 @@
 
 use super::tree::Tree;
 use super::{Item, Mark, State, full_width};
+use crate::figure::chart::rate;
 use crate::figure::width::{Face, SMALL, SMALL_STRONG, STRONG};
 use narrows_model::path::HopKind;
 
@@ -41,7 +42,7 @@ pub(super) struct Words {
 }
 
 /// Where a node stands.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct HopPlace {
     pub(super) left: f64,
     pub(super) width: f64,
@@ -69,40 +70,23 @@ pub(super) struct Layout {
 
 /// Finds a place for every node.
 pub(super) fn layout(tree: &Tree, top: f64) -> Layout {
-    let most = full_width_of(tree);
-    let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
-    let columns = columns(tree);
     let rows = tree.nodes.iter().filter(|node| node.children.is_empty()).count();
-    let edges = edges(tree, &columns);
-    let places = (0..tree.nodes.len())
-        .map(|node| {
-            let (left, width) = edges[columns[node]];
-            place(tree, node, (left, width), scale, rows > MANY)
-        })
-        .collect();
-    let mut layout = Layout { places, height: top, scale };
-    let bottom = layout.put(tree, tree.root, top);
-    layout.height = bottom;
+    let mut layout = Layout::new(tree, &columns(tree), rows > MANY);
+    layout.height = layout.put(tree, tree.root, top);
     layout
 }
 
 /// Finds a place for every node in the column that is given for it, where lanes join as well as divide: each column has the middle of its
 /// nodes at the middle of all.
 pub(super) fn in_columns(tree: &Tree, columns: &[usize], top: f64) -> Layout {
-    let most = full_width_of(tree);
-    let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
-    let edges = edges(tree, columns);
-    let places: Vec<HopPlace> =
-        (0..tree.nodes.len()).map(|node| place(tree, node, edges[columns[node]], scale, false)).collect();
-    let mut layout = Layout { places, height: top, scale };
+    let mut layout = Layout::new(tree, columns, false);
+    let count = columns.iter().max().map_or(0, |last| last + 1);
     let of = |column: usize| (0..columns.len()).filter(move |node| columns[*node] == column);
-    let heights: Vec<f64> = (0..edges.len())
-        .map(|column| of(column).map(|node| layout.places[node].height()).sum::<f64>())
-        .collect();
+    let heights: Vec<f64> =
+        (0..count).map(|column| of(column).map(|node| layout.places[node].height()).sum::<f64>()).collect();
     let high = heights.iter().copied().fold(0.0, f64::max);
     for (column, own) in heights.iter().enumerate() {
-        let count = of(column).count().max(1) as f64;
-        let air = (high - own) / count;
+        let air = (high - own) / of(column).count().max(1) as f64;
         let mut y = top;
         for node in of(column) {
             let (over, under) = layout.places[node].around();
@@ -133,6 +117,15 @@ pub(super) fn full_width_of(tree: &Tree) -> f64 {
 }
 
 impl Layout {
+    /// Each node in its column; its middle is not known yet.
+    fn new(tree: &Tree, columns: &[usize], is_many: bool) -> Self {
+        let most = full_width_of(tree);
+        let scale = if most > 0.0 { THICKEST / most } else { 0.0 };
+        let edges = edges(tree, columns);
+        let of = |node: usize| place(tree, node, edges[columns[node]], scale, is_many);
+        Self { places: (0..tree.nodes.len()).map(of).collect(), height: 0.0, scale }
+    }
+
     /// Puts a node and all behind it below `top`; says where they end.
     fn put(&mut self, tree: &Tree, node: usize, top: f64) -> f64 {
         let own = self.places[node].height();
@@ -182,30 +175,23 @@ impl HopPlace {
 
     /// The base lines of its texts, each with its text.
     pub(super) fn words(&self) -> Vec<(f64, &Words)> {
-        let half = self.thick / 2.0;
-        let (mut over, mut under) = (Vec::new(), Vec::new());
+        let over = lines(&self.over);
         if self.is_box {
-            let mut y = self.middle - lines(&self.over) / 2.0;
-            for line in &self.over {
-                y += height(line);
-                over.push((y - 4.0, line));
-            }
-            return over;
+            return below(self.middle - over / 2.0, 4.0, &self.over).collect();
         }
-        let pinch = self.around().0 - half - lines(&self.over) - AIR;
-        let mut y = self.middle - half - pinch - lines(&self.over);
-        for line in &self.over {
-            y += height(line);
-            over.push((y - 4.0, line));
-        }
-        y = self.middle + half + pinch;
-        for line in &self.under {
-            y += height(line);
-            under.push((y - 3.0, line));
-        }
-        over.extend(under);
-        over
+        let half = self.thick / 2.0;
+        let pinch = self.around().0 - half - over - AIR;
+        let above = below(self.middle - half - pinch - over, 4.0, &self.over);
+        above.chain(below(self.middle + half + pinch, 3.0, &self.under)).collect()
     }
+}
+
+/// The base line of each text, so far above the end of its line, from `top` on.
+fn below(top: f64, up: f64, all: &[Words]) -> impl Iterator<Item = (f64, &Words)> {
+    all.iter().scan(top, move |y, line| {
+        *y += height(line);
+        Some((*y - up, line))
+    })
 }
 
 fn height(line: &Words) -> f64 {
@@ -272,17 +258,7 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
             over.extend(set(SMALL, &item.detail, width - 8.0, 2, true));
         }
         let thick = (lines(&over) + 12.0).max(26.0);
-        return HopPlace {
-            left,
-            width,
-            middle: 0.0,
-            thick,
-            is_broken: false,
-            is_cut: false,
-            over,
-            under: Vec::new(),
-            is_box: true,
-        };
+        return HopPlace { left, width, thick, over, is_box: true, ..HopPlace::default() };
     };
     let is_leaf = tree.nodes[node].children.is_empty();
     if is_many {
@@ -310,30 +286,27 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
     HopPlace {
         left,
         width,
-        middle: 0.0,
         thick,
         is_broken: exact < THINNEST,
         is_cut: exact > THICKEST + 0.01,
         over,
         under: under(lane, width, is_many),
-        is_box: false,
+        ..HopPlace::default()
     }
 }
 
 /// The number beside the lane, what is said of it, what was measured and who else crosses it.
 fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
     let number = if is_many { SMALL_STRONG } else { STRONG };
-    let rate = lane.rate();
-    let words = lane.said();
-    let words = words.as_str();
-    let both = if words.is_empty() { rate.clone() } else { format!("{rate} · {words}") };
+    let (own, words) = (lane.rate(), lane.said());
+    let both = if words.is_empty() { own.clone() } else { format!("{own} · {words}") };
     let mut under = Vec::new();
     let is_known = matches!(lane.state, State::Known(_));
     if number.width(&both) <= width {
         under.extend(set(number, &both, width, 1, !is_known));
     } else {
-        under.extend(set(number, &rate, width, 1, !is_known));
-        under.extend(set(number, words, width, 1, false));
+        under.extend(set(number, &own, width, 1, !is_known));
+        under.extend(set(number, &words, width, 1, false));
     }
     for line in &mut under {
         line.mark = lane.mark;
@@ -342,11 +315,7 @@ fn under(lane: &Item, width: f64, is_many: bool) -> Vec<Words> {
     if let (State::Known(own), Some(all), false) = (&lane.state, lane.for_application, words.is_empty())
         && (all - own).abs() > own * 0.001
     {
-        let text = format!(
-            "{} for the path",
-            narrows_base::units::human::rate(narrows_base::units::BytesPerSec::new(all))
-        );
-        under.extend(set(SMALL, &text, width, 2, true));
+        under.extend(set(SMALL, &format!("{} for the path", rate(all)), width, 2, true));
     }
     if let Some(text) = lane.bound_text() {
         under.extend(set(SMALL, &text, width, 2, true));

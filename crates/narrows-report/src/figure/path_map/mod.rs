@@ -3,16 +3,15 @@
 mod after;
 mod draw;
 mod fleet;
-mod foretold;
 mod layout;
 mod list;
 mod tree;
 
+use super::chart::{known, rate};
 use super::svg::number;
 use super::whole::{Data, Figure, Picture};
 use crate::view::{CheckReport, HopView, MeasuredView, PathView};
 pub use fleet::fleet_map;
-use foretold::Foretold;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
@@ -31,8 +30,9 @@ enum State {
 }
 
 /// What is to be said of a hop at a glance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Mark {
+    #[default]
     None,
     /// The narrowest once the narrowest one is widened.
     Next,
@@ -57,6 +57,34 @@ impl Mark {
             Self::None => "",
             Self::Next => "next",
             Self::Narrowest | Self::Fault => "narrowest",
+        }
+    }
+}
+
+/// What is foretold of a hop, in its own bytes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Foretold {
+    /// What crosses it, and the ends of the 95 % interval.
+    Rate(f64, [f64; 2]),
+    /// No more than this crosses it; how much is not known.
+    AtMost(f64),
+}
+
+impl Foretold {
+    /// What crosses the hop at most by it.
+    const fn most(self) -> f64 {
+        match self {
+            Self::Rate(_, [_, high]) => high,
+            Self::AtMost(most) => most,
+        }
+    }
+
+    fn in_words(self) -> String {
+        match self {
+            Self::Rate(of, [low, high]) => {
+                format!("predicted {}, 95 %: {} to {}", rate(of), rate(low), rate(high))
+            }
+            Self::AtMost(most) => format!("not predicted, at most {}", rate(most)),
         }
     }
 }
@@ -92,6 +120,29 @@ struct Item {
 }
 
 impl Item {
+    /// A hop of which nothing but its kind is known.
+    const fn plain(kind: HopKind) -> Self {
+        Self {
+            id: String::new(),
+            kind,
+            title: String::new(),
+            detail: String::new(),
+            name: String::new(),
+            is_named: true,
+            state: State::Passes,
+            for_application: None,
+            is_guess: false,
+            formula: String::new(),
+            measured: None,
+            foretold: None,
+            mark: Mark::None,
+            doubt: "",
+            targets: Vec::new(),
+            shared: 0,
+            bound: None,
+        }
+    }
+
     fn new(hop: &HopView, paths: &[&PathView], direction: Direction) -> Self {
         let ceiling = hop.ceiling.of(direction);
         let state = match ceiling.bytes_per_second {
@@ -112,20 +163,14 @@ impl Item {
             for_application: ceiling.path_bytes_per_second.filter(|_| paths.len() == 1).map(BytesPerSec::get),
             is_guess: ceiling.basis == Some(Basis::Guess),
             formula: ceiling.formula.clone().unwrap_or_default(),
-            measured: match direction {
-                Direction::Read => hop.measured.read.clone(),
-                Direction::Write => hop.measured.write.clone(),
-            }
-            .filter(|_| paths.len() == 1),
-            foretold: None,
-            mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or(Mark::None),
-            doubt: "",
+            measured: hop.measured.of(direction).filter(|_| paths.len() == 1).cloned(),
+            mark: crossing.iter().map(|path| mark(hop, path, direction)).max().unwrap_or_default(),
             targets: match paths {
                 [_] => Vec::new(),
                 _ => crossing.iter().map(|path| path.target.clone()).collect(),
             },
             shared: hop.shared_with.len(),
-            bound: None,
+            ..Self::plain(hop.kind)
         }
     }
 
@@ -133,10 +178,10 @@ impl Item {
     fn rate(&self) -> String {
         let guess = if self.is_guess { "~" } else { "" };
         if let (Some(bound), State::Known(_)) = (self.bound, &self.state) {
-            return format!("at least {}", human::rate(BytesPerSec::new(bound)));
+            return format!("at least {}", rate(bound));
         }
         match &self.state {
-            State::Known(rate) => format!("{guess}{}", human::rate(BytesPerSec::new(*rate))),
+            State::Known(known) => format!("{guess}{}", rate(*known)),
             State::Unknown(_) => "not known".to_owned(),
             State::Passes => String::new(),
         }
@@ -145,7 +190,7 @@ impl Item {
     /// What others allow through a hop of which the ceiling is not known.
     fn bound_text(&self) -> Option<String> {
         let bound = self.bound.filter(|_| matches!(self.state, State::Unknown(_)))?;
-        Some(format!("used at most {}", human::rate(BytesPerSec::new(bound))))
+        Some(format!("used at most {}", rate(bound)))
     }
 
     /// The mark in words, with how unsure it is.
@@ -225,37 +270,24 @@ fn mark(hop: &HopView, path: &PathView, direction: Direction) -> Mark {
 /// What leads in a hop's name, and what follows.
 fn names(hop: &HopView) -> (String, String) {
     let name = hop.name.as_str();
-    let own = |title: &str, detail: &str| (title.to_owned(), detail.to_owned());
-    match hop.kind {
-        HopKind::Device => match name.rsplit_once(" (") {
-            Some((model, block)) => own(block.trim_end_matches(')'), model),
-            None => own(name, ""),
-        },
-        HopKind::Link => match name.split_once(" link of ") {
-            Some((speed, place)) => match place.split_once(", ") {
-                Some((address, slot)) => own(speed, &format!("{slot} ({address})")),
-                None => own(speed, &format!("at {place}")),
-            },
-            None => own(name, ""),
-        },
-        HopKind::Chipset => match name.rsplit_once(", ") {
-            Some((chipset, uplink)) => own(uplink, chipset),
-            None => own(name, ""),
-        },
-        HopKind::Switch => match name.split_once(" at ") {
-            Some((switch, place)) => own(switch, &format!("at {place}")),
-            None => own(name, ""),
-        },
-        HopKind::Network => match name.split_once(" at ") {
-            Some((interface, speed)) => own(interface.trim_start_matches("network interface "), speed),
-            None => own(name, ""),
-        },
-        HopKind::Raid => match name.split_once(", ") {
-            Some((array, members)) => own(array, members),
-            None => own(name, ""),
-        },
-        _ => own(name, ""),
-    }
+    let parts = match hop.kind {
+        HopKind::Device => {
+            name.rsplit_once(" (").map(|(model, block)| (block.trim_end_matches(')'), model.to_owned()))
+        }
+        HopKind::Link => name.split_once(" link of ").map(|(speed, place)| match place.split_once(", ") {
+            Some((address, slot)) => (speed, format!("{slot} ({address})")),
+            None => (speed, format!("at {place}")),
+        }),
+        HopKind::Chipset => name.rsplit_once(", ").map(|(chipset, uplink)| (uplink, chipset.to_owned())),
+        HopKind::Switch => name.split_once(" at ").map(|(switch, place)| (switch, format!("at {place}"))),
+        HopKind::Network => name
+            .split_once(" at ")
+            .map(|(interface, speed)| (interface.trim_start_matches("network interface "), speed.to_owned())),
+        HopKind::Raid => name.split_once(", ").map(|(array, members)| (array, members.to_owned())),
+        _ => None,
+    };
+    let (title, detail) = parts.unwrap_or((name, String::new()));
+    (title.to_owned(), detail)
 }
 
 /// The map of one path in one direction; `None` if it has no such path or nothing to draw.
@@ -308,12 +340,7 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
         let tree = tree_of(report, &[path], direction)?;
         put_rows(&mut data, &tree, direction);
         let title = format!("Path map of {}, {}", path.target, direction_name(direction));
-        pictures.push(Picture {
-            label: capital(direction_name(direction)),
-            note: String::new(),
-            wide: draw::wide(&tree, &title),
-            narrow: Some(list::narrow(&tree, &title)),
-        });
+        pictures.push(Picture { label: capital(direction_name(direction)), ..picture(&tree, &title) });
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
@@ -333,7 +360,6 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
         return None;
     }
     let tree = tree_of(report, &paths, Direction::Read)?;
-    let title = "Path map of the machine, reads".to_owned();
     let mut data = data();
     put_rows(&mut data, &tree, Direction::Read);
     Some(Figure {
@@ -344,14 +370,14 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
              Marked is the narrowest hop of each path. Arrays, ciphers and file systems are on the map of each path.",
             paths.len()
         ),
-        pictures: vec![Picture {
-            label: String::new(),
-            note: String::new(),
-            wide: draw::wide(&tree, &title),
-            narrow: Some(list::narrow(&tree, &title)),
-        }],
+        pictures: vec![picture(&tree, "Path map of the machine, reads")],
         data,
     })
+}
+
+/// A map for both widths.
+fn picture(tree: &Tree, title: &str) -> Picture {
+    Picture { narrow: Some(list::narrow(tree, title)), ..Picture::only(draw::wide(tree, title)) }
 }
 
 fn alternative(path: &PathView) -> String {
@@ -387,16 +413,13 @@ fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
             (State::Passes, _) => "passes on what others allow".to_owned(),
             _ => String::new(),
         };
-        let interval = item.measured.as_ref().and_then(|measured| measured.ci95);
         data.push([
             item.name.clone(),
             direction_name(direction).to_owned(),
             item.rate(),
-            item.for_application.map(|rate| human::rate(BytesPerSec::new(rate))).unwrap_or_default(),
+            item.for_application.map(rate).unwrap_or_default(),
             item.measured.as_ref().map(|it| human::rate(it.bytes_per_second)).unwrap_or_default(),
-            interval
-                .map(|[low, high]| format!("{} to {}", human::rate(low), human::rate(high)))
-                .unwrap_or_default(),
+            known(item.measured.as_ref().and_then(|measured| measured.ci95)),
             said,
         ]);
     }
