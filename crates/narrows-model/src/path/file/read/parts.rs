@@ -126,19 +126,17 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
             }
         }
         PartKind::Device(it) => device(it, &mut told),
-        PartKind::Crypt(it) => {
-            if it.sector_size.is_some_and(|size| !size.get().is_power_of_two()) {
-                let hint = "it is 512, 1024, 2048 or 4096";
-                told.wrong("sector_size", "no encryption sector has this size", hint);
-            }
+        PartKind::Crypt(it) if it.sector_size.is_some_and(|size| !size.get().is_power_of_two()) => {
+            let hint = "it is 512, 1024, 2048 or 4096";
+            told.wrong("sector_size", "no encryption sector has this size", hint);
         }
         PartKind::Filesystem(it) => filesystem(it, &mut told),
-        PartKind::Cluster(it) => {
-            if it.data.is_some() != it.parity.is_some() || (it.copies.is_some() && it.data.is_some()) {
-                let key = if it.copies.is_some() { "copies" } else { "data" };
-                let message = "data is kept in two ways, or half of one";
-                told.wrong(key, message, "give copies, or data and parity");
-            }
+        PartKind::Cluster(it)
+            if it.data.is_some() != it.parity.is_some() || (it.copies.is_some() && it.data.is_some()) =>
+        {
+            let key = if it.copies.is_some() { "copies" } else { "data" };
+            let message = "data is kept in two ways, or half of one";
+            told.wrong(key, message, "give copies, or data and parity");
         }
         _ => {}
     }
