@@ -189,7 +189,7 @@ impl<'a> Watching<'a> {
     }
 
     fn bar(&mut self) -> &Progress {
-        self.bar.get_or_insert_with(|| Progress::on_stderr())
+        self.bar.get_or_insert_with(Progress::on_stderr)
     }
 
     fn bytes(&mut self, phase: &'static str, done: Bytes, of: Bytes) {

@@ -1,9 +1,8 @@
 //! How commands are started on hosts, and what they answer: by ssh, or by a launcher of the user's.
 
-#![expect(clippy::disallowed_types, reason = "ssh is how hosts are reached")]
 #![expect(
     clippy::disallowed_types,
-    reason = "the launcher is started here, on a socket of our own directory"
+    reason = "ssh or a launcher, on a socket of our own directory, is how hosts are reached"
 )]
 
 use std::ffi::OsString;
