@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::block::{DevicePath, Remote};
 use crate::root::Root;
 use narrows_base::fact::Fact;

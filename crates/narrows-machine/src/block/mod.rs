@@ -4,12 +4,14 @@
 //! module of its name says.
 
 pub mod dm;
+pub mod dm_table;
 pub mod md;
 #[cfg(test)]
 mod tests;
 pub mod transport;
 
-pub use dm::{CryptTable, DmDevice, DmKind, DmTarget, dm_targets, parse_table};
+pub use dm::{DmDevice, dm_targets};
+pub use dm_table::{CryptTable, DmKind, DmTarget, parse_table};
 pub use md::{Bcache, MdArray};
 pub use transport::{NvmeFabric, Remote, Sas, Sata, Transport, Usb, makes_volumes};
 
@@ -129,7 +131,7 @@ fn read_device(root: &Root, name: &str, names: &[String]) -> BlockDevice {
     let flag = |file: &str| root.parse(&format!("{block}/{file}"), parse_flag).get().unwrap_or_default();
     let mut device = BlockDevice {
         name: name.to_owned(),
-        number: root.parse(&format!("{block}/dev"), dm::parse_number_pair),
+        number: root.parse(&format!("{block}/dev"), dm_table::parse_number_pair),
         size: sectors("size"),
         read_only: flag("ro"),
         holders: root.list(&format!("{block}/holders")),

@@ -12,7 +12,7 @@ use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
 use super::{Unanswered, reason};
-use crate::block::dm::without_key;
+use crate::block::dm_table::without_key;
 
 // `struct dm_ioctl`: where each field is. All numbers are in native order, the whole is 312 bytes.
 const DATA_SIZE: usize = 12;

@@ -13,7 +13,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use nix::sys::stat::{major, minor};
 
 use super::{Backing, PROBES, Root};
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::ioctl;
 use crate::tree::{Tree, normalise};
 

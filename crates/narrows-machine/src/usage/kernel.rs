@@ -4,7 +4,7 @@
 use super::class::Class;
 use super::wanted::{HeldFile, Wanted};
 use super::{Findings, How, Lead, lead, texts};
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::mount;
 use crate::root::{FileId, Root};
 use narrows_base::fact::Fact;

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::class::Class;
 use super::wanted::{FileBehind, Wanted};
 use super::{Findings, How, number};
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::block::is_numbered;
 use crate::ioctl::{Behind, behind_loop as ask};
 use crate::mount::{self, Mount};

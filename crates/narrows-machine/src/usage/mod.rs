@@ -23,7 +23,7 @@ pub use wanted::Identity;
 use std::collections::BTreeSet;
 
 use crate::block::DevicePath;
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::fact::Fact;
 use crate::root::Root;
 use narrows_base::units::{Bytes, Sectors512};

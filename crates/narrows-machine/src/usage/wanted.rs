@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::number;
-use crate::block::dm::parse_number_pair;
+use crate::block::dm_table::parse_number_pair;
 use crate::block::is_numbered;
 use crate::root::{FileId, FileKind, Root, Stat};
 

@@ -8,7 +8,8 @@ use super::{Output, Part, Text, read_outputs};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, Sectors512};
 use narrows_machine::Machine;
-use narrows_machine::block::dm::{owner_of, parse_number_pair};
+use narrows_machine::block::dm::owner_of;
+use narrows_machine::block::dm_table::parse_number_pair;
 use narrows_machine::block::{BlockDevice, BlockKind, CryptTable, DmDevice, DmKind, DmTarget, parse_table};
 use narrows_machine::cipher::CipherRate;
 

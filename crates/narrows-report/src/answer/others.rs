@@ -2,7 +2,7 @@
 
 use super::{Answer, step};
 use crate::copy::CopyReport;
-use crate::document::from_to;
+use crate::figure::chart::from_to;
 use crate::fleet::Record;
 use crate::fleet_run::FleetRunReport;
 use crate::lab::LabReport;

@@ -3,7 +3,7 @@
 use super::{Answer, against, known_to, step};
 use crate::bench::PathCeiling;
 use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, x};
-use crate::document::from_to;
+use crate::figure::chart::from_to;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel};

@@ -187,11 +187,6 @@ impl Document {
     }
 }
 
-/// `390 MB/s to 393 MB/s`.
-pub(crate) fn from_to([low, high]: [BytesPerSec; 2]) -> String {
-    format!("{} to {}", human::rate(low), human::rate(high))
-}
-
 /// Half of a confidence interval as a part of the rate: `0.4 %`; a dash where there is none.
 pub(crate) fn half(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
     ends.map_or_else(|| "–".to_owned(), |[low, high]| human::percent((high - low).fraction_of(rate) / 2.0))

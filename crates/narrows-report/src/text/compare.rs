@@ -4,7 +4,8 @@ use super::{Style, Tone, public};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
-use crate::figure::{Figure, chart};
+use crate::figure::Figure;
+use crate::figure::chart::{self, signed};
 use narrows_base::units::human;
 use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadComparison};
 
@@ -282,10 +283,4 @@ fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
 /// `+12.3 % (+11.8 … +12.9 %)`.
 pub(crate) fn relative(difference: f64, [low, high]: [f64; 2]) -> String {
     format!("{} ({} … {})", signed(difference), signed(low), signed(high))
-}
-
-/// `+12.3 %`, `−0.4 %`.
-pub(crate) fn signed(part: f64) -> String {
-    let sign = if part < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", human::percent(part.abs()))
 }

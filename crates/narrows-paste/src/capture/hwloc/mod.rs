@@ -14,7 +14,7 @@ use super::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::dm::parse_number_pair;
+use narrows_machine::block::dm_table::parse_number_pair;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::cpu::{self, NumaNode};
 use narrows_machine::nic::Nic;

@@ -64,7 +64,7 @@ impl LsblkRow {
 
     /// Major and minor number.
     fn number(&self) -> Option<(u32, u32)> {
-        narrows_machine::block::dm::parse_number_pair(self.get("MAJ:MIN")?)
+        narrows_machine::block::dm_table::parse_number_pair(self.get("MAJ:MIN")?)
     }
 
     /// The name as it is printed, without `/dev/` and `/dev/mapper/`.

@@ -25,7 +25,6 @@ pub(crate) use bars::{Bar, Row, Signs, bars};
 
 use super::svg::Svg;
 use super::whole::Picture;
-use crate::document::from_to;
 use narrows_base::units::{BytesPerSec, human};
 
 /// The width of a chart for wide screens and paper, and for narrow ones.
@@ -61,3 +60,14 @@ fn steps(most: f64) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests;
+
+/// `390 MB/s to 393 MB/s`.
+pub(crate) fn from_to([low, high]: [BytesPerSec; 2]) -> String {
+    format!("{} to {}", human::rate(low), human::rate(high))
+}
+
+/// `+12.3 %`, `−0.4 %`.
+pub(crate) fn signed(part: f64) -> String {
+    let sign = if part < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", human::percent(part.abs()))
+}

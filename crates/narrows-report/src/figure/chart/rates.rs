@@ -1,11 +1,10 @@
 //! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
 
 use super::bars::{Bar, Row, Signs, bars};
-use super::{known, picture, rate};
+use super::{known, picture, rate, signed};
 use crate::copy::CopyReport;
 use crate::figure::whole::{Data, Figure};
 use crate::ladder::{LadderReport, LadderView};
-use crate::text::compare::signed;
 use crate::together::TogetherReport;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::compare::{Comparison, Verdict};

@@ -3,7 +3,7 @@
 use super::layout::full_width_of;
 use super::tree::Tree;
 use super::{Foretold, Mark, State, direction_name, picture};
-use crate::document::from_to;
+use crate::figure::chart::from_to;
 use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
