@@ -132,7 +132,7 @@ const OTHERS: &str = "relatime noatime nodiratime strictatime lazytime nosuid no
     local_lock minorversion mountaddr mountport mountvers mountproto nolock noac nconnect acregmin acregmax acdirmin acdirmax actimeo \
     cache uid gid forceuid forcegid noforceuid noforcegid file_mode dir_mode soft nounix serverino mapposix echo_interval closetimeo \
     umask fmask dmask codepage iocharset shortname utf8 user_id group_id default_permissions allow_other max_read blksize nsdelegate \
-    memory_recursiveprot nr_inodes ptmxmode hidepid enp ens enx np wlp ibp ibs \
+    memory_recursiveprot nr_inodes ptmxmode hidepid eno enp ens enx np wlp ibp ibs \
     devpts vfat hugetlb apic acpi msix wdc nan inf";
 
 /// The longest address is 10000000:00:00.
