@@ -340,7 +340,7 @@ impl Precision {
     /// Where ρ is negative the second interval stands alone. So it is at a steady rate of few large I/Os: one that ends
     /// just after a sample is missing in it and too many in the next, which is noise in the samples (ρ = −½) and hardly
     /// any in their mean. The factor, 1/3 for ρ = −½, still errs on the safe side. Where the whole series is not enough, its warm-up
-    /// ([`warm_up`](super::warm_up())) is left out, if it has one that is over and that differs from the rest.
+    /// ([`warm_up`](warm_up())) is left out, if it has one that is over and that differs from the rest.
     pub fn judge(&self, series: &[BytesPerSec]) -> Outlook {
         let whole = Estimate::of(series);
         if whole.is_within(self.target) {
