@@ -69,11 +69,20 @@ pub(super) struct Speed {
     pub(super) bytes: f64,
 }
 
+impl Speed {
+    /// Whether all of a medium would be read were it `times` as fast.
+    pub(super) fn reads_whole_if(self, size: u64, times: f64) -> bool {
+        after(size, self.bytes * times) <= WHOLE_TIME
+    }
+}
+
+/// How long so much takes at this rate.
+fn after(amount: u64, rate: f64) -> Duration {
+    Duration::try_from_secs_f64(amount as f64 / rate.max(1e-3)).unwrap_or(Duration::MAX)
+}
+
 /// What to do with a medium of `size` bytes at this speed.
 pub(super) fn plan(size: u64, speed: Speed) -> Plan {
-    let after = |amount: u64, rate: f64| {
-        Duration::try_from_secs_f64(amount as f64 / rate.max(1e-3)).unwrap_or(Duration::MAX)
-    };
     let whole = after(size, speed.bytes);
     if size <= WHOLE_SIZE || whole <= WHOLE_TIME {
         return Plan { method: Method::All, reads: size.div_ceil(CHUNK), time: whole };

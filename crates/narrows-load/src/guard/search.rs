@@ -26,6 +26,8 @@ const MEASURED: (Duration, usize) = (Duration::from_millis(400), 4096);
 const FEWEST_PLACES: u64 = 1000;
 /// Foreign data are listed up to so many places.
 const LISTED: usize = 4;
+/// A medium is measured again, after places of it were read, when so many times its speed would have let all of it be read.
+const FASTER: f64 = 10.0;
 /// So many more places are looked at once there are data.
 const AFTERWARDS: u64 = 512;
 /// So far back from a place that holds data is looked for where they begin, in blocks.
@@ -211,6 +213,24 @@ impl<'a> Search<'a> {
             };
             next = if is_done { None } else { plan.instead(size, speed) };
         }
+        if speed.reads_whole_if(size, FASTER) { self.whole_after_all(watch) } else { Ok(()) }
+    }
+
+    /// Where places of each MiB were read because the medium was slow at the beginning: reads all when it is no longer slow.
+    fn whole_after_all(&mut self, watch: Watch<'_>) -> io::Result<()> {
+        let before = (self.result.method, self.result.places);
+        if !matches!(before.0, Method::EachMib(_)) || self.is_over() {
+            return Ok(());
+        }
+        let plan = plan(self.medium.size(), self.measure(watch)?);
+        if plan.method == Method::All && self.began.elapsed() + plan.time < WHOLE_LATE {
+            self.result.method = plan.method;
+            self.result.is_broken_off |= watch(Step::Planned(plan)).is_break();
+            if self.chunks(&plan, watch)? {
+                return Ok(());
+            }
+        }
+        (self.result.method, self.result.places) = before;
         Ok(())
     }
 

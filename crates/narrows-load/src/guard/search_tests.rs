@@ -146,6 +146,19 @@ fn a_medium_that_becomes_slow_is_searched_at_random_places_instead() {
     assert_eq!(plan.instead(medium.size, speed).map(|plan| plan.method), Some(Method::Random));
 }
 
+#[test]
+fn a_medium_that_was_slow_only_at_the_beginning_is_read_as_a_whole_after_all() {
+    let between = (77 << 20) + 5000;
+    let medium = Fake::with(100 << 20, vec![(between, b"foreign".to_vec())]);
+    let mut search = Search::of(&medium, None, 7);
+    search.result.method = Method::EachMib(1);
+    search.whole_after_all(&mut go).unwrap();
+    let found = search.result.found.first().map(|found| found.at);
+    assert_eq!((search.result.method, found), (Method::All, Some(Bytes::new(between))));
+    let slow = Speed { places: 1e5, bytes: 1e6 };
+    assert!(slow.reads_whole_if(100 << 20, FASTER) && !slow.reads_whole_if(1 << 40, FASTER));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
