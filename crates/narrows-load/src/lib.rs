@@ -9,6 +9,8 @@
 //! batch, and counts each completion in a histogram of ticks. [`copy`](copy::copy) is load of another kind: a real job,
 //! split by where its time goes.
 
+#![warn(missing_docs)]
+
 mod buffer;
 mod clock;
 pub mod control;

@@ -113,7 +113,6 @@ pub struct AdapterDrive {
     pub turns: Option<bool>,
     /// Its model.
     pub model: Option<String>,
-    /// Its size.
     #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// What it negotiated with what is next to it.
@@ -128,7 +127,6 @@ pub struct AdapterDrive {
     pub predicted_failures: Option<u64>,
 }
 
-/// A volume of an adapter.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AdapterVolume {
@@ -138,7 +136,6 @@ pub struct AdapterVolume {
     #[serde(with = "fact::value")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
     pub state: Fact<String>,
-    /// Its size.
     #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// The kernel's name of the disk that it is: `sda`.

@@ -27,7 +27,6 @@ pub const SCHEMA: &str = "narrows/baseline/1";
 /// The best states of all links.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Baseline {
-    /// [`SCHEMA`].
     pub schema: String,
     /// By the place that a link is wired to ([`crate::reading::place_of`]).
     pub links: BTreeMap<String, BestLink>,

@@ -142,7 +142,6 @@ impl EventLog {
         self.events.is_empty()
     }
 
-    /// The events.
     pub fn into_events(self) -> Vec<LogEvent> {
         self.events
     }

@@ -121,7 +121,6 @@ pub struct Route {
     pub prefix: u32,
     /// Of two routes with the same prefix the one with the lower metric is taken.
     pub metric: u32,
-    /// The interface.
     pub interface: String,
 }
 

@@ -12,7 +12,6 @@ use narrows_base::units::BitsPerSec;
 /// A device by the numbers of its bus and of itself on that bus: `Bus 002 Device 004`. Every tool names these two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct UsbAddress {
-    /// The bus.
     pub bus: u16,
     /// The device; 1 is the root hub.
     pub device: u16,

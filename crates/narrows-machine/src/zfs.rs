@@ -6,10 +6,8 @@ use super::fact::Fact;
 use super::root::Root;
 use narrows_base::units::BytesPerSec;
 
-/// A ZFS pool.
 #[derive(Debug, Clone, Default)]
 pub struct ZfsPool {
-    /// Its name.
     pub name: String,
     /// `ONLINE`, `DEGRADED`, `FAULTED`, `SUSPENDED`…
     pub state: Fact<String>,

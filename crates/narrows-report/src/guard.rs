@@ -17,11 +17,9 @@ pub const SCHEMA: &str = "narrows/guard/1";
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuardReport {
-    /// [`SCHEMA`].
     pub schema: &'static str,
     /// The kernel name of the device.
     pub device: String,
-    /// Its size.
     pub size_bytes: Bytes,
     /// Whether narrows would write to it.
     pub may_write: bool,
@@ -60,7 +58,6 @@ pub struct SearchView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WayView {
-    /// The command.
     pub command: String,
     /// What it destroys.
     pub destroys: String,

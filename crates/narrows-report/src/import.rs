@@ -41,7 +41,6 @@ pub struct ImportReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedResult {
-    /// The result.
     #[serde(flatten)]
     pub result: Imported,
     /// What is thought of it.

@@ -24,33 +24,21 @@ use narrows_verdict::compare::{self, Comparison};
 /// A report that was saved.
 #[derive(Debug, Clone)]
 pub enum Saved {
-    /// Of `check`.
     Check(Box<CheckReport>),
     /// Of `check` with several targets and `--measure`.
     Together(Box<TogetherReport>),
     /// Of `check --fleet`, line by line.
     Fleet(Vec<Record>),
-    /// Of `fleet run`.
     FleetRun(Box<FleetRunReport>),
-    /// Of `top`.
     Top(Box<TopReport>),
-    /// Of `bench`.
     Bench(Box<BenchReport>),
-    /// Of `sweep`.
     Sweep(Box<sweep::SweepReport>),
-    /// Of `ladder`.
     Ladder(Box<LadderReport>),
-    /// Of `lab`.
     Lab(Box<LabReport>),
-    /// Of `compare`.
     Compare(Box<Comparison>),
-    /// Of `copy`.
     Copy(Box<CopyReport>),
-    /// Of `import`.
     Import(Box<ImportReport>),
-    /// Of `predict`.
     Predict(Box<PredictReport>),
-    /// Of `plan`.
     Plan(Box<PlanReport>),
 }
 
@@ -69,7 +57,6 @@ pub enum NotSaved {
     /// It names a schema that it does not follow.
     #[error("it does not follow the schema `{schema}` that it names: {error}")]
     Wrong {
-        /// The schema.
         schema: String,
         /// What is wrong, and where.
         error: serde_json::Error,

@@ -55,7 +55,6 @@ pub enum CutShort {
     Run {
         /// Which.
         step: &'static str,
-        /// Why.
         why: String,
     },
     /// A run could not be begun, or nothing was measured in it.

@@ -69,7 +69,6 @@ impl From<WriteError> for NotWritable {
 /// What was decided of a device.
 #[derive(Debug)]
 pub struct Decision {
-    /// Its size.
     pub size: Bytes,
     /// The devices that were examined.
     pub examined: Vec<String>,

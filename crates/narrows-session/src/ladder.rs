@@ -47,7 +47,6 @@ pub struct Climbed {
     pub trouble: Option<String>,
 }
 
-/// A climb.
 pub struct Climb<'a, T: Teller> {
     /// The machine, and the path.
     pub scene: &'a Scene,

@@ -221,7 +221,6 @@ pub fn least(size: Bytes, is_asked: bool) -> Bytes {
 pub struct FirstPart {
     /// How fast it was written.
     pub rate: BytesPerSec,
-    /// Its bytes.
     pub there: Bytes,
     /// The bytes of the whole file, at that rate.
     pub in_all: Bytes,

@@ -15,7 +15,6 @@ use narrows_verdict::Subject;
 pub struct Scene {
     /// Where facts are read.
     pub root: Root,
-    /// The machine.
     pub machine: Machine,
     /// The path with its ceilings, and no runs.
     pub subject: Subject,

@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct Untrusted {
     /// Which file or directory.
     pub path: PathBuf,
-    /// Why.
     pub why: String,
     /// What to do next.
     pub hint: String,

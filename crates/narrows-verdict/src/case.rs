@@ -19,11 +19,9 @@ const LAW_ERROR: f64 = 1.05;
 /// One path in one direction.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
-    /// The machine.
     pub(super) machine: &'a Machine,
     /// The path with its ceilings.
     pub(super) subject: &'a Subject,
-    /// The direction.
     pub(super) direction: Direction,
     /// The run that speaks for the path's rate, if any was made in this direction.
     pub(super) run: Option<&'a Run>,
@@ -47,7 +45,6 @@ impl<'a> Case<'a> {
         Self { run: Some(run), ..self }
     }
 
-    /// The path.
     pub(super) const fn path(&self) -> &'a Path {
         &self.subject.path
     }

@@ -41,7 +41,6 @@ pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 /// One path with its ceilings and what was measured on it.
 #[derive(Debug, Clone)]
 pub struct Subject {
-    /// The path.
     pub path: Path,
     /// The ceilings of its hops, in the order of [`Path::hops`].
     pub ceilings: Vec<Ceilings>,

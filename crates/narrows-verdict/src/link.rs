@@ -17,7 +17,6 @@ use crate::rules::{Context, Judged};
 pub(super) struct Link<'a> {
     /// Its place in the path.
     pub(super) index: usize,
-    /// The hop.
     pub(super) hop: &'a Hop,
     /// What is known of it.
     pub(super) link: &'a LinkHop,

@@ -19,7 +19,6 @@ use super::{Code, Finding, PathVerdict, Run, Severity, Subject, Verdict, judge};
 pub(super) const NVME: u32 = 0x01_0802;
 /// VGA display.
 pub(super) const DISPLAY: u32 = 0x03_0000;
-/// Ethernet.
 pub(super) const ETHERNET: u32 = 0x02_0000;
 /// Wi-Fi.
 pub(super) const WIFI: u32 = 0x02_8000;

@@ -20,7 +20,6 @@ const SECOND: i64 = 1_000_000_000;
 const STEP: i64 = 2 * SECOND;
 
 impl Moment {
-    /// Now.
     pub fn now() -> Self {
         let read = |clock| {
             let time = clock_gettime(clock);

@@ -50,7 +50,6 @@ pub enum KeepError {
     /// Somebody watches already.
     #[error("`{directory}` is in use: {watcher} watches")]
     InUse {
-        /// The directory.
         directory: String,
         /// Who.
         watcher: String,

@@ -140,7 +140,6 @@ pub enum Kind {
     Link,
     /// A md array.
     Array,
-    /// A drive.
     Drive,
     /// A network interface.
     Nic,
@@ -180,7 +179,6 @@ impl Property {
     }
 }
 
-/// A value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]

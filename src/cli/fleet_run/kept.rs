@@ -16,7 +16,6 @@ use narrows_verdict::fleet::Told;
 use narrows_verdict::fleet::record::{Host, Run, SCHEMA};
 use narrows_verdict::fleet::samples::{self, Sample};
 
-/// The record of a run.
 const RECORD: &str = "run.json";
 /// The samples of a host.
 const SAMPLES: &str = "samples.jsonl";

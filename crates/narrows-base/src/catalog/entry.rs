@@ -56,7 +56,6 @@ pub struct Board {
     pub processor: Option<String>,
     /// Its slots for cards and its M.2, U.2 and OCuLink sockets.
     pub slots: Vec<BoardSlot>,
-    /// Its SATA ports.
     #[serde(default)]
     pub sata: Vec<SataPorts>,
     /// What uses lanes and is neither a slot nor a socket for drives.
@@ -168,7 +167,6 @@ pub struct Adapter {
 pub struct Switch {
     /// `PEX 8748`.
     pub name: String,
-    /// Lanes in all.
     pub lanes: u8,
     /// The PCIe generation.
     pub generation: u8,
@@ -200,7 +198,6 @@ pub struct Processor {
     pub interconnect: Option<Interconnect>,
     /// PCIe lanes for each socket.
     pub pcie_lanes: u16,
-    /// Their generation.
     pub pcie_generation: u8,
     /// Where that is published.
     pub source: String,
@@ -322,7 +319,6 @@ pub struct Nic {
     /// The line rate of one port of the slowest card with this name or id, where cards of several rates have it.
     #[serde(default)]
     pub slowest_gigabits_per_second: Option<f64>,
-    /// Ports.
     pub ports: u8,
     /// The PCIe generation of its own end of the link.
     pub generation: u8,

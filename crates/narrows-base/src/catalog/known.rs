@@ -114,7 +114,6 @@ pub struct Fixed {
     pub what: String,
     /// `cpu`, `cpu2` or `chipset`.
     pub attachment: String,
-    /// Its lanes.
     pub lanes: u8,
 }
 
@@ -127,7 +126,6 @@ pub struct Totals {
     /// Of the second processor socket.
     #[serde(default)]
     pub cpu2: u16,
-    /// Of the chipset.
     #[serde(default)]
     pub chipset: u16,
 }

@@ -49,7 +49,6 @@ mod text {
 /// All that `data/*.toml` says.
 #[derive(Debug, Default)]
 pub struct Catalog {
-    /// Chipsets.
     pub chipsets: Entries<Chipset>,
     /// PCIe switches.
     pub switches: Entries<Switch>,

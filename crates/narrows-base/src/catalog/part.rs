@@ -97,7 +97,6 @@ pub struct Card {
     pub generation: u8,
     /// How many drives it carries.
     pub ports: u8,
-    /// The lanes of each.
     pub port_lanes: u8,
     /// What fits into its ports.
     #[serde(default = "m2")]

@@ -58,9 +58,7 @@ pub struct Activity {
 /// What a disk did.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DiskActivity {
-    /// Bytes read.
     pub read_bytes: Bytes,
-    /// Bytes written.
     pub written_bytes: Bytes,
     /// Reads completed.
     pub reads: u64,
@@ -84,7 +82,6 @@ pub struct DiskActivity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadActivity {
-    /// Its name.
     pub name: String,
     /// Whether it is a kernel thread.
     pub is_kernel: bool,
@@ -95,9 +92,7 @@ pub struct ThreadActivity {
 /// What an interface moved.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct NicActivity {
-    /// Received.
     pub received: BytesPerSec,
-    /// Sent.
     pub sent: BytesPerSec,
     /// Errors and drops.
     pub errors: u64,

@@ -58,13 +58,11 @@ pub struct Sample {
 pub struct DiskCounters {
     /// Completed reads.
     pub reads: u64,
-    /// Bytes read.
     pub read_bytes: Bytes,
     /// Time spent in reads, summed over reads.
     pub read_time: Nanos,
     /// Completed writes.
     pub writes: u64,
-    /// Bytes written.
     pub written_bytes: Bytes,
     /// Time spent in writes, summed over writes.
     pub write_time: Nanos,
@@ -115,9 +113,7 @@ pub struct ThreadCounters {
 /// Bytes and errors of an interface.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NicCounters {
-    /// Bytes received.
     pub received: Bytes,
-    /// Bytes sent.
     pub sent: Bytes,
     /// Errors and drops of either direction together, packets that a full ring missed included.
     pub errors: u64,
@@ -331,7 +327,6 @@ impl Condition {
 pub struct Event {
     /// When it was seen, from the beginning of the measured time: it happened between this look and the one before.
     pub at: Nanos,
-    /// What.
     pub what: Happened,
 }
 

@@ -25,7 +25,6 @@ pub enum DmKind {
     },
     /// Several devices in stripes.
     Striped {
-        /// The chunk.
         chunk: Bytes,
         /// The devices below.
         devices: Vec<(u32, u32)>,
@@ -45,13 +44,9 @@ pub struct CryptTable {
     pub key_bits: u32,
     /// Bytes encrypted at a time: 512 or 4096.
     pub sector_size: Bytes,
-    /// `no_read_workqueue`.
     pub no_read_workqueue: bool,
-    /// `no_write_workqueue`.
     pub no_write_workqueue: bool,
-    /// `same_cpu_crypt`.
     pub same_cpu_crypt: bool,
-    /// `submit_from_crypt_cpus`.
     pub submit_from_crypt_cpus: bool,
 }
 

@@ -51,7 +51,6 @@ pub struct BlockDevice {
     pub firmware: Fact<String>,
     /// `…/ro`.
     pub read_only: bool,
-    /// `…/removable`.
     pub removable: bool,
     /// How its request queue is set. A partition has that of its disk.
     pub queue: Queue,
@@ -83,7 +82,6 @@ pub enum BlockKind {
     NvmeMultipath(Vec<String>),
 }
 
-/// A loop device.
 #[derive(Debug, Clone, Default)]
 pub struct LoopDevice {
     /// The file, `…/loop/backing_file`.
@@ -250,7 +248,6 @@ pub struct Queue {
     pub physical_block: Fact<Bytes>,
     /// `…/read_ahead_kb`.
     pub read_ahead: Fact<Bytes>,
-    /// `…/rotational`.
     pub rotational: Fact<bool>,
     /// `write back` or `write through`, `…/write_cache`.
     pub write_cache: Fact<String>,

@@ -23,13 +23,10 @@ pub struct Dmi {
     pub system_vendor: Fact<String>,
     /// `product_name`; on a machine without DMI the model of its device tree (`Raspberry Pi 5 Model B Rev 1.0`).
     pub product: Fact<String>,
-    /// `board_vendor`.
     pub board_vendor: Fact<String>,
     /// `board_name`.
     pub board: Fact<String>,
-    /// `bios_version`.
     pub bios_version: Fact<String>,
-    /// `bios_date`.
     pub bios_date: Fact<String>,
     /// The version of SMBIOS that the tables follow, major and minor; needs root.
     pub smbios: Fact<(u8, u8)>,

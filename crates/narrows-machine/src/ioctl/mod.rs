@@ -49,7 +49,6 @@ struct LoopInfo {
 }
 
 nix::ioctl_read_bad!(
-    /// `LOOP_GET_STATUS64`.
     loop_get_status64,
     0x4c05,
     LoopInfo
@@ -105,7 +104,6 @@ fn huge(number: u64) -> (u32, u32) {
 const LONGEST: usize = 256;
 
 nix::ioctl_read!(
-    /// `BLKZNAME`.
     blkzname,
     0x12,
     125,

@@ -70,7 +70,6 @@ pub struct PciDevice {
     pub numa_node: Fact<u32>,
     /// The processors next to it, `…/local_cpulist`.
     pub local_cpus: Fact<Vec<u32>>,
-    /// The IOMMU group, `…/iommu_group`.
     pub iommu_group: Fact<u32>,
     /// The numbers of its MSI or MSI-X interrupts, `…/msi_irqs/*`.
     pub interrupts: Vec<u32>,
@@ -99,9 +98,7 @@ pub struct Buses {
 /// What a link ran at when it was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkState {
-    /// Its speed.
     pub speed: GtPerSec,
-    /// Its width.
     pub width: Lanes,
     /// Where it was seen.
     pub source: Source,
@@ -160,7 +157,6 @@ impl LinkEnd {
 pub enum PortType {
     /// An endpoint, or a legacy endpoint.
     Endpoint,
-    /// A root port.
     RootPort,
     /// The upstream port of a switch.
     UpstreamPort,

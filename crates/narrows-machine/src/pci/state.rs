@@ -12,7 +12,6 @@ use narrows_base::units::{GtPerSec, Lanes};
 /// A value with the place where it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Told<'a, T> {
-    /// The value.
     pub value: T,
     /// Where it was read.
     pub source: &'a Source,

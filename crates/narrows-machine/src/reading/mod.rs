@@ -155,7 +155,6 @@ pub struct ArrayReading {
 /// What a drive's hardware monitor says.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DriveReading {
-    /// Its temperature.
     pub temperature: Option<Celsius>,
     /// From this temperature on it warns.
     pub warning: Option<Celsius>,

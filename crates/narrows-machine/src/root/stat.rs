@@ -22,15 +22,12 @@ use crate::tree::{Tree, normalise};
 pub enum FileKind {
     /// A regular file.
     File,
-    /// A directory.
     Directory,
     /// A block device with this major and minor number.
     Block(u32, u32),
     /// A character device with this major and minor number.
     Character(u32, u32),
-    /// A pipe.
     Pipe,
-    /// A socket.
     Socket,
 }
 
@@ -73,9 +70,7 @@ const ELSEWHERE: [u64; 12] = [
 /// A file system of the kernel's own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KernelFs {
-    /// `/proc`.
     Proc,
-    /// `/sys`.
     Sys,
 }
 

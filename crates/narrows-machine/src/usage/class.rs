@@ -49,7 +49,6 @@ pub enum Class {
 /// What there is to say of a class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassRow {
-    /// The class.
     pub class: Class,
     /// Its name in a refusal.
     pub name: &'static str,
@@ -166,7 +165,6 @@ pub const CLASSES: &[ClassRow] = &[
 ];
 
 impl Class {
-    /// Its row.
     fn row(self) -> Option<&'static ClassRow> {
         CLASSES.iter().find(|row| row.class == self)
     }
@@ -180,7 +178,6 @@ impl Class {
 /// Classes that cannot be seen here, and why.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hidden {
-    /// The classes.
     pub classes: Vec<Class>,
     /// What hides them, as a clause, and what would show them.
     pub why: String,

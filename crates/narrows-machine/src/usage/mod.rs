@@ -37,7 +37,6 @@ pub struct DeviceUsage {
     pub name: String,
     /// Major and minor number, `…/dev`.
     pub number: Fact<(u32, u32)>,
-    /// Its size, `…/size`.
     pub size: Fact<Bytes>,
     /// Whether the kernel refuses writes, `…/ro`.
     pub read_only: Fact<bool>,
@@ -56,14 +55,12 @@ pub struct DeviceUsage {
 pub struct DeviceUse {
     /// The kernel name of the device that is used.
     pub device: String,
-    /// How.
     pub how: How,
 }
 
 /// How a device is used.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum How {
-    /// Mounted.
     Mounted {
         /// Where, as seen from the process.
         point: String,
@@ -82,7 +79,6 @@ pub enum How {
     PartitionOf(String),
     /// Open in a process: its number and name.
     Open {
-        /// The process.
         process: u32,
         /// Its name, `/proc/PID/comm`.
         program: String,
@@ -93,14 +89,12 @@ pub enum How {
     Bcache,
     /// Mapped into the memory of a process: its number and name.
     Mapped {
-        /// The process.
         process: u32,
         /// Its name.
         program: String,
     },
     /// Registered with io_uring by a process: its number and name.
     Registered {
-        /// The process.
         process: u32,
         /// Its name.
         program: String,
@@ -113,7 +107,6 @@ pub enum How {
     Kernel(String),
     /// Locked by a process; 0 for one that is not seen.
     Locked {
-        /// The process.
         process: u32,
     },
     /// The worldwide name of this other device is the same.
@@ -306,7 +299,6 @@ impl Findings {
 /// Where a path that the kernel tells of leads to.
 #[derive(Debug, PartialEq, Eq)]
 enum Lead {
-    /// To a member.
     Member(HeldFile),
     /// To something else.
     Elsewhere,

@@ -10,7 +10,6 @@ pub struct Mapping {
     pub range: String,
     /// The device of its file system, as it stands there.
     pub device: String,
-    /// The inode.
     pub inode: u64,
     /// The path, as it stands there.
     pub path: String,

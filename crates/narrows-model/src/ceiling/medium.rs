@@ -165,7 +165,6 @@ fn of_synthetic(kind: &str) -> Ceilings {
 /// What a class of media delivers, in MB/s: the least and the most.
 #[derive(Debug, Clone, PartialEq)]
 struct FlashRange {
-    /// Read.
     read: (f64, f64),
     /// Written.
     write: (f64, f64),

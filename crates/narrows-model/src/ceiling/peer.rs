@@ -20,9 +20,7 @@ pub struct Narrowest {
     /// The most.
     #[serde(rename = "bytes_per_second")]
     pub rate: BytesPerSec,
-    /// The hop.
     pub hop: HopId,
-    /// Its name.
     pub name: String,
 }
 

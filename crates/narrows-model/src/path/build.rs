@@ -337,7 +337,6 @@ impl<'m> Builder<'m> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Published<'a>(pub(super) &'a Catalog);
 
-/// All that is published.
 pub(super) fn published() -> Published<'static> {
     Published(catalog())
 }

@@ -18,7 +18,6 @@ pub enum LayerEntry {
 /// One layer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layer {
-    /// Its hop.
     pub hop: HopId,
     /// Its name for a person.
     pub name: String,

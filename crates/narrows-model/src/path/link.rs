@@ -253,7 +253,6 @@ impl LinkPart {
 /// What explains that the link of an idle device is slower than it will be under load.
 #[derive(Debug, Clone)]
 pub struct PowerSaving<'a> {
-    /// The fact.
     pub fact: &'static str,
     /// What it says.
     pub value: String,

@@ -18,7 +18,6 @@ use narrows_machine::pci::{self, PciAddress, PciDevice, PortType};
 /// A GPU and a device that data may be exchanged with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Peer {
-    /// The GPU.
     pub gpu: PciAddress,
     /// The other function.
     pub other: PciAddress,

@@ -12,7 +12,6 @@ use narrows_machine::pci::{PciAddress, PortType, role};
 /// What is known of a slot.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct SlotPlace {
-    /// Its name.
     pub(super) name: Option<String>,
     /// The board's data.
     pub(super) board: Option<BoardSlot>,

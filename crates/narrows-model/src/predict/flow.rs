@@ -18,7 +18,6 @@ pub struct CapacityUse {
     pub per_unit: f64,
 }
 
-/// A flow.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Flow {
     /// Its weight against other flows, above zero: a flow of twice the weight gets twice the rate where both meet.
@@ -43,7 +42,6 @@ pub enum Stop {
 /// What a flow gets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Share {
-    /// Its rate.
     pub rate: f64,
     /// Why it is not more.
     pub stop: Stop,

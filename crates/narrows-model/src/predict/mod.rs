@@ -36,9 +36,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 /// What a workload will get.
 #[derive(Debug, Clone)]
 pub struct Prediction {
-    /// The workload.
     pub workload: Workload,
-    /// Its path.
     pub path: Path,
     /// Bytes in a second, reads and writes together.
     pub rate: BytesPerSec,
@@ -91,14 +89,12 @@ impl Prediction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sensitivity {
-    /// The hop.
     pub hop: HopId,
     /// The change of the rate, in parts of itself, for each part by which the ceiling changes: 1 where the hop alone
     /// decides, ½ where it takes half of the time of each request, 0 where it does not matter.
     pub elasticity: f64,
 }
 
-/// The kinds of bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -390,7 +390,6 @@ pub(super) struct Bucket {
     pub(super) which: u8,
     /// What of it a byte uses up, in seconds.
     pub(super) per_byte: f64,
-    /// The bound.
     pub(super) bound: Bound,
 }
 

@@ -22,7 +22,6 @@ const SECTOR: f64 = 4096.0;
 /// How often data that is read crosses memory: into the ARC, and a copy out that reads and writes. A hit is the copy alone.
 const READ_COPIES: f64 = 3.0;
 
-/// The copy of a hit.
 const HIT_COPIES: f64 = 2.0;
 
 /// What a workload meets of ZFS.

@@ -22,7 +22,6 @@ struct IorRow {
     iops: Option<f64>,
     /// Seconds of a transfer.
     latency: Option<f64>,
-    /// Bytes of a transfer.
     transfer: Option<Bytes>,
     /// Seconds of the whole access.
     total: Option<f64>,

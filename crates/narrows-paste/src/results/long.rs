@@ -21,7 +21,6 @@ enum LongKind {
 /// What was found in a long text.
 #[derive(Debug, Default)]
 pub struct FoundInLong {
-    /// The results.
     pub results: Vec<Imported>,
     /// Whether it held anything that is known.
     pub is_known: bool,

@@ -43,7 +43,6 @@ pub enum Word {
     Rotating,
     /// A file system or disk in memory.
     Memory,
-    /// ZFS.
     Zfs,
     /// Storage behind a network: NFS, iSCSI, a filer.
     Network,
@@ -57,9 +56,7 @@ pub enum Word {
     Nand,
     /// 3D XPoint, which answers in some 10 µs.
     Optane,
-    /// NVMe.
     Nvme,
-    /// SATA.
     Sata,
     /// USB, of any speed.
     Usb,
@@ -82,7 +79,6 @@ pub enum Word {
 /// What a ZFS pool moved.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pool {
-    /// Its name.
     pub name: String,
     /// Bytes read per second, the median of the busy intervals.
     pub read: BytesPerSec,

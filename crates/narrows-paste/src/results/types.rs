@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Imported {
-    /// The tool.
     pub tool: Tool,
     /// Its version, if it says so.
     #[serde(rename = "tool_version")]
@@ -219,9 +218,7 @@ pub struct Measured {
     /// What was asked.
     #[serde(rename = "workload")]
     pub work: Work,
-    /// The reads.
     pub read: Option<Side>,
-    /// The writes.
     pub write: Option<Side>,
     /// Reads and writes together, where the tool does not tell them apart.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -456,17 +453,12 @@ pub enum Tool {
     Crystaldiskmark,
     /// Microsoft's diskspd.
     Diskspd,
-    /// IOzone.
     Iozone,
-    /// IOR.
     Ior,
-    /// elbencho.
     Elbencho,
-    /// bonnie++.
     Bonnie,
     /// `cryptsetup benchmark`.
     Cryptsetup,
-    /// Vdbench.
     Vdbench,
     /// IO500, whose phases are those of IOR and mdtest.
     Io500,
@@ -480,21 +472,17 @@ pub enum Tool {
     Copy,
     /// `rados bench` of Ceph.
     Radosbench,
-    /// dbench.
     Dbench,
     /// bench.sh of teddysun, and scripts that print the same table.
     Benchsh,
-    /// nench.
     Nench,
     /// iperf3: a network, no storage.
     Iperf3,
     /// `sysbench fileio`.
     Sysbench,
-    /// mdtest.
     Mdtest,
     /// pveperf of Proxmox VE.
     Pveperf,
-    /// ioping.
     Ioping,
     /// f3write, f3read and f3probe.
     F3,

@@ -284,7 +284,6 @@ const FEWEST: usize = 5;
 struct VdbenchRun {
     /// The line where it begins.
     line: usize,
-    /// Its name.
     name: String,
     /// The intervals, without the average.
     samples: Vec<VdbenchSample>,

@@ -180,7 +180,6 @@ impl Settings {
     }
 }
 
-/// The ceilings of the path.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PathCeilings {
@@ -223,9 +222,7 @@ pub struct TestResult {
     pub name: String,
     /// The load that was run; `null` for a scan of positions.
     pub load: Option<LoadSpec>,
-    /// The reads.
     pub read: Option<SideView>,
-    /// The writes.
     pub write: Option<SideView>,
     /// The measured time.
     pub elapsed_ns: Nanos,
@@ -252,7 +249,6 @@ pub struct TestResult {
     pub scan: Option<Scan>,
     /// I/Os that failed.
     pub errors: u64,
-    /// The first error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub first_error: Option<String>,
     /// Why the test ended before its time, when it did.
@@ -289,7 +285,6 @@ impl TestResult {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedView {
-    /// The failure.
     #[serde(flatten)]
     pub failure: RunFailure,
     /// What happened, where, and after how many I/Os: `EIO at offset 4096 after 17 I/Os`.
@@ -365,7 +360,6 @@ pub struct Checks {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PeerView {
-    /// The tool.
     pub tool: String,
     /// For the reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]

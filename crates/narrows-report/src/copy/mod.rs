@@ -23,7 +23,6 @@ const FROM_DEVICE: f64 = 0.9;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CopyReport {
-    /// [`SCHEMA`].
     pub schema: Cow<'static, str>,
     /// What was copied.
     pub source: String,
@@ -125,7 +124,6 @@ pub struct DeviceView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SkippedView {
-    /// Its path.
     pub path: String,
     /// What it is.
     pub what: Cow<'static, str>,
@@ -135,7 +133,6 @@ pub struct SkippedView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailureView {
-    /// Its path.
     pub path: String,
     /// A stable word: `exists`, `shared`, `not_a_directory`, `changed`, `loop`, `other_name`, `mismatch`, `no_space`, `io`.
     pub code: Cow<'static, str>,
@@ -152,9 +149,7 @@ pub struct FailureView {
 /// What the machine's counters say, by device: of the source, and of the destination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// Devices of the source.
     pub source: Vec<DeviceView>,
-    /// Devices of the destination.
     pub destination: Vec<DeviceView>,
 }
 

@@ -19,7 +19,6 @@ use crate::sanitize::markup;
 use crate::text::Tone;
 use narrows_verdict::Severity;
 
-/// A part of a page.
 struct PagePart<'a> {
     place: Place,
     title: &'a str,

@@ -83,9 +83,7 @@ pub(crate) enum Block {
     Text(Paragraph),
     /// Names and what is said of each.
     Pairs(Pairs),
-    /// A table.
     Table(Table),
-    /// A finding.
     Finding(finding::Finding),
     /// Commands, each in a line however long, so that they can be copied, and what they are on a terminal. They are left out of
     /// text that is narrow by promise.

@@ -40,7 +40,6 @@ pub(crate) enum Width {
     Bar(usize, usize),
 }
 
-/// A column.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     pub(crate) title: String,
@@ -82,7 +81,6 @@ impl Column {
         Self { names: true, ..Self::new(title, width, 0) }
     }
 
-    /// A bar.
     pub(crate) fn bar(least: usize, most: usize) -> Self {
         Self::new("", Width::Bar(least, most), 2)
     }
@@ -132,7 +130,6 @@ pub(crate) enum Content {
     /// Nothing.
     #[default]
     None,
-    /// Text.
     Text(String),
     /// Text, and how it is put where there is room.
     Long { short: String, long: String },
@@ -147,7 +144,6 @@ pub(crate) enum Content {
 }
 
 impl Cell {
-    /// Text.
     pub(crate) fn text(text: impl Into<String>) -> Self {
         Self { content: Content::Text(text.into()), ..Self::default() }
     }
@@ -162,12 +158,10 @@ impl Cell {
         Self { content, ..Self::default() }
     }
 
-    /// A bar.
     pub(crate) fn bar(part: f64) -> Self {
         Self::of(Content::Bar(part))
     }
 
-    /// In a tone.
     pub(crate) fn tone(self, tone: Tone) -> Self {
         Self { tone: Some(tone), ..self }
     }

@@ -118,7 +118,6 @@ impl Svg {
         let _ = writeln!(self.body, "<path class=\"{}\" d=\"{}\"/>", markup(class), d.0);
     }
 
-    /// A circle.
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
         let _ = writeln!(
             self.body,

@@ -49,7 +49,6 @@ pub struct Data {
 /// One column of the values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
     /// Whether it holds numbers, which stand at its right.
     pub is_number: bool,

@@ -38,7 +38,6 @@ pub(super) const FACES: [Face; 6] = [TITLE, STRONG, PLAIN_TEXT, SMALL, SMALL_STR
 pub(super) const TITLE: Face = Face { class: "t-title", size: 17.0, is_bold: true };
 /// A number, or a name that leads.
 pub(super) const STRONG: Face = Face { class: "t-strong", size: 14.0, is_bold: true };
-/// Text.
 pub(super) const PLAIN_TEXT: Face = Face { class: "t-text", size: 14.0, is_bold: false };
 /// What stands beside.
 pub(super) const SMALL: Face = Face { class: "t-small", size: 12.0, is_bold: false };

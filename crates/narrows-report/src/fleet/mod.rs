@@ -33,7 +33,6 @@ pub enum Record {
         /// The earlier run that was compared with, if one was.
         since: Option<String>,
     },
-    /// A host.
     Host {
         /// What is known of it.
         #[serde(flatten)]
@@ -44,7 +43,6 @@ pub enum Record {
     },
     /// A finding of the host above.
     Finding {
-        /// The host.
         host: String,
         /// What was found.
         #[serde(flatten)]
@@ -55,7 +53,6 @@ pub enum Record {
     },
     /// A link that runs at something else than in the earlier run.
     LinkChange {
-        /// The host.
         host: String,
         /// The link as it is.
         #[serde(flatten)]
@@ -81,7 +78,6 @@ impl Record {
 /// A host, and what became of it since an earlier run when there was one.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'h> {
-    /// The host.
     pub host: &'h Host,
     /// What changed on it.
     pub changes: Option<&'h Changes>,

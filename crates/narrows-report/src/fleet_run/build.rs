@@ -21,9 +21,7 @@ const HALF: f64 = 0.6;
 pub struct Files {
     /// What each host brought back, for each run in the order of its outcomes.
     pub told: Vec<Vec<Told>>,
-    /// The samples of each client.
     pub clients: Vec<Vec<Sample>>,
-    /// The samples of each server.
     pub servers: Vec<Vec<Sample>>,
     /// The step of the logs.
     pub step: Nanos,

@@ -41,7 +41,6 @@ pub struct LegView {
     pub opened: Vec<String>,
 }
 
-/// A host in a leg.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegHost {

@@ -96,9 +96,7 @@ pub struct PointView {
     pub overlap_is_low: bool,
     /// Both directions of all together in the common time.
     pub bytes_per_second: Option<BytesPerSec>,
-    /// Reads of all.
     pub read: Option<SideView>,
-    /// Writes of all.
     pub write: Option<SideView>,
     /// What limited them.
     pub verdict: Verdict,
@@ -138,7 +136,6 @@ pub struct LatencyView {
     pub is_of_window: bool,
     /// I/Os that they are of.
     pub ios: u64,
-    /// The mean.
     pub mean: Option<Nanos>,
     /// The median.
     pub p50: Option<Nanos>,
@@ -193,7 +190,6 @@ pub struct HostView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutlierView {
-    /// The host.
     pub host: String,
     /// How far its rate is from the median, as a fraction of that; negative when it is slower.
     pub difference: f64,

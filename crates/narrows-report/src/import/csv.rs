@@ -4,7 +4,6 @@ use super::{ImportReport, JudgedResult};
 use crate::csv::put_row;
 use narrows_paste::results::{Measured, Side};
 
-/// The columns.
 const COLUMNS: &[&str] = &[
     "file",
     "line",

@@ -51,7 +51,6 @@ pub struct DeviceFacts {
     pub name: String,
     /// Its model.
     pub model: Option<String>,
-    /// Its size.
     #[serde(rename = "size_bytes")]
     pub size: Option<Bytes>,
     /// What may be written to it in its life by its maker's warranty.
@@ -83,7 +82,6 @@ pub struct LabReport {
     pub complete: bool,
 }
 
-/// A device.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LabDevice {

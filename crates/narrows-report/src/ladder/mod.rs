@@ -149,7 +149,6 @@ pub struct RungView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RungCeiling {
-    /// The hop.
     pub hop: String,
     /// The most that can be moved through it here.
     pub bytes_per_second: BytesPerSec,

@@ -18,11 +18,9 @@ use narrows_model::plan::wish::{Kind, Wish};
 /// The name and version of the JSON contract.
 pub const SCHEMA: &str = "narrows/plan/1";
 
-/// A plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PlanReport {
-    /// [`SCHEMA`].
     pub schema: Cow<'static, str>,
     /// What there is.
     pub site: SiteView,
@@ -55,9 +53,7 @@ pub struct SiteView {
     /// The board or machine.
     #[serde(flatten)]
     pub site: Site,
-    /// The slots.
     pub slots: Vec<SlotView>,
-    /// Their lanes.
     pub lanes: LanesView,
 }
 
@@ -81,14 +77,12 @@ pub struct LanesView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SlotView {
-    /// Its name.
     pub name: String,
     /// What fits into it.
     pub form: SlotForm,
     /// The longest drive that an M.2 socket holds, millimetres; absent when nobody said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_drive_millimetres: Option<u16>,
-    /// The lanes of its connector.
     pub connector_lanes: u8,
     /// The most lanes that are wired.
     pub lanes: u8,
@@ -136,13 +130,11 @@ pub struct WishView {
     pub count: u8,
     /// The PCIe generation of each one's link.
     pub generation: Option<u8>,
-    /// Its lanes.
     pub lanes: u8,
     /// What each must get.
     pub target_bytes_per_second: Option<BytesPerSec>,
 }
 
-/// A placement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankedPlacement {

@@ -35,7 +35,6 @@ pub struct PredictReport {
 pub struct SystemView {
     /// The file that describes it.
     pub file: String,
-    /// Its name.
     pub name: String,
     /// Where its facts are from.
     pub source: String,
@@ -51,7 +50,6 @@ pub struct SystemView {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PredictionView {
-    /// The workload.
     pub workload: Workload,
     /// The same workload before the changes; absent without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -103,7 +101,6 @@ pub struct Before {
     pub at_most_bytes_per_second: Option<BytesPerSec>,
     /// The hop that decided; `null` when the rate is not known.
     pub limiting_hop: Option<String>,
-    /// Its name.
     pub limiting_name: Option<String>,
     /// The rate now, less the rate before: negative for a loss. `null` when one of them is not known.
     pub gain_bytes_per_second: Option<f64>,
@@ -135,7 +132,6 @@ pub struct PublishedView {
     pub not_known_because: Option<String>,
     /// The hop that decides the prediction, or the bound.
     pub limiting_hop: Option<String>,
-    /// Its name.
     pub limiting_name: Option<String>,
     /// What the file says of a result that is not inside the interval.
     pub why: Option<String>,

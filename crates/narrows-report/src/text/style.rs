@@ -21,9 +21,7 @@ pub enum Colour {
     /// On a terminal that can, unless `NO_COLOR` says otherwise.
     #[default]
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
 }
 
@@ -51,7 +49,6 @@ pub struct Surroundings<'a> {
     pub no_color: Option<&'a str>,
     /// `CLICOLOR_FORCE` (<https://bixense.com/clicolors>): anything but `0` turns colour on, terminal or not.
     pub clicolor_force: Option<&'a str>,
-    /// `TERM`.
     pub term: Option<&'a str>,
     /// The character set in force: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set.
     pub locale: Option<&'a str>,

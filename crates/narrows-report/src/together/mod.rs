@@ -77,7 +77,6 @@ pub struct LeftOut {
 pub struct TargetView {
     /// What it is.
     pub target: String,
-    /// Its rate.
     pub alone: Option<Rate>,
     /// The verdict on its path.
     pub sentence: String,

@@ -52,7 +52,6 @@ pub enum Key {
     PageDown,
     /// To the beginning.
     Home,
-    /// To the end.
     End,
     /// Back, or out.
     Escape,

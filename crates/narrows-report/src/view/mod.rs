@@ -48,7 +48,6 @@ pub struct CheckReport {
 pub struct Tool {
     /// `narrows`.
     pub name: String,
-    /// Its version.
     pub version: String,
 }
 
@@ -64,7 +63,6 @@ pub struct MachineView {
     pub product: Option<String>,
     /// Who made the board.
     pub board_vendor: Option<String>,
-    /// The board.
     pub board: Option<String>,
     /// The firmware's version.
     pub bios_version: Option<String>,
@@ -74,7 +72,6 @@ pub struct MachineView {
     pub cores: Option<u32>,
     /// Processor sockets.
     pub sockets: Option<u32>,
-    /// NUMA nodes.
     pub numa_nodes: usize,
     /// Main memory in bytes.
     pub memory_bytes: Option<Bytes>,

@@ -199,7 +199,6 @@ pub enum FoundKind {
 /// A target that is held open for the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
-    /// Its size.
     pub size: Bytes,
     /// Whether it is opened with `O_DIRECT`.
     pub is_direct: bool,

@@ -22,7 +22,6 @@ const MOST_WITH_HISTOGRAMS: u32 = 64;
 pub enum JobTarget {
     /// What the link leads to.
     Link {
-        /// Its size.
         size: Bytes,
         /// Whether it is opened with `O_DIRECT`.
         is_direct: bool,
@@ -72,7 +71,6 @@ impl NbdUri {
 /// What one host is told.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job<'a> {
-    /// The load.
     pub load: &'a Load,
     /// So many hosts share its cap.
     pub hosts: usize,

@@ -67,7 +67,6 @@ impl Pushed {
 pub struct Looked {
     /// What it says of itself.
     pub look: Look,
-    /// Its clock.
     pub clock: Offset,
 }
 

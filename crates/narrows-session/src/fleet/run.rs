@@ -59,7 +59,6 @@ pub struct Asked {
 /// A host as it is known before load: connected and looked at, or why not.
 #[derive(Debug)]
 pub struct Preflight {
-    /// The host.
     pub host: HostName,
     /// Whether it is a client.
     pub is_client: bool,

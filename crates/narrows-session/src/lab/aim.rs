@@ -71,7 +71,6 @@ pub struct AimPlace {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RankedBy {
-    /// Bytes per second.
     BytesPerSecond,
     /// The part of the capacity of all drives that is left.
     Capacity,

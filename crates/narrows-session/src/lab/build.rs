@@ -92,9 +92,7 @@ pub struct Workshop<'a> {
     pub head: Head,
     /// The names of all that may be built.
     pub names: Names,
-    /// The journal.
     pub journal: JournalFile,
-    /// The tools.
     pub tools: Tools,
     /// The key of everything that is encrypted.
     pub key: Key,

@@ -42,9 +42,7 @@ pub struct NamedDevice {
 /// The first line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// The format.
     pub format: String,
-    /// The lab.
     pub id: LabId,
     /// What nobody knows who cannot read this file: its marks are made of it.
     pub secret: RunSecret,

@@ -86,7 +86,6 @@ impl<'de> Deserialize<'de> for LabId {
 /// The names of all that a lab may build.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
-    /// The lab.
     pub id: LabId,
     /// Of what its marks are made.
     pub secret: RunSecret,
@@ -156,7 +155,6 @@ impl Names {
             || (name.strip_prefix("temporary-cryptsetup-").is_some_and(|rest| !rest.is_empty()) && is_crypt())
     }
 
-    /// The pool.
     pub fn pool(&self) -> String {
         format!("{PREFIX}-{}", self.id.short())
     }

@@ -65,7 +65,6 @@ pub enum ReadFrom {
 pub struct CopySource {
     /// Its real path.
     pub path: std::path::PathBuf,
-    /// Files.
     pub files: u64,
     /// Their data.
     pub bytes: Bytes,
@@ -168,7 +167,6 @@ impl Outcome {
 pub struct CipherRate {
     /// As dm-crypt names it: `aes-xts-plain64`.
     pub cipher: String,
-    /// Bits of the key.
     pub key_bits: u32,
     /// Encryption on one core.
     pub encrypt: BytesPerSec,

@@ -66,7 +66,6 @@ pub struct Moment {
     pub sequence: Option<u64>,
     /// The device.
     pub disk: SliceKnown,
-    /// The slice.
     pub slice: SliceKnown,
     /// The rest of the device; `None` where the slice is a mapping, which has all of the device claimed.
     #[serde(default, skip_serializing_if = "Option::is_none")]

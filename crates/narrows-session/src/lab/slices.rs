@@ -204,9 +204,7 @@ impl Slices {
 /// The kernel names of a disk and of what stands for its parts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlicePlace {
-    /// The disk.
     pub disk: String,
-    /// The slice.
     pub slice: String,
     /// The partition of the rest. A mapping leaves none: it has the whole disk claimed.
     pub rest: Option<String>,

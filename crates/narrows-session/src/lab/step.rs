@@ -134,7 +134,6 @@ pub enum Step {
         /// On what.
         on: On,
     },
-    /// A file system.
     FileSystem {
         /// On what.
         on: On,
@@ -143,7 +142,6 @@ pub enum Step {
     },
     /// The directory that a file system is mounted on.
     MountPoint,
-    /// The mount.
     Mount {
         /// Of what.
         on: On,
@@ -491,11 +489,8 @@ const fn mount_type(kind: FileSystem) -> &'static str {
 /// What a program gets on its standard input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// Nothing.
     Nothing,
-    /// The key.
     Key,
-    /// The passphrase.
     Passphrase,
     /// What tcplay asks for, each answer as one packet: the passphrase, the passphrase again, and whether to go on.
     Answers,

@@ -33,7 +33,6 @@ pub enum ToolError {
     /// It could not be started.
     #[error("cannot run `{program}`: {source}")]
     Start {
-        /// The program.
         program: &'static str,
         /// The kernel's answer.
         source: io::Error,

@@ -61,7 +61,6 @@ pub struct Several<'a, 'm, W, E: Engine, F> {
     pub session: &'a Session<'m, W, E>,
     /// The load of each run.
     pub asked: &'a Asked,
-    /// All targets.
     pub targets: &'a [E::Target],
     /// Who is told how far a run is.
     pub follower: &'a F,

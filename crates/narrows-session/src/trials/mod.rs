@@ -36,7 +36,6 @@ const FIXED: Duration = Duration::from_secs(5);
 pub struct Trials<T> {
     /// Who hears how the tests on a target go, a new one for each.
     teller: fn() -> T,
-    /// The tests.
     pub tests: Vec<Timed>,
     /// What predictions need beside them.
     probes: Vec<Timed>,

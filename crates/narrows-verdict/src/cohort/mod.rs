@@ -121,7 +121,6 @@ pub struct Host {
     pub memory_bytes: Option<Bytes>,
     /// How many storage paths were found.
     pub paths: usize,
-    /// Its links.
     pub links: Vec<Link>,
     /// Why nothing is known of it, when nothing is: its capture is broken, empty or not understood.
     pub failure: Option<String>,

@@ -278,7 +278,6 @@ impl OutlierAspect {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
-    /// The host.
     pub host: String,
     /// Its model.
     pub model: String,

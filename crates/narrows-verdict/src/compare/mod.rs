@@ -379,7 +379,6 @@ pub struct LatencyPair {
     pub percentile: String,
     /// In A.
     pub a_ns: Nanos,
-    /// In B.
     pub b_ns: Nanos,
     /// Which is faster: `slower` when B takes longer.
     pub verdict: Verdict,

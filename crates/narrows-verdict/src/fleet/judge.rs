@@ -37,7 +37,6 @@ pub enum Kind {
     Network,
     /// The processors of servers.
     ServerCpu,
-    /// Drives.
     Drive,
     /// It is not known.
     Unknown,
@@ -101,7 +100,6 @@ pub enum Side {
 pub struct Verdict {
     /// One sentence.
     pub sentence: String,
-    /// The limit.
     pub limit: Limit,
     /// Where bytes are missing.
     pub conservation: Conservation,

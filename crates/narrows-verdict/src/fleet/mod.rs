@@ -158,7 +158,6 @@ impl Series {
         Self { spans: vec![(span, bytes)] }
     }
 
-    /// All its bytes.
     pub fn bytes(&self) -> f64 {
         self.spans.iter().map(|(_, bytes)| bytes).sum()
     }

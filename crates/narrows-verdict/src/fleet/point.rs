@@ -61,9 +61,7 @@ pub struct HostPoint {
     pub extent: Option<Window>,
     /// The share of that time which all hosts have in common.
     pub overlap: Option<f64>,
-    /// Reads.
     pub read: Side,
-    /// Writes.
     pub write: Side,
     /// The rate in each half of the common window, both directions together.
     pub halves: [BytesPerSec; 2],
@@ -76,7 +74,6 @@ pub struct HostPoint {
 /// How a host ended, with the reason where it is not `ok`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointOutcome {
-    /// The state.
     pub state: State,
     /// Why.
     pub reason: Option<String>,
@@ -99,9 +96,7 @@ pub struct Point {
     pub start_spread: Option<Nanos>,
     /// The least overlap.
     pub overlap: Option<f64>,
-    /// Reads of all.
     pub read: Side,
-    /// Writes of all.
     pub write: Side,
 }
 

@@ -37,7 +37,6 @@ pub struct Run {
     pub left: Vec<Left>,
 }
 
-/// A host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Host {
@@ -61,7 +60,6 @@ pub struct Host {
 pub struct TargetRecord {
     /// What it is there: `/dev/nvme1n1`, `/srv/data`.
     pub found: String,
-    /// Its size.
     pub size: Bytes,
     /// Whether it is read past the page cache.
     pub is_direct: bool,
@@ -75,7 +73,6 @@ pub struct TargetRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PointRecord {
-    /// Its directory.
     pub directory: String,
     /// The load of each host.
     pub load: Load,
@@ -91,7 +88,6 @@ pub struct PointRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Load {
-    /// The block size.
     pub block_size: Bytes,
     /// I/Os in flight of each job.
     pub depth: u32,
@@ -113,7 +109,6 @@ pub struct Load {
 pub struct HostOutcome {
     /// Its place among the clients, from 0.
     pub client: usize,
-    /// Its state.
     pub state: State,
     /// Why it is not `ok`.
     pub reason: Option<String>,
@@ -155,7 +150,6 @@ pub struct LegFlow {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LegLost {
-    /// The host.
     pub host: String,
     /// Why.
     pub reason: String,
@@ -261,7 +255,6 @@ impl State {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
-    /// The host.
     pub host: String,
     /// Why it is not known to be clean.
     pub reason: String,

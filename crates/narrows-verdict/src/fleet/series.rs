@@ -25,7 +25,6 @@ pub enum Along {
     Jobs,
     /// I/Os in flight of each job.
     Depth,
-    /// The block size.
     BlockSize,
 }
 

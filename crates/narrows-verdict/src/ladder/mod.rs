@@ -103,7 +103,6 @@ pub enum Cause {
     NumaRemote,
     /// A hop on the way (a link, an uplink, a port) has reached its ceiling.
     CeilingReached,
-    /// The network.
     Network,
     /// The far end of a network.
     Remote,

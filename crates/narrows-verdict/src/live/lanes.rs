@@ -30,7 +30,6 @@ impl CounterSource {
 /// A hop whose traffic is followed.
 #[derive(Debug, Clone)]
 pub struct Lane {
-    /// The hop.
     pub id: HopId,
     /// What it is.
     pub kind: HopKind,

@@ -56,9 +56,7 @@ pub struct Against {
     pub target: String,
     /// The hop that it is held against, of a path of this machine; `None` for a stated ceiling.
     pub hop: Option<HopId>,
-    /// Its kind.
     pub kind: HopKind,
-    /// Its name.
     pub name: String,
     /// What it carries, as bytes of the application.
     #[serde(rename = "ceiling_bytes_per_second")]

@@ -65,7 +65,6 @@ pub struct ResultVerdict {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResultLimit {
-    /// The kind of hop.
     pub kind: HopKind,
     /// What it is, in words.
     pub name: String,

@@ -20,7 +20,6 @@ const FEWEST: usize = 4;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
-    /// The tool.
     pub tool: Tool,
     /// What was measured: `initial writers`, `random read 4 KiB`.
     pub label: String,

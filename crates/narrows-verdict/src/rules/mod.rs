@@ -43,7 +43,6 @@ use crate::trust::Audit;
 /// Everything that a rule may look at.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
-    /// The machine.
     pub(super) machine: &'a Machine,
     /// All paths with what limits them.
     pub(super) judged: &'a [Judged<'a>],
@@ -51,7 +50,6 @@ pub(super) struct Context<'a> {
 
 /// A path with what limits it.
 pub(super) struct Judged<'a> {
-    /// The machine.
     pub(super) machine: &'a Machine,
     /// The path, its ceilings and runs.
     pub(super) subject: &'a Subject,

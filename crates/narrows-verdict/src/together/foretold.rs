@@ -31,7 +31,6 @@ pub enum Fate {
 pub struct Foretold {
     /// The finding that foretold it.
     pub code: Code,
-    /// The hop.
     pub hop: HopId,
     /// The device that the hop is.
     pub subject: String,

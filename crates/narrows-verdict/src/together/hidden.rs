@@ -405,9 +405,7 @@ fn drifted(first: &SeenMeans, last: &SeenMeans) -> Option<String> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FoundGroup {
-    /// Its targets.
     pub targets: Vec<String>,
-    /// The group.
     #[serde(flatten)]
     pub group: HiddenGroup,
     /// The hops that its members cross and no other target does; none where the topology hides what they share.

@@ -489,7 +489,6 @@ pub struct Share {
     pub member: usize,
     /// Which target.
     pub target: String,
-    /// Alone.
     pub alone: Rate,
     /// At the same time as the others.
     pub together: Rate,

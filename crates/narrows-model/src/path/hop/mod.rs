@@ -116,7 +116,6 @@ pub struct Hop {
 }
 
 impl Hop {
-    /// Its kind.
     pub const fn kind(&self) -> HopKind {
         self.spec.kind()
     }
@@ -138,7 +137,6 @@ impl Hop {
 /// What a hop is, with all that its law and the verdict rules need.
 #[derive(Debug, Clone)]
 pub enum HopSpec {
-    /// The application.
     Application,
     /// Main memory, and how much there is.
     Memory(Fact<Bytes>),
@@ -158,7 +156,6 @@ pub enum HopSpec {
     Sas(narrows_machine::block::Sas),
     /// A storage adapter.
     Hba(ControllerHop),
-    /// A controller.
     Controller(ControllerHop),
     /// A medium.
     Device(DeviceHop),
@@ -226,7 +223,6 @@ pub struct GivenHop {
     pub does: String,
 }
 
-/// The kinds of hop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]

@@ -13,13 +13,11 @@ pub struct LinkPort {
     pub address: PciAddress,
     /// Who it is.
     pub id: Fact<PciId>,
-    /// Its class.
     pub class: Fact<u32>,
     /// What it says of the link.
     pub link: LinkEnd,
     /// Its PCI Express capability.
     pub express: Fact<Express>,
-    /// Its power state.
     pub power_state: Fact<String>,
     /// Its error counts.
     pub aer: Fact<narrows_machine::pci::Aer>,
@@ -67,7 +65,6 @@ impl LinkHop {
 /// The connection between two sockets.
 #[derive(Debug, Clone, Default)]
 pub struct SocketHop {
-    /// The node of the device.
     pub device_node: u32,
     /// The node of the processors that read.
     pub reader_node: u32,
@@ -99,7 +96,6 @@ pub struct ControllerHop {
     pub address: Option<PciAddress>,
     /// Who it is.
     pub id: Fact<PciId>,
-    /// Its NUMA node.
     pub numa_node: Fact<u32>,
     /// Whether it is paravirtual: what carries it is the host's secret.
     pub is_virtual: bool,
@@ -114,7 +110,6 @@ pub struct DeviceHop {
     pub block: String,
     /// Its model.
     pub model: Fact<String>,
-    /// Its size.
     pub size: Fact<Bytes>,
     /// Whether it turns.
     pub rotational: Fact<bool>,
@@ -139,11 +134,9 @@ pub enum Flash {
 /// A network interface and the wire behind it.
 #[derive(Debug, Clone, Default)]
 pub struct NetworkHop {
-    /// The interface.
     pub interface: String,
     /// Its line rate.
     pub speed: Fact<BitsPerSec>,
-    /// Its MTU.
     pub mtu: Fact<Bytes>,
     /// Its function, if it has one.
     pub address: Option<PciAddress>,
@@ -226,7 +219,6 @@ pub enum ZfsLayout {
 /// A ZFS pool, or one of its virtual devices that has devices of its own.
 #[derive(Debug, Clone, Default)]
 pub struct ZfsHop {
-    /// The pool.
     pub pool: String,
     /// The virtual device, `mirror-0`; `None` for the pool itself.
     pub vdev: Option<String>,
@@ -245,7 +237,6 @@ pub struct CryptHop {
     pub block: String,
     /// Its name below `/dev/mapper`.
     pub mapping: Fact<String>,
-    /// Its table.
     pub table: Fact<CryptTable>,
     /// The measured rate of the cipher on one core.
     pub cipher: Fact<narrows_machine::cipher::CipherRate>,
@@ -270,7 +261,6 @@ pub enum VolumeLayout {
     Linear,
     /// Striped over several devices in chunks.
     Striped {
-        /// The chunk.
         chunk: Bytes,
     },
     /// Several paths to one device.

@@ -141,7 +141,6 @@ pub struct Cipher {
 pub struct Layout {
     /// What people call it.
     pub name: String,
-    /// The array.
     pub array: Array,
     /// Where encryption sits.
     pub encryption: Encryption,
@@ -289,7 +288,6 @@ const DEEP: u32 = 32;
 /// Drives of one kind, and their rates in sequence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drives {
-    /// Their names.
     pub names: Vec<Name>,
     /// What the slowest reads alone.
     pub read: BytesPerSec,

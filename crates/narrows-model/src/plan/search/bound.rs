@@ -57,7 +57,6 @@ pub(super) struct BoundRow {
 /// How a slot is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SlotUse {
-    /// The slot.
     pub(super) slot: usize,
     /// Whether it may stay empty.
     pub(super) may_be_empty: bool,

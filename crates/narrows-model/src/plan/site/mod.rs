@@ -160,7 +160,6 @@ pub struct Slot {
     pub connector: Lanes,
     /// The most lanes that are wired, with the processor that is there.
     pub lanes: Lanes,
-    /// Its speed.
     pub speed: GtPerSec,
     /// What it hangs on.
     pub attachment: Attachment,
@@ -209,14 +208,12 @@ pub struct Site {
     pub processor_model: Option<String>,
     /// The processors that are there.
     pub sockets: u8,
-    /// The slots.
     #[serde(skip)]
     pub slots: Vec<Slot>,
     /// The uplink of the chipset; `None` when it is not known or there is none.
     pub chipset: Option<Shared>,
     /// The connection between two sockets, in each direction.
     pub interconnect: Option<Shared>,
-    /// Its SATA ports.
     #[serde(skip)]
     pub sata: Ports,
     /// What is not known of its slots and can change where things go, each with where it is found. While there is any, the

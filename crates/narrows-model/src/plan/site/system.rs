@@ -42,7 +42,6 @@ pub enum NoSite {
     /// The host has no slots.
     #[error("it gives {host} no slots")]
     NoSlots {
-        /// The host.
         host: String,
     },
 }

@@ -24,7 +24,6 @@ use serde::Deserialize;
 /// A law that bounds a rate. Its range of validity is in `laws.toml`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-#[expect(missing_docs, reason = "laws.toml has the name and range of each")]
 pub enum Law {
     Cap,
     Core,
@@ -171,7 +170,6 @@ pub fn is_gap(situation: &Situation) -> bool {
 /// A part of what bounds: its law, and its share of the time that a byte takes there. The shares of a bound sum to 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Term {
-    /// The law.
     pub law: Law,
     /// The share, above 0 and at most 1.
     pub share: f64,
@@ -311,7 +309,6 @@ pub enum Mix {
     Read,
     /// Writes alone.
     Write,
-    /// Both.
     #[serde(rename = "mix")]
     Both,
 }

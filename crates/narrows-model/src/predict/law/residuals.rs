@@ -14,7 +14,6 @@ pub(in crate::predict) const LEAST_SOURCES: usize = 3;
 /// One measurement against the law that decided.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Residual {
-    /// The law.
     pub law: Law,
     /// Who measured.
     pub source: String,
@@ -69,7 +68,6 @@ impl Residuals {
         Self { rows, known }
     }
 
-    /// The rows.
     pub fn rows(&self) -> &[Residual] {
         &self.rows
     }

@@ -62,7 +62,6 @@ fn find<'a>(pairs: &'a [(String, String)], wanted: &str) -> Option<&'a str> {
     pairs.iter().find(|(name, _)| name == wanted).map(|(_, value)| value.as_str())
 }
 
-/// A topology.
 #[derive(Debug, Default)]
 pub(super) struct Topology {
     /// The major version of the format: 1, 2 or 3.

@@ -93,7 +93,6 @@ impl<'v> Collector<'v> {
 
 /// What stands at a path of a directory or archive.
 pub(super) enum FoundInput<'r> {
-    /// A file.
     File(Box<dyn Read + 'r>),
     /// A link, directory, or file that could not be read.
     Node(Node),

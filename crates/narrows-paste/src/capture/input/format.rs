@@ -42,7 +42,6 @@ pub(super) enum Packing {
     Zstd,
     /// The .xz File Format 1.2.1.
     Xz,
-    /// bzip2.
     Bzip2,
 }
 

@@ -17,7 +17,6 @@ pub(super) fn bare(line: &str) -> &str {
 /// A function at the start of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LspciPlace {
-    /// Its address.
     pub(super) address: PciAddress,
     /// The bridge above it, where the line tells: `00:1c.0/02:00.0` of `lspci -PP`.
     pub(super) above: Option<PciAddress>,

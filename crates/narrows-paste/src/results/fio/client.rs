@@ -18,7 +18,6 @@ pub type BinCounts = BTreeMap<u64, u64>;
 pub struct Direction {
     /// Completed I/Os.
     pub ios: u64,
-    /// Bytes.
     pub bytes: u64,
     /// From the first to the last I/O, in milliseconds, as fio has it: the longest of its jobs.
     pub runtime_ms: u64,
@@ -35,9 +34,7 @@ pub struct Direction {
 pub struct Output {
     /// fio's version, without `fio-`.
     pub version: String,
-    /// Reads.
     pub read: Direction,
-    /// Writes.
     pub write: Direction,
     /// The first error number of a job that is not 0.
     pub error: Option<i64>,

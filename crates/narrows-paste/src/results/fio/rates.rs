@@ -5,7 +5,6 @@ use narrows_base::units::{Bytes, Iops, Nanos};
 use crate::results::number::{self, Base, Rounded, after, contradiction, factor, scaled, size, value};
 use crate::results::{Derived, Op, Side};
 
-/// A rate.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Rate {
     pub(super) op: Op,

@@ -272,7 +272,6 @@ enum Within {
     /// Between strings.
     #[default]
     Value,
-    /// In a string.
     String,
     /// Behind a backslash in a string.
     Escape,

@@ -13,7 +13,6 @@ use narrows_load::stats::sweep::{Point, Shape, shape};
 pub enum Along {
     /// I/Os in flight.
     Depth,
-    /// Streams.
     Streams,
 }
 

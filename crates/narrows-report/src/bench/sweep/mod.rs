@@ -117,7 +117,6 @@ impl SweepReport {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedPoint {
-    /// The load.
     pub load: LoadSpec,
     /// What was measured until then; absent when it could not begin.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,7 +129,6 @@ pub struct FailedPoint {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
-    /// The load.
     pub load: LoadSpec,
     /// The mean rate.
     pub bytes_per_second: BytesPerSec,

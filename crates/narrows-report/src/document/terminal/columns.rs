@@ -27,7 +27,6 @@ struct ColumnLayout {
     long: bool,
 }
 
-/// Puts a table.
 pub(super) fn put_table(out: &mut String, style: &Style, table: &Table) {
     match broken(style, table) {
         None => put_whole(out, style, table),

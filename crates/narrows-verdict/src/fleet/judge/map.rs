@@ -43,7 +43,6 @@ pub enum Part {
     ServerNetwork,
     /// Processors of these hosts. They are on the map where they limit.
     ServerProcessors,
-    /// Drives.
     Drives,
 }
 
@@ -318,7 +317,6 @@ fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
 /// The most hops of one kind. The hosts of further ones are one hop together.
 const MOST_HOPS_OF_A_KIND: usize = 6;
 
-/// Hosts that are alike.
 #[derive(Debug, Clone, Default)]
 struct AlikeHosts {
     /// Their places among the clients, or among the servers.

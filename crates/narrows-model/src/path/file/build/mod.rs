@@ -34,17 +34,14 @@ pub enum BuildError {
     /// A part hangs on one that cannot carry it.
     #[error("`{part}` is in `{upstream}`, a {kind}, which has no place for it")]
     NoPlace {
-        /// The part.
         part: Name,
         /// What it hangs on.
         upstream: Name,
-        /// The kind of that.
         kind: &'static str,
     },
     /// A name that the catalogue does not know, or that several of its entries have.
     #[error("`{part}`: the catalogue knows no {what} `{name}`")]
     Unlisted {
-        /// The part.
         part: Name,
         /// `chipset`, `switch`, `processor`.
         what: &'static str,

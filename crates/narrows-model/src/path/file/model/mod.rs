@@ -104,7 +104,6 @@ impl System {
         self.workloads.iter().find(|workload| workload.name == *name)
     }
 
-    /// The hosts.
     pub fn hosts(&self) -> impl Iterator<Item = (&Name, &Host)> {
         self.parts.iter().filter_map(|part| match &part.kind {
             PartKind::Host(host) => Some((&part.name, host)),
@@ -116,7 +115,6 @@ impl System {
 /// One part of a system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Part {
-    /// Its name.
     pub name: Name,
     /// Where it was given, `x99-slot.path.toml:12`; every fact of the hops that it becomes cites this.
     pub given: Source,
@@ -152,13 +150,11 @@ impl Part {
     }
 }
 
-/// The kinds of part.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PartKind {
     /// A computer.
     Host(Host),
-    /// A chipset.
     Chipset(Chipset),
     /// A slot or another place with PCIe lanes.
     Slot(Slot),
@@ -252,11 +248,9 @@ impl Engine {
     }
 }
 
-/// A workload.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
-    /// Its name.
     pub name: Name,
     /// The part that it reads and writes.
     pub target: Name,
@@ -337,7 +331,6 @@ pub enum PublishedValue {
 pub struct Published {
     /// What was measured, in a few words.
     pub what: String,
-    /// The workload.
     pub workload: Name,
     /// What was different from the rest of the file: `name.key` and its value.
     pub set: Vec<(String, String)>,

@@ -80,7 +80,6 @@ pub struct Interconnect {
 pub enum Attachment {
     /// From a chipset.
     Chipset {
-        /// The chipset.
         chipset: Name,
     },
     /// From another slot, which the firmware splits (bifurcation).
@@ -90,7 +89,6 @@ pub enum Attachment {
     },
     /// From a processor.
     Socket {
-        /// The host.
         host: Name,
         /// Its socket, from 0.
         #[serde(default)]
@@ -114,7 +112,6 @@ impl Attachment {
 pub struct LinkGiven {
     /// The PCIe generation, 1 to 6.
     pub generation: Option<u8>,
-    /// The lanes.
     pub width: Option<Lanes>,
     /// Max_Payload_Size.
     pub payload: Option<Bytes>,
@@ -125,7 +122,6 @@ pub struct LinkGiven {
 /// A chipset and its uplink.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Chipset {
-    /// The host.
     pub host: Name,
     /// The socket that it hangs on.
     #[serde(default)]
@@ -167,7 +163,6 @@ pub struct Slot {
     /// Its lanes as wired and configured.
     #[serde(flatten)]
     pub link: LinkGiven,
-    /// The lanes of its connector.
     pub connector: Option<Lanes>,
     /// What fits into it.
     pub form: Option<SlotForm>,
@@ -188,7 +183,6 @@ pub struct Switch {
     pub uplink: LinkGiven,
     /// The PCIe generation of its downstream ports.
     pub port_generation: Option<u8>,
-    /// Their lanes.
     pub port_width: Option<Lanes>,
     /// What it adds to the way of each packet.
     pub latency: Option<Nanos>,
@@ -271,7 +265,6 @@ pub struct Device {
     pub link: LinkGiven,
     /// The line rate of SATA, SAS or USB.
     pub line_rate: Option<BitsPerSec>,
-    /// Its size.
     pub size: Option<Bytes>,
 }
 
@@ -318,9 +311,7 @@ pub struct WriteCache {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum RaidKind {
-    /// md.
     Md(RaidLevel),
-    /// ZFS.
     Zfs(ZfsLevel),
 }
 
@@ -371,7 +362,6 @@ pub struct Raid {
     pub kind: RaidKind,
     /// Its members, in order.
     pub members: Vec<Name>,
-    /// The chunk.
     pub chunk: Option<Bytes>,
     /// Copies of each chunk in RAID-10; 2 when nobody said.
     pub copies: Option<u32>,
@@ -388,7 +378,6 @@ pub struct Crypt {
     pub on: Name,
     /// The cipher in the kernel's notation, `aes-xts-plain64`.
     pub cipher: Option<String>,
-    /// The key in bits.
     pub key_bits: Option<u32>,
     /// What one core decrypts; the host's when `None`.
     pub decrypt: Option<BytesPerSec>,
@@ -453,7 +442,6 @@ pub struct Filesystem {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Technology {
-    /// Ethernet.
     #[default]
     Ethernet,
     /// InfiniBand.
@@ -471,7 +459,6 @@ pub struct Network {
     /// Ports that carry data together.
     #[serde(default = "one")]
     pub ports: u32,
-    /// The MTU.
     pub mtu: Option<Bytes>,
     /// What is carried: `tcp`, `iscsi`, `nvme-tcp`, `smb`, `rdma`, `iwarp`, `roce`.
     pub protocol: Option<String>,
