@@ -48,11 +48,7 @@ struct LoopInfo {
     rest: [u64; 24],
 }
 
-nix::ioctl_read_bad!(
-    loop_get_status64,
-    0x4c05,
-    LoopInfo
-);
+nix::ioctl_read_bad!(loop_get_status64, 0x4c05, LoopInfo);
 
 /// What a loop device reads and writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -103,12 +99,7 @@ fn huge(number: u64) -> (u32, u32) {
 /// The longest name with its end (`ZFS_MAX_DATASET_NAME_LEN`).
 const LONGEST: usize = 256;
 
-nix::ioctl_read!(
-    blkzname,
-    0x12,
-    125,
-    [u8; LONGEST]
-);
+nix::ioctl_read!(blkzname, 0x12, 125, [u8; LONGEST]);
 
 /// The data set of the volume with this kernel name, which must be one of a ZFS volume: `zd0`.
 pub(crate) fn data_set_of_zvol(kernel_name: &str) -> Option<String> {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::cpu::{Cpus, NumaNode, parse_cpuinfo, parse_list, parse_memory};
+use narrows_machine::cpu::{Cpus, NumaNode, parse_cpuinfo, parse_list};
+use narrows_machine::memory::parse_memory;
 
 use super::{Part, Rank, Text};
 
