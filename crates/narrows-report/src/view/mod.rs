@@ -84,7 +84,7 @@ pub struct MachineView {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputView>,
     /// The files and directories that were given with `--from`, as they were typed: for the commands that are suggested.
-    #[serde(skip)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
     /// Why the fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
