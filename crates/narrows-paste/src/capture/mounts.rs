@@ -8,7 +8,7 @@ use narrows_machine::mount::{self, Mount, unescape};
 use narrows_machine::{Machine, mount as live};
 use serde_json::Value;
 
-use super::device::{device, key_of};
+use super::device::{device, key_of, told};
 use super::json::{documents, text_of};
 use super::table::{TableHead, is_tree, words};
 use super::{Part, Rank, Text, number};
@@ -60,20 +60,12 @@ fn complete(mut mount: Mount, source: &str) -> Mount {
         mount.root = "/".to_owned();
     }
     if mount.is_network() {
-        let address = mount.option("addr").map(str::to_owned);
-        let port = mount.server_port().map_or_else(|| Fact::absent(source), |port| Fact::known(port, source));
-        let address = address.map_or_else(|| Fact::absent(source), |address| Fact::known(address, source));
+        let address = told(mount.option("addr").map(str::to_owned), source);
+        let port = told(mount.server_port(), source);
         mount.remote = Some(Remote { address, port, interface: Fact::absent(source) });
-        mount.connections = match mount.options.is_empty() {
-            true => Fact::absent(source),
-            false => match mount::connections(&mount).get() {
-                Some(count) => Fact::known(count, source),
-                None => Fact::absent(source),
-            },
-        };
-    } else {
-        mount.connections = Fact::absent(source);
     }
+    let has_options = mount.is_network() && !mount.options.is_empty();
+    mount.connections = told(has_options.then(|| mount::connections(&mount).get()).flatten(), source);
     mount
 }
 

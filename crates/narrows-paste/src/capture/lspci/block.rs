@@ -7,34 +7,24 @@ use super::line::{self, LspciPlace};
 use crate::capture::Text;
 use crate::text::wrap::{USUAL, had_no_room};
 
-/// Lines of names that are kept. `Link` and `Device` are those of `lspci` before version 3.
+/// Names whose lines are kept with those below that have none. `Link` and `Device` are those of `lspci` before version 3.
 const KEYS: &[&str] = &[
     "ACSCtl",
     "Bus",
     "CEMsk",
     "CESta",
     "Capabilities",
-    "Class",
     "DevCap",
     "DevCtl",
     "Device",
-    "Driver",
     "ErrorSrc",
     "Flags",
-    "IOMMU group",
-    "IOMMUGroup",
-    "Kernel driver in use",
     "Link",
     "LnkCap",
     "LnkCap2",
     "LnkCtl",
     "LnkCtl2",
     "LnkSta",
-    "NUMA node",
-    "NUMANode",
-    "PhySlot",
-    "Physical Slot",
-    "ProgIf",
     "SDevice",
     "Status",
     "Subsystem",
@@ -44,7 +34,7 @@ const KEYS: &[&str] = &[
     "Vendor",
 ];
 
-/// Names whose line is whole: what follows without a name is none of theirs.
+/// Names whose line is kept and whole: what follows without a name is none of theirs.
 const OF_ONE_LINE: [&str; 10] = [
     "Class",
     "Driver",
@@ -218,7 +208,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
             self.start(Some(Block::new(place, number, BlockHead::Named)));
             return true;
         }
-        let Some(key) = KEYS.iter().find(|known| **known == key) else { return false };
+        let Some(key) = KEYS.iter().chain(&OF_ONE_LINE).find(|known| **known == key) else { return false };
         if self.block.is_none() && OF_A_LINK.contains(key) {
             self.start(Some(Block::new(None, number, BlockHead::Missing)));
         }
