@@ -67,20 +67,16 @@ impl BonnieTests {
             let rate = test.rate?;
             let is_seek = label == "seeks";
             let work = Work {
-                label: label.to_owned(),
                 pattern: Some(if is_seek { Pattern::Random } else { Pattern::Sequential }),
                 block_size: Some(BLOCK),
-                queue_depth: Some(1),
-                jobs: Some(1),
                 direct: Some(false),
                 working_set: self.set,
-                ..Work::default()
+                ..Work::one_at_a_time(label)
             };
             let side = Side {
-                bytes_per_second: BytesPerSec::new(if is_seek { rate * BLOCK.as_f64() } else { rate }),
                 iops: is_seek.then(|| Iops::new(rate)),
                 latency_ns: test.longest.map(|longest| Latency { max: Some(longest), ..Latency::default() }),
-                ..Side::default()
+                ..Side::at(BytesPerSec::new(if is_seek { rate * BLOCK.as_f64() } else { rate }))
             };
             let cpu = test.cpu.filter(|_| !is_seek).map(|part| Cpu { user: 0.0, system: part });
             Some(Measured { cpu, ..Measured::of(line, work, op, side) })
