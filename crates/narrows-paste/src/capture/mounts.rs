@@ -264,12 +264,12 @@ fn mounts_of_pairs(text: &Text) -> Vec<(usize, Mount)> {
         rest.split_once('"').map(|(value, _)| value.to_owned())
     };
     let own = text.lines().filter(|(_, line)| line.contains("TARGET=\"/"));
-    own.filter_map(|(number, line)| {
-        let [source, target, fstype, options] = WANTED.map(|column| value(line, column));
-        let mount = mount(&source?, &target?, &fstype.unwrap_or_default(), &options.unwrap_or_default());
-        Some((number, mount))
-    })
-    .collect()
+    own.filter_map(|(number, line)| Some((number, of_cells(WANTED.map(|column| value(line, column)))?)))
+        .collect()
+}
+
+fn of_cells([source, target, fstype, options]: [Option<String>; 4]) -> Option<Mount> {
+    Some(mount(&source?, &target?, &fstype.unwrap_or_default(), &options.unwrap_or_default()))
 }
 
 /// Every mount of every `filesystems` document.
@@ -286,11 +286,7 @@ fn mounts_of_json(text: &Text) -> Vec<(usize, Mount)> {
 fn add_found(found: &mut Vec<(usize, Mount)>, line: usize, mounts: &[Value]) {
     for value in mounts {
         let member = |column: &str| text_of(value, &column.to_ascii_lowercase());
-        let [source, target, fstype, options] = WANTED.map(member);
-        if let (Some(source), Some(target)) = (source, target) {
-            let mount = mount(&source, &target, &fstype.unwrap_or_default(), &options.unwrap_or_default());
-            found.push((line, mount));
-        }
+        found.extend(of_cells(WANTED.map(member)).map(|mount| (line, mount)));
         if let Some(Value::Array(children)) = value.get("children") {
             add_found(found, line, children);
         }

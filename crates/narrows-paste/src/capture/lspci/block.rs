@@ -190,11 +190,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         } else if let Some(rest) = line.strip_prefix(SILENT) {
             self.record(SILENT, number, rest);
         } else if let Some(address) = line::lone(line) {
-            self.start(Some(Block::new(
-                Some(LspciPlace { address, above: None }),
-                number,
-                BlockHead::Missing,
-            )));
+            self.start(Some(Block::new(Some(LspciPlace::of(address)), number, BlockHead::Missing)));
         } else if !line::keyed(line).is_some_and(|(key, rest)| self.named(number, key, rest)) {
             self.other(number, line);
         }
@@ -204,8 +200,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     fn named(&mut self, number: usize, key: &str, rest: &str) -> bool {
         let slot = matches!(key, "Slot" | "Device").then(|| line::address(rest)).flatten();
         if let Some(address) = slot {
-            let place = Some(LspciPlace { address, above: None });
-            self.start(Some(Block::new(place, number, BlockHead::Named)));
+            self.start(Some(Block::new(Some(LspciPlace::of(address)), number, BlockHead::Named)));
             return true;
         }
         let Some(key) = KEYS.iter().chain(&OF_ONE_LINE).find(|known| **known == key) else { return false };
@@ -218,7 +213,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
 
     fn other(&mut self, number: usize, line: &str) {
         if let Some(call) = line::call(line) {
-            let place = line::selected(call).map(|address| LspciPlace { address, above: None });
+            let place = line::selected(call).map(LspciPlace::of);
             self.start(place.map(|place| Block::new(Some(place), number, BlockHead::Missing)));
         } else if line::keyed(line).is_some() {
             self.open = OpenBlock::Nothing;

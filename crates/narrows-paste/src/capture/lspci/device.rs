@@ -83,12 +83,8 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<FoundFunct
         link,
         ..PciDevice::default()
     };
-    if let Some((port, line)) = capability::express_port(block) {
-        device.port = Fact::known(port, text.source(line));
-    }
-    if let Some((aer, line)) = capability::parse_aer(block) {
-        device.aer = Fact::known(aer, text.source(line));
-    }
+    device.port = said(text, capability::express_port(block));
+    device.aer = said(text, capability::parse_aer(block));
     device.acs = capability::parse_acs(text, block);
     fill_words(text, block, &mut device);
     Some(FoundFunction { device, buses, detail: detail(block), dumped: block.bytes.len() })
@@ -143,7 +139,7 @@ fn own_place(block: &Block) -> Option<LspciPlace> {
     let id = u16::from_str_radix(text.split_once("ERR_COR: ")?.1.get(..4)?, 16).ok()?;
     let [bus, devfn] = id.to_be_bytes();
     let address = PciAddress { domain: 0, bus, device: devfn >> 3, function: devfn & 7 };
-    (is_root && id != 0 && bus == primary).then_some(LspciPlace { address, above: None })
+    (is_root && id != 0 && bus == primary).then_some(LspciPlace::of(address))
 }
 
 fn express(text: &Text, block: &Block, links: LinkLines<'_>, link: &LinkEnd, whole: bool) -> Fact<Express> {
@@ -191,10 +187,8 @@ fn detail(block: &Block) -> Detail {
 /// The single words: driver, slot, node, group, power state.
 fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     let line = |keys: [&str; 2]| keys.into_iter().find_map(|key| block.get(key));
-    let word = |keys| {
-        let word = |record: &BlockRecord| record.text.chars().take(LONGEST_WORD).collect();
-        line(keys).map_or_else(Fact::default, |record| Fact::known(word(record), text.source(record.line)))
-    };
+    let word = |record: &BlockRecord| (record.text.chars().take(LONGEST_WORD).collect(), record.line);
+    let word = |keys| said(text, line(keys).map(word));
     let number = |keys: [&str; 2], name: &str| match line(keys) {
         Some(record) => Fact::known(record.text.clone(), text.source(record.line)),
         None => flag_number(text, block, name),
@@ -208,10 +202,13 @@ fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
     device.iommu_group =
         number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());
-    let state = block.all("Status").find_map(|record| Some((record, power_state(&record.text)?)));
-    if let Some((record, state)) = state {
-        device.power_state = Fact::known(state.to_owned(), text.source(record.line));
-    }
+    let state = |record: &BlockRecord| Some((power_state(&record.text)?.to_owned(), record.line));
+    device.power_state = said(text, block.all("Status").find_map(state));
+}
+
+/// What a line says.
+fn said<T>(text: &Text, found: Option<(T, usize)>) -> Fact<T> {
+    found.map_or_else(Fact::default, |(value, line)| Fact::known(value, text.source(line)))
 }
 
 /// A number among the flags of `-v`: `Flags: bus master, fast devsel, latency 0, IRQ 24, NUMA node 0`.
@@ -219,9 +216,9 @@ fn flag_number(text: &Text, block: &Block, name: &str) -> Fact<String> {
     let found = block.get("Flags").and_then(|record| {
         let rest = record.text.split_once(name)?.1;
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        Some((digits, record.line))
+        Some((digits.to_owned(), record.line))
     });
-    found.map_or_else(Fact::default, |(digits, line)| Fact::known(digits.to_owned(), text.source(line)))
+    said(text, found)
 }
 
 /// The state of `Status: D0 NoSoftRst+`. A function in D3cold answers nothing, so that D3 is D3hot.

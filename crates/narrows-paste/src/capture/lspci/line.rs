@@ -22,6 +22,13 @@ pub(super) struct LspciPlace {
     pub(super) above: Option<PciAddress>,
 }
 
+impl LspciPlace {
+    /// A function of which nothing says what is above it.
+    pub(super) const fn of(address: PciAddress) -> Self {
+        Self { address, above: None }
+    }
+}
+
 /// Splits `02:00.0 what follows`; `None` when the line does not start with an address in `lspci`'s form.
 pub(super) fn addressed(line: &str) -> Option<(LspciPlace, &str)> {
     let first = line.bytes().next()?;
