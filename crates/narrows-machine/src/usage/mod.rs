@@ -106,9 +106,7 @@ pub enum How {
     /// Used by another part of the kernel.
     Kernel(String),
     /// Locked by a process; 0 for one that is not seen.
-    Locked {
-        process: u32,
-    },
+    Locked { process: u32 },
     /// The worldwide name of this other device is the same.
     Path(String),
     /// A mapping that is suspended.
