@@ -111,6 +111,14 @@ impl<T> Fact<T> {
         Self::Absent { source: Source::new(source) }
     }
 
+    /// What was found in a source, if anything was.
+    pub fn of(value: Option<T>, source: impl Into<String>) -> Self {
+        match value {
+            Some(value) => Self::known(value, source),
+            None => Self::absent(source),
+        }
+    }
+
     /// The value, when it is known.
     pub const fn value(&self) -> Option<&T> {
         match self {

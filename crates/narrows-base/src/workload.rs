@@ -16,6 +16,16 @@ pub enum Pattern {
     Random,
 }
 
+impl Pattern {
+    /// As it stands in JSON and in sentences.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+        }
+    }
+}
+
 /// What was asked of the engine.
 ///
 /// [`Workload::read`] makes the plain case; every further field has a default that changes nothing, so a literal ends in

@@ -48,15 +48,11 @@ pub fn read(root: &Root) -> Cpus {
         nodes: read_nodes(root),
         memory: root.parse("/proc/meminfo", |text| parse_memory(text, "MemTotal")),
         hypervisor: read_hypervisor(root, &known),
-        model: info.clone().and_then(|info| said(info.model)),
-        signature: info.and_then(|info| said(info.signature)),
+        model: info.clone().and_then(|info| Fact::of(info.model, CPUINFO)),
+        signature: info.and_then(|info| Fact::of(info.signature, CPUINFO)),
         flags: known.flags,
         online,
     }
-}
-
-fn said<T>(value: Option<T>) -> Fact<T> {
-    value.map_or_else(|| Fact::absent(CPUINFO), |value| Fact::known(value, CPUINFO))
 }
 
 /// Counts the distinct groups of threads that share a core. Kernels before 5.3 call the file `thread_siblings_list`.
@@ -77,19 +73,12 @@ fn sockets(root: &Root, online: &Fact<Vec<u32>>) -> Fact<u32> {
 }
 
 fn socket_of(root: &Root, cpu: u32) -> Fact<u32> {
-    let path = format!("{CPUS}/cpu{cpu}/topology/physical_package_id");
-    let package = root.text(&path);
-    if package.value().is_some_and(|package| package == "-1") {
-        return Fact::absent(path);
-    }
-    package.parse(|package| package.parse().ok())
+    let package = root.text(&format!("{CPUS}/cpu{cpu}/topology/physical_package_id"));
+    package.absent_when(|package| package == "-1").parse(|package| package.parse().ok())
 }
 
 fn count(found: usize, source: String) -> Fact<u32> {
-    match u32::try_from(found) {
-        Ok(count @ 1..) => Fact::known(count, source),
-        _ => Fact::absent(source),
-    }
+    Fact::of(u32::try_from(found).ok().filter(|count| *count > 0), source)
 }
 
 /// Reads a kernel CPU list such as `0-3,8,10-11`; `None` when it is malformed or absurdly long.

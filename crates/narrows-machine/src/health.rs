@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::Machine;
 use crate::block::{DevicePath, Transport, is_numbered};
+use crate::bytes::array;
 use crate::fact::Fact;
-use crate::ioctl::{self, Unanswered};
+use crate::ioctl;
 use crate::root::Root;
 use narrows_base::units::{Bytes, Celsius, Nanos};
 
@@ -35,9 +36,6 @@ impl DriveHealth {
         warns || is_above
     }
 }
-
-/// What a probe answers when the kernel refuses to tell.
-const DENIED: &str = "denied";
 
 /// Asks drives, by kernel name. A drive that says nothing at all is left out.
 pub fn read<'a>(root: &Root, drives: impl IntoIterator<Item = &'a str>) -> BTreeMap<String, DriveHealth> {
@@ -73,10 +71,7 @@ fn of_drive(root: &Root, monitors: &Monitors, name: &str) -> DriveHealth {
     });
     let monitored =
         |attribute: &str| monitor.as_deref().map(|dir| monitored(root, dir, attribute)).unwrap_or_default();
-    let composite = smart.clone().and_then(|log| match log.temperature {
-        Some(temperature) => Fact::known(temperature, smart.source().as_str()),
-        None => Fact::absent(smart.source().as_str()),
-    });
+    let composite = smart.clone().and_then(|log| Fact::of(log.temperature, smart.source().as_str()));
     DriveHealth {
         temperature: if composite.value().is_some() { composite } else { monitored("temp1_input") },
         warning: monitored("temp1_max"),
@@ -99,15 +94,9 @@ pub(super) fn controller(root: &Root, device: &str) -> Option<String> {
 
 /// The log through a probe, so that a recorded machine has it too.
 fn smart(root: &Root, controller: &str) -> Fact<SmartLog> {
-    let answer = root.probe(&format!("nvme-smart/{controller}"), || match ioctl::smart_log(controller) {
-        Ok(log) => Some(hex_of(&log)),
-        Err(Unanswered::Denied) => Some(DENIED.to_owned()),
-        Err(Unanswered::Absent) => None,
-    });
-    if answer.value().is_some_and(|text| text == DENIED) {
-        return Fact::Denied { source: answer.source().clone(), need: "root".to_owned() };
-    }
-    answer.parse(|text| SmartLog::parse(&bytes_of_hex(text)?))
+    let ask = || ioctl::smart_log(controller).map(|log| hex_of(&log));
+    root.guarded_probe(&format!("nvme-smart/{controller}"), ask)
+        .parse(|text| SmartLog::parse(&bytes_of_hex(text)?))
 }
 
 // The SMART / Health Information log of an NVMe controller: log page 02h, NVM Express Base Specification 2.0, section
@@ -240,7 +229,7 @@ impl SmartLog {
 
 /// `N` bytes from `at`; zeros beyond the end, where no field lies.
 fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+    array(bytes, at).unwrap_or([0; N])
 }
 
 /// The bytes in hexadecimal, eight to a word: longer words would be taken for identifiers when a record is redacted.

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::pci::PciAddress;
-use crate::reading::LinkPlace;
+use crate::reading::{LinkPlace, find_links};
 use crate::root::Root;
+use crate::tree::Miss;
 use narrows_base::fact::{Fact, Source};
 
 /// Where `narrows watch` keeps what it knows, unless another place is asked for.
@@ -79,7 +80,7 @@ pub fn identity(salt: &[u8], place: &LinkPlace) -> String {
 pub fn read(root: &Root) -> Fact<BTreeMap<PciAddress, BestLink>> {
     let baseline = ask_baseline(root);
     let Fact::Known { value: baseline, source } = baseline else { return baseline.map(|_| BTreeMap::new()) };
-    let places = crate::reading::Places::links(root);
+    let places = find_links(root);
     let kept = places.into_iter().filter_map(|(address, place)| {
         let best = baseline.links.get(&place.place)?;
         (ask_identity(root, address, &place)? == best.identity).then(|| (address, best.clone()))
@@ -87,22 +88,17 @@ pub fn read(root: &Root) -> Fact<BTreeMap<PciAddress, BestLink>> {
     Fact::Known { value: kept.collect(), source }
 }
 
-/// What a probe answers where we may not read.
-const DENIED: &str = "denied";
-
 /// The file through a probe: a record keeps what stands in places of the system only.
 fn ask_baseline(root: &Root) -> Fact<Baseline> {
     let path = format!("{DIRECTORY}/{BASELINE}");
-    let answer = root.probe("watch-baseline", || match Root::live().text(&path) {
-        Fact::Known { value, .. } => Some(value),
-        Fact::Denied { .. } => Some(DENIED.to_owned()),
-        Fact::Absent { .. } | Fact::Garbled { .. } => None,
+    let answer = root.guarded_probe("watch-baseline", || match Root::live().text(&path) {
+        Fact::Known { value, .. } => Ok(value),
+        Fact::Denied { .. } => Err(Miss::Denied),
+        Fact::Absent { .. } | Fact::Garbled { .. } => Err(Miss::Absent),
     });
     match answer {
-        Fact::Known { value, .. } if value == DENIED => {
-            Fact::Denied { source: Source::new(path), need: "root".to_owned() }
-        }
         Fact::Known { value, .. } => Fact::known(value, path).parse(Baseline::parse),
+        Fact::Denied { need, .. } => Fact::Denied { source: Source::new(path), need },
         _ => Fact::absent(path),
     }
 }

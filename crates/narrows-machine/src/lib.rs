@@ -9,6 +9,7 @@
 
 pub mod activity;
 pub mod block;
+mod bytes;
 pub mod captured;
 pub mod cipher;
 pub mod cpu;
@@ -115,18 +116,9 @@ impl Machine {
             block: block::read(root),
             mounts: mount::read(root),
             nics: nic::read(root),
-            ciphers: BTreeMap::new(),
-            captured: None,
-            usb: UsbDevices::new(),
-            links: BTreeMap::new(),
-            affinities: BTreeMap::new(),
-            log: Vec::new(),
-            cipher_benchmarks: Vec::new(),
             zfs: zfs::read(root),
-            health: BTreeMap::new(),
-            adapters: BTreeMap::new(),
-            loads: BTreeMap::new(),
             kept: kept::read(root),
+            ..Self::default()
         }
     }
 

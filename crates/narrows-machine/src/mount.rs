@@ -214,12 +214,8 @@ fn remote(root: &Root, mount: &Mount) -> Remote {
 
 /// The kernel shows `nconnect` only when it was asked for; without it there is one connection (`nfs(5)`).
 pub fn connections(mount: &Mount) -> Fact<u32> {
-    match mount.option("nconnect").map(str::parse) {
-        _ if !mount.fstype.starts_with("nfs") => Fact::absent(MOUNTINFO),
-        None => Fact::known(1, MOUNTINFO),
-        Some(Ok(count)) => Fact::known(count, MOUNTINFO),
-        Some(Err(_)) => Fact::absent(MOUNTINFO),
-    }
+    let count = mount.option("nconnect").map_or(Some(1), |count| count.parse().ok());
+    Fact::of(count.filter(|_| mount.fstype.starts_with("nfs")), MOUNTINFO)
 }
 
 // The mount that our root directory lies on, where the list of mounts has none: in a chroot whose root is no mount point

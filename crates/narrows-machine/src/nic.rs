@@ -141,13 +141,7 @@ pub fn interface_to(root: &Root, address: &str) -> Fact<String> {
     if is_own(root, address) {
         return Fact::known("lo".to_owned(), "/proc/net/fib_trie");
     }
-    match root.text(table).map(|text| choose(&parse(&text), address).map(str::to_owned)) {
-        Fact::Known { value: Some(interface), source } => Fact::Known { value: interface, source },
-        Fact::Known { value: None, source } | Fact::Absent { source } | Fact::Garbled { source, .. } => {
-            Fact::Absent { source }
-        }
-        Fact::Denied { source, need } => Fact::Denied { source, need },
-    }
+    root.text(table).and_then(|text| Fact::of(choose(&parse(&text), address).map(str::to_owned), table))
 }
 
 /// The local table of IPv4 is not in `/proc/net/route`; that of IPv6 is in `ipv6_route`.

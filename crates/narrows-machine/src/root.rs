@@ -16,6 +16,7 @@ use std::fs;
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use crate::fact::{Fact, Source};
 use crate::tree::{Miss, Node, Tree};
@@ -93,10 +94,7 @@ impl Root {
             return Fact::absent(path);
         }
         let read = match &self.backing {
-            Backing::Tree(tree) => tree.read(path).map(|content| {
-                let most = usize::try_from(most).unwrap_or(usize::MAX);
-                content.get(..most).unwrap_or(content).to_vec()
-            }),
+            Backing::Tree(tree) => tree.read(path).map(|content| first(content, most)),
             Backing::Live => self.read_noted(path, most),
         };
         fact(read.and_then(|content| if content.is_empty() { Err(Miss::Absent) } else { Ok(content) }), path)
@@ -122,17 +120,18 @@ impl Root {
         self.try_list(path).get().unwrap_or_default()
     }
 
+    /// The names in a directory that are such things as asked for: numbers of processes, addresses.
+    pub fn list_of<T: FromStr>(&self, path: &str) -> Vec<T> {
+        self.list(path).iter().filter_map(|name| name.parse().ok()).collect()
+    }
+
     /// The names in a directory, in order, or the reason why they cannot be had.
     pub fn try_list(&self, path: &str) -> Fact<Vec<String>> {
         let names = match &self.backing {
             Backing::Tree(tree) => tree.list(path),
             Backing::Live => {
                 let names = list_live(path);
-                self.note(path, || match &names {
-                    Ok(_) => Some(Node::Dir),
-                    Err(Miss::Denied) => Some(Node::Denied),
-                    Err(Miss::Absent) => None,
-                });
+                self.note(path, || names.as_ref().map(|_| Node::Dir));
                 for name in names.iter().flatten() {
                     self.note_entry(&format!("{path}/{name}"));
                 }
@@ -151,13 +150,7 @@ impl Root {
     pub fn link_target(&self, path: &str) -> Fact<String> {
         let target = match &self.backing {
             Backing::Tree(tree) => tree.read_link(path).map(str::to_owned),
-            Backing::Live => {
-                let target = read_link_live(path);
-                if target.is_ok() {
-                    self.note_entry(path);
-                }
-                target
-            }
+            Backing::Live => read_link_live(path).inspect(|_| self.note_entry(path)),
         };
         fact(target, path)
     }
@@ -166,15 +159,10 @@ impl Root {
     pub fn resolve(&self, path: &str) -> Fact<String> {
         let resolved = match &self.backing {
             Backing::Tree(tree) => tree.resolve(path),
-            Backing::Live => {
-                let resolved = fs::canonicalize(path)
-                    .map(|path| path.to_string_lossy().into_owned())
-                    .map_err(|error| miss(&error));
-                if resolved.is_ok() {
-                    self.note_entry(path);
-                }
-                resolved
-            }
+            Backing::Live => fs::canonicalize(path)
+                .map(|path| path.to_string_lossy().into_owned())
+                .map_err(|error| miss(&error))
+                .inspect(|_| self.note_entry(path)),
         };
         fact(resolved, path)
     }
@@ -199,10 +187,23 @@ impl Root {
                 answer
             }
         };
-        answer.map_or_else(
-            || Fact::absent(format!("probe {name}")),
-            |answer| Fact::known(answer, format!("probe {name}")),
-        )
+        Fact::of(answer, format!("probe {name}"))
+    }
+
+    /// The same of what may be denied to this user; that is recorded, too.
+    pub fn guarded_probe(&self, name: &str, ask: impl FnOnce() -> Result<String, Miss>) -> Fact<String> {
+        const DENIED: &str = "denied";
+        let answer = self.probe(name, || match ask() {
+            Ok(answer) => Some(answer),
+            Err(Miss::Denied) => Some(DENIED.to_owned()),
+            Err(Miss::Absent) => None,
+        });
+        match answer {
+            Fact::Known { value, source } if value == DENIED => {
+                Fact::Denied { source, need: "root".to_owned() }
+            }
+            other => other,
+        }
     }
 
     /// Reads a file of the live machine. While recording, a file that was read before says what it said then: a counter
@@ -210,23 +211,22 @@ impl Root {
     fn read_noted(&self, path: &str, most: u64) -> Result<Vec<u8>, Miss> {
         let Some(record) = &self.record else { return read_live(path, most) };
         if let Some((_, read)) = record.borrow().read.get(path).filter(|(asked, _)| *asked >= most) {
-            let cut = usize::try_from(most).unwrap_or(usize::MAX);
-            return read.clone().map(|content| content.get(..cut).map_or(content.clone(), <[u8]>::to_vec));
+            return read.as_ref().map(|content| first(content, most)).map_err(|miss| *miss);
         }
         let read = read_live(path, most);
-        self.note(path, || match &read {
-            Ok(content) => Some(Node::File(content.clone())),
-            Err(Miss::Denied) => Some(Node::Denied),
-            Err(Miss::Absent) => None,
-        });
+        self.note(path, || read.as_ref().map(|content| Node::File(content.clone())));
         record.borrow_mut().read.insert(path.to_owned(), (most, read.clone()));
         read
     }
 
-    /// Records `path` with what `node` says is there (`None`: nothing), and the links that lead to it.
-    fn note(&self, path: &str, node: impl FnOnce() -> Option<Node>) {
+    /// Records `path` with what `node` says is there, and the links that lead to it.
+    fn note<'a>(&self, path: &str, node: impl FnOnce() -> Result<Node, &'a Miss>) {
         let Some(record) = &self.record else { return };
-        let Some(node) = node() else { return };
+        let node = match node() {
+            Ok(node) => node,
+            Err(Miss::Denied) => Node::Denied,
+            Err(Miss::Absent) => return,
+        };
         let mut record = record.borrow_mut();
         let real = record.note_links(path);
         if let Some(real) = real {
@@ -286,6 +286,11 @@ impl RootRecord {
         }
         Some(real.to_string_lossy().into_owned())
     }
+}
+
+/// At most the first `most` bytes.
+fn first(content: &[u8], most: u64) -> Vec<u8> {
+    usize::try_from(most).ok().and_then(|most| content.get(..most)).unwrap_or(content).to_vec()
 }
 
 fn components(path: &Path) -> Vec<PathBuf> {

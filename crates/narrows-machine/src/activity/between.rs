@@ -105,7 +105,6 @@ impl Activity {
         let elapsed = Nanos::new(after.at.get().saturating_sub(before.at.get()));
         Self {
             elapsed,
-            missed: Bytes::default(),
             disks: pairs(&before.disks, &after.disks, |before, after| disk(before, after, elapsed)),
             cpus: pairs(&before.cpus, &after.cpus, |before, after| {
                 let spent = ProcessorSpent::between(before, after);
@@ -124,9 +123,7 @@ impl Activity {
             links: after.links.clone(),
             resyncs: after.resyncs.iter().filter(|(_, resync)| resync.is_running()).map(owned).collect(),
             tcp: after.tcp.clone(),
-            events: Vec::new(),
-            before: Condition::default(),
-            after: Condition::default(),
+            ..Self::default()
         }
     }
 }
@@ -166,8 +163,12 @@ fn bytes(before: Bytes, after: Bytes) -> Bytes {
     Bytes::new(grown(before.get(), after.get()))
 }
 
+fn ratio(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
+}
+
 fn fraction(part: u64, whole: u64) -> f64 {
-    if whole == 0 { 0.0 } else { (part as f64 / whole as f64).min(1.0) }
+    ratio(part, whole).min(1.0)
 }
 
 fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActivity {
@@ -181,7 +182,7 @@ fn disk(before: &DiskCounters, after: &DiskCounters, elapsed: Nanos) -> DiskActi
         reads,
         writes,
         busy: fraction(time(before.busy, after.busy), elapsed.get()),
-        in_flight: if elapsed.get() == 0 { 0.0 } else { weighted as f64 / elapsed.get() as f64 },
+        in_flight: ratio(weighted, elapsed.get()),
         read_latency: time(before.read_time, after.read_time).checked_div(reads).map(Nanos::new),
         write_latency: time(before.write_time, after.write_time).checked_div(writes).map(Nanos::new),
         at_driver: None,
@@ -226,16 +227,16 @@ fn working(before: &Sample, after: &Sample, elapsed: Nanos) -> f64 {
 fn threads(before: &Sample, after: &Sample) -> Vec<ThreadActivity> {
     let elapsed = Nanos::new(after.threads_at().get().saturating_sub(before.threads_at().get()));
     let none = ThreadCounters::default();
-    let mut threads: Vec<ThreadActivity> = after
-        .threads
-        .iter()
-        .map(|(id, now)| {
-            let used = grown(before.threads.get(id).unwrap_or(&none).cpu.get(), now.cpu.get());
-            let cores = if elapsed.get() == 0 { 0.0 } else { used as f64 / elapsed.get() as f64 };
-            ThreadActivity { name: now.name.clone(), is_kernel: now.is_kernel, cores }
-        })
-        .filter(|thread| thread.cores > LEAST_CORES)
-        .collect();
+    busiest(after.threads.iter().map(|(id, now)| {
+        let used = grown(before.threads.get(id).unwrap_or(&none).cpu.get(), now.cpu.get());
+        let cores = ratio(used, elapsed.get());
+        ThreadActivity { name: now.name.clone(), is_kernel: now.is_kernel, cores }
+    }))
+}
+
+/// Those that are worth to be told of, busiest first.
+fn busiest(threads: impl Iterator<Item = ThreadActivity>) -> Vec<ThreadActivity> {
+    let mut threads: Vec<_> = threads.filter(|thread| thread.cores > LEAST_CORES).collect();
     threads.sort_by(|one, other| other.cores.total_cmp(&one.cores));
     threads
 }
@@ -282,13 +283,11 @@ fn threads_over(samples: &[Sample], seconds: f64) -> Vec<ThreadActivity> {
         }
     }
     let cores = |spent: f64| if seconds > 0.0 { spent / seconds } else { 0.0 };
-    let mut threads: Vec<ThreadActivity> = used
-        .into_iter()
-        .map(|((_, name), (is_kernel, spent))| ThreadActivity { name, is_kernel, cores: cores(spent) })
-        .filter(|thread| thread.cores > LEAST_CORES)
-        .collect();
-    threads.sort_by(|one, other| other.cores.total_cmp(&one.cores));
-    threads
+    busiest(used.into_iter().map(|((_, name), (is_kernel, spent))| ThreadActivity {
+        name,
+        is_kernel,
+        cores: cores(spent),
+    }))
 }
 
 /// A worker's name with the queue that it serves after a `-`: the kernel writes `+` while it works (kernel

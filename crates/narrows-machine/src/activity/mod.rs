@@ -145,17 +145,16 @@ pub struct Resync {
 impl Sample {
     /// Reads all counters now. TCP connections can be asked of a live machine only.
     pub fn read(root: &Root) -> Self {
-        let text = |path: &str| root.text(path).get().unwrap_or_default();
         let disks = disks(root);
         Self {
             at: now(),
-            cpus: parse_cpus(&text("/proc/stat")),
+            cpus: parse_cpus(&text(root, "/proc/stat")),
             threads: threads(root),
             threads_at: None,
-            nics: parse_nics(&text("/proc/net/dev")),
+            nics: parse_nics(&text(root, "/proc/net/dev")),
             pressure: parse::read(root),
             links: links(root),
-            resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
+            resyncs: resyncs(root, &disks),
             tcp: connections(root),
             disks,
         }
@@ -175,23 +174,20 @@ impl Sample {
 
     /// Reads what is read in no time: disks, processors, interfaces and pressure.
     pub fn of_counters(root: &Root) -> Self {
-        let text = |path: &str| root.text(path).get().unwrap_or_default();
-        let disks = parse_diskstats(&text("/proc/diskstats"));
-        let (cpus, nics) = (parse_cpus(&text("/proc/stat")), parse_nics(&text("/proc/net/dev")));
+        let disks = parse_diskstats(&text(root, "/proc/diskstats"));
+        let (cpus, nics) = (parse_cpus(&text(root, "/proc/stat")), parse_nics(&text(root, "/proc/net/dev")));
         Self { at: now(), disks, cpus, nics, pressure: parse::read(root), ..Self::default() }
     }
 
     /// Reads what moved only: disks and interfaces, two files of the kernel for any number of them.
     pub fn of_traffic(root: &Root) -> Self {
-        let text = |path: &str| root.text(path).get().unwrap_or_default();
-        let disks = parse_diskstats(&text("/proc/diskstats"));
-        Self { at: now(), disks, nics: parse_nics(&text("/proc/net/dev")), ..Self::default() }
+        let disks = parse_diskstats(&text(root, "/proc/diskstats"));
+        Self { at: now(), disks, nics: parse_nics(&text(root, "/proc/net/dev")), ..Self::default() }
     }
 
     /// Reads what the arrays among the disks of this sample do.
     pub fn resyncs(&mut self, root: &Root) {
-        let found = self.disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?)));
-        self.resyncs = found.collect();
+        self.resyncs = resyncs(root, &self.disks);
     }
 
     /// Reads the state of these links.
@@ -199,16 +195,16 @@ impl Sample {
         root: &Root,
         known: impl Iterator<Item = &'a PciAddress>,
     ) -> BTreeMap<PciAddress, LinkState> {
-        known.filter_map(|address| Some((*address, link_of(root, *address)?))).collect()
+        known.filter_map(|address| Some((*address, link_state(root, *address)?))).collect()
     }
 
     /// Reads what changes as soon as load is gone: these links, arrays and connections.
     pub fn of_states<'a>(root: &Root, known: impl Iterator<Item = &'a PciAddress>) -> Self {
-        let disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+        let disks = parse_diskstats(&text(root, "/proc/diskstats"));
         Self {
             at: now(),
             links: Self::links_of(root, known),
-            resyncs: disks.keys().filter_map(|name| Some((name.clone(), resync(root, name)?))).collect(),
+            resyncs: resyncs(root, &disks),
             tcp: connections(root),
             ..Self::default()
         }
@@ -227,16 +223,21 @@ impl Sample {
 
     /// Reads processors only, which takes nearly no time of them.
     pub fn of_processors(root: &Root) -> Self {
-        let cpus = parse_cpus(&root.text("/proc/stat").get().unwrap_or_default());
+        let cpus = parse_cpus(&text(root, "/proc/stat"));
         Self { at: now(), cpus, ..Self::default() }
     }
 }
 
+/// The text of a file of the kernel; empty where there is none.
+fn text(root: &Root, path: &str) -> String {
+    root.text(path).get().unwrap_or_default()
+}
+
 fn disks(root: &Root) -> BTreeMap<String, DiskCounters> {
-    let mut disks = parse_diskstats(&root.text("/proc/diskstats").get().unwrap_or_default());
+    let mut disks = parse_diskstats(&text(root, "/proc/diskstats"));
     for (name, disk) in disks.iter_mut().filter(|(_, disk)| disk.in_flight > 0) {
-        let text = root.text(&format!("/sys/block/{name}/inflight"));
-        disk.in_flight = text.value().and_then(|text| parse_inflight(text)).unwrap_or(disk.in_flight);
+        let held = root.parse(&format!("/sys/block/{name}/inflight"), parse_inflight);
+        disk.in_flight = held.get().unwrap_or(disk.in_flight);
     }
     disks
 }
@@ -257,35 +258,23 @@ fn now() -> Nanos {
 
 /// Kernel threads, and the threads of this process.
 fn threads(root: &Root) -> BTreeMap<u32, ThreadCounters> {
-    let numbered = |dir: &str| root.list(dir).into_iter().filter_map(|name| name.parse::<u32>().ok());
-    let read = |path: String| parse_thread(root.text(&path).value()?);
-    let kernel = numbered("/proc")
-        .filter_map(|id| Some((id, read(format!("/proc/{id}/stat"))?)))
-        .filter(|(_, thread)| thread.is_kernel);
-    let own =
-        numbered("/proc/self/task").filter_map(|id| Some((id, read(format!("/proc/self/task/{id}/stat"))?)));
-    kernel.chain(own).collect()
+    let below = |dir: &'static str| {
+        let ids = root.list_of::<u32>(dir).into_iter();
+        ids.filter_map(move |id| Some((id, parse_thread(root.text(&format!("{dir}/{id}/stat")).value()?)?)))
+    };
+    below("/proc").filter(|(_, thread)| thread.is_kernel).chain(below("/proc/self/task")).collect()
 }
 
 /// The links of storage controllers, network cards and the bridges above them.
 fn links(root: &Root) -> BTreeMap<PciAddress, LinkState> {
-    let functions = root.list("/sys/bus/pci/devices").into_iter();
-    functions.filter_map(|name| Some((name.parse().ok()?, link(root, &name)?))).collect()
+    let class = |address: &PciAddress| root.number(&format!("/sys/bus/pci/devices/{address}/class")).get();
+    let mut functions = root.list_of("/sys/bus/pci/devices");
+    functions.retain(|address| class(address).is_some_and(carries_data));
+    Sample::links_of(root, functions.iter())
 }
 
-fn link(root: &Root, function: &str) -> Option<LinkState> {
+fn link_state(root: &Root, function: PciAddress) -> Option<LinkState> {
     let dir = format!("/sys/bus/pci/devices/{function}");
-    let class = root.number(&format!("{dir}/class")).get()?;
-    carries_data(class).then_some(())?;
-    state_of(root, &dir)
-}
-
-/// The link of a function that is known to have one.
-fn link_of(root: &Root, function: PciAddress) -> Option<LinkState> {
-    state_of(root, &format!("/sys/bus/pci/devices/{function}"))
-}
-
-fn state_of(root: &Root, dir: &str) -> Option<LinkState> {
     let speed = root.parse(&format!("{dir}/current_link_speed"), GtPerSec::parse).get();
     let width = root.parse(&format!("{dir}/current_link_width"), Lanes::parse).get();
     (speed.is_some() || width.is_some()).then_some(LinkState { speed, width })
@@ -296,11 +285,15 @@ const fn carries_data(class: u64) -> bool {
     matches!(class >> 16, 0x01 | 0x02) || class >> 8 == 0x0604
 }
 
-fn resync(root: &Root, disk: &str) -> Option<Resync> {
-    disk.starts_with("md").then_some(())?;
-    let dir = format!("/sys/class/block/{disk}/md");
-    let action = root.text(&format!("{dir}/sync_action")).get()?;
-    Some(Resync { action, speed: root.parse(&format!("{dir}/sync_speed"), parse_speed).get() })
+/// What the arrays among these disks do.
+fn resyncs(root: &Root, disks: &BTreeMap<String, DiskCounters>) -> BTreeMap<String, Resync> {
+    let resync = |array: &String| {
+        let dir = format!("/sys/class/block/{array}/md");
+        let action = root.text(&format!("{dir}/sync_action")).get()?;
+        let speed = root.parse(&format!("{dir}/sync_speed"), parse_speed).get();
+        Some((array.clone(), Resync { action, speed }))
+    };
+    disks.keys().filter(|name| name.starts_with("md")).filter_map(resync).collect()
 }
 
 // What can be asked while no load runs: the links, and what drives say of themselves. A SATA drive interrupts its queue to

@@ -56,7 +56,7 @@ impl Movers {
     pub fn read(root: &Root) -> Self {
         let mut movers = Self { at: now(), ..Self::default() };
         let own = std::process::id();
-        for pid in root.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok()) {
+        for pid in root.list_of::<u32>("/proc") {
             match root.text(&format!("/proc/{pid}/io")) {
                 _ if pid == own && root.is_live() => {}
                 Fact::Known { value, .. } => {
@@ -154,7 +154,6 @@ pub fn owners(root: &Root, sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
     if sockets.is_empty() {
         return BTreeSet::new();
     }
-    let processes = root.list("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
     let has = |process: &u32| {
         let place = format!("/proc/{process}/fd");
         root.list(&place).iter().any(|file| {
@@ -163,7 +162,7 @@ pub fn owners(root: &Root, sockets: &BTreeSet<u64>) -> BTreeSet<u32> {
             inode.and_then(|inode| inode.parse().ok()).is_some_and(|inode: u64| sockets.contains(&inode))
         })
     };
-    processes.filter(has).collect()
+    root.list_of("/proc").into_iter().filter(has).collect()
 }
 
 /// What these processes did until now (`schedstat` of each thread, kernel `Documentation/scheduler/sched-stats.rst`); `None` of none.

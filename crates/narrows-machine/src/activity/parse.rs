@@ -32,23 +32,10 @@ pub fn parse_inflight(text: &str) -> Option<u64> {
 fn disk(line: &str) -> Option<(String, DiskCounters)> {
     let mut fields = line.split_whitespace().skip(2);
     let name = fields.next()?.to_owned();
-    let mut numbers = [0u64; 11];
-    for number in &mut numbers {
-        *number = fields.next()?.parse().ok()?;
-    }
-    let [
-        reads,
-        _,
-        read_sectors,
-        read_time,
-        writes,
-        _,
-        written_sectors,
-        write_time,
-        in_flight,
-        busy,
-        weighted,
-    ] = numbers;
+    let mut next = || fields.next()?.parse::<u64>().ok();
+    // Of either direction: requests, those that were merged, sectors and time.
+    let [reads, _, read_sectors, read_time] = [next()?, next()?, next()?, next()?];
+    let [writes, _, written_sectors, write_time] = [next()?, next()?, next()?, next()?];
     let counters = DiskCounters {
         reads,
         read_bytes: Bytes::from_sectors(Sectors512::new(read_sectors)),
@@ -56,9 +43,9 @@ fn disk(line: &str) -> Option<(String, DiskCounters)> {
         writes,
         written_bytes: Bytes::from_sectors(Sectors512::new(written_sectors)),
         write_time: Nanos::from_millis(write_time),
-        in_flight,
-        busy: Nanos::from_millis(busy),
-        weighted: Nanos::from_millis(weighted),
+        in_flight: next()?,
+        busy: Nanos::from_millis(next()?),
+        weighted: Nanos::from_millis(next()?),
     };
     Some((name, counters))
 }

@@ -14,6 +14,7 @@ use nix::sys::socket::{
 };
 
 use crate::block::transport::fabric_option;
+use crate::bytes::{array, long, put, short, wide};
 use crate::mount;
 use crate::root::Root;
 use narrows_base::units::{Bytes, Nanos};
@@ -60,13 +61,8 @@ const ATTRIBUTE: usize = 4;
 pub fn connections(root: &Root) -> BTreeMap<String, TcpState> {
     let ports = if root.is_live() { storage_ports(root) } else { BTreeSet::new() };
     let mut found = BTreeMap::new();
-    if ports.is_empty() {
-        return found;
-    }
-    for family in [AddressFamily::Inet, AddressFamily::Inet6] {
-        for answer in ask(family as u8).unwrap_or_default() {
-            collect(&answer, &ports, &mut found);
-        }
+    if !ports.is_empty() {
+        answers().for_each(|answer| collect(&answer, &ports, &mut found));
     }
     found
 }
@@ -83,6 +79,12 @@ pub fn storage_ports(root: &Root) -> BTreeSet<u16> {
     });
     let mounts = root.text("/proc/self/mountinfo").get().unwrap_or_default();
     nvme.chain(iscsi).chain(mount::parse(&mounts).iter().filter_map(mount::Mount::server_port)).collect()
+}
+
+/// What the kernel tells of the connections of both families.
+fn answers() -> impl Iterator<Item = Vec<u8>> {
+    let families = [AddressFamily::Inet, AddressFamily::Inet6].into_iter();
+    families.flat_map(|family| ask(family as u8).unwrap_or_default())
 }
 
 /// Asks for every established connection of one family. The kernel makes the first part of the answer before `sendto`
@@ -123,11 +125,7 @@ fn request(family: u8) -> [u8; HEADER + 56] {
         (16, &[family, IPPROTO_TCP, extension]),
         (20, &states.to_ne_bytes()),
     ];
-    for (at, bytes) in fields {
-        if let Some(field) = request.get_mut(at..at + bytes.len()) {
-            field.copy_from_slice(bytes);
-        }
-    }
+    fields.into_iter().for_each(|(at, bytes)| put(&mut request, at, bytes));
     request
 }
 
@@ -157,16 +155,16 @@ fn records(
     })
 }
 
+/// A `struct inet_diag_msg` with its attributes for each connection.
+fn connections_in(answer: &[u8]) -> impl Iterator<Item = &[u8]> {
+    messages(answer).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY).map(|(_, message)| message)
+}
+
 fn collect(answer: &[u8], ports: &BTreeSet<u16>, found: &mut BTreeMap<String, TcpState>) {
-    let connections = messages(answer).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY);
-    for (address, port, state) in connections.filter_map(|(_, message)| connection(message)) {
-        if ports.contains(&port) {
-            let name = match address {
-                IpAddr::V4(address) => format!("{address}:{port}"),
-                IpAddr::V6(address) => format!("[{address}]:{port}"),
-            };
-            found.entry(name).and_modify(|known| *known = known.with(state)).or_insert(state);
-        }
+    let states =
+        connections_in(answer).filter_map(|message| Some((remote(message)?, state(info(message)?)?)));
+    for (remote, state) in states.filter(|(remote, _)| ports.contains(&remote.port())) {
+        found.entry(remote.to_string()).and_modify(|known| *known = known.with(state)).or_insert(state);
     }
 }
 
@@ -211,18 +209,28 @@ impl TcpState {
     }
 }
 
-/// Remote address and port, and the state, from a `struct inet_diag_msg` and its attributes. Ports and addresses are in
-/// network order, all else in native order.
-fn connection(message: &[u8]) -> Option<(IpAddr, u16, TcpState)> {
-    let port = u16::from_be_bytes(*message.get(6..)?.first_chunk()?);
-    let remote = message.get(24..40)?;
+fn local(message: &[u8]) -> Option<SocketAddr> {
+    end(message, 4, 8)
+}
+
+fn remote(message: &[u8]) -> Option<SocketAddr> {
+    end(message, 6, 24)
+}
+
+/// One end of a connection. Its port and address are in network order, all else is in native order.
+fn end(message: &[u8], port_at: usize, address_at: usize) -> Option<SocketAddr> {
+    let port = u16::from_be_bytes(array(message, port_at)?);
     let address = match i32::from(*message.first()?) {
-        nix::libc::AF_INET => IpAddr::V4(Ipv4Addr::from(*remote.first_chunk::<4>()?)),
-        nix::libc::AF_INET6 => IpAddr::V6(Ipv6Addr::from(*remote.first_chunk::<16>()?)).to_canonical(),
+        nix::libc::AF_INET => IpAddr::V4(Ipv4Addr::from(array::<4>(message, address_at)?)),
+        nix::libc::AF_INET6 => IpAddr::V6(Ipv6Addr::from(array::<16>(message, address_at)?)).to_canonical(),
         _ => return None,
     };
-    let (_, info) = attributes(message.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
-    Some((address, port, state(info)?))
+    Some(SocketAddr::new(address, port))
+}
+
+/// The `struct tcp_info` of a connection.
+fn info(message: &[u8]) -> Option<&[u8]> {
+    attributes(message.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO).map(|(_, info)| info)
 }
 
 /// The fields of `struct tcp_info` that we need. Round trips are in microseconds; a kernel that has seen none says
@@ -238,16 +246,8 @@ fn state(info: &[u8]) -> Option<TcpState> {
         least_round_trip: least.unwrap_or(round_trip),
         data_round_trip: micros(92).filter(|time| is_stamped && time.get() > 0),
         retransmitted: u64::from(long(info, 100)?),
-        received: Bytes::new(u64::from_ne_bytes(*info.get(128..)?.first_chunk()?)),
+        received: Bytes::new(wide(info, 128)?),
     })
-}
-
-fn short(bytes: &[u8], at: usize) -> Option<u16> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u16::from_ne_bytes(*bytes))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
 }
 
 /// One connection.
@@ -278,47 +278,30 @@ pub fn flows(ports: &BTreeSet<u16>) -> Vec<Flow> {
     if ports.is_empty() {
         return Vec::new();
     }
-    let families = [AddressFamily::Inet, AddressFamily::Inet6].into_iter();
-    let answers = families.flat_map(|family| ask(family as u8).unwrap_or_default());
-    answers.flat_map(|answer| collect_flows(&answer, ports)).collect()
+    answers().flat_map(|answer| collect_flows(&answer, ports)).collect()
 }
 
 fn collect_flows(answer: &[u8], ports: &BTreeSet<u16>) -> Vec<Flow> {
-    let connections = messages(answer).filter(|(kind, _)| *kind == SOCK_DIAG_BY_FAMILY);
     let is_asked = |flow: &Flow| ports.contains(&flow.local.port()) || ports.contains(&flow.remote.port());
-    connections.filter_map(|(_, message)| flow(message)).filter(is_asked).collect()
+    connections_in(answer).filter_map(flow).filter(is_asked).collect()
 }
 
-/// From a `struct inet_diag_msg` and its attributes: ports at 4 and 6, addresses at 8 and 24, all in network order.
 fn flow(message: &[u8]) -> Option<Flow> {
-    let end = |port_at: usize, address_at: usize| {
-        let port = u16::from_be_bytes(*message.get(port_at..)?.first_chunk()?);
-        let address = message.get(address_at..)?;
-        let address = match i32::from(*message.first()?) {
-            nix::libc::AF_INET => IpAddr::V4(Ipv4Addr::from(*address.first_chunk::<4>()?)),
-            _ => IpAddr::V6(Ipv6Addr::from(*address.first_chunk::<16>()?)).to_canonical(),
-        };
-        Some(SocketAddr::new(address, port))
-    };
-    let (_, info) = attributes(message.get(MESSAGE..)?).find(|(kind, _)| *kind == INET_DIAG_INFO)?;
+    let info = info(message)?;
     let known = state(info)?;
     // Times in microseconds; Linux has them since 4.10, and older ones answer with less.
     let micros = |at: usize| Some(Nanos::new(wide(info, at)?.saturating_mul(1000)));
     Some(Flow {
-        local: end(4, 8)?,
-        remote: end(6, 24)?,
+        local: local(message)?,
+        remote: remote(message)?,
         round_trip: known.round_trip,
         least_round_trip: known.least_round_trip,
         busy: micros(168)?,
         window_limited: micros(176)?,
         sent: Bytes::new(wide(info, 120)?),
         received: known.received,
-        retransmitted: u64::from(long(info, 100)?),
+        retransmitted: known.retransmitted,
     })
-}
-
-fn wide(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Device-mapper devices (kernel `Documentation/ABI/testing/sysfs-block-dm`).
 
 use super::dm_table::{DmTarget, parse_table};
-use crate::ioctl::{Unanswered, device_mapper};
+use crate::ioctl::device_mapper;
 use crate::root::Root;
 use narrows_base::fact::Fact;
 
@@ -16,9 +16,6 @@ pub struct DmDevice {
     pub table: Fact<Vec<DmTarget>>,
 }
 
-/// What a probe answers when the kernel refuses to tell.
-const DENIED: &str = "denied";
-
 /// Reads the device whose directory is `block`; `number` is its device number.
 pub(super) fn read(root: &Root, block: &str, number: Option<(u32, u32)>) -> DmDevice {
     DmDevice {
@@ -32,15 +29,9 @@ pub(super) fn read(root: &Root, block: &str, number: Option<(u32, u32)>) -> DmDe
 /// recorded whole.
 fn owner(root: &Root, block: &str) -> Fact<String> {
     let uuid = format!("{block}/dm/uuid");
-    if !root.is_live() {
-        let recorded = root.probe(&probe_name("dm-owner", block), || None);
-        return if recorded.value().is_some() {
-            recorded
-        } else {
-            root.text(&uuid).map(|uuid| owner_of(&uuid))
-        };
-    }
-    root.probe(&probe_name("dm-owner", block), || Root::live().text(&uuid).get().map(|uuid| owner_of(&uuid)))
+    let read = |root: &Root| root.text(&uuid).map(|uuid| owner_of(&uuid));
+    let probed = root.probe(&probe_name("dm-owner", block), || read(&Root::live()).get());
+    if root.is_live() || probed.value().is_some() { probed } else { read(root) }
 }
 
 fn probe_name(kind: &str, block: &str) -> String {
@@ -71,16 +62,8 @@ pub fn dm_targets(root: &Root, name: &str) -> Fact<Vec<DmTarget>> {
 }
 
 fn table(root: &Root, (major, minor): (u32, u32)) -> Fact<Vec<DmTarget>> {
-    let answer =
-        root.probe(&format!("dm-table/{major}:{minor}"), || match device_mapper::table(major, minor) {
-            Ok(table) => Some(table),
-            Err(Unanswered::Denied) => Some(DENIED.to_owned()),
-            Err(Unanswered::Absent) => None,
-        });
-    match answer {
-        Fact::Known { value, source } if value == DENIED => Fact::Denied { source, need: "root".to_owned() },
-        other => other.parse(parse_table),
-    }
+    let name = format!("dm-table/{major}:{minor}");
+    root.guarded_probe(&name, || device_mapper::table(major, minor)).parse(parse_table)
 }
 
 #[cfg(test)]

@@ -256,12 +256,9 @@ fn read_sas(root: &Root, path: DevicePath<'_>, driver: Fact<String>, device: &st
 fn phy_speeds(root: &Root, path: DevicePath<'_>, port: &str) -> Vec<BitsPerSec> {
     let Some(dir) = path.up_to(port) else { return Vec::new() };
     let phys = root.list(dir).into_iter().filter(|name| name.starts_with("phy-"));
-    phys.filter_map(|phy| {
-        root.text(&format!("/sys/class/sas_phy/{phy}/negotiated_linkrate"))
-            .value()
-            .and_then(|t| parse_sas_rate(t))
-    })
-    .collect()
+    let rate =
+        |phy| root.parse(&format!("/sys/class/sas_phy/{phy}/negotiated_linkrate"), parse_sas_rate).get();
+    phys.filter_map(rate).collect()
 }
 
 /// Reads `12.0 Gbit`; a phy that is disabled or has no link has no rate (`scsi_transport_sas.c`,
@@ -455,12 +452,9 @@ fn read_nvme(root: &Root, path: DevicePath<'_>) -> Option<Transport> {
 fn fabric(root: &Root, controller: &str, transport: &str) -> NvmeFabric {
     let dir = format!("/sys/class/nvme/{controller}");
     let address = root.text(&format!("{dir}/address"));
-    let option = |name: &str| match address.value() {
-        Some(text) => match fabric_option(text, name) {
-            Some(value) => Fact::known(value.to_owned(), address.source().as_str()),
-            None => Fact::absent(address.source().as_str()),
-        },
-        None => address.clone(),
+    let option = |name: &str| {
+        let found = |text: String| fabric_option(&text, name).map(str::to_owned);
+        address.clone().and_then(|text| Fact::of(found(text), address.source().as_str()))
     };
     let mut remote = Remote::new(root, option("traddr"), option("trsvcid").parse(|text| text.parse().ok()));
     let bound = option("host_iface");
@@ -483,7 +477,7 @@ pub fn fabric_option<'a>(address: &'a str, name: &str) -> Option<&'a str> {
 }
 
 /// The hidden paths of the head `nvme0n1`: `nvme0c0n1`, `nvme0c1n1`… among `names`.
-pub(super) fn paths_of<'a>(head: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
+pub(crate) fn paths_of<'a>(head: &str, names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let Some((subsystem, namespace)) = split_namespace(head) else { return Vec::new() };
     let is_path = |name: &str| {
         let Some((controller, of_namespace)) = split_namespace(name) else { return false };

@@ -6,6 +6,7 @@ mod slot;
 
 pub use slot::{Slot, is_template, parse_slots, plausible};
 
+use crate::bytes::array;
 use crate::root::Root;
 use narrows_base::fact::{Fact, Source};
 
@@ -99,9 +100,7 @@ fn garbled<T>(source: &str, raw: String) -> Fact<T> {
 }
 
 fn identity(root: &Root, name: &str) -> Fact<String> {
-    let path = format!("{ID}/{name}");
-    let text = root.text(&path);
-    if text.value().is_some_and(|text| is_placeholder(text)) { Fact::absent(path) } else { text }
+    root.text(&format!("{ID}/{name}")).absent_when(|text| is_placeholder(text))
 }
 
 fn device_tree_model(root: &Root, otherwise: Fact<String>) -> Fact<String> {
@@ -172,7 +171,7 @@ impl Structure<'_> {
 
     /// The little-endian word at `at`.
     fn word(&self, at: usize) -> Option<u16> {
-        self.formatted.get(at..)?.first_chunk().copied().map(u16::from_le_bytes)
+        array(self.formatted, at).map(u16::from_le_bytes)
     }
 
     /// The string whose number stands at `at`, without control characters; empty for number 0 or one that is not there.

@@ -11,8 +11,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::Mode;
 
-use super::{Unanswered, reason};
+use super::reason;
 use crate::block::dm_table::without_key;
+use crate::bytes::{long, put, wide};
+use crate::tree::Miss;
 
 // `struct dm_ioctl`: where each field is. All numbers are in native order, the whole is 312 bytes.
 const DATA_SIZE: usize = 12;
@@ -49,7 +51,7 @@ nix::ioctl_readwrite_bad!(
 );
 
 /// The table of a device, a line `start length type parameters` for each target. Of keys it has the size only.
-pub(crate) fn table(major: u32, minor: u32) -> Result<String, Unanswered> {
+pub(crate) fn table(major: u32, minor: u32) -> Result<String, Miss> {
     let control =
         open("/dev/mapper/control", OFlag::O_RDWR | OFlag::O_CLOEXEC, Mode::empty()).map_err(reason)?;
     let mut room = *ROOM.start();
@@ -60,13 +62,13 @@ pub(crate) fn table(major: u32, minor: u32) -> Result<String, Unanswered> {
         match table? {
             Decoded::Table(table) => return Ok(table),
             Decoded::Full => room *= 4,
-            Decoded::Garbled => return Err(Unanswered::Absent),
+            Decoded::Garbled => return Err(Miss::Absent),
         }
     }
-    Err(Unanswered::Absent)
+    Err(Miss::Absent)
 }
 
-fn ask(control: &OwnedFd, buffer: &mut [u8]) -> Result<(), Unanswered> {
+fn ask(control: &OwnedFd, buffer: &mut [u8]) -> Result<(), Miss> {
     // SAFETY: `buffer` starts with a whole `struct dm_ioctl` (`request` makes it longer than `HEADER`), and its
     // `data_size` is the length of `buffer`, beyond which the kernel neither reads nor writes. The kernel copies with
     // `copy_from_user` and `copy_to_user`, so the alignment of the bytes does not matter. `buffer` is borrowed for
@@ -95,12 +97,6 @@ fn huge_device(major: u32, minor: u32) -> u64 {
     (minor & 0xff) | (major << 8) | ((minor & !0xff) << 12)
 }
 
-fn put(buffer: &mut [u8], at: usize, bytes: &[u8]) {
-    if let Some(field) = buffer.get_mut(at..at + bytes.len()) {
-        field.copy_from_slice(bytes);
-    }
-}
-
 /// Overwrites what may hold a key. `black_box` keeps the writes from being left out as dead.
 fn wipe(buffer: &mut [u8]) {
     buffer.fill(0);
@@ -115,7 +111,7 @@ enum Decoded {
 }
 
 fn decode(answer: &[u8]) -> Decoded {
-    let flags = number(answer, FLAGS).unwrap_or_default();
+    let flags = long(answer, FLAGS).unwrap_or_default();
     if flags & DM_BUFFER_FULL_FLAG != 0 {
         return Decoded::Full;
     }
@@ -126,20 +122,20 @@ fn decode(answer: &[u8]) -> Decoded {
 }
 
 fn decode_targets(answer: &[u8]) -> Option<String> {
-    let start = usize::try_from(number(answer, DATA_START)?).ok()?;
-    let count = number(answer, TARGET_COUNT)?;
+    let start = usize::try_from(long(answer, DATA_START)?).ok()?;
+    let count = long(answer, TARGET_COUNT)?;
     let targets = answer.get(start..)?;
     let mut table = String::new();
     let mut at = 0;
     for _ in 0..count {
         let spec = targets.get(at..)?;
-        let sector = long(spec, 0)?;
-        let length = long(spec, 8)?;
+        let sector = wide(spec, 0)?;
+        let length = wide(spec, 8)?;
         let name = text(spec.get(SPEC_TYPE..SPEC)?)?;
         let parameters = without_key(name, text(spec.get(SPEC..)?)?);
         table.push_str(format!("{sector} {length} {name} {parameters}").trim_end());
         table.push('\n');
-        let next = usize::try_from(number(spec, SPEC_NEXT)?).ok()?;
+        let next = usize::try_from(long(spec, SPEC_NEXT)?).ok()?;
         // Offsets count from the first target and only grow; anything else would have us walk in circles.
         if next <= at {
             break;
@@ -147,14 +143,6 @@ fn decode_targets(answer: &[u8]) -> Option<String> {
         at = next;
     }
     Some(table)
-}
-
-fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes))
-}
-
-fn long(bytes: &[u8], at: usize) -> Option<u64> {
-    bytes.get(at..)?.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes))
 }
 
 /// The text before the first NUL.
@@ -189,14 +177,14 @@ mod tests {
     fn the_request_is_laid_out_as_the_kernel_header_says() {
         let request = request(1024, 253, 300);
         assert_eq!(request.len(), 312 + 1024);
-        assert_eq!(number(&request, 0), Some(4));
-        assert_eq!(number(&request, 12), Some(312 + 1024));
-        assert_eq!(number(&request, 16), Some(312));
-        assert_eq!(number(&request, 28), Some(0x8810));
+        assert_eq!(long(&request, 0), Some(4));
+        assert_eq!(long(&request, 12), Some(312 + 1024));
+        assert_eq!(long(&request, 16), Some(312));
+        assert_eq!(long(&request, 28), Some(0x8810));
         // What a C compiler makes of `DM_TABLE_STATUS` in the kernel's header.
         assert_eq!(nix::request_code_readwrite!(0xfd, 12, HEADER), 0xc138_fd0c);
         // MKDEV(253, 300): 0x2c stays, 0x100 moves up by 12 bits.
-        assert_eq!(long(&request, 40), Some(0x0010_fd2c));
+        assert_eq!(wide(&request, 40), Some(0x0010_fd2c));
     }
 
     #[test]

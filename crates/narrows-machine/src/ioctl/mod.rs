@@ -15,20 +15,12 @@ use nix::libc;
 use nix::sys::stat::{Mode, fstat, major, minor};
 
 use crate::root::FileId;
+use crate::tree::Miss;
 
-/// Why there is no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Unanswered {
-    /// It takes root to ask.
-    Denied,
-    /// There is nothing to ask, or it cannot tell.
-    Absent,
-}
-
-fn reason(error: Errno) -> Unanswered {
+fn reason(error: Errno) -> Miss {
     match error {
-        Errno::EACCES | Errno::EPERM => Unanswered::Denied,
-        _ => Unanswered::Absent,
+        Errno::EACCES | Errno::EPERM => Miss::Denied,
+        _ => Miss::Absent,
     }
 }
 
@@ -62,13 +54,13 @@ pub struct Behind {
 }
 
 /// What is behind the loop device with this kernel name, which must have this number.
-pub(crate) fn behind_loop(name: &str, number: (u32, u32)) -> Result<Behind, Unanswered> {
+pub(crate) fn behind_loop(name: &str, number: (u32, u32)) -> Result<Behind, Miss> {
     let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
     let device = open(format!("/dev/{name}").as_str(), flags, Mode::empty()).map_err(reason)?;
     let opened = fstat(&device).map_err(reason)?;
     let is_block = opened.st_mode & libc::S_IFMT == libc::S_IFBLK;
     if !is_block || (major(opened.st_rdev), minor(opened.st_rdev)) != (number.0.into(), number.1.into()) {
-        return Err(Unanswered::Absent);
+        return Err(Miss::Absent);
     }
     let mut status = LoopInfo { device: 0, inode: 0, rdevice: 0, offset: 0, size_limit: 0, rest: [0; 24] };
     // SAFETY: the kernel writes one `struct loop_info64`, whose size `LoopInfo` has (checked in the tests), and keeps no
@@ -182,7 +174,7 @@ nix::ioctl_readwrite!(
 );
 
 /// The SMART / Health Information log of a controller such as `nvme0`.
-pub(crate) fn smart_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
+pub(crate) fn smart_log(controller: &str) -> Result<Vec<u8>, Miss> {
     let path = format!("/dev/{controller}");
     let device: OwnedFd =
         open(path.as_str(), OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty()).map_err(reason)?;
@@ -203,7 +195,7 @@ pub(crate) fn smart_log(controller: &str) -> Result<Vec<u8>, Unanswered> {
     // else until the call returns, which waits for the command's end. The command only returns data.
     let status = unsafe { nvme_admin_command(device.as_raw_fd(), &raw mut command) }.map_err(reason)?;
     // A positive number is the controller's own status: it does not do this command.
-    if status == 0 { Ok(answer) } else { Err(Unanswered::Absent) }
+    if status == 0 { Ok(answer) } else { Err(Miss::Absent) }
 }
 
 #[cfg(test)]
@@ -233,8 +225,8 @@ mod tests {
 
     #[test]
     fn what_is_no_loop_device_does_not_answer() {
-        assert_eq!(behind_loop("null", (1, 3)), Err(Unanswered::Absent));
-        assert_eq!(behind_loop("no-such-device", (7, 0)), Err(Unanswered::Absent));
+        assert_eq!(behind_loop("null", (1, 3)), Err(Miss::Absent));
+        assert_eq!(behind_loop("no-such-device", (7, 0)), Err(Miss::Absent));
     }
 
     #[test]
@@ -267,6 +259,6 @@ mod tests {
 
     #[test]
     fn a_controller_that_is_not_there_or_is_none_does_not_answer() {
-        assert_eq!(smart_log("no-such-controller"), Err(Unanswered::Absent));
+        assert_eq!(smart_log("no-such-controller"), Err(Miss::Absent));
     }
 }

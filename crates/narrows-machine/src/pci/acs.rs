@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::read::if_awake;
 use super::{PciAddress, PciDevice, PortType, state};
+use crate::bytes::array;
 use crate::root::Root;
 use narrows_base::fact::{Fact, Source};
 
@@ -84,16 +86,15 @@ pub fn parse_acs(config: &[u8], source: &str) -> Fact<Acs> {
     let absent = || Fact::absent(format!("{source}, Access Control Services"));
     let mut at = EXTENDED;
     for _ in 0..MOST_CAPABILITIES {
-        let Some(header) = number(config, at) else {
+        let Some(header) = array(config, at).map(u32::from_le_bytes) else {
             return garbled(format!("the list of extended capabilities ends at {at:#x}"));
         };
         match header {
             0 => return absent(),
             u32::MAX => return garbled(format!("extended capability of all ones at {at:#x}")),
             _ if header & 0xffff == ACS => {
-                let control = config.get(at + CONTROL..).and_then(|rest| rest.first_chunk());
-                return match control {
-                    Some(bytes) => Fact::known(Acs::of_control(u16::from_le_bytes(*bytes)), source),
+                return match array(config, at + CONTROL) {
+                    Some(bytes) => Fact::known(Acs::of_control(u16::from_le_bytes(bytes)), source),
                     None => garbled(format!("the capability at {at:#x} is cut")),
                 };
             }
@@ -107,10 +108,6 @@ pub fn parse_acs(config: &[u8], source: &str) -> Fact<Acs> {
     garbled("extended capabilities in a circle".to_owned())
 }
 
-fn number(config: &[u8], at: usize) -> Option<u32> {
-    config.get(at..)?.first_chunk().copied().map(u32::from_le_bytes)
-}
-
 /// Reads the capability of every port of a switch that a graphics adapter or accelerator is behind: nowhere else does it decide
 /// how data of storage goes, and a whole config space costs a thousand accesses to the port.
 pub fn read_acs(root: &Root, devices: &mut BTreeMap<PciAddress, PciDevice>) {
@@ -118,11 +115,8 @@ pub fn read_acs(root: &Root, devices: &mut BTreeMap<PciAddress, PciDevice>) {
     for address in wanted {
         let path = format!("/sys/bus/pci/devices/{address}/config");
         let Some(device) = devices.get_mut(&address) else { continue };
-        let is_awake = device.power_state.value().is_none_or(|state| state != "D3cold");
-        device.acs = match is_awake {
-            true => root.head(&path, END).and_then(|config| parse_acs(&config, &path)),
-            false => Fact::Denied { source: Source::new(path), need: "the device to be awake".to_owned() },
-        };
+        let read = |path: &str| root.head(path, END).and_then(|config| parse_acs(&config, path));
+        device.acs = if_awake(&device.power_state, path, read);
     }
 }
 

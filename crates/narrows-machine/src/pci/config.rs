@@ -4,6 +4,7 @@
 //! (the capability). Offsets and masks are those of the kernel's `include/uapi/linux/pci_regs.h`.
 
 use super::{Express, PortType};
+use crate::bytes::array;
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
 
 /// All that narrows reads of config space: the part that holds the list of capabilities. Every further byte would cost
@@ -161,16 +162,12 @@ const fn width(low: u8, high: u8) -> Option<Lanes> {
 struct Space<'a>(&'a [u8]);
 
 impl Space<'_> {
-    fn array<const N: usize>(self, at: usize) -> Option<[u8; N]> {
-        self.0.get(at..)?.first_chunk().copied()
-    }
-
     fn u16(self, at: usize) -> Option<u16> {
-        self.array(at).map(u16::from_le_bytes)
+        array(self.0, at).map(u16::from_le_bytes)
     }
 
     fn need_u8(self, at: usize) -> Result<u8, NoExpress> {
-        self.array(at).map(u8::from_le_bytes).ok_or_else(|| self.cut(at))
+        array(self.0, at).map(u8::from_le_bytes).ok_or_else(|| self.cut(at))
     }
 
     fn need_u16(self, at: usize) -> Result<u16, NoExpress> {
@@ -178,7 +175,7 @@ impl Space<'_> {
     }
 
     fn need_u32(self, at: usize) -> Result<u32, NoExpress> {
-        self.array(at).map(u32::from_le_bytes).ok_or_else(|| self.cut(at))
+        array(self.0, at).map(u32::from_le_bytes).ok_or_else(|| self.cut(at))
     }
 
     /// A register past the end: someone kept it from us, unless we have all that a function can have.

@@ -10,7 +10,7 @@ mod state;
 pub use acs::{Acs, parse_acs, read_acs};
 pub use config::{CONFIG_BYTES, NoExpress, parse_express};
 pub use read::read;
-pub(crate) use read::{read_aer as aer_of, slot_names};
+pub(crate) use read::{id as id_of, parse_width, read_aer as aer_of, slot_names};
 pub use state::{End, Ends, Told, role};
 
 use std::collections::BTreeMap;
@@ -153,9 +153,10 @@ impl LinkEnd {
 
 /// The role of a function in the PCI Express tree (PCIe Base Specification, PCI Express Capabilities Register,
 /// Device/Port Type).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum PortType {
     /// An endpoint, or a legacy endpoint.
+    #[default]
     Endpoint,
     RootPort,
     /// The upstream port of a switch.
@@ -176,7 +177,7 @@ impl PortType {
 }
 
 /// The PCI Express capability, decoded from config space.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Express {
     /// Device/Port Type.
     pub port: PortType,
@@ -215,28 +216,8 @@ pub struct Express {
 impl Express {
     /// The capability of a function in this role with these sizes (supported payload, payload and read request in force).
     /// Nothing else is enabled, and nothing is known of its link.
-    pub const fn new(
-        port: PortType,
-        [max_payload_supported, max_payload, max_read_request]: [Bytes; 3],
-    ) -> Self {
-        Self {
-            port,
-            max_payload_supported,
-            max_payload,
-            max_read_request,
-            relaxed_ordering: false,
-            extended_tags: false,
-            max_speed: None,
-            max_width: None,
-            speed: None,
-            width: None,
-            target_speed: None,
-            supported_speeds: Vec::new(),
-            aspm_l0s: false,
-            aspm_l1: false,
-            port_number: 0,
-            slot_implemented: false,
-        }
+    pub fn new(port: PortType, [max_payload_supported, max_payload, max_read_request]: [Bytes; 3]) -> Self {
+        Self { port, max_payload_supported, max_payload, max_read_request, ..Self::default() }
     }
 }
 

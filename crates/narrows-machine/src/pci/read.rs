@@ -19,8 +19,7 @@ const WIDEST: u8 = 32;
 /// are [`Fact::Denied`].
 pub fn read(root: &Root) -> BTreeMap<PciAddress, PciDevice> {
     let slots = slots(root);
-    let names = root.list(DEVICES);
-    let addresses = names.iter().filter_map(|name| name.parse().ok());
+    let addresses = root.list_of(DEVICES).into_iter();
     addresses.map(|address| (address, device(root, address, &slots))).collect()
 }
 
@@ -29,35 +28,31 @@ fn device(root: &Root, address: PciAddress, slots: &Slots) -> PciDevice {
     let file = |name: &str| format!("{dir}/{name}");
     let place = root.resolve(&dir).get().and_then(|path| parse_place(&path)).unwrap_or_default();
     let power_state = root.text(&file("power_state"));
-    let is_awake = power_state.value().is_none_or(|state| state != "D3cold");
-    let link = if is_awake { link(root, &dir) } else { sleeping_link(&dir) };
+    let link = link(root, &dir, &power_state);
     PciDevice {
         address,
         id: id(root, &dir),
-        name: Fact::default(),
-        board: Fact::default(),
-        wire: Fact::default(),
         class: root.number(&file("class")).map(|class| u32::try_from(class & 0xff_ffff).unwrap_or_default()),
         parent: place.parent,
         domain_owner: place.domain_owner,
         driver: root.link_name(&file("driver")),
-        express: if is_awake { express(root, &file("config"), &link) } else { asleep(file("config")) },
+        express: if_awake(&power_state, file("config"), |path| express(root, path, &link)),
         link,
-        port: Fact::default(),
-        acs: Fact::default(),
-        numa_node: numa_node(root, file("numa_node")),
+        numa_node: root
+            .text(&file("numa_node"))
+            .absent_when(|node| node == "-1")
+            .parse(|node| node.parse().ok()),
         local_cpus: root.parse(&file("local_cpulist"), parse_list),
         iommu_group: root.link_name(&file("iommu_group")).parse(|group| group.parse().ok()),
-        interrupts: root.list(&file("msi_irqs")).iter().filter_map(|irq| irq.parse().ok()).collect(),
+        interrupts: root.list_of(&file("msi_irqs")),
         power_state,
         aer: read_aer(root, &dir),
         slot: slot(slots, address),
-        buses: Fact::default(),
-        best_link: None,
+        ..PciDevice::default()
     }
 }
 
-fn id(root: &Root, dir: &str) -> Fact<PciId> {
+pub(crate) fn id(root: &Root, dir: &str) -> Fact<PciId> {
     let number = |name: &str| root.parse(&format!("{dir}/{name}"), parse_id);
     number("vendor").and_then(|vendor| number("device").map(|device| PciId { vendor, device }))
 }
@@ -66,9 +61,10 @@ fn parse_id(text: &str) -> Option<u16> {
     u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()
 }
 
-fn link(root: &Root, dir: &str) -> LinkEnd {
-    let speed = |name: &str| root.parse(&format!("{dir}/{name}"), GtPerSec::parse);
-    let width = |name: &str| root.parse(&format!("{dir}/{name}"), parse_width);
+fn link(root: &Root, dir: &str, power_state: &Fact<String>) -> LinkEnd {
+    let file = |name: &str| format!("{dir}/{name}");
+    let speed = |name: &str| if_awake(power_state, file(name), |path| root.parse(path, GtPerSec::parse));
+    let width = |name: &str| if_awake(power_state, file(name), |path| root.parse(path, parse_width));
     LinkEnd {
         current_speed: speed("current_link_speed"),
         max_speed: speed("max_link_speed"),
@@ -79,22 +75,22 @@ fn link(root: &Root, dir: &str) -> LinkEnd {
 }
 
 /// A function that does not answer shows a width of all ones, 63.
-fn parse_width(text: &str) -> Option<Lanes> {
+pub(crate) fn parse_width(text: &str) -> Option<Lanes> {
     Lanes::parse(text).filter(|lanes| lanes.get() <= WIDEST)
 }
 
-fn sleeping_link(dir: &str) -> LinkEnd {
-    LinkEnd {
-        current_speed: asleep(format!("{dir}/current_link_speed")),
-        max_speed: asleep(format!("{dir}/max_link_speed")),
-        current_width: asleep(format!("{dir}/current_link_width")),
-        max_width: asleep(format!("{dir}/max_link_width")),
-        ..LinkEnd::default()
+/// What `read` tells of a file, unless reading it would wake a function without power.
+pub(super) fn if_awake<T>(
+    power_state: &Fact<String>,
+    path: String,
+    read: impl FnOnce(&str) -> Fact<T>,
+) -> Fact<T> {
+    match power_state.value() {
+        Some(state) if state == "D3cold" => {
+            Fact::Denied { source: Source::new(path), need: "the device to be awake".to_owned() }
+        }
+        _ => read(&path),
     }
-}
-
-fn asleep<T>(source: String) -> Fact<T> {
-    Fact::Denied { source: Source::new(source), need: "the device to be awake".to_owned() }
 }
 
 /// Reads config space of PCI Express functions only, because it is the one file that costs time: each register is an
@@ -110,14 +106,6 @@ fn express(root: &Root, path: &str, link: &LinkEnd) -> Fact<Express> {
         Err(NoExpress::Hidden) => Fact::Denied { source: Source::new(path), need: "root".to_owned() },
         Err(NoExpress::Garbled(raw)) => Fact::Garbled { source: Source::new(path), raw },
     })
-}
-
-fn numa_node(root: &Root, path: String) -> Fact<u32> {
-    let node = root.text(&path);
-    if node.value().is_some_and(|node| node == "-1") {
-        return Fact::absent(path);
-    }
-    node.parse(|node| node.parse().ok())
 }
 
 /// Where a function sits, from its path.

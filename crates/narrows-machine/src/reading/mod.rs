@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::activity::{DiskCounters, parse_diskstats, parse_inflight};
 use crate::health::{Monitors, monitored};
-use crate::pci::{Aer, PciAddress, PciId, aer_of, slot_names};
+use crate::pci::{Aer, PciAddress, PciId, aer_of, id_of, parse_width, slot_names};
 use crate::root::Root;
 use narrows_base::units::{BitsPerSec, Bytes, Celsius, GtPerSec, Lanes};
 
@@ -29,11 +29,6 @@ pub struct Places {
 }
 
 impl Places {
-    /// Finds the links alone.
-    pub fn links(root: &Root) -> BTreeMap<PciAddress, LinkPlace> {
-        find_links(root)
-    }
-
     /// Finds everything. Only names, links and attributes that the kernel keeps in memory are read.
     pub fn find(root: &Root) -> Self {
         let arrays = root.list("/sys/class/block").into_iter();
@@ -196,8 +191,8 @@ impl Reading {
 
 /// Whether a disk has requests with its driver now.
 fn in_flight(root: &Root, disk: &str) -> bool {
-    let text = root.text(&format!("/sys/class/block/{disk}/inflight"));
-    text.value().and_then(|text| parse_inflight(text)).is_some_and(|requests| requests > 0)
+    let held = root.parse(&format!("/sys/class/block/{disk}/inflight"), parse_inflight);
+    held.value().is_some_and(|requests| *requests > 0)
 }
 
 fn array(root: &Root, name: &str) -> ArrayReading {
@@ -218,8 +213,6 @@ fn nic(root: &Root, name: &str, dirs: &[String]) -> Option<BitsPerSec> {
 const DEVICES: &str = "/sys/bus/pci/devices";
 /// A bridge to another PCI bus: class 06, sub-class 04 (PCI Code and ID Assignment Specification, section 1.7).
 const BRIDGE: u64 = 0x0604;
-/// The widest link that PCI Express knows; a function that does not answer shows more.
-const WIDEST: u8 = 32;
 
 /// A link: the function at its lower end and the port at its upper one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -246,11 +239,9 @@ pub struct LinkPlace {
 }
 
 /// Finds every link. Of a card with several functions the first stands for its link.
-fn find_links(root: &Root) -> BTreeMap<PciAddress, LinkPlace> {
+pub(crate) fn find_links(root: &Root) -> BTreeMap<PciAddress, LinkPlace> {
     let (slots, disks, serials) = (slot_names(root), disks(root), serials(root));
-    let names = root.list(DEVICES).into_iter();
-    let addresses = names.filter_map(|name| name.parse::<PciAddress>().ok());
-    let links = addresses.filter_map(|address| {
+    let links = root.list_of(DEVICES).into_iter().filter_map(|address| {
         let dir = format!("{DEVICES}/{address}");
         let real = root.resolve(&dir).get()?;
         let chain = chain(&real);
@@ -266,16 +257,12 @@ fn find_links(root: &Root) -> BTreeMap<PciAddress, LinkPlace> {
         let names_below = |of: &[(String, String)]| -> Vec<String> {
             of.iter().filter(|(path, _)| is_below(path)).map(|(_, name)| name.clone()).collect()
         };
-        let id = |name: &str| {
-            let text = root.text(&format!("{dir}/{name}")).get()?;
-            u16::from_str_radix(text.strip_prefix("0x")?, 16).ok()
-        };
         let link = LinkPlace {
             device: address,
             port,
             place: place_of(&real)?,
             slot: slots(address),
-            id: id("vendor").zip(id("device")).map(|(vendor, device)| PciId { vendor, device }),
+            id: id_of(root, &dir).get(),
             class: class.and_then(|class| u32::try_from(class).ok()),
             // A bridge has the serial numbers of all that is behind it; none of them is its own.
             serial: if class.is_some_and(|class| class >> 8 == BRIDGE) {
@@ -350,9 +337,9 @@ fn read_link(root: &Root, place: &LinkPlace, is_busy: impl Fn() -> bool) -> Link
     }
     let was_busy = is_busy();
     let parse = |end: PciAddress, file: &str| root.text(&format!("{DEVICES}/{end}/{file}")).get();
-    let widths = ends.into_iter().filter_map(|end| Lanes::parse(&parse(end, "current_link_width")?));
+    let widths = ends.into_iter().filter_map(|end| parse_width(&parse(end, "current_link_width")?));
     let speeds = ends.into_iter().filter_map(|end| GtPerSec::parse(&parse(end, "current_link_speed")?));
-    let (width, speed) = (widths.filter(|lanes| lanes.get() <= WIDEST).min(), speeds.min());
+    let (width, speed) = (widths.min(), speeds.min());
     LinkReading { asleep: None, width, speed, errors, loaded: was_busy && is_busy() }
 }
 

@@ -57,8 +57,8 @@ impl<'a> Processes<'a> {
         };
         let mut seen = BTreeSet::new();
         for _ in 0..ROUNDS {
-            let listed = root.list("/proc").into_iter().filter_map(|name| name.parse().ok());
-            let new: Vec<u32> = listed.filter(|process| seen.insert(*process)).collect();
+            let mut new: Vec<u32> = root.list_of("/proc");
+            new.retain(|process| seen.insert(*process));
             if new.is_empty() {
                 break;
             }
@@ -85,12 +85,7 @@ impl<'a> Processes<'a> {
     }
 
     fn process(&mut self, process: u32) {
-        let mut threads: Vec<u32> = self
-            .root
-            .list(&format!("/proc/{process}/task"))
-            .iter()
-            .filter_map(|name| name.parse().ok())
-            .collect();
+        let mut threads: Vec<u32> = self.root.list_of(&format!("/proc/{process}/task"));
         if !threads.contains(&process) {
             threads.insert(0, process);
         }

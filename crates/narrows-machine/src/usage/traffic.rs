@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::block::transport::paths_of;
 use crate::root::{FileId, Root};
 
 /// What was counted on some devices until now.
@@ -94,7 +95,8 @@ impl Counters {
 
 /// What a device counted; `None` when it does not count. The paths of an NVMe drive with several count for it.
 fn count(root: &Root, name: &str) -> Option<Count> {
-    let paths = nvme_paths(root, name);
+    let names = root.list("/sys/class/block");
+    let paths = paths_of(name, names.iter().map(String::as_str));
     let counted = std::iter::once(name).chain(paths.iter().map(String::as_str));
     let counts: Vec<Count> = counted.filter_map(|name| count_one(root, name)).collect();
     (!counts.is_empty()).then(|| counts.into_iter().fold(Count::default(), Count::and))
@@ -126,19 +128,6 @@ impl Count {
             in_flight: self.in_flight.wrapping_add(other.in_flight),
         }
     }
-}
-
-/// The hidden devices of the paths to an NVMe namespace, where the kernel joins them: `nvme0c1n1` for `nvme0n1`.
-fn nvme_paths(root: &Root, name: &str) -> Vec<String> {
-    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
-        return Vec::new();
-    };
-    let is_path = |other: &String| {
-        let rest =
-            other.strip_prefix("nvme").and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'));
-        rest.and_then(|rest| rest.split_once('n')).is_some_and(|(_, other)| other == namespace)
-    };
-    root.list("/sys/class/block").into_iter().filter(is_path).collect()
 }
 
 #[cfg(test)]

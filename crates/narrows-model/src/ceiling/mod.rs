@@ -118,6 +118,21 @@ pub enum Direction {
     Write,
 }
 
+impl Direction {
+    /// As it stands in JSON and in sentences.
+    pub const fn word(self) -> &'static str {
+        self.pick("read", "write")
+    }
+
+    /// What is of this direction.
+    pub const fn pick<T: Copy>(self, read: T, write: T) -> T {
+        match self {
+            Self::Read => read,
+            Self::Write => write,
+        }
+    }
+}
+
 impl Ceilings {
     /// Neither direction is known, for one reason.
     pub fn unknown(reason: impl Into<String>) -> Self {
@@ -143,10 +158,7 @@ impl Ceilings {
 
     /// The ceiling in one direction.
     pub const fn of(&self, direction: Direction) -> &Ceiling {
-        match direction {
-            Direction::Read => &self.read,
-            Direction::Write => &self.write,
-        }
+        direction.pick(&self.read, &self.write)
     }
 }
 
@@ -235,10 +247,7 @@ pub fn rank(path: &Path, ceilings: &[Ceilings], direction: Direction) -> Vec<Nar
         .zip(ceilings)
         .enumerate()
         .filter_map(|(index, (hop, ceilings))| {
-            let traffic = match direction {
-                Direction::Read => hop.traffic.read,
-                Direction::Write => hop.traffic.write,
-            };
+            let traffic = direction.pick(hop.traffic.read, hop.traffic.write);
             let rate = ceilings.of(direction).rate()?;
             (traffic > 0.0).then(|| Narrow { hop: index, rate: rate / traffic })
         })

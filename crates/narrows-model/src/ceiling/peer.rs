@@ -75,10 +75,7 @@ pub fn of_peer(machine: &Machine, peer: &Peer, target: &Target) -> Option<Carrie
 fn limit(hop: &Hop, direction: Direction) -> Option<Narrowest> {
     let ceilings = of_hop(hop);
     let limit = ceilings.of(direction).limit().filter(|limit| limit.basis != Basis::Guess)?;
-    let traffic = match direction {
-        Direction::Read => hop.traffic.read,
-        Direction::Write => hop.traffic.write,
-    };
+    let traffic = direction.pick(hop.traffic.read, hop.traffic.write);
     let rate = limit.rate / traffic;
     (traffic > 0.0 && rate.get().is_finite()).then(|| Narrowest {
         rate,

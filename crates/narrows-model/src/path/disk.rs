@@ -4,7 +4,6 @@ use super::build::Builder;
 use super::graph::{Node, Spread};
 use super::{ControllerHop, DeviceHop, Flash, HopId, HopKind, HopSpec, QueueHop, Traffic};
 use narrows_base::catalog;
-use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{BlockDevice, BlockKind, Sas, Sata, Transport, Usb};
 use narrows_machine::pci::PciAddress;
@@ -122,15 +121,8 @@ impl Builder<'_> {
         let block = usb.device.clone();
         let name =
             device.product.get().map_or_else(|| block.clone(), |product| format!("{product} ({block})"));
-        let medium = DeviceHop {
-            block: block.clone(),
-            model: device.product.clone(),
-            size: Fact::default(),
-            rotational: Fact::default(),
-            is_hard_disk: false,
-            flash: None,
-            synthetic: None,
-        };
+        let medium =
+            DeviceHop { block: block.clone(), model: device.product.clone(), ..DeviceHop::default() };
         let hop = (HopId::new(HopKind::Device, &block), name, HopSpec::Device(medium));
         if let Some(node) = self.chain(above, [hop]) {
             self.carrier(node, &block, &Transport::Usb(usb));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Redactor;
+use crate::mount::unescape;
 
 /// Mount points that tell nothing about their owner.
 const WELL_KNOWN: &[&str] = &[
@@ -208,24 +209,6 @@ impl Redactor {
         });
         replaced.collect::<Vec<_>>().join(",")
     }
-}
-
-/// Undoes the octal escapes of mount tables: `\040` is a space.
-fn unescape(text: &str) -> String {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        let escaped = after.get(..3).filter(|_| *byte == b'\\').and_then(octal);
-        out.push(escaped.unwrap_or(*byte));
-        rest = if escaped.is_some() { after.get(3..).unwrap_or_default() } else { after };
-    }
-    String::from_utf8_lossy(&out).into_owned()
-}
-
-fn octal(digits: &[u8]) -> Option<u8> {
-    let is_octal = digits.iter().all(|digit| (b'0'..=b'7').contains(digit));
-    let text = std::str::from_utf8(digits).ok().filter(|_| is_octal)?;
-    u8::from_str_radix(text, 8).ok()
 }
 
 #[cfg(test)]

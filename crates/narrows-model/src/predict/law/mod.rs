@@ -226,10 +226,7 @@ fn is_card(system: &System, loaded: &Loaded) -> bool {
 
 /// Whether an array spreads the bytes over this drive and others.
 fn is_spread(loaded: &Loaded, situation: &Situation, direction: Direction) -> bool {
-    let crossing = match direction {
-        Direction::Read => loaded.asked,
-        Direction::Write => loaded.write,
-    };
+    let crossing = direction.pick(loaded.asked, loaded.write);
     let is_array = ["stripe", "mirror", "parity", "zfs"].iter().any(|word| situation.has(word));
     situation.has("many-drives") && is_array && !situation.has("cache") && crossing < 1.0
 }
