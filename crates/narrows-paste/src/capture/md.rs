@@ -196,8 +196,10 @@ impl MdstatArray {
             ("(E)", "in_sync,write_error"),
             ("(W)", "in_sync,write_mostly"),
         ];
-        let flagged = FLAGS.iter().find(|(flag, _)| member.flags.contains(flag)).map(|(_, state)| *state);
-        flagged.unwrap_or(if self.is_rebuilt(member) { "spare" } else { "in_sync" }).to_owned()
+        let state =
+            FLAGS.iter().find(|(flag, _)| member.flags.contains(flag)).map_or("in_sync", |found| found.1);
+        // Whatever else is said of it, what is being rebuilt is not in use yet.
+        (if state != "faulty" && self.is_rebuilt(member) { "spare" } else { state }).to_owned()
     }
 
     /// Whether a member is the one that is being rebuilt. It takes the place of one that is gone, and so has a number
