@@ -132,11 +132,19 @@ pub(crate) enum Content {
     None,
     Text(String),
     /// Text, and how it is put where there is room.
-    Long { short: String, long: String },
+    Long {
+        short: String,
+        long: String,
+    },
     /// Shown only where all of it fits.
     Whole(String),
     /// A name in a tree: what is drawn before its first line, and before the lines below.
-    Branch { first: String, rest: String, depth: usize, text: String },
+    Branch {
+        first: String,
+        rest: String,
+        depth: usize,
+        text: String,
+    },
     /// As many names as fit, then how many more there are.
     Names(Vec<String>),
     /// A bar, as a part of a full one.
