@@ -8,7 +8,8 @@ use narrows::machine::Machine;
 use narrows::machine::root::Root;
 use narrows::machine::tree::Tree;
 use narrows::path::build;
-use narrows::report::text::{Style, render};
+use narrows::report::document::Audience;
+use narrows::report::text::{Style, document};
 use narrows::report::view;
 use narrows::verdict::{self, Subject};
 
@@ -33,5 +34,5 @@ fuzz_target!(|text: &str| {
     let report = view::build(&machine, &subjects, &verdict::judge(&machine, &subjects));
     let json = serde_json::to_string(&report).expect("a report is valid JSON");
     assert!(serde_json::from_str::<view::CheckReport>(&json).is_ok());
-    assert!(render(&report, &Style::PLAIN).lines().all(|line| line.len() <= 78));
+    assert!(document(&report, Audience::Public).text(&Style::PLAIN).lines().all(|line| line.len() <= 78));
 });

@@ -6,6 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use narrows::compare::{Input, compare};
 use narrows::report::bench::sweep::{self, SweepReport};
 use narrows::report::bench::{self, BenchReport};
+use narrows::report::document::Audience;
 use narrows::report::ladder::{self, LadderReport};
 use narrows::report::text::{self, Style};
 
@@ -14,17 +15,17 @@ fuzz_target!(|bytes: &[u8]| {
     let style = Style::PLAIN;
     let mut shown = String::new();
     if let Ok(report) = serde_json::from_str::<BenchReport>(&text) {
-        shown += &bench::render(&report, &style);
+        shown += &bench::document(&report, Audience::Public).text(&style);
     }
     if let Ok(report) = serde_json::from_str::<SweepReport>(&text) {
-        shown += &sweep::render(&report, &style);
+        shown += &sweep::document(&report, Audience::Public).text(&style);
     }
     if let Ok(report) = serde_json::from_str::<LadderReport>(&text) {
-        shown += &ladder::render(&report, &style);
+        shown += &ladder::document(&report, Audience::Public).text(&style);
     }
     if let Ok(input) = Input::parse("a.json", &text) {
         let same = compare(&input, &input, 0.01);
-        shown += &text::compare::render(&same, &style);
+        shown += &text::compare::document(&same, Audience::Public).text(&style);
     }
     assert!(shown.chars().all(|c| c == '\n' || !c.is_control()), "{shown:?}");
 });

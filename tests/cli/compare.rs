@@ -10,10 +10,15 @@ use std::path::PathBuf;
 
 use assert_cmd::Command;
 use narrows::compare::{Comparison, Input, Verdict, compare, compare_all};
+use narrows::report::document::Audience;
 use narrows::report::schema;
-use narrows::report::text::{Style, compare::render};
+use narrows::report::text::{Style, compare::document};
 use proptest::prelude::*;
 use serde_json::{Value, json};
+
+fn render(report: &Comparison, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
 
 /// 40 samples around `mb` MB/s that wobble by `share`, seeded by `turn`.
 fn series(mb: f64, share: f64, turn: u64) -> Vec<f64> {

@@ -13,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread;
 use std::time::Duration;
 
+use narrows::report::document::Audience;
 use narrows::report::ladder::{self, LadderReport};
 use narrows::report::schema;
 use narrows::report::text::Style;
@@ -117,7 +118,10 @@ fn a_ladder_reads_well() {
     let text = fs::read_to_string(path).expect("is readable");
     let report: LadderReport = serde_json::from_str(&text).expect("is a report");
     let style = Style { colour: false, width: 100, unicode: true, plain: false };
-    insta::assert_snapshot!("a_ladder_at_100_columns", ladder::render(&report, &style));
-    let plain = ladder::render(&report, &Style::PLAIN);
+    insta::assert_snapshot!(
+        "a_ladder_at_100_columns",
+        ladder::document(&report, Audience::Owner).text(&style)
+    );
+    let plain = ladder::document(&report, Audience::Public).text(&Style::PLAIN);
     assert!(plain.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{plain}");
 }

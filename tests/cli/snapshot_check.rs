@@ -16,8 +16,9 @@ use narrows::machine::root::Root;
 use narrows::machine::snapshot::{self, redact};
 use narrows::machine::tree::{Node, Tree};
 use narrows::path::build;
+use narrows::report::document::Audience;
 use narrows::report::schema;
-use narrows::report::text::{Style, render};
+use narrows::report::text::{Style, document};
 use narrows::report::view::{self, CheckReport};
 use narrows::verdict::{self, Subject};
 use proptest::prelude::*;
@@ -418,9 +419,10 @@ proptest! {
         prop_assert!(errors.is_empty(), "{errors:?}");
         let text = serde_json::to_string(&report).expect("serialises");
         prop_assert_eq!(&serde_json::from_str::<CheckReport>(&text).expect("is what was written"), &report);
-        let plain = render(&report, &Style::PLAIN);
+        let plain = document(&report, Audience::Public).text(&Style::PLAIN);
         prop_assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 78), "{plain}");
-        let shown = render(&report, &Style { colour: false, width: 100, unicode: true, plain: false });
+        let style = Style { colour: false, width: 100, unicode: true, plain: false };
+        let shown = document(&report, Audience::Owner).text(&style);
         prop_assert!(!shown.contains(['\x1b', '\u{202e}']), "{shown}");
         check_tree(&redact::redacted(&tree));
     }

@@ -18,13 +18,18 @@ use narrows::lab::{
 };
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
-use narrows::report::lab::{DeviceFacts, LabReport, build, html, render};
+use narrows::report::document::Audience;
+use narrows::report::lab::{DeviceFacts, LabReport, build, document, html};
 use narrows::report::schema;
 use narrows::report::text::Style;
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 const RYZEN: &str = include_str!("../data/lab-ryzen-2600.csv");
 const DEVICES: [&str; 2] = ["nvme0n1", "nvme1n1"];
+
+fn render(report: &LabReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
 
 fn loads() -> [LoadSpec; 2] {
     let read = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 8);

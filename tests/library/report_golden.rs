@@ -6,12 +6,17 @@
 )]
 
 use crate::report_samples as samples;
+use narrows::report::document::Audience;
 use narrows::report::sanitize;
-use narrows::report::text::{Style, render};
+use narrows::report::text::{Style, document};
 use narrows::report::view::CheckReport;
 use narrows::report::{schema, why};
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
+
+fn render(report: &CheckReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
 
 fn style(width: usize) -> Style {
     Style { colour: false, width, unicode: true, plain: false }

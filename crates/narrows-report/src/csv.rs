@@ -28,13 +28,27 @@ fn put_number_or_cell(line: &mut String, value: &str) {
 
 /// Adds a line of cells, each as [`put_number_or_cell`] does.
 pub(crate) fn put_row(out: &mut String, cells: &[String]) {
-    for (column, cell) in cells.iter().enumerate() {
+    put_line(out, cells.iter().map(String::as_str), put_number_or_cell);
+}
+
+/// Adds a line of cells, each put in this way.
+pub(crate) fn put_line<'c>(
+    out: &mut String,
+    cells: impl Iterator<Item = &'c str>,
+    put: fn(&mut String, &str),
+) {
+    for (column, cell) in cells.enumerate() {
         if column > 0 {
             out.push(',');
         }
-        put_number_or_cell(out, cell);
+        put(out, cell);
     }
     out.push('\n');
+}
+
+/// A value that is not known is an empty cell.
+pub(crate) fn shown(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use serde::{Deserialize, Serialize};
 use super::view::{Tool, tool};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
-use crate::text::{Style, Tone, some_of};
+use crate::text::Tone;
+use narrows_base::lists::{distinct, some_of};
 use narrows_base::units::{Nanos, human};
-use narrows_load::measurement::Pattern;
 use narrows_paste::results::{Imported, Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
@@ -82,15 +82,10 @@ pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep])
 /// A result of more measurements than this is shown by its first ones; `--json` has all.
 const MOST: usize = 24;
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &ImportReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &ImportReport, audience: Audience) -> Document {
-    let files: Vec<&str> = report.results.iter().map(|one| one.result.file.as_str()).collect();
-    let mut out = Document::new("import", some_of(&distinct(&files), 3), Some(&report.tool));
+    let files = distinct(report.results.iter().map(|one| &one.result.file));
+    let mut out = Document::new("import", some_of(&files, 3, ", "), Some(&report.tool));
     let mut told = BTreeSet::new();
     for (number, result) in report.results.iter().enumerate() {
         if number > 0 {
@@ -103,17 +98,6 @@ pub fn document(report: &ImportReport, audience: Audience) -> Document {
         put_sweep(&mut out, sweep);
     }
     if audience == Audience::Public { out.scrubbed() } else { out }
-}
-
-/// Each name once, in order.
-fn distinct(names: &[&str]) -> Vec<String> {
-    let mut seen: Vec<String> = Vec::new();
-    for name in names {
-        if !seen.iter().any(|other| other == name) {
-            seen.push((*name).to_owned());
-        }
-    }
-    seen
 }
 
 fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
@@ -197,10 +181,7 @@ fn put_findings<'a>(
 fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     let work = &measurement.work;
     let mut what: Vec<String> = Vec::new();
-    what.extend(work.pattern.map(|pattern| match pattern {
-        Pattern::Sequential => "sequential".to_owned(),
-        Pattern::Random => "random".to_owned(),
-    }));
+    what.extend(work.pattern.map(|pattern| pattern.word().to_owned()));
     what.extend(work.block_size.map(human::block_size));
     what.extend(work.queue_depth.map(|depth| format!("depth {depth}")));
     what.extend(work.jobs.filter(|jobs| *jobs > 1).map(|jobs| format!("{jobs} jobs")));

@@ -61,10 +61,7 @@ impl<'a> Case<'a> {
 
     /// Bytes that cross the hop for one byte of the application, in this direction.
     pub(super) fn traffic(&self, hop: &Hop) -> f64 {
-        match self.direction {
-            Direction::Read => hop.traffic.read,
-            Direction::Write => hop.traffic.write,
-        }
+        self.direction.pick(hop.traffic.read, hop.traffic.write)
     }
 
     /// The ceiling of the hop at this place.
@@ -108,10 +105,7 @@ impl<'a> Case<'a> {
 
     /// The bytes that a disk moved in this direction.
     pub(super) fn moved(&self, disk: &DiskActivity) -> f64 {
-        match self.direction {
-            Direction::Read => disk.read_bytes.as_f64(),
-            Direction::Write => disk.written_bytes.as_f64(),
-        }
+        self.direction.pick(disk.read_bytes, disk.written_bytes).as_f64()
     }
 
     /// The media at the ends of the path: device hops that no other device hop lies below. A loop device is not one
@@ -188,11 +182,7 @@ impl<'a> Case<'a> {
         self.hops().find_map(|(_, hop)| {
             let HopSpec::Network(network) = &hop.spec else { return None };
             let moved = activity.nics.get(&network.interface)?;
-            let rate = match self.direction {
-                Direction::Read => moved.received,
-                Direction::Write => moved.sent,
-            };
-            Some((network.interface.as_str(), rate))
+            Some((network.interface.as_str(), self.direction.pick(moved.received, moved.sent)))
         })
     }
 
@@ -208,10 +198,7 @@ impl<'a> Case<'a> {
     /// The rate of the cipher on one core in this direction, where the kernel itself was asked.
     pub(super) fn cipher_on_one_core(&self, crypt: &CryptHop) -> Option<BytesPerSec> {
         let cipher = crypt.cipher.value()?;
-        Some(match self.direction {
-            Direction::Read => cipher.decrypt,
-            Direction::Write => cipher.encrypt,
-        })
+        Some(self.direction.pick(cipher.decrypt, cipher.encrypt))
     }
 }
 

@@ -10,7 +10,7 @@ use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{self, Direction, Limit, pcie};
-use narrows_model::path::file::{Pattern, System, Workload};
+use narrows_model::path::file::{System, Workload};
 use narrows_model::path::{HopId, HopKind, LinkHop};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
 
@@ -121,13 +121,10 @@ fn in_direction(workload: &Workload, direction: Direction) -> Workload {
 }
 
 fn in_words(workload: &Workload) -> String {
-    let order = match workload.pattern {
-        Pattern::Sequential => "sequential",
-        Pattern::Random => "random",
-    };
     let what = if workload.read_share > 0.0 { "reads" } else { "writes" };
     format!(
-        "{order} {what} of {}, {} under way",
+        "{} {what} of {}, {} under way",
+        workload.pattern.word(),
         human::block_size(workload.block_size),
         human::count(workload.in_flight())
     )

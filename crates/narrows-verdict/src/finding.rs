@@ -7,6 +7,7 @@ use narrows_base::fact::{Fact, Source};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::{Hop, HopId, HopSpec};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 /// The stable codes of findings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -104,11 +105,14 @@ pub enum Code {
 impl Code {
     /// The code as it stands in JSON.
     pub fn as_str(self) -> String {
-        serde_json::to_value(self)
-            .ok()
-            .and_then(|value| value.as_str().map(str::to_owned))
-            .unwrap_or_default()
+        word(self)
     }
+}
+
+/// A value as it stands in JSON, where it is a word.
+pub fn word(value: impl Serialize) -> String {
+    let value = serde_json::to_value(value).ok();
+    value.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
 /// How bad it is.

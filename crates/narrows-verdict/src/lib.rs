@@ -36,7 +36,8 @@ use narrows_model::ceiling::{self, Ceilings, Direction, pcie};
 use narrows_model::path::{HopId, HopSpec, LinkHop, Path};
 
 pub use attribution::REACHED;
-pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+pub use finding::{Advice, Code, Confidence, Evidence, Finding, Severity, word};
+pub use sentence::capitalised;
 
 /// One path with its ceilings and what was measured on it.
 #[derive(Debug, Clone)]

@@ -288,7 +288,7 @@ fn short_name(hop: &Hop) -> String {
 }
 
 /// The sentence with a capital letter.
-pub(super) fn capitalised(sentence: &str) -> String {
+pub fn capitalised(sentence: &str) -> String {
     let mut chars = sentence.chars();
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }

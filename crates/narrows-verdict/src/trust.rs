@@ -8,7 +8,7 @@
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::stats::{ci95, student_t};
-use narrows_model::ceiling::{Basis, Direction, Limit};
+use narrows_model::ceiling::{Basis, Limit};
 use narrows_model::path::{Hop, HopKind};
 
 use crate::case::{self, Case};
@@ -174,15 +174,7 @@ fn silent(case: &Case<'_>) -> Option<String> {
         && measurement.bytes_per_second.get() <= 0.0
         && measurement.errors == 0
         && measurement.cut_short.is_none();
-    is_silent.then(|| format!("no {} ended in {}", io(case.direction), measurement.elapsed_ns))
-}
-
-/// What is asked for in a direction.
-pub(super) const fn io(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-    }
+    is_silent.then(|| format!("no {} ended in {}", case.direction.word(), measurement.elapsed_ns))
 }
 
 fn too_short(case: &Case<'_>) -> Option<String> {

@@ -276,7 +276,7 @@ fn tell(said: Said<'_>, names: &[&str]) {
             let host = names.get(client).copied().unwrap_or("?");
             output::note(&format!(
                 "narrows: {host} is {}, {} after the start: {}",
-                State::as_str(state),
+                narrows_verdict::word(state),
                 human::time(after),
                 reason
             ));

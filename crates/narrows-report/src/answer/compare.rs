@@ -2,6 +2,7 @@
 
 use super::{Answer, step};
 use crate::text::compare::{relative, sentence_of};
+use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_verdict::compare::{Change, Comparison, Verdict, WorkloadComparison};
 
@@ -54,14 +55,7 @@ fn explained(inventory: &[Change]) -> String {
             .to_owned();
     }
     let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
-    let shown: Vec<String> = inventory
-        .iter()
-        .take(MOST)
-        .map(|it| format!("{} ({} → {})", it.what, of(&it.a), of(&it.b)))
-        .collect();
-    let more = match inventory.len().saturating_sub(MOST) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!("What differs and may be why: {}{more}.", shown.join("; "))
+    let said = inventory.iter().map(|it| format!("{} ({} → {})", it.what, of(&it.a), of(&it.b)));
+    let said: Vec<String> = said.collect();
+    format!("What differs and may be why: {}.", some_of(&said, MOST, "; "))
 }

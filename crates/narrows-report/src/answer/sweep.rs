@@ -5,9 +5,9 @@ use crate::bench::PathCeiling;
 use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, x};
 use crate::figure::chart::from_to;
 use narrows_base::units::{Bytes, BytesPerSec, human};
-use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_load::stats::sweep::Plateau;
+use narrows_verdict::capitalised;
 
 /// Rates that differ by less are alike: what a sweep calls a plateau differs by as much.
 const ALIKE: f64 = 0.05;
@@ -207,10 +207,7 @@ fn reads(mix: &LoadSpec) -> bool {
 
 /// `Random reads`, `Sequential 70:30`.
 fn what(mix: &LoadSpec) -> String {
-    let order = match mix.pattern {
-        Pattern::Sequential => "Sequential",
-        Pattern::Random => "Random",
-    };
+    let order = capitalised(mix.pattern.word());
     match mix.direction().as_str() {
         one @ ("read" | "write") => format!("{order} {one}s"),
         mixed => format!("{order} I/Os ({mixed})"),

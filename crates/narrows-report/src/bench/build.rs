@@ -45,10 +45,7 @@ impl Context {
     }
 
     fn of_ceiling(&self, direction: Direction, rate: BytesPerSec) -> Option<f64> {
-        let ceiling = match direction {
-            Direction::Read => self.ceilings.read.as_ref(),
-            Direction::Write => self.ceilings.write.as_ref(),
-        };
+        let ceiling = direction.pick(&self.ceilings.read, &self.ceilings.write).as_ref();
         ceiling
             .filter(|ceiling| ceiling.bytes_per_second.get() > 0.0)
             .map(|c| rate.fraction_of(c.bytes_per_second))
@@ -62,24 +59,19 @@ impl Context {
         mixed: bool,
     ) -> SideView {
         let of_ceiling = self.of_ceiling(direction, totals.bytes_per_second);
-        let mut why = Vec::new();
-        if ci95.is_none() {
-            why.push(if mixed {
-                "ci95: an interval is computed for reads and writes together only"
-            } else {
-                "ci95: the run was too short for a confidence interval"
-            });
-        }
-        if of_ceiling.is_none() {
-            why.push("of_ceiling: the ceiling is not known");
-        }
+        let no_interval = match mixed {
+            true => "ci95: an interval is computed for reads and writes together only",
+            false => "ci95: the run was too short for a confidence interval",
+        };
+        let why =
+            [(ci95.is_none(), no_interval), (of_ceiling.is_none(), "of_ceiling: the ceiling is not known")];
         SideView {
             bytes_per_second: totals.bytes_per_second,
             ci95,
             iops: totals.iops,
             latency_ns: totals.latency.clone(),
             of_ceiling,
-            reason: (!why.is_empty()).then(|| why.join("; ")),
+            reason: view::why_null(why),
         }
     }
 
@@ -128,22 +120,17 @@ pub fn of_load(
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
     let trusted = if about.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
-    let mut missing = Vec::new();
-    if trusted.is_none() {
-        missing.push("trusted: this run was not judged");
-    }
-    if read.is_none() || write.is_none() {
-        missing.push("the test has no I/O in the direction that is null");
-    }
     let series = &measurement.series;
     let steadiness: Option<Steadiness> = if about.rounds.is_empty() {
         stats::steadiness(series)
     } else {
         stats::steadiness(last_five(&about.rounds))
     };
-    if steadiness.is_none() {
-        missing.push("steadiness: too short to say");
-    }
+    let why = [
+        (trusted.is_none(), "trusted: this run was not judged"),
+        (read.is_none() || write.is_none(), "the test has no I/O in the direction that is null"),
+        (steadiness.is_none(), "steadiness: too short to say"),
+    ];
     TestResult {
         name: test.name.clone(),
         load: Some(load.clone()),
@@ -165,7 +152,7 @@ pub fn of_load(
         cut_short: measurement.cut_short.clone(),
         failed: about.failed,
         fio_command: about.fio_command,
-        reason: (!missing.is_empty()).then(|| missing.join("; ")),
+        reason: view::why_null(why),
     }
 }
 
@@ -292,9 +279,7 @@ pub fn checks(load: &LoadSpec, measurement: &Measurement, subject: &Subject) -> 
         (checks.device_of_asked.is_none(), "device_of_asked: no device counter covers the path"),
         (checks.nop_ns_per_io.is_none(), "nop_ns_per_io: there is no io_uring here, or it was not measured"),
     ];
-    let missing: Vec<&str> =
-        missing.into_iter().filter_map(|(missing, why)| missing.then_some(why)).collect();
-    Checks { reason: (!missing.is_empty()).then(|| missing.join("; ")), ..checks }
+    Checks { reason: view::why_null(missing), ..checks }
 }
 
 /// Bytes that the outermost block device with counters moved, reads and writes together.

@@ -11,7 +11,7 @@ mod text;
 pub(crate) mod writes;
 
 pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
-pub use text::{document, list, render};
+pub use text::{document, list};
 
 use serde::{Deserialize, Serialize};
 

@@ -25,11 +25,6 @@ const COLUMNS: [(&str, usize, u8); 7] = [
     ("of ceiling", 12, 0),
 ];
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &BenchReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &BenchReport, audience: Audience) -> Document {
     let mut out = Document::new("bench", &report.target.name, Some(&report.tool));

@@ -8,7 +8,7 @@ use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
-use crate::text::{Style, Tone};
+use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_session::copying::side_name;
@@ -307,11 +307,6 @@ const MOST_NAMES: usize = 20;
 const NAME: usize = 18;
 const COLUMNS: [(&str, usize); 4] = [("files", 9), ("size", 11), ("time", 11), ("rate", 12)];
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &CopyReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &CopyReport, audience: Audience) -> Document {
     let title = format!("{} → {}", report.source, report.destination);
@@ -456,7 +451,12 @@ fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>)
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::text::Style;
     use unicode_width::UnicodeWidthStr;
+
+    fn render(report: &CopyReport, style: &Style) -> String {
+        document(report, Audience::of(style)).text(style)
+    }
 
     fn result() -> CopyResult {
         let millis = Nanos::from_millis;

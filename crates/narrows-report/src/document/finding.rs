@@ -1,7 +1,7 @@
 //! Findings as blocks: how bad, what, how we know, and what to do.
 
 use super::{Block, Blocks};
-use crate::text::some_of;
+use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_verdict::{self as verdict, Confidence, Severity};
 
@@ -56,15 +56,12 @@ pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[verdict::Find
             continue;
         }
         let more = findings.get(number + 1..).unwrap_or_default();
-        let more: Vec<String> = more
-            .iter()
-            .filter(|other| are_alike(finding, other))
-            .map(|other| other.subject.clone())
-            .collect();
+        let more = more.iter().filter(|other| are_alike(finding, other));
+        let more: Vec<&String> = more.map(|other| &other.subject).collect();
         out.add(Block::Finding(Finding {
             severity: finding.severity,
             text: text(finding),
-            also: (!more.is_empty()).then(|| format!("The same is so of {}.", some_of(&more, 6))),
+            also: (!more.is_empty()).then(|| format!("The same is so of {}.", some_of(&more, 6, ", "))),
             evidence: Vec::new(),
             advice: finding.advice.first().map(advice).into_iter().collect(),
         }));

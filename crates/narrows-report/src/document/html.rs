@@ -199,11 +199,7 @@ impl Writer<'_> {
             false => self.put("<section>\n"),
         }
         match part.place {
-            Place::Folded => {
-                let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(part.title));
-                self.blocks(part.blocks.iter().copied());
-                self.put("</details>\n");
-            }
+            Place::Folded => self.details(part.title, part.blocks.iter().copied()),
             _ => {
                 if !part.title.is_empty() {
                     self.title(2, part.title);
@@ -245,12 +241,14 @@ impl Writer<'_> {
                 let _ = writeln!(self.out, "<pre tabindex=\"0\"><code>{}</code></pre>", lines.join("\n"));
             }
             Block::Figure(figure) => self.figure(figure),
-            Block::Details(summary, blocks) => {
-                let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(summary));
-                self.blocks(blocks.iter());
-                self.put("</details>\n");
-            }
+            Block::Details(summary, blocks) => self.details(summary, blocks.iter()),
         }
+    }
+
+    fn details<'b>(&mut self, summary: &str, blocks: impl Iterator<Item = &'b Block>) {
+        let _ = writeln!(self.out, "<details><summary>{}</summary>", markup(summary));
+        self.blocks(blocks);
+        self.put("</details>\n");
     }
 
     /// A figure; its identity is its own on a page of several documents, too.

@@ -146,6 +146,13 @@ pub(crate) trait Blocks {
         self.add(Block::Heading(text.into()));
     }
 
+    /// A part of the page that begins with a title, behind an empty line on a terminal.
+    fn section(&mut self, place: Place, title: impl Into<String>) {
+        self.gap();
+        self.part(place, "");
+        self.heading(title);
+    }
+
     /// A paragraph behind a lead.
     fn lead(&mut self, lead: (Tone, &str), tone: Tone, text: impl Into<String>) {
         self.add(Block::Text(Paragraph { lead: (lead.0, lead.1.to_owned()), tone, text: text.into() }));

@@ -112,9 +112,8 @@ pub(super) fn drawing() -> String {
         let weight = if face.is_bold { 600 } else { 400 };
         out.push_str(&format!(".{} {{ font-size: {}px; font-weight: {weight} }}\n", face.class, face.size));
     }
-    COLOURS.iter().for_each(|(selector, property, light, _)| {
-        out.push_str(&format!("{selector} {{ {property}: {light} }}\n"));
-    });
+    let colour = |selector, property, colour| format!("{selector} {{ {property}: {colour} }}\n");
+    out.extend(COLOURS.iter().map(|(selector, property, light, _)| colour(selector, property, light)));
     for (tone, shades) in SHADES {
         for (at, shade) in shades.iter().enumerate() {
             let ink = if at < 4 { "#1b1f24" } else { "#ffffff" };
@@ -124,9 +123,7 @@ pub(super) fn drawing() -> String {
         }
     }
     out.push_str("@media screen and (prefers-color-scheme: dark) {\n");
-    COLOURS.iter().for_each(|(selector, property, _, dark)| {
-        out.push_str(&format!("{selector} {{ {property}: {dark} }}\n"));
-    });
+    out.extend(COLOURS.iter().map(|(selector, property, _, dark)| colour(selector, property, dark)));
     out.push_str("}\n");
     out
 }

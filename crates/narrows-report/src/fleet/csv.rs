@@ -1,7 +1,7 @@
 //! Comma-separated values (RFC 4180, with line feeds alone) that a spreadsheet shows and never computes.
 
 use super::row::{COLUMNS, Row};
-use crate::csv::put_cell;
+use crate::csv::{put_cell, put_line};
 
 /// The first line: the names of the columns.
 pub fn head() -> String {
@@ -11,13 +11,7 @@ pub fn head() -> String {
 /// A row as a line.
 pub fn line(row: &Row) -> String {
     let mut line = String::new();
-    for (number, value) in row.values.iter().enumerate() {
-        if number > 0 {
-            line.push(',');
-        }
-        put_cell(&mut line, value.as_deref().unwrap_or_default());
-    }
-    line.push('\n');
+    put_line(&mut line, row.values.iter().map(|value| value.as_deref().unwrap_or_default()), put_cell);
     line
 }
 

@@ -3,7 +3,7 @@
 use super::Entry;
 use narrows_verdict::cohort::Change;
 use narrows_verdict::cohort::{Found, Host, Link, Outlier};
-use narrows_verdict::{Confidence, Severity};
+use narrows_verdict::word;
 
 /// The columns, in order.
 pub const COLUMNS: [&str; 18] = [
@@ -66,10 +66,10 @@ impl Row {
 
     fn finding(host: &Host, found: &Found, change: Option<Change>) -> Self {
         let mut row = Self::of("finding", host);
-        row.put("change", change.map(|change| change.as_str().to_owned()));
-        row.put("severity", Some(severity(found.severity).to_owned()));
+        row.put("change", change.map(word));
+        row.put("severity", Some(word(found.severity)));
         row.put("code", Some(found.code.as_str()));
-        row.put("confidence", Some(confidence(found.confidence).to_owned()));
+        row.put("confidence", Some(word(found.confidence)));
         row.put("place", Some(found.place.clone()));
         row.put("subject", Some(found.subject.clone()));
         row.put("hop", found.hop.clone());
@@ -81,7 +81,7 @@ impl Row {
 
     fn link(host: &Host, link: &Link, before: Option<&String>) -> Self {
         let mut row = Self::of("link", host);
-        row.put("change", Some(Change::Changed.as_str().to_owned()));
+        row.put("change", Some(word(Change::Changed)));
         row.put("place", Some(link.place.clone()));
         row.put("subject", Some(link.address.clone()));
         row.put("state", link.state());
@@ -108,10 +108,10 @@ impl Row {
 /// The rows of a host.
 pub fn of(entry: &Entry<'_>) -> Vec<Row> {
     let host = entry.host;
-    let word = || entry.change.map(|change| change.as_str().to_owned());
+    let change = || entry.change.map(word);
     if let Some(why) = &host.failure {
         let mut row = Row::of("unreadable", host);
-        row.put("change", word());
+        row.put("change", change());
         row.put("summary", Some(why.clone()));
         return vec![row];
     }
@@ -126,27 +126,10 @@ pub fn of(entry: &Entry<'_>) -> Vec<Row> {
     }
     if rows.is_empty() {
         let mut row = Row::of("host", host);
-        row.put("change", word());
+        row.put("change", change());
         rows.push(row);
     }
     rows
-}
-
-/// A severity as it stands in JSON.
-pub(super) const fn severity(severity: Severity) -> &'static str {
-    match severity {
-        Severity::Fault => "fault",
-        Severity::Limit => "limit",
-        Severity::Info => "info",
-    }
-}
-
-const fn confidence(confidence: Confidence) -> &'static str {
-    match confidence {
-        Confidence::High => "high",
-        Confidence::Medium => "medium",
-        Confidence::Low => "low",
-    }
 }
 
 /// `0000:3b:00.0 runs at 8 GT/s x4, before at 8 GT/s x8`.

@@ -1,14 +1,14 @@
 //! The fleet for a person: one line for each host and finding, then what hosts have in common, who differs, and the sum.
 
-use super::row::{link_sentence, outlier_sentence, severity};
+use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
-use narrows_verdict::Severity;
 use narrows_verdict::cohort::{Found, Group, Host, Outlier, Summary};
+use narrows_verdict::{Severity, word};
 
 /// The most groups and outliers that are shown; JSON lines have all.
 const MOST: usize = 40;
@@ -95,13 +95,13 @@ fn put_found(table: &mut Table, host: &str, found: &Found, change: Option<Change
     // The end may not fit: first what it is, then the words.
     let mut text = found.code.as_str();
     if let Some(change) = change {
-        text = format!("{} {text}", change.as_str());
+        text = format!("{} {text}", word(change));
     }
     if let Some(state) = &found.state {
         text.push_str(&format!(", {state}"));
     }
     text.push_str(&format!(": {}", found.summary));
-    put(table, host, (tone, severity(found.severity)), &found.place, &text);
+    put(table, host, (tone, &word(found.severity)), &found.place, &text);
 }
 
 fn put(table: &mut Table, host: &str, (tone, word): (Tone, &str), place: &str, text: &str) {

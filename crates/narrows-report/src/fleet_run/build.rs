@@ -1,5 +1,6 @@
 //! From the record and the files of a run to its view.
 
+use super::leg::name;
 use super::{FleetRunReport, HostView, LatencyView, LegView, OutlierView, PointView, SCHEMA, SideView};
 use crate::view::tool;
 use narrows_base::units::{Iops, Nanos, human};
@@ -42,8 +43,7 @@ pub fn build(run: &Run, files: &Files, is_public: bool) -> FleetRunReport {
         steps.extend(Step::of(record, &counted));
         points.push(one(run, files, record, &counted, before.filter(|_| record.is_proof)));
     }
-    let name =
-        |client: usize| run.clients.get(client).map_or_else(|| "?".to_owned(), |host| host.host.clone());
+    let name = |client: usize| name(&run.clients, client);
     let lost = points.iter().flat_map(|point| &point.hosts).filter(|host| !host.state.counts()).count();
     let missing = run.clients.len().saturating_sub(points.first().map_or(0, |point| point.hosts.len()));
     let reason = match (&run.interrupted, lost, missing) {
@@ -178,7 +178,7 @@ fn host_view(run: &Run, record: &PointRecord, host: &HostPoint, known_after_ns: 
     let began = |begin_ns: u64| i64::try_from(i128::from(begin_ns) - i128::from(record.start_ns)).ok();
     let rate = |side: &Side| (counts && side.ios > 0).then_some(side.rate);
     HostView {
-        host: run.clients.get(host.client).map_or_else(|| "?".to_owned(), |known| known.host.clone()),
+        host: name(&run.clients, host.client),
         state: host.outcome.state,
         reason: host.outcome.reason.clone(),
         known_after_ns,

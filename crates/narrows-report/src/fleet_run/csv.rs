@@ -1,9 +1,9 @@
 //! One row for each host and run, for a spreadsheet and for queries.
 
 use super::{FleetRunReport, HostView, PointView};
-use crate::csv::put_row;
+use crate::csv::{put_row, shown};
 use narrows_base::units::BytesPerSec;
-use narrows_verdict::fleet::record::State;
+use narrows_verdict::word;
 
 /// The columns, in order. `docs/fleet-sql.md` has what each means; a later version adds columns at the end only.
 const COLUMNS: [&str; 21] = [
@@ -45,11 +45,10 @@ pub fn render(report: &FleetRunReport) -> String {
 fn row(number: usize, point: &PointView, host: &HostView) -> [String; COLUMNS.len()] {
     let load = &point.load;
     let rate = |rate: Option<BytesPerSec>| shown(rate.map(|rate| rate.get().round() as i64));
-    let limit = serde_json::to_value(point.verdict.limit.kind).ok();
     [
         number.to_string(),
         host.host.clone(),
-        State::as_str(host.state).to_owned(),
+        word(host.state),
         host.reason.clone().unwrap_or_default(),
         load.block_size.get().to_string(),
         load.depth.to_string(),
@@ -67,10 +66,6 @@ fn row(number: usize, point: &PointView, host: &HostView) -> [String; COLUMNS.le
         point.proof.is_some().to_string(),
         point.start_ns.to_string(),
         shown(point.window_ns.map(|window| window.get())),
-        limit.as_ref().and_then(|limit| limit.as_str()).unwrap_or_default().to_owned(),
+        word(point.verdict.limit.kind),
     ]
-}
-
-fn shown(value: Option<impl ToString>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
 }

@@ -103,7 +103,7 @@ impl LegView {
     }
 }
 
-fn name(hosts: &[Host], place: usize) -> String {
+pub(super) fn name(hosts: &[Host], place: usize) -> String {
     hosts.get(place).map_or_else(|| "?".to_owned(), |host| host.host.clone())
 }
 
@@ -123,10 +123,8 @@ pub(super) fn say_network(out: &mut Document, leg: &LegView) {
         out.say(0, Tone::Faint, format!("network alone: {why}"));
         return lost(out, &leg.lost);
     };
-    let way = if leg.is_write { "to the servers" } else { "to the clients" };
-    let more = if leg.is_capped { ", as much as was asked for" } else { "" };
-    let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
-    out.say(0, Tone::Normal, format!("network alone: {} {way}{time}{more}", human::rate(rate)));
+    let way = if leg.is_write { " to the servers" } else { " to the clients" };
+    out.say(0, Tone::Normal, format!("network alone: {}", carried(leg, rate, way)));
     let mut rates: Vec<f64> = leg.hosts.iter().map(|client| client.bytes_per_second.get()).collect();
     rates.sort_by(f64::total_cmp);
     let middle = rates.get(rates.len() / 2).copied().unwrap_or_default();
@@ -141,6 +139,13 @@ pub(super) fn say_network(out: &mut Document, leg: &LegView) {
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
     lost(out, &leg.lost);
+}
+
+/// `11.2 GB/s to the clients for 10 s`.
+fn carried(leg: &LegView, rate: BytesPerSec, way: &str) -> String {
+    let more = if leg.is_capped { ", as much as was asked for" } else { "" };
+    let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
+    format!("{}{way}{time}{more}", human::rate(rate))
 }
 
 /// At most three hosts that took no part, and how many more.
@@ -158,9 +163,7 @@ fn lost(out: &mut Document, all: &[String]) {
 pub(super) fn say_drives(out: &mut Document, leg: &LegView) {
     match leg.bytes_per_second {
         Some(rate) => {
-            let more = if leg.is_capped { ", as much as was asked for" } else { "" };
-            let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
-            out.say(0, Tone::Normal, format!("drives alone: {}{time}{more}{}", human::rate(rate), each(leg)));
+            out.say(0, Tone::Normal, format!("drives alone: {}{}", carried(leg, rate, ""), each(leg)));
         }
         None => {
             let why = leg.reason.as_deref().unwrap_or(NO_DRIVES_LEG);

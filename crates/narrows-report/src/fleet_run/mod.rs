@@ -18,8 +18,8 @@ mod text;
 pub use build::{Files, build};
 pub use fold::folded;
 pub use leg::{LegHost, LegView};
+pub use text::document;
 pub(crate) use text::{describe, in_words, shown, title, total};
-pub use text::{document, render};
 
 use serde::{Deserialize, Serialize};
 

@@ -4,6 +4,10 @@ use super::*;
 use crate::document::{Audience, page};
 use crate::text::Style;
 
+fn render(report: &FleetRunReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
 /// Sixty hosts with the rates of 300 s, in as many parts as are kept; the last one is slow.
 pub(crate) fn sample() -> FleetRunReport {
     let host = |number: u32| {

@@ -4,11 +4,11 @@ use super::{FleetRunReport, HostView, PointView, SideView, folded};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
 use crate::figure::{self, chart};
-use crate::text::{Style, Tone};
+use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_verdict::Confidence;
 use narrows_verdict::fleet::record::{Load, State};
 use narrows_verdict::fleet::series::{Along, Series};
+use narrows_verdict::{Confidence, word};
 
 /// So many hosts have a line each; of more only those that stand out.
 const MOST_ROWS: usize = 20;
@@ -18,11 +18,6 @@ const MOST_NAMES: usize = 80;
 const HOST: usize = 20;
 const COLUMNS: [(&str, usize, u8); 5] =
     [("state", 12, 0), ("begin", 12, 1), ("rate", 13, 0), ("p50", 11, 2), ("p99", 11, 3)];
-
-/// The report as text. It ends with a newline.
-pub fn render(report: &FleetRunReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// The report as a document. What hosts are called is decided where the report is built.
 pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
@@ -207,8 +202,7 @@ fn row(host: &HostView) -> Row {
     );
     let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), human::time);
     let rate = total(host).map_or_else(|| "-".to_owned(), human::rate);
-    let cells =
-        [host.host.clone(), host.state.as_str().to_owned(), begin, rate, time(host.p50), time(host.p99)];
+    let cells = [host.host.clone(), word(host.state), begin, rate, time(host.p50), time(host.p99)];
     let mut row = Row::of(cells.into_iter().map(|cell| Cell::toned(tone, cell)).collect());
     if let Some(reason) = &host.reason {
         let known =

@@ -1,6 +1,7 @@
 //! What would make a device blank, as commands with what they destroy.
 
 use super::{NOT_ENOUGH, WayView};
+use narrows_base::lists::distinct;
 use narrows_base::shell;
 use narrows_load::guard::Reason;
 
@@ -11,12 +12,7 @@ pub fn hints(reasons: &[Reason], ways: &[WayView]) -> Vec<String> {
 
 /// As [`hints`], of what is hinted at for each reason.
 pub(super) fn once<'h>(all: impl Iterator<Item = &'h str>, ways: &[WayView]) -> Vec<String> {
-    let mut hints: Vec<String> = Vec::new();
-    for hint in all {
-        if !hints.iter().any(|other| other == hint) {
-            hints.push(hint.to_owned());
-        }
-    }
+    let mut hints = distinct(all.map(str::to_owned));
     if !ways.is_empty() {
         hints.push("if nothing on it is needed, one of these makes it blank:".to_owned());
         let line = |way: &WayView| format!("  `{}` destroys {}", way.command, way.destroys);

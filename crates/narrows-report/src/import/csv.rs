@@ -1,8 +1,10 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
 use super::{ImportReport, JudgedResult};
-use crate::csv::put_row;
+use crate::csv::{put_row, shown};
+use narrows_base::lists::distinct;
 use narrows_paste::results::{Measured, Side};
+use narrows_verdict::word;
 
 const COLUMNS: &[&str] = &[
     "file",
@@ -65,13 +67,7 @@ pub fn render(report: &ImportReport) -> String {
 
 /// What was found of a result, each code once: fifty thousand jobs may have as many findings.
 fn codes(result: &JudgedResult) -> String {
-    let mut codes: Vec<String> = Vec::new();
-    for code in result.verdict.findings.iter().map(|finding| finding.code.as_str()) {
-        if !codes.contains(&code) {
-            codes.push(code);
-        }
-    }
-    codes.join(" ")
+    distinct(result.verdict.findings.iter().map(|finding| finding.code.as_str())).join(" ")
 }
 
 fn cells(
@@ -81,20 +77,13 @@ fn cells(
     direction: &str,
     side: &Side,
 ) -> Vec<String> {
-    fn shown<T: ToString>(value: Option<T>) -> String {
-        value.map(|value| value.to_string()).unwrap_or_default()
-    }
-    fn word<T: serde::Serialize>(value: Option<T>) -> String {
-        let value = value.and_then(|value| serde_json::to_value(value).ok());
-        value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_default()
-    }
     let work = &measurement.work;
     let rate = side.bytes_per_second.get();
     let latency = side.latency_ns.as_ref();
     vec![
         result.file.clone(),
         result.line.to_string(),
-        word(Some(result.tool)),
+        word(result.tool),
         shown(result.version.as_deref()),
         work.label.clone(),
         direction.to_owned(),
@@ -119,7 +108,7 @@ fn cells(
         shown(latency.and_then(|latency| latency.max)),
         verdict.trusted.to_string(),
         codes.to_owned(),
-        word(Some(verdict.trust)),
+        word(verdict.trust),
         shown(verdict.measures.as_deref()),
     ]
 }

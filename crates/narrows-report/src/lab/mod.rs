@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! let report = report::lab::build(&basis, &outcomes, &aims, &facts);   // aims may be empty: reads, writes and random I/O
-//! report::lab::render(&report, &style)                                // text
+//! report::lab::document(&report, audience).text(&style)               // text
 //! report::lab::html(&report)                                          // one self-contained page for --html FILE
 //! sanitize::shown_json(&report)                                       // --json, schema/narrows.json
 //! ```
@@ -17,15 +17,17 @@
 
 mod text;
 
-pub use text::{document, render};
+pub use text::document;
 
 use serde::{Deserialize, Serialize};
 
 use super::document::{Audience, page};
 use super::figure::Figure;
-use super::view::{Tool, tool};
+use super::view::{Tool, tool, why_null};
+use narrows_base::lists::distinct;
 use narrows_base::units::Bytes;
 use narrows_load::guard::Budget;
+use narrows_load::stats;
 use narrows_session::lab::aim::{Aim, Ranking, counts, rank};
 use narrows_session::lab::{Basis, Measured, Outcome, Pairs, Predicted, is_bare, pairs};
 
@@ -113,13 +115,8 @@ pub struct LabCell {
 impl LabCell {
     /// The names of its tests: those that were measured, then those that were only predicted.
     fn tests(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.outcome.measured.iter().map(|one| one.test.as_str()).collect();
-        for said in &self.outcome.predicted {
-            if !names.contains(&said.test.as_str()) {
-                names.push(&said.test);
-            }
-        }
-        names
+        let measured = self.outcome.measured.iter().map(|one| one.test.as_str());
+        distinct(measured.chain(self.outcome.predicted.iter().map(|said| said.test.as_str())))
     }
 
     fn measured(&self, test: &str) -> Option<&Measured> {
@@ -210,11 +207,10 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice 
         (facts.size.is_none(), "size_bytes: the device does not tell it"),
         (facts.rated.is_none(), "rated_bytes, share_of_rated_life: its endurance is not in the catalogue"),
     ];
-    let why: Vec<&str> = why.into_iter().filter_map(|(is_so, why)| is_so.then_some(why)).collect();
     LabDevice {
         share_of_rated_life: Budget::share_of_life(written_bytes, facts.rated),
         written_bytes,
-        reason: (!why.is_empty()).then(|| why.join("; ")),
+        reason: why_null(why),
         facts,
     }
 }
@@ -222,26 +218,18 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice 
 fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
     let foreseen = cells.iter().filter(|cell| !is_bare(&cell.outcome.cell));
     let errors = foreseen.flat_map(|cell| cell.tests().into_iter().filter_map(|test| cell.error(test)));
-    let mut errors: Vec<f64> = errors.map(f64::abs).collect();
-    errors.sort_by(f64::total_cmp);
-    let middle = errors.len() / 2;
-    let median = match errors.len() {
-        0 => None,
-        even if even.is_multiple_of(2) => {
-            errors.get(middle - 1).zip(errors.get(middle)).map(|(low, high)| f64::midpoint(*low, *high))
-        }
-        _ => errors.get(middle).copied(),
-    };
+    let errors: Vec<f64> = errors.map(f64::abs).collect();
+    let median = (!errors.is_empty()).then(|| stats::median(&errors));
     let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
     let within = errors.iter().filter(|error| **error <= MET).count();
     let ordered = pairs.apart.saturating_sub(pairs.reversed);
-    let mut why = Vec::new();
-    if median.is_none() {
-        why.push("median_error, share_within_15_percent: no test has a prediction and a measurement");
-    }
-    if pairs.apart == 0 {
-        why.push("share_of_pairs_ordered: no two cells were measured apart");
-    }
+    let why = [
+        (
+            median.is_none(),
+            "median_error, share_within_15_percent: no test has a prediction and a measurement",
+        ),
+        (pairs.apart == 0, "share_of_pairs_ordered: no two cells were measured apart"),
+    ];
     AccuracyView {
         tests: errors.len(),
         within_15_percent: within,
@@ -250,6 +238,6 @@ fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
         pairs_ordered: ordered,
         share_of_pairs_ordered: share(ordered, pairs.apart),
         median_error: median,
-        reason: (!why.is_empty()).then(|| why.join("; ")),
+        reason: why_null(why),
     }
 }

@@ -3,9 +3,10 @@
 use super::{LabCell, LabDevice, LabReport};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
-use crate::figure::chart::{Bar, Row, Signs, bars, picture};
+use crate::figure::chart::{Bar, Row, Signs, bars, picture, signed};
 use crate::figure::{Data, Figure};
-use crate::text::{Style, Tone, some_of};
+use crate::text::Tone;
+use narrows_base::lists::{distinct, some_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
@@ -17,15 +18,10 @@ const NAME: usize = 25;
 /// What is left for the bound must be this much to be shown.
 const ROOM: usize = 22;
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &LabReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &LabReport, audience: Audience) -> Document {
     let names: Vec<String> = report.devices.iter().map(about).collect();
-    let mut out = Document::new("lab", some_of(&names, 4), Some(&report.tool));
+    let mut out = Document::new("lab", some_of(&names, 4, ", "), Some(&report.tool));
     for ranking in &report.rankings {
         out.say(0, Tone::Strong, &ranking.sentence);
     }
@@ -105,12 +101,6 @@ pub(super) fn half(middle: f64, [low, high]: [f64; 2]) -> Option<String> {
     (middle > 0.0 && high > low).then(|| format!("±{}", human::percent((high - low) / 2.0 / middle)))
 }
 
-/// An error with its sign.
-pub(super) fn error(error: f64) -> String {
-    let sign = if error < 0.0 { "−" } else { "+" };
-    format!("{sign}{}", human::percent(error.abs()))
-}
-
 /// The marks of a cell: what to know before it is compared.
 pub(super) fn marks(cell: &LabCell, trusted: bool) -> String {
     let all = [(cell.outcome.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
@@ -156,7 +146,7 @@ impl Numbers {
     fn cells(self) -> [Cell; 5] {
         let missing = || "–".to_owned();
         let off = self.error.map_or_else(Cell::default, |off| {
-            Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, error(off))
+            Cell::toned(if off.abs() <= 0.15 { Tone::Good } else { Tone::Warn }, signed(off))
         });
         [
             Cell::toned(self.tone, self.measured.unwrap_or_else(missing)),
@@ -170,9 +160,7 @@ impl Numbers {
 
 fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number: usize) {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
-    out.gap();
-    out.part(Place::Charts, "");
-    out.heading(&title);
+    out.section(Place::Charts, &title);
     if let Some(figure) = ranking_figure(report, ranking, number) {
         out.add(Block::Figure(Box::new(figure)));
     }
@@ -221,13 +209,7 @@ fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: To
 
 /// The names of all tests in the order in which they ran.
 pub(super) fn tests(report: &LabReport) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for test in report.cells.iter().flat_map(LabCell::tests) {
-        if !names.contains(&test) {
-            names.push(test);
-        }
-    }
-    names
+    distinct(report.cells.iter().flat_map(LabCell::tests))
 }
 
 /// The cells with a test, the fastest first.
@@ -272,9 +254,7 @@ fn put_copies(out: &mut Document, report: &LabReport) {
     let all = copies_by_rate(report);
     let Some((_, first)) = all.first() else { return };
     let title = copy_title(first);
-    out.gap();
-    out.part(Place::Data, "");
-    out.heading(&title);
+    out.section(Place::Data, &title);
     let columns = vec![
         Column::name("layout", Width::Fixed(NAME + 4)),
         Column::right("rate", COLUMNS[0].1),
@@ -306,9 +286,7 @@ fn put_failed(out: &mut Document, report: &LabReport) {
     if failed.is_empty() {
         return;
     }
-    out.gap();
-    out.part(Place::Findings, "");
-    out.heading("Not built or not measured to the end");
+    out.section(Place::Findings, "Not built or not measured to the end");
     for (cell, why) in failed {
         out.lead((Tone::Bad, &format!("  {}  ", cell.name)), Tone::Normal, why);
     }
@@ -338,9 +316,7 @@ pub(super) fn cost(device: &LabDevice) -> String {
 }
 
 fn put_devices(out: &mut Document, report: &LabReport) {
-    out.gap();
-    out.part(Place::Data, "");
-    out.heading("What it cost");
+    out.section(Place::Data, "What it cost");
     for device in &report.devices {
         out.lead((Tone::Normal, &format!("  {}  ", about(device))), Tone::Normal, cost(device));
     }
@@ -354,13 +330,7 @@ fn basis(out: &mut Document, report: &LabReport) {
     columns.push(Column::number("all at once"));
     let mut table = Table::new("What each device gave before anything was built", 0, columns);
     let basis = &report.basis;
-    let mut tests: Vec<&str> = Vec::new();
-    for test in basis.alone.iter().flatten().map(|measured| measured.test.as_str()) {
-        if !tests.contains(&test) {
-            tests.push(test);
-        }
-    }
-    for test in tests {
+    for test in distinct(basis.alone.iter().flatten().map(|measured| measured.test.as_str())) {
         let rate = |measured: &[Measured]| {
             let found = measured.iter().find(|one| one.test == test);
             found.map_or("–".to_owned(), |one| human::rate(one.measurement.bytes_per_second))

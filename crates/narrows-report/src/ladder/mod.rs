@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{HopPair, MachineView, Tool};
+use super::view::{HopPair, MachineView, Tool, why_null};
 use crate::bench::writes;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
 use crate::figure::chart;
-use crate::text::{Style, Tone};
+use crate::text::Tone;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Measurement;
 use narrows_load::preset::LoadSpec;
@@ -21,7 +21,7 @@ use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::HopKind;
 use narrows_session::writes::Account;
 use narrows_verdict::ladder::{Cause, LadderVerdict, Leg, Loss, NodeRun, Rung, Step};
-use narrows_verdict::{Confidence, Finding, Severity};
+use narrows_verdict::{Confidence, Finding, Severity, word};
 
 /// The name and version of the schema, in [`LadderReport::schema`].
 pub const SCHEMA: &str = "narrows/ladder/1";
@@ -194,16 +194,12 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
     let name = hop.map_or_else(|| rung.hop.to_string(), |hop| hop.name.clone());
     let count = rung.members.len();
     let run = rung.subject.runs.first();
-    let mut why = Vec::new();
-    if let Some(reason) = &rung.unmeasured {
-        why.push(format!("measurement: {reason}"));
-    }
-    if step.below.is_none() {
-        why.push("below_bytes_per_second: nothing was measured below it".to_owned());
-    }
-    if step.ceiling.is_none() {
-        why.push("ceiling: no hop on the way has a known ceiling".to_owned());
-    }
+    let unmeasured = rung.unmeasured.as_ref().map(|reason| format!("measurement: {reason}"));
+    let why = [
+        (unmeasured.is_some(), unmeasured.as_deref().unwrap_or_default()),
+        (step.below.is_none(), "below_bytes_per_second: nothing was measured below it"),
+        (step.ceiling.is_none(), "ceiling: no hop on the way has a known ceiling"),
+    ];
     RungView {
         id: if rung.at_once { format!("at_once:{}", rung.hop) } else { rung.hop.to_string() },
         hop: rung.hop.to_string(),
@@ -223,7 +219,7 @@ fn rung_view(rung: &Rung, rungs: &[Rung], step: &Step) -> RungView {
             .map(|run| run.activity.threads.iter().take(THREADS).cloned().collect())
             .unwrap_or_default(),
         cpus: run.map(|run| run.activity.cpus.clone()).unwrap_or_default(),
-        reason: (!why.is_empty()).then(|| why.join("; ")),
+        reason: why_null(why),
     }
 }
 
@@ -245,11 +241,6 @@ const COLUMNS: [usize; 4] = [11, 8, 21, 11];
 const NAME: usize = 24;
 /// The shortest and the longest bar.
 const BAR: (usize, usize) = (6, 24);
-
-/// The report as text. It ends with a newline.
-pub fn render(report: &LadderReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// The report as a document.
 pub fn document(report: &LadderReport, audience: Audience) -> Document {
@@ -364,9 +355,7 @@ fn why(out: &mut impl Blocks, rung: &RungView, loss: &Loss) {
         Confidence::Medium => " (likely)",
         Confidence::Low => " (a suspicion)",
     };
-    let cause = serde_json::to_value(loss.cause).ok();
-    let cause = cause.as_ref().and_then(|cause| cause.as_str()).unwrap_or_default();
-    let text = format!("{}: {cause}{sure}: {}", rung.id, loss.summary);
+    let text = format!("{}: {}{sure}: {}", rung.id, word(loss.cause), loss.summary);
     out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
     for evidence in &loss.evidence {
         let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
@@ -391,9 +380,7 @@ fn legs(out: &mut Document, legs: &[Leg]) {
     if legs.is_empty() {
         return;
     }
-    out.gap();
-    out.part(Place::Data, "");
-    out.heading("legs alone");
+    out.section(Place::Data, "legs alone");
     for leg in legs {
         let cores = match leg.cores {
             0 => String::new(),

@@ -2,7 +2,7 @@
 
 mod text;
 
-pub use text::{document, render};
+pub use text::document;
 
 use std::borrow::Cow;
 

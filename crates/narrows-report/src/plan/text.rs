@@ -3,18 +3,14 @@
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
-use crate::text::{Style, Tone};
+use crate::text::Tone;
+use narrows_base::lists::grouped;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_model::plan::outcome::{DeviceOutcome, Rates, SlotOutcome};
+use narrows_model::plan::outcome::{Rates, SlotOutcome};
 use narrows_model::plan::site::SataSeated;
 
 /// Columns of the names of what a placement brings.
 const NAMES: usize = 11;
-
-/// A plan as text. It ends with a newline.
-pub fn render(report: &PlanReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// A plan as a document.
 pub fn document(report: &PlanReport, audience: Audience) -> Document {
@@ -42,9 +38,7 @@ pub fn document(report: &PlanReport, audience: Audience) -> Document {
         out.say(0, if proof.optimal { Tone::Good } else { Tone::Warn }, &proof.statement);
     }
     if !report.alternatives.is_empty() {
-        out.gap();
-        out.part(Place::Data, "");
-        out.heading("Bifurcation or a switch card");
+        out.section(Place::Data, "Bifurcation or a switch card");
         let pairs = report.alternatives.iter().map(|it| (it.means.clone(), it.text.clone())).collect();
         out.add(Block::Pairs(Pairs { margin: 2, width: 24, commands: false, pairs }));
     }
@@ -230,19 +224,13 @@ fn put_filled(out: &mut Document, filled: &SlotOutcome) {
             what = format!("{what}, slot split {mode}");
         }
     }
-    let mut groups: Vec<(usize, &DeviceOutcome)> = Vec::new();
-    for device in &filled.devices {
-        match groups.iter_mut().find(|(_, known)| *known == device) {
-            Some((count, _)) => *count += 1,
-            None => groups.push((1, device)),
-        }
-    }
     let mut pairs: Vec<(String, String)> = Vec::new();
     let name = |pairs: &Vec<_>| if pairs.is_empty() { filled.slot.clone() } else { String::new() };
     if !what.is_empty() {
         pairs.push((name(&pairs), format!("{what}:")));
     }
-    for (count, device) in groups {
+    for (device, alike) in grouped(filled.devices.iter().map(|device| (device, ()))) {
+        let count = alike.len();
         let many = if count > 1 { format!("{count} × ") } else { String::new() };
         let each = if count > 1 { " each" } else { "" };
         let generation = device.generation.map_or_else(String::new, |generation| format!("{generation}.0 "));
@@ -262,9 +250,7 @@ fn put_filled(out: &mut Document, filled: &SlotOutcome) {
 }
 
 fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
-    out.gap();
-    out.part(Place::Data, "");
-    out.heading(format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
+    out.section(Place::Data, format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
     let titles = [("capacity", 7), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
     let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));

@@ -9,9 +9,10 @@ use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
 use crate::figure::chart::{self, from_to};
-use crate::text::{Style, Tone, some_of};
+use crate::text::Tone;
+use narrows_base::lists::some_of;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
-use narrows_model::path::file::{Pattern, Published, PublishedValue, Workload};
+use narrows_model::path::file::{Published, PublishedValue, Workload};
 use narrows_model::predict::{Bound, BoundKind, Prediction, Sensitivity};
 
 /// The name and version of the schema, in [`PredictReport::schema`].
@@ -271,15 +272,10 @@ fn outcome(published: f64, interval: Option<(f64, f64)>, most: Option<f64>, is_t
 /// Bounds that are listed; `--json` has all.
 const MOST_BOUNDS: usize = 6;
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &PredictReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &PredictReport, audience: Audience) -> Document {
-    let files: Vec<String> = report.systems.iter().map(|system| system.file.clone()).collect();
-    let mut out = Document::new("predict", some_of(&files, 3), Some(&report.tool));
+    let files: Vec<&String> = report.systems.iter().map(|system| &system.file).collect();
+    let mut out = Document::new("predict", some_of(&files, 3, ", "), Some(&report.tool));
     if let Some(answer) = answer::predict(report) {
         answer.put(&mut out);
         out.gap();
@@ -319,7 +315,7 @@ fn what(work: &Workload) -> String {
     format!(
         "{}: {} {mix} of {} on {}, depth {}, {jobs} ({})",
         work.name,
-        if work.pattern == Pattern::Sequential { "sequential" } else { "random" },
+        work.pattern.word(),
         human::block_size(work.block_size),
         work.target,
         work.depth,

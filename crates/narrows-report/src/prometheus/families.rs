@@ -2,10 +2,11 @@
 
 use super::Family;
 use crate::view::{CeilingView, CheckReport};
-use narrows_base::units::{GtPerSec, Lanes};
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::reading::Errors;
+use narrows_verdict::word;
 
 /// Seconds since 1970.
 pub type Time = f64;
@@ -107,10 +108,10 @@ fn links(machine: &Machine) -> Vec<Family> {
             ("baseline", mega(best.and_then(|best| best.loaded_megatransfers))),
         ];
         for (state, value) in widths {
-            value.into_iter().for_each(|value| width.add(&named.with("state", state), value));
+            width.add(&named.with("state", state), value);
         }
         for (state, value) in speeds {
-            value.into_iter().for_each(|value| speed.add(&named.with("state", state), value));
+            speed.add(&named.with("state", state), value);
         }
     }
     vec![width, speed]
@@ -124,15 +125,14 @@ fn ceilings(report: &CheckReport) -> Family {
     for path in &report.paths {
         for hop in &path.hops {
             let mut add = |direction: &str, ceiling: &CeilingView| {
-                let basis = serde_json::to_value(ceiling.basis).ok();
-                let basis = basis.as_ref().and_then(|basis| basis.as_str()).unwrap_or_default();
+                let basis = word(ceiling.basis);
                 let labels = [
                     ("target", path.target.as_str()),
                     ("hop", &hop.id),
                     ("direction", direction),
-                    ("basis", basis),
+                    ("basis", &basis),
                 ];
-                ceiling.bytes_per_second.into_iter().for_each(|rate| family.add(&labels, rate.get()));
+                family.add(&labels, ceiling.bytes_per_second.map(BytesPerSec::get));
             };
             add("read", &hop.ceiling.read);
             add("write", &hop.ceiling.write);
@@ -144,11 +144,9 @@ fn ceilings(report: &CheckReport) -> Family {
 fn findings(report: &CheckReport) -> Family {
     let mut family = Family::new("narrows_finding_active", "1 for each finding of narrows check.");
     for finding in &report.findings {
-        let severity = serde_json::to_value(finding.severity).ok();
-        let severity = severity.as_ref().and_then(|severity| severity.as_str()).unwrap_or_default();
-        let code = finding.code.as_str();
+        let (code, severity) = (finding.code.as_str(), word(finding.severity));
         let hop = finding.hop.as_deref().unwrap_or_default();
-        family.add(&[("code", &code), ("severity", severity), ("hop", hop)], 1.0);
+        family.add(&[("code", &code), ("severity", &severity), ("hop", hop)], 1.0);
     }
     family
 }
@@ -173,9 +171,7 @@ fn errors(machine: &Machine) -> Family {
 fn arrays(machine: &Machine) -> Family {
     let mut family = Family::new("narrows_array_missing_members", "Members that a md array lacks.");
     for (name, array) in md(machine) {
-        array.degraded.value().into_iter().for_each(|missing| {
-            family.add(&[("array", name)], f64::from(*missing));
-        });
+        family.add(&[("array", name)], array.degraded.get().map(f64::from));
     }
     family
 }
@@ -186,9 +182,8 @@ fn syncs(machine: &Machine) -> Family {
         "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
     );
     for (name, array) in md(machine) {
-        array.sync_action.value().into_iter().for_each(|action| {
-            family.add(&[("array", name)], f64::from(u8::from(action != "idle")));
-        });
+        let is_syncing = array.sync_action.value().map(|action| f64::from(u8::from(action != "idle")));
+        family.add(&[("array", name)], is_syncing);
     }
     family
 }
@@ -204,9 +199,7 @@ fn wires(machine: &Machine) -> Family {
     let mut family =
         Family::new("narrows_network_line_bytes_per_second", "The line rate of a network interface.");
     for (name, nic) in machine.nics.iter().filter(|(_, nic)| !nic.is_virtual) {
-        nic.speed.value().into_iter().for_each(|speed| {
-            family.add(&[("interface", name)], speed.bytes_per_sec().get());
-        });
+        family.add(&[("interface", name)], nic.speed.value().map(|speed| speed.bytes_per_sec().get()));
     }
     family
 }
@@ -224,7 +217,7 @@ fn temperatures(machine: &Machine) -> Family {
                 .value()
                 .map(|celsius| celsius.get())
                 .filter(|celsius| state == "current" || *celsius > 0.0);
-            known.into_iter().for_each(|celsius| family.add(&[("drive", name), ("state", state)], celsius));
+            family.add(&[("drive", name), ("state", state)], known);
         }
     }
     family

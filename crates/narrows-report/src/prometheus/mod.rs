@@ -35,12 +35,12 @@ impl Family {
         self
     }
 
-    /// Adds a sample. Of two with the same labels the last counts.
-    pub fn add(&mut self, labels: &[(&'static str, &str)], value: f64) {
+    /// Adds a sample, where its value is known. Of two with the same labels the last counts.
+    pub fn add(&mut self, labels: &[(&'static str, &str)], value: impl Into<Option<f64>>) {
         let labels = labels.iter().filter(|(_, value)| !value.is_empty());
         let mut labels: Labels = labels.map(|(name, value)| (*name, inert(value))).collect();
         labels.sort();
-        if value.is_finite() {
+        if let Some(value) = value.into().filter(|value| value.is_finite()) {
             self.samples.insert(labels, value);
         }
     }

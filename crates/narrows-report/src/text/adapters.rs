@@ -3,6 +3,7 @@
 use super::Tone;
 use crate::document::{Blocks, Document, Place};
 use crate::view::MachineView;
+use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::human;
 use narrows_machine::captured::{Adapter, AdapterDrive};
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
         let kinds = kinds(&adapter.drives);
         for (words, places) in kinds.iter().take(MOST) {
             let count = if places.len() == 1 { String::new() } else { format!("{} × ", places.len()) };
-            out.say(4, Tone::Normal, format!("{count}{words} ({})", super::some_of(places, 6)));
+            out.say(4, Tone::Normal, format!("{count}{words} ({})", some_of(places, 6, ", ")));
         }
         if let Some(more @ 1..) = kinds.len().checked_sub(MOST) {
             out.say(4, Tone::Faint, format!("{more} more kinds of drives"));
@@ -45,15 +46,7 @@ fn name(number: u32, adapter: &Adapter) -> String {
 
 /// Drives that are alike in all that is told, with their places.
 fn kinds(drives: &BTreeMap<String, AdapterDrive>) -> Vec<(String, Vec<String>)> {
-    let mut kinds: Vec<(String, Vec<String>)> = Vec::new();
-    for (place, drive) in drives {
-        let words = words(drive);
-        match kinds.iter_mut().find(|(known, _)| *known == words) {
-            Some((_, places)) => places.push(place.clone()),
-            None => kinds.push((words, vec![place.clone()])),
-        }
-    }
-    kinds
+    grouped(drives.iter().map(|(place, drive)| (words(drive), place.clone())))
 }
 
 /// `ST1200MM0088, SAS hard disk, 1.2 TB, link 12 Gbit/s, Onln`.

@@ -1,11 +1,12 @@
 //! The terminal view of a comparison.
 
-use super::{Style, Tone, public};
+use super::{Tone, public};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
+use narrows_base::lists::distinct;
 use narrows_base::units::human;
 use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadComparison};
 
@@ -13,11 +14,6 @@ use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadCompari
 const DETAIL: usize = 4;
 /// Columns before the differences of latencies, at least.
 const LATENCIES: usize = 26;
-
-/// A comparison as text. It ends with a newline. No difference stands without its interval.
-pub fn render(comparison: &Comparison, style: &Style) -> String {
-    document(comparison, Audience::of(style)).text(style)
-}
 
 /// A comparison as a document.
 pub fn document(comparison: &Comparison, audience: Audience) -> Document {
@@ -48,9 +44,7 @@ fn whole(comparison: &Comparison) -> Document {
         put_workload(&mut out, workload);
     }
     if !comparison.unmatched.is_empty() {
-        out.gap();
-        out.part(Place::Data, "");
-        out.heading("Not compared");
+        out.section(Place::Data, "Not compared");
         let said = comparison
             .unmatched
             .iter()
@@ -58,9 +52,7 @@ fn whole(comparison: &Comparison) -> Document {
         put_first(&mut out, said.collect());
     }
     if !comparison.inventory.is_empty() {
-        out.gap();
-        out.part(Place::Data, "");
-        out.heading("Measured on");
+        out.section(Place::Data, "Measured on");
         for change in &comparison.inventory {
             let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
             let text = format!("{}: {} → {}", change.what, of(&change.a), of(&change.b));
@@ -125,13 +117,7 @@ fn put_first(out: &mut Document, said: Vec<String>) {
 
 /// Each workload of the reference that any result has, once.
 fn workloads(comparison: &Comparison) -> Vec<&str> {
-    let mut names: Vec<&str> = Vec::new();
-    for workload in comparison.all().flat_map(|one| &one.workloads) {
-        if !names.contains(&workload.workload.as_str()) {
-            names.push(&workload.workload);
-        }
-    }
-    names
+    distinct(comparison.all().flat_map(|one| &one.workloads).map(|one| one.workload.as_str()))
 }
 
 fn put_rows(out: &mut Document, comparison: &Comparison, workload: &str) {

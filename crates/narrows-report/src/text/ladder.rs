@@ -2,10 +2,11 @@
 
 use super::rate::{self, Scale};
 use super::tree::{self, Branch};
-use super::{Tone, observed, some_of};
+use super::{Tone, observed};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Place, Table};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
+use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::human;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
@@ -143,15 +144,9 @@ fn bar_rate(hop: &HopView) -> Option<narrows_base::units::BytesPerSec> {
 
 /// Hops that others share.
 fn notes(out: &mut impl Blocks, path: &PathView) {
-    let mut shared: Vec<(&[String], Vec<&str>)> = Vec::new();
-    for hop in path.hops.iter().filter(|hop| !hop.shared_with.is_empty()) {
-        match shared.iter_mut().find(|(with, _)| *with == hop.shared_with.as_slice()) {
-            Some((_, names)) => names.push(&hop.id),
-            None => shared.push((&hop.shared_with, vec![&hop.id])),
-        }
-    }
-    for (with, hops) in shared {
+    let shared = path.hops.iter().filter(|hop| !hop.shared_with.is_empty());
+    for (with, hops) in grouped(shared.map(|hop| (&hop.shared_with, hop.id.as_str()))) {
         let verb = if hops.len() == 1 { "is" } else { "are" };
-        out.say(2, Tone::Faint, format!("{} {verb} shared with {}", hops.join(", "), some_of(with, 4)));
+        out.say(2, Tone::Faint, format!("{} {verb} shared with {}", hops.join(", "), some_of(with, 4, ", ")));
     }
 }

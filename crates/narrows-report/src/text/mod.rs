@@ -28,14 +28,10 @@ use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
+use narrows_base::lists::some_of;
 use narrows_base::shell;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
-
-/// The report as text. It ends with a newline.
-pub fn render(report: &CheckReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// The report as a document.
 pub fn document(report: &CheckReport, audience: Audience) -> Document {
@@ -69,14 +65,9 @@ fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
 
 /// `From lspci.txt (lspci -vv), dmesg.txt (dmesg): not this machine`; `None` for a machine that answered itself.
 fn inputs_line(inputs: &[InputView]) -> Option<String> {
-    const MOST: usize = 6;
-    let named = inputs.iter().take(MOST).map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
-    let named = named.collect::<Vec<_>>().join(", ");
-    match inputs.len().checked_sub(MOST) {
-        _ if inputs.is_empty() => None,
-        Some(more @ 1..) => Some(format!("From {named} and {more} more: not this machine")),
-        _ => Some(format!("From {named}: not this machine")),
-    }
+    let named = inputs.iter().map(|input| format!("{} ({})", input.name, input.kinds.join(", ")));
+    let named: Vec<String> = named.collect();
+    (!named.is_empty()).then(|| format!("From {}: not this machine", some_of(&named, 6, ", ")))
 }
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
@@ -122,7 +113,6 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
     ladder::put(out, path);
     memory(out, path);
     if !path.runs.is_empty() {
-        out.gap();
         runs::put(out, &path.runs);
     }
     adapters::put(out, &report.machine);
@@ -202,15 +192,6 @@ fn hints(out: &mut impl Blocks, hints: Vec<(&'static str, String)>) {
     out.part(Place::Next, "Next");
     let pairs = hints.into_iter().map(|(what, command)| (what.to_owned(), command)).collect();
     out.add(Block::Pairs(Pairs { margin: 0, width: 13, commands: true, pairs }));
-}
-
-/// The first of some names, and how many more there are.
-pub(super) fn some_of(names: &[String], most: usize) -> String {
-    let shown = names.get(..most).unwrap_or(names).join(", ");
-    match names.len().saturating_sub(most) {
-        0 => shown,
-        more => format!("{shown} and {more} more"),
-    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
 use crate::figure::machine_map;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
+use narrows_base::lists::grouped;
 use narrows_base::shell;
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::HopKind;
@@ -174,16 +175,9 @@ fn what(path: &PathView) -> String {
 }
 
 fn counted(names: impl Iterator<Item = String>) -> String {
-    let mut kinds: Vec<(String, usize)> = Vec::new();
-    for name in names {
-        match kinds.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((name, 1)),
-        }
-    }
-    let counted = kinds.into_iter().map(|(name, count)| match count {
+    let counted = grouped(names.map(|name| (name, ()))).into_iter().map(|(name, alike)| match alike.len() {
         1 => name,
-        _ => format!("{count} × {name}"),
+        count => format!("{count} × {name}"),
     });
     counted.collect::<Vec<_>>().join(", ")
 }

@@ -4,6 +4,7 @@ use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::text::Tone;
 use crate::view::{CheckReport, PeerView};
+use narrows_base::lists::{grouped, some_of};
 use narrows_model::ceiling::peer::Both;
 use narrows_model::path::peer::{Meeting, Way};
 
@@ -12,20 +13,11 @@ const NAME: usize = 14;
 
 /// All devices beside GPUs that a report speaks of, the ways to each GPU in a table.
 pub(super) fn put(out: &mut Document, report: &CheckReport) {
-    let mut gpus: Vec<&str> = Vec::new();
-    let peers: Vec<&PeerView> = report.paths.iter().flat_map(|path| &path.peers).collect();
-    for peer in &peers {
-        if !gpus.contains(&peer.gpu.as_str()) {
-            gpus.push(&peer.gpu);
-        }
-    }
-    for gpu in gpus {
-        let of_this: Vec<&PeerView> = peers.iter().copied().filter(|peer| peer.gpu == gpu).collect();
-        out.gap();
-        out.part(Place::Data, "");
-        out.heading(format!("What goes to the GPU {gpu} at most"));
-        out.add(Block::Table(table(gpu, &of_this)));
-        reasons(out, &of_this);
+    let peers = report.paths.iter().flat_map(|path| &path.peers);
+    for (gpu, peers) in grouped(peers.map(|peer| (peer.gpu.as_str(), peer))) {
+        out.section(Place::Data, format!("What goes to the GPU {gpu} at most"));
+        out.add(Block::Table(table(gpu, &peers)));
+        reasons(out, &peers);
     }
 }
 
@@ -83,15 +75,8 @@ fn rate(both: &Both) -> String {
 
 /// Each reason once, with the devices that it is of.
 fn reasons(out: &mut Document, peers: &[&PeerView]) {
-    let mut said: Vec<(&str, Vec<&str>)> = Vec::new();
-    for peer in peers.iter().filter(|peer| peer.way != Way::Direct) {
-        match said.iter_mut().find(|(because, _)| *because == peer.because) {
-            Some((_, devices)) => devices.push(&peer.device),
-            None => said.push((&peer.because, vec![&peer.device])),
-        }
-    }
-    for (because, devices) in said {
-        let names: Vec<String> = devices.into_iter().map(str::to_owned).collect();
-        out.say(2, Tone::Faint, format!("{}: {because}.", super::some_of(&names, 4)));
+    let indirect = peers.iter().filter(|peer| peer.way != Way::Direct);
+    for (because, devices) in grouped(indirect.map(|peer| (&peer.because, &peer.device))) {
+        out.say(2, Tone::Faint, format!("{}: {because}.", some_of(&devices, 4, ", ")));
     }
 }

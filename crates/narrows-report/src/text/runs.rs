@@ -6,8 +6,7 @@ use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table};
 use crate::view::{ConditionView, RunView};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::{Access, Measurement, Pattern};
-use narrows_model::ceiling::Direction;
+use narrows_load::measurement::{Access, Measurement};
 
 /// A run's course is drawn in at most this many columns.
 const COURSE: usize = 30;
@@ -17,8 +16,7 @@ const DETAIL: usize = 9;
 
 /// Puts the runs of one target.
 pub(super) fn put(out: &mut impl Blocks, runs: &[RunView]) {
-    out.part(Place::Data, "");
-    out.heading("Measured");
+    out.section(Place::Data, "Measured");
     let columns = vec![
         Column::name("direction", Width::Fixed(5)).gap(2),
         Column::left("workload", Width::Flex(16)).wrapping(),
@@ -32,12 +30,9 @@ pub(super) fn put(out: &mut impl Blocks, runs: &[RunView]) {
 
 /// `sequential 1 MiB × 32`.
 fn asked(run: &RunView) -> String {
-    let pattern = match run.measurement.workload.pattern {
-        Pattern::Sequential => "sequential",
-        Pattern::Random => "random",
-    };
-    let size = human::block_size(run.measurement.workload.block_size);
-    format!("{pattern} {size} × {}", run.measurement.workload.queue_depth)
+    let workload = &run.measurement.workload;
+    let size = human::block_size(workload.block_size);
+    format!("{} {size} × {}", workload.pattern.word(), workload.queue_depth)
 }
 
 fn row(run: &RunView) -> Row {
@@ -48,11 +43,8 @@ fn row(run: &RunView) -> Row {
         Some(false) => Cell::toned(Tone::Bad, "not trusted"),
         None => Cell::default(),
     };
-    let direction = match run.direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
-    };
-    let cells = vec![Cell::text(direction), Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
+    let direction = Cell::text(run.direction.word());
+    let cells = vec![direction, Cell::text(asked(run)), Cell::toned(Tone::Strong, rate), trust];
     Row { cells, notes: notes(run) }
 }
 

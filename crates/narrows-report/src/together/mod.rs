@@ -14,9 +14,10 @@ use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
 use crate::figure::chart;
 use crate::names::Names;
-use crate::text::{Style, Tone, machine_line, some_of};
+use crate::text::{Tone, machine_line};
+use narrows_base::lists::some_of;
 use narrows_base::units::human;
-use narrows_load::measurement::{Pattern, Workload};
+use narrows_load::measurement::Workload;
 use narrows_model::ceiling::Basis;
 use narrows_verdict::together::hidden::HiddenVerdict;
 use narrows_verdict::together::{Conclusion, Fate, Foretold, GroupVerdict, Outcome, Rate};
@@ -101,21 +102,16 @@ const COLUMNS: [usize; 4] = [11, 11, 12, 8];
 /// The shortest column of names.
 const NAME: usize = 16;
 
-/// The report as text. It ends with a newline.
-pub fn render(report: &TogetherReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
-
 /// The report as a document.
 pub fn document(report: &TogetherReport, audience: Audience) -> Document {
-    let targets: Vec<String> = report.targets.iter().map(|target| target.target.clone()).collect();
-    let mut out = Document::new("check", some_of(&targets, 6), Some(&report.tool));
+    let targets: Vec<&String> = report.targets.iter().map(|target| &target.target).collect();
+    let mut out = Document::new("check", some_of(&targets, 6, ", "), Some(&report.tool));
     out.say(0, Tone::Faint, machine_line(&report.machine));
     let load = &report.workload;
     let about = format!(
         "{} targets alone and together: {} reads of {} × {}, {} each",
         report.targets.len(),
-        if load.pattern == Pattern::Sequential { "sequential" } else { "random" },
+        load.pattern.word(),
         human::block_size(load.block_size),
         load.queue_depth,
         human::time(load.duration_ns)

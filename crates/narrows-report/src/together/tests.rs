@@ -3,6 +3,10 @@ use serde_json::{Value, json};
 use super::*;
 use crate::text::{Colour, Style, Surroundings};
 
+fn render(report: &TogetherReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
 fn rate(megabytes: f64) -> Value {
     let half = megabytes * 0.01;
     let around = [megabytes - half, megabytes + half].map(|rate| rate * 1e6);

@@ -19,7 +19,7 @@ use crate::document::table::{Content, Width};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
 use crate::names::Names;
-use crate::text::{Style, Tone};
+use crate::text::Tone;
 use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
 use narrows_machine::activity::{LinkState, Mover, Resync};
 use narrows_machine::pci::PciAddress;
@@ -227,11 +227,6 @@ const COLUMNS: [(&str, usize, u8); 5] =
     [("full", 7, 0), ("read", 11, 0), ("written", 11, 0), ("IOPS", 8, 1), ("latency", 9, 2)];
 /// Columns that a hop stands further to the right than the one that it hangs on.
 const STEP: usize = 2;
-
-/// The report as text. It ends with a newline.
-pub fn render(report: &TopReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// The report as a document.
 pub fn document(report: &TopReport, audience: Audience) -> Document {

@@ -1,6 +1,10 @@
 use super::*;
 use crate::text::{Colour, Style, Surroundings};
 
+fn render(report: &TopReport, style: &Style) -> String {
+    document(report, Audience::of(style)).text(style)
+}
+
 fn side(megabytes: f64, ceiling: Option<f64>) -> SideView {
     SideView {
         bytes_per_second: Some(BytesPerSec::from_mb(megabytes)),

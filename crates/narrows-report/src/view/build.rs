@@ -42,6 +42,12 @@ pub fn tool() -> Tool {
     Tool { name: "narrows".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
 }
 
+/// Why fields are `null`: what is said of those that are.
+pub(crate) fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) -> Option<String> {
+    let said: Vec<&str> = fields.into_iter().filter_map(|(is_null, why)| is_null.then_some(why)).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
 /// Collects why things are missing, to stand beside them.
 #[derive(Default)]
 struct Reasons(Vec<String>);
@@ -52,10 +58,6 @@ impl Reasons {
             self.0.push(format!("{name}: {missing}"));
         }
         fact.get()
-    }
-
-    fn text(&mut self, name: &str, fact: &Fact<String>) -> Option<String> {
-        self.fact(name, fact)
     }
 
     fn add(&mut self, reason: impl Into<String>) {
@@ -71,18 +73,18 @@ impl Reasons {
 pub fn machine_view(machine: &Machine) -> MachineView {
     let mut why = Reasons::default();
     MachineView {
-        kernel: why.text("kernel", &machine.kernel),
-        system_vendor: why.text("system_vendor", &machine.dmi.system_vendor),
-        product: why.text("product", &machine.dmi.product),
-        board_vendor: why.text("board_vendor", &machine.dmi.board_vendor),
-        board: why.text("board", &machine.dmi.board),
-        bios_version: why.text("bios_version", &machine.dmi.bios_version),
-        cpu: why.text("cpu", &machine.cpus.model),
+        kernel: why.fact("kernel", &machine.kernel),
+        system_vendor: why.fact("system_vendor", &machine.dmi.system_vendor),
+        product: why.fact("product", &machine.dmi.product),
+        board_vendor: why.fact("board_vendor", &machine.dmi.board_vendor),
+        board: why.fact("board", &machine.dmi.board),
+        bios_version: why.fact("bios_version", &machine.dmi.bios_version),
+        cpu: why.fact("cpu", &machine.cpus.model),
         cores: why.fact("cores", &machine.cpus.cores),
         sockets: why.fact("sockets", &machine.cpus.sockets),
         numa_nodes: machine.cpus.nodes.len(),
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
-        hypervisor: why.text("hypervisor", &machine.cpus.hypervisor),
+        hypervisor: why.fact("hypervisor", &machine.cpus.hypervisor),
         adapters: machine.adapters.clone(),
         from: Vec::new(),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
@@ -233,23 +235,20 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
 }
 
 fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
-    let mut why = Reasons::default();
-    if measured.ci95.is_none() {
-        why.add("ci95: the run was too short for a confidence interval");
-    }
     let utilisation = ceiling
         .bytes_per_second
         .filter(|ceiling| ceiling.get() > 0.0)
         .map(|ceiling| measured.rate.fraction_of(ceiling));
-    if utilisation.is_none() {
-        why.add("utilisation: the ceiling is not known");
-    }
+    let why = [
+        (measured.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+        (utilisation.is_none(), "utilisation: the ceiling is not known"),
+    ];
     MeasuredView {
         bytes_per_second: measured.rate,
         ci95: measured.ci95,
         trusted: measured.trusted,
         utilisation,
-        reason: why.join(),
+        reason: why_null(why),
     }
 }
 

@@ -6,6 +6,7 @@
 mod build;
 mod condition;
 
+pub(crate) use build::why_null;
 pub use build::{PeerView, build, machine_view, peers, tool};
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
 
@@ -166,10 +167,7 @@ pub struct HopPair {
 impl HopPair {
     /// The hop in one direction.
     pub fn of(&self, direction: Direction) -> Option<&str> {
-        match direction {
-            Direction::Read => self.read.as_deref(),
-            Direction::Write => self.write.as_deref(),
-        }
+        direction.pick(self.read.as_deref(), self.write.as_deref())
     }
 }
 
@@ -234,10 +232,7 @@ pub struct CeilingPair {
 impl CeilingPair {
     /// The ceiling in one direction.
     pub const fn of(&self, direction: Direction) -> &CeilingView {
-        match direction {
-            Direction::Read => &self.read,
-            Direction::Write => &self.write,
-        }
+        direction.pick(&self.read, &self.write)
     }
 }
 
@@ -289,10 +284,7 @@ pub struct MeasuredPair {
 impl MeasuredPair {
     /// What it carried in one direction.
     pub const fn of(&self, direction: Direction) -> Option<&MeasuredView> {
-        match direction {
-            Direction::Read => self.read.as_ref(),
-            Direction::Write => self.write.as_ref(),
-        }
+        direction.pick(self.read.as_ref(), self.write.as_ref())
     }
 }
 

@@ -28,7 +28,7 @@ use std::collections::BTreeSet;
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Measurement;
-use narrows_model::ceiling::{self, Basis, Ceiling, Direction, Narrow, medium};
+use narrows_model::ceiling::{self, Basis, Ceiling, Narrow, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use crate::case::Case;
@@ -216,7 +216,7 @@ fn slower_media(case: &Case<'_>, first: &Narrow) -> Vec<usize> {
             let Some((read, write)) = medium::least_share(device).filter(|_| *index != first.hop) else {
                 return false;
             };
-            let share = if case.direction == Direction::Read { read } else { write };
+            let share = case.direction.pick(read, write);
             is_guess(*index) && case.path_rate(*index).is_some_and(|rate| rate * share < first.rate)
         })
         .map(|(index, _)| index)

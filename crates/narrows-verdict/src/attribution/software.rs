@@ -2,7 +2,6 @@
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
-use narrows_model::ceiling::Direction;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 
 use super::{Cause, Decision, FULL_CORE, MOSTLY};
@@ -58,10 +57,7 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
     let measurement = case.measurement()?;
     if members.len() == raid.members.len() && !members.is_empty() {
         let all: f64 = members.iter().map(|disk| (disk.read_bytes + disk.written_bytes).as_f64()).sum();
-        let copies = match case.direction {
-            Direction::Read => 1.0,
-            Direction::Write => members.len() as f64,
-        };
+        let copies = case.direction.pick(1.0, members.len() as f64);
         let ours = measurement.bytes.as_f64() * copies;
         return (all > 0.0).then(|| (((all - ours) / all).max(0.0), "/proc/diskstats of the members"));
     }
@@ -117,10 +113,7 @@ pub(super) fn cipher_in_worker(case: &Case<'_>) -> Option<Vec<Evidence>> {
     let measurement = case.measurement()?;
     let (_, crypt) = crypt_hop(case)?;
     let table = crypt.table.value()?;
-    let in_worker = match case.direction {
-        Direction::Read => table.no_read_workqueue,
-        Direction::Write => table.no_write_workqueue,
-    };
+    let in_worker = case.direction.pick(table.no_read_workqueue, table.no_write_workqueue);
     let rate = case.cipher_on_one_core(crypt)?;
     let near = measurement.bytes_per_second.fraction_of(rate) >= NEAR_CIPHER_RATE;
     (in_worker && near && measurement.generator.cpu >= FULL_CORE).then(|| {
@@ -158,13 +151,17 @@ pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let name = format!("{}_raid", raid.block);
-        let (_, busiest) = case.kernel_threads(|thread| thread.starts_with(&name));
-        (busiest >= FULL_CORE).then(|| {
-            let cores = format!("{busiest:.2} cores");
-            let mut evidence = vec![Evidence::new(format!("thread {name}…"), cores, "/proc/[pid]/stat")];
-            evidence.extend(room_below(case));
-            Decision { hop: index, cause: Cause::MdThread, confidence: Confidence::High, evidence }
-        })
+        let evidence = full_thread(case, format!("thread {name}…"), |thread| thread.starts_with(&name))?;
+        Some(Decision { hop: index, cause: Cause::MdThread, confidence: Confidence::High, evidence })
+    })
+}
+
+/// The busiest kernel thread with such a name, where it uses up a core.
+fn full_thread(case: &Case<'_>, what: String, named: impl Fn(&str) -> bool) -> Option<Vec<Evidence>> {
+    let (_, busiest) = case.kernel_threads(named);
+    (busiest >= FULL_CORE).then(|| {
+        let used = Evidence::new(what, format!("{busiest:.2} cores"), "/proc/[pid]/stat");
+        std::iter::once(used).chain(room_below(case)).collect()
     })
 }
 
@@ -183,12 +180,8 @@ pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
             "bcachefs" => &["bcachefs", "bch-"],
             _ => return None,
         };
-        let (_, busiest) = case.kernel_threads(|name| marks.iter().any(|mark| name.contains(mark)));
-        (busiest >= FULL_CORE).then(|| {
-            let what = format!("busiest thread of {}", filesystem.fstype);
-            let mut evidence = vec![Evidence::new(what, format!("{busiest:.2} cores"), "/proc/[pid]/stat")];
-            evidence.extend(room_below(case));
-            Decision { hop: index, cause: Cause::Filesystem, confidence: Confidence::High, evidence }
-        })
+        let what = format!("busiest thread of {}", filesystem.fstype);
+        let evidence = full_thread(case, what, |name| marks.iter().any(|mark| name.contains(mark)))?;
+        Some(Decision { hop: index, cause: Cause::Filesystem, confidence: Confidence::High, evidence })
     })
 }

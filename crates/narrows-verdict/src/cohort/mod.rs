@@ -158,18 +158,6 @@ pub enum Change {
     Gone,
 }
 
-impl Change {
-    /// The change as it stands in JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::New => "new",
-            Self::Changed => "changed",
-            Self::Same => "same",
-            Self::Gone => "gone",
-        }
-    }
-}
-
 /// A link that runs at something else than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LinkChange {

@@ -314,6 +314,10 @@ fn outliers_of(
         .iter()
         .flat_map(|((_, place), hosts)| hosts.iter().filter_map(move |index| Some(((*place)?, *index))))
         .collect();
+    let outlier = |index, aspect, place: Option<&str>, [value, usual]: [Option<String>; 2], (same, of)| {
+        let (host, model, place) = (name(index), model.to_owned(), place.map(str::to_owned));
+        (index, Outlier { host, model, aspect, place, value, usual, same, of })
+    };
     let mut outliers = Vec::new();
     for (aspect, values) in &cohort.aspects {
         let of: usize = values.values().map(Vec::len).sum();
@@ -326,35 +330,21 @@ fn outliers_of(
             if aspect.place().is_some_and(|place| said.contains(&(place, index))) {
                 continue;
             }
-            let outlier = Outlier {
-                host: name(index),
-                model: model.to_owned(),
-                aspect: aspect.as_str().to_owned(),
-                place: aspect.place().map(str::to_owned),
-                value: Some(value.clone()),
-                usual: Some(usual.clone()),
-                same: same.len(),
-                of,
-            };
-            outliers.push((index, outlier));
+            let values = [Some(value.clone()), Some(usual.clone())];
+            outliers.push(outlier(
+                index,
+                aspect.as_str().to_owned(),
+                aspect.place(),
+                values,
+                (same.len(), of),
+            ));
         }
     }
     for ((code, place), hosts) in &findings {
-        let outlier = |(index, is_found, same, of)| {
-            let word = |is: bool| is.then(|| "found".to_owned());
-            let outlier = Outlier {
-                host: name(index),
-                model: model.to_owned(),
-                aspect: code.as_str(),
-                place: place.map(str::to_owned),
-                value: word(is_found),
-                usual: word(!is_found),
-                same,
-                of,
-            };
-            (index, outlier)
-        };
-        outliers.extend(of_finding(cohort, *place, hosts).into_iter().map(outlier));
+        for (index, is_found, same, of) in of_finding(cohort, *place, hosts) {
+            let values = [is_found, !is_found].map(|is| is.then(|| "found".to_owned()));
+            outliers.push(outlier(index, code.as_str(), *place, values, (same, of)));
+        }
     }
     outliers
 }

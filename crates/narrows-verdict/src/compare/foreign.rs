@@ -7,7 +7,6 @@ use serde_json::{Map, Value, json};
 use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
 use narrows_base::units::{Bytes, Nanos, human};
-use narrows_base::workload::Pattern;
 use narrows_load::measurement::PERCENTILES;
 use narrows_load::stats::BatchMeans;
 use narrows_paste::results::surroundings::Surroundings;
@@ -86,13 +85,9 @@ fn shape(result: &Imported, measured: &Measured, op: Op) -> Vec<(String, String)
     let mix = ios(Op::Read).zip(ios(Op::Write)).filter(|_| !apart).map(|(reads, writes)| {
         format!("{:.0} % writes", 100.0 * writes / (reads + writes).max(f64::MIN_POSITIVE))
     });
-    let pattern = work.pattern.map(|pattern| match pattern {
-        Pattern::Sequential => "sequential",
-        Pattern::Random => "random",
-    });
     named([
         ("direction", Some(op.word().to_owned())),
-        ("pattern", pattern.map(str::to_owned)),
+        ("pattern", work.pattern.map(|pattern| pattern.word().to_owned())),
         ("block_size", work.block_size.map(|size| size.get().to_string())),
         ("in_flight", measured.asked_in_flight().map(|count| count.to_string())),
         ("mix", mix),
@@ -159,10 +154,7 @@ fn field<'a>(entry: &'a ComparedEntry, name: &str) -> Option<&'a str> {
 fn label(result: &Imported, measured: &Measured, op: Op) -> String {
     let work = &measured.work;
     let mut parts: Vec<String> = vec![op.word().to_owned()];
-    parts.extend(work.pattern.map(|pattern| match pattern {
-        Pattern::Sequential => "sequential".to_owned(),
-        Pattern::Random => "random".to_owned(),
-    }));
+    parts.extend(work.pattern.map(|pattern| pattern.word().to_owned()));
     parts.extend(work.block_size.map(|size| human::block_size(Bytes::new(size.get()))));
     parts.extend(measured.asked_in_flight().map(|count| format!("× {count}")));
     format!("{} ({}, {})", parts.join(" "), result.tool.name(), work.label)

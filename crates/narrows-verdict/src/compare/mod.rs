@@ -225,10 +225,7 @@ fn compare_one(a: &ComparedEntry, b: &ComparedEntry, test: Test) -> WorkloadComp
     let verdict = match &difference {
         Err(_) if is_single => Verdict::NotDistinguishable,
         Err(_) => Verdict::NotComparable,
-        Ok(found) if found.relative.abs() < test.threshold => Verdict::NotDistinguishable,
-        Ok(Difference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Faster,
-        Ok(Difference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Slower,
-        Ok(_) => Verdict::NotDistinguishable,
+        Ok(found) => verdict(found.relative, found.interval, test.threshold),
     };
     let tails = shared(&a.tails, &b.tails).filter(|_| is_alike);
     let latency = tails.map(|(a, b)| compare_latencies(a, b, test.latency, test.threshold));
@@ -421,7 +418,9 @@ fn compare_latencies(a: &Tail, b: &Tail, confidence: f64, threshold: f64) -> Lat
         percentile: a.label.to_owned(),
         a_ns: a.value,
         b_ns: b.value,
-        verdict: verdict(difference.as_ref(), threshold),
+        verdict: difference.as_ref().map_or(Verdict::NotComparable, |longer| {
+            verdict(-longer.relative, longer.interval.map(|end| -end), threshold)
+        }),
         reason: difference.is_none().then(|| {
             let side = if a.mean.is_some() { "B" } else { "A" };
             format!("{side} has no values for tenths of the run: it is too short, or has too few samples")
@@ -443,13 +442,16 @@ fn latency_difference(a: &Mean, b: &Mean, confidence: f64) -> LatencyDifference 
     }
 }
 
-fn verdict(difference: Option<&LatencyDifference>, threshold: f64) -> Verdict {
-    match difference {
-        None => Verdict::NotComparable,
-        Some(found) if found.relative.abs() < threshold => Verdict::NotDistinguishable,
-        Some(LatencyDifference { interval: [low, _], .. }) if *low > 0.0 => Verdict::Slower,
-        Some(LatencyDifference { interval: [_, high], .. }) if *high < 0.0 => Verdict::Faster,
-        Some(_) => Verdict::NotDistinguishable,
+/// What a gain of B over A says, with the ends of its interval in any order.
+fn verdict(relative: f64, interval: [f64; 2], threshold: f64) -> Verdict {
+    if relative.abs() < threshold {
+        Verdict::NotDistinguishable
+    } else if interval.iter().all(|end| *end > 0.0) {
+        Verdict::Faster
+    } else if interval.iter().all(|end| *end < 0.0) {
+        Verdict::Slower
+    } else {
+        Verdict::NotDistinguishable
     }
 }
 

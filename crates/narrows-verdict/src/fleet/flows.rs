@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use narrows_base::lists::ends;
 use narrows_base::units::Nanos;
 
 /// A connection that is busy for this share of the time has a full queue ahead of it, or a receiver that is slow.
@@ -76,9 +77,8 @@ pub fn congested(flows: &[Flow]) -> Congested {
         return Congested::None;
     }
     let full = flows.iter().filter(|flow| flow.is_congested(flows));
-    let rtts: Vec<u64> = full.map(|flow| flow.rtt.get()).collect();
-    let (lowest, highest) = (rtts.iter().min().copied(), rtts.iter().max().copied());
-    let is_one_queue = lowest.zip(highest).is_some_and(|(low, high)| high as f64 <= low as f64 * EQUAL);
+    let rtts: Vec<f64> = full.map(|flow| flow.rtt.get() as f64).collect();
+    let is_one_queue = ends(&rtts).is_some_and(|[low, high]| high <= low * EQUAL);
     let is_whole = servers.is_disjoint(&free_servers);
     let are_pairs = is_whole && serves_one_each(flows, &servers);
     let is_all = free_clients.is_empty() && free_servers.is_empty();

@@ -5,6 +5,7 @@ mod map;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::lists::some_of;
 use narrows_base::units::{BytesPerSec, human};
 use serde::{Deserialize, Serialize};
 
@@ -234,12 +235,7 @@ fn that_carry(flows: Vec<(f64, Flow)>) -> Vec<Flow> {
 
 /// At most three names, and how many more.
 fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
-    const MOST: usize = 3;
-    let names: Vec<&str> = names.into_iter().collect();
-    match names.len().checked_sub(MOST) {
-        Some(more @ 1..) => format!("{} and {more} more", names.get(..MOST).unwrap_or_default().join(", ")),
-        _ => names.join(", "),
-    }
+    some_of(&names.into_iter().collect::<Vec<_>>(), 3, ", ")
 }
 
 fn sentence(case: &Case<'_>, limit: &Limit) -> String {

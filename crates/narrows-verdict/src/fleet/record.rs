@@ -234,17 +234,6 @@ pub enum State {
 }
 
 impl State {
-    /// The word for people, which is that of JSON.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Late => "late",
-            Self::Failed => "failed",
-            Self::Hung => "hung",
-            Self::Unreachable => "unreachable",
-        }
-    }
-
     /// Whether its numbers count.
     pub const fn counts(self) -> bool {
         matches!(self, Self::Ok | Self::Late)

@@ -2,7 +2,6 @@
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::block::CryptTable;
-use narrows_model::ceiling::Direction;
 use narrows_model::path::CryptHop;
 
 use super::step::At;
@@ -25,10 +24,8 @@ const PART: f64 = 0.15;
 /// Why the mapping at `at` gives less than what lies below it.
 pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     let table = hop.table.value();
-    let in_worker = table.is_some_and(|table| match at.case.direction {
-        Direction::Read => table.no_read_workqueue,
-        Direction::Write => table.no_write_workqueue,
-    });
+    let in_worker =
+        table.is_some_and(|table| at.case.direction.pick(table.no_read_workqueue, table.no_write_workqueue));
     let queues = |name: &str| name.contains("kcryptd") || name.contains("dmcrypt_write");
     let (workers, _) = at.case.kernel_threads(queues);
     let ours = at.case.measurement()?.generator.cpu;

@@ -3,7 +3,6 @@
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Access;
 use narrows_machine::Machine;
-use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
 use super::{Cause, Loss, Rung, Step, attributed, block_flows, ceiling, crypt, raid, translated};
@@ -305,10 +304,7 @@ pub(super) fn sentence(
         return "Nothing could be measured.".to_owned();
     };
     let target = &rung.subject.path.target;
-    let verb = match rung.direction() {
-        Direction::Read => format!("Reads of {target}"),
-        Direction::Write => format!("Writes to {target}"),
-    };
+    let verb = format!("{} {target}", rung.direction().pick("Reads of", "Writes to"));
     let rate = rung.rate().map(|rate| rate.to_string()).unwrap_or_default();
     let Some(limiting) = limiting else {
         return format!("{verb} reach {rate}; what limits them cannot be seen.");

@@ -60,10 +60,7 @@ impl Flow {
 
     /// One direction.
     pub const fn of(self, direction: Direction) -> BytesPerSec {
-        match direction {
-            Direction::Read => self.read,
-            Direction::Write => self.write,
-        }
+        direction.pick(self.read, self.write)
     }
 }
 

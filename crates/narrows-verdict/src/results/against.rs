@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::case::{Case, mean};
 use crate::attribution;
 use crate::case::Case as PathCase;
-use crate::finding::{Code, Confidence, Finding, Severity};
+use crate::finding::{Code, Finding, Severity};
 use crate::{Subject, trust};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Direction, Narrow};
@@ -269,8 +269,7 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
             .advise(
                 "do not use this result: measure again past the caches, or name the right \
                  target with --target",
-            )
-            .with_confidence(Confidence::High),
+            ),
     )
 }
 

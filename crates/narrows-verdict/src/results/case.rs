@@ -73,11 +73,7 @@ impl<'a> Case<'a> {
 
     /// What a measurement is called: `the random reads of job x`.
     pub(super) fn name(&self, measured: &Measured, op: Op) -> String {
-        let order = match measured.work.pattern {
-            Some(Pattern::Random) => "random ",
-            Some(Pattern::Sequential) => "sequential ",
-            None => "",
-        };
+        let order = measured.work.pattern.map(|order| format!("{} ", order.word())).unwrap_or_default();
         let label = &measured.work.label;
         let of = if label.is_empty() || label.contains(op.word()) && self.result.measurements.len() == 1 {
             String::new()
@@ -94,6 +90,16 @@ pub(super) type Signs = (Confidence, Vec<Evidence>);
 /// Whether a measurement visits addresses at random.
 pub(super) fn is_random(measured: &Measured) -> bool {
     measured.work.pattern == Some(Pattern::Random)
+}
+
+/// Whether reads and writes ran together.
+pub(super) const fn is_mixed(measured: &Measured) -> bool {
+    measured.read.is_some() && measured.write.is_some()
+}
+
+/// The I/Os per second of a direction; 0 where none are told.
+pub(super) fn iops_of(measured: &Measured, op: Op) -> f64 {
+    measured.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get())
 }
 
 /// Whether the target that the tool names is memory, as everybody who reads the result sees.

@@ -222,8 +222,7 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
                 "compare where the slow machines run, and who owns their volumes: a machine \
                  on another host than its \
                  volume's owner crosses the network",
-            )
-            .with_confidence(Confidence::High),
+            ),
     )
 }
 

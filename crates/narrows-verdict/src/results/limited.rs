@@ -3,9 +3,9 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_model::ceiling::crypt;
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Imported, Measured, Op, Tool};
+use narrows_paste::results::{Imported, Measured, Op, Side, Tool};
 
-use super::case::{Case, is_random, mean};
+use super::case::{Case, is_mixed, is_random, mean};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust;
 
@@ -372,11 +372,8 @@ pub(super) fn depth_too_low(case: &Case<'_>) -> Option<Finding> {
             return Some(finding);
         }
         let Some(asked) = measured.asked_in_flight() else { continue };
-        let by_little = mean(side).zip(side.iops).map(|(latency, iops)| latency * 1e-9 * iops.get());
         let in_flight = |count: f64| human::count(count);
-        // The sides of a mixed job share its queue.
-        let is_mixed = measured.read.is_some() && measured.write.is_some();
-        if let Some(real) = by_little.filter(|real| asked > 1.0 && !is_mixed && *real < PATH_FILLED * asked) {
+        if let Some(real) = by_little(measured, side, asked) {
             let summary = format!(
                 "{} I/Os were asked to be in flight, {} were: the rate is not that of the depth asked for",
                 in_flight(asked),
@@ -437,10 +434,15 @@ pub(super) fn in_flight(case: &Case<'_>) -> Option<(f64, f64)> {
             return Some((1.0, f64::from(measured.work.queue_depth?)));
         }
         let asked = measured.asked_in_flight()?;
-        let real = mean(side)? * 1e-9 * side.iops?.get();
-        let is_mixed = measured.read.is_some() && measured.write.is_some();
-        (asked > 1.0 && !is_mixed && real < PATH_FILLED * asked).then_some((real, asked))
+        Some((by_little(measured, side, asked)?, asked))
     })
+}
+
+/// How many I/Os were in flight by Little's law, where that is clearly less than what was asked for. The sides of a mixed job share
+/// its queue.
+fn by_little(measured: &Measured, side: &Side, asked: f64) -> Option<f64> {
+    let real = mean(side)? * 1e-9 * side.iops?.get();
+    (asked > 1.0 && !is_mixed(measured) && real < PATH_FILLED * asked).then_some(real)
 }
 
 /// I/Os in flight at the busiest device, by `iostat`: the upper layers count the same I/Os again.

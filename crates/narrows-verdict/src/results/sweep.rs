@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use narrows_base::units::{BytesPerSec, human};
-use narrows_base::workload::Pattern;
 use narrows_load::stats::sweep::{Point, Shape, shape};
 use narrows_paste::results::{Imported, Measured, Op, Tool};
 
@@ -76,11 +75,7 @@ fn key(result: &Imported, measured: &Measured, op: Op) -> SweepKey {
     let label = if result.tool == Tool::Iozone {
         work.label.clone()
     } else {
-        let pattern = match work.pattern {
-            Some(Pattern::Random) => "random ",
-            Some(Pattern::Sequential) => "sequential ",
-            None => "",
-        };
+        let pattern = work.pattern.map(|pattern| format!("{} ", pattern.word())).unwrap_or_default();
         let block = work.block_size.map(|size| format!(" {}", human::block_size(size))).unwrap_or_default();
         format!("{pattern}{}{block}", op.word())
     };

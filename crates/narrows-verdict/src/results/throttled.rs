@@ -3,7 +3,7 @@
 //! No medium is as even as a limiter, and none stays at one rate whatever the queue. One sign alone can be chance;
 //! each of these rules asks for two.
 
-use super::case::{Case, Signs, is_random, mean};
+use super::case::{Case, Signs, iops_of, is_mixed, is_random, mean};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::surroundings::Word;
@@ -77,13 +77,11 @@ fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) 
     let larger = case.siblings().find(|one| {
         let is_larger = one.work.block_size.is_some_and(|size| size.as_f64() >= TIMES * block);
         let same_queue = one.asked_in_flight() == measured.asked_in_flight() && is_random(one);
-        let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
-        is_larger && same_queue && (other / iops - 1.0).abs() <= ALIKE
+        is_larger && same_queue && (iops_of(one, op) / iops - 1.0).abs() <= ALIKE
     })?;
     let shown = |one: &Measured| {
-        let iops = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
         let size = one.work.block_size.map_or_else(String::new, human::bytes);
-        case.evidence(one, &format!("I/Os per second of {size}"), human::count(iops))
+        case.evidence(one, &format!("I/Os per second of {size}"), human::count(iops_of(one, op)))
     };
     Some((Confidence::Medium, vec![shown(measured), shown(larger)]))
 }
@@ -117,10 +115,6 @@ fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs>
             ],
         )
     })
-}
-
-fn is_mixed(measured: &Measured) -> bool {
-    measured.read.is_some() && measured.write.is_some()
 }
 
 /// As even as a clock, and slower than any medium but a disk, which is not even.
@@ -247,7 +241,7 @@ fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side)
     let single = others
         .filter(|one| is_random(one) && one.work.block_size == measured.work.block_size)
         .find(|one| {
-            let other = one.side(op).and_then(|side| side.iops).map_or(0.0, |iops| iops.get());
+            let other = iops_of(one, op);
             one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
                 && iops < 1.1 * other
                 && iops > 0.9 * other

@@ -48,7 +48,6 @@ pub(super) fn slower_than_its_port(_: &Judged<'_>, _: usize, hop: &Hop) -> Optio
             usb.device
         );
         Finding::about(Code::DeviceLimited, Severity::Info, hop, summary)
-            .with_confidence(Confidence::High)
             .seen_fact("negotiated speed", &usb.speed)
             .seen_fact("fastest speed of the device", &usb.most_speed)
             .seen_fact("fastest speed of the port", &usb.root_hub_speed)
@@ -136,7 +135,6 @@ fn slowed(hop: &Hop, device: &DeviceHop, change: &SmartChange, after: &DriveHeal
         device.block, change.throttled
     );
     Finding::about(Code::Thermal, Severity::Limit, hop, summary)
-        .with_confidence(Confidence::High)
         .with_evidence(
             [
                 Evidence::new("time of throttling in the run", change.throttled, source),

@@ -7,6 +7,7 @@
 
 use narrows_base::units::GtPerSec;
 use narrows_machine::log::LogKind;
+use narrows_model::ceiling::Limit;
 
 use super::{Context, Judged};
 use crate::counterfactual;
@@ -38,13 +39,8 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
         "{} runs at {speed} and could run at {most}: it did not come up, and the kernel trained it again at {held}.",
         link.place()
     );
-    let gain = link.width().and_then(|width| {
-        let (now, better) = (
-            counterfactual::link_at(link.link, speed, width)?,
-            counterfactual::link_at(link.link, most, width)?,
-        );
-        judged.is_limit(link.index).then(|| better.rate - now.rate)
-    });
+    let limits = at_speeds(link, speed, most).filter(|_| judged.is_limit(link.index));
+    let gain = limits.map(|[now, better]| better.rate - now.rate);
     let advice = [
         Advice::with_gain(
             "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
@@ -54,7 +50,6 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
     ];
     Some(
         Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
-            .with_confidence(Confidence::High)
             .with_evidence(link.speed_evidence())
             .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
             .with_advice(advice),
@@ -71,7 +66,6 @@ fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
     Some(
         Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
-            .with_confidence(Confidence::High)
             .with_evidence(link.speed_evidence())
             .with_advice(advice(judged, link, speed, best.speed, false)),
     )
@@ -120,6 +114,13 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     )
 }
 
+/// What a link carries at its width with each of two speeds.
+fn at_speeds(link: &Link<'_>, now: GtPerSec, better: GtPerSec) -> Option<[Limit; 2]> {
+    let width = link.width()?;
+    let at = |speed| counterfactual::link_at(link.link, speed, width);
+    Some([at(now)?, at(better)?])
+}
+
 fn advice(
     judged: &Judged<'_>,
     link: &Link<'_>,
@@ -127,11 +128,7 @@ fn advice(
     common: GtPerSec,
     is_forced: bool,
 ) -> Vec<Advice> {
-    let gain = link.width().and_then(|width| {
-        let (now, better) = (
-            counterfactual::link_at(link.link, speed, width)?,
-            counterfactual::link_at(link.link, common, width)?,
-        );
+    let gain = at_speeds(link, speed, common).and_then(|[now, better]| {
         // A link that saves power was already assumed to speed up in the ceilings; the gain is counted from this speed.
         let whole = counterfactual::gain_of_better(judged, link.index, &better);
         whole.or_else(|| judged.is_limit(link.index).then(|| better.rate - now.rate))

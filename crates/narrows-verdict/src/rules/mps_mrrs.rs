@@ -42,7 +42,6 @@ fn refused(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     );
     Some(
         Finding::about(Code::MpsMrrs, Severity::Fault, link.hop, summary)
-            .with_confidence(Confidence::High)
             .seen("the kernel's log", "can't set Max Payload Size", event.source.as_str())
             .with_advice([alike()]),
     )

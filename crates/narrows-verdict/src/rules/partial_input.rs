@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
+use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::{HopSpec, build};
 
-use super::super::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
 use super::Context;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
@@ -25,7 +26,6 @@ fn left_out(context: &Context<'_>) -> Option<Finding> {
             "The first {shown} paths of this machine are judged; {more} further paths were left out."
         );
         Finding::on(Code::PartialInput, Severity::Info, "this machine", text)
-            .with_confidence(Confidence::High)
             .seen("paths left out", more, "a bound of narrows")
             .advise("Name the device or mount that matters, to see its path.")
     })
@@ -68,17 +68,12 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     }
     let root =
         (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
-    let runs =
-        gaps.keys().map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
-    let disks = without_disks
-        .as_ref()
-        .map(|_| format!("Run `{LISTS_DISKS}` there, and give its output to --from with the rest."));
     let is_asked = gaps.contains_key(SHOWS_LINKS);
-    let links = without_link
-        .as_ref()
-        .filter(|_| !is_asked)
-        .map(|_| format!("Run `{SHOWS_LINKS}` there, and give its output to --from with the rest."));
-    let advice: Vec<String> = root.into_iter().chain(runs).chain(disks).chain(links).collect();
+    let disks = without_disks.as_ref().map(|_| LISTS_DISKS);
+    let links = without_link.as_ref().filter(|_| !is_asked).map(|_| SHOWS_LINKS);
+    let runs = gaps.keys().copied().chain(disks).chain(links);
+    let runs = runs.map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
+    let advice: Vec<String> = root.into_iter().chain(runs).collect();
     let advice = match advice.is_empty() {
         true => {
             vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
@@ -87,7 +82,6 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     };
     vec![
         Finding::on(Code::PartialInput, Severity::Info, "this machine", summary.join(" "))
-            .with_confidence(Confidence::High)
             .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
             .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
             .with_evidence(without_disks.map(|said| Evidence::new("not in the capture", said, LISTS_DISKS)))
@@ -133,11 +127,9 @@ fn without_disks(context: &Context<'_>) -> Option<String> {
         .map(|function| function.address.to_string())
         .filter(|address| !is_named(address))
         .collect();
-    let named = alone.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(" and ");
-    let more = alone.len().checked_sub(MOST).filter(|more| *more > 0);
-    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
+    let named = some_of(&alone, MOST, " and ");
     (!alone.is_empty())
-        .then(|| format!("the disks of the storage controllers {named}{more}, which have no path here"))
+        .then(|| format!("the disks of the storage controllers {named}, which have no path here"))
 }
 
 /// What shows the links of cards.
@@ -166,21 +158,14 @@ fn without_link(context: &Context<'_>) -> Option<String> {
     let ports = context.machine.pci.values().filter(|port| port.address.bus != 0 && may_be_fast(port));
     let cards: BTreeSet<PciAddress> =
         ports.map(|port| port.address.card()).filter(|card| !crossed.contains(card)).collect();
-    let named = cards.iter().take(MOST).map(ToString::to_string).collect::<Vec<_>>().join(" and ");
-    let more = cards.len().checked_sub(MOST).filter(|more| *more > 0);
-    let more = more.map(|more| format!(" and {more} more")).unwrap_or_default();
-    (!cards.is_empty())
-        .then(|| format!("the links of the network cards {named}{more}, which have no path here"))
+    let cards: Vec<String> = cards.iter().map(ToString::to_string).collect();
+    let named = some_of(&cards, MOST, " and ");
+    (!cards.is_empty()).then(|| format!("the links of the network cards {named}, which have no path here"))
 }
 
 /// One line for each thing to run, with what it would tell.
 fn missing(run: &str, what: &[&str]) -> Evidence {
-    const MOST: usize = 3;
-    let mut named = what.iter().take(MOST).copied().collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = what.len().checked_sub(MOST) {
-        named += &format!(" and {more} more");
-    }
-    Evidence::new("not in the capture", named, run)
+    Evidence::new("not in the capture", some_of(what, 3, ", "), run)
 }
 
 /// What was denied: the kind of fact and what it needs, with every place where it stands.

@@ -4,7 +4,7 @@ use narrows_base::fact::Fact;
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::Machine;
-use narrows_machine::zfs::ZfsPool;
+use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec, RaidHop, RaidLevel};
 
 use super::super::finding::{Code, Evidence, Finding, Severity};
@@ -73,36 +73,31 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
     let pools = context.machine.zfs.iter().filter(lacks);
     pools
         .map(|pool| {
-            let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
-            let broken: Vec<Evidence> = devices
-                .filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"))
-                .map(|device| {
-                    Evidence::new(
-                        format!("state of {}", device.name),
-                        &device.state,
-                        pool.state.source().as_str(),
-                    )
-                })
-                .collect();
-            let is_replaced = is_replaced(pool);
+            let source = pool.state.source().as_str();
+            let broken = broken(pool)
+                .map(|device| Evidence::new(format!("state of {}", device.name), &device.state, source));
             let state = pool.state.value().map_or("", String::as_str);
             let summary = format!("The ZFS pool {} is {state}.", pool.name);
             Finding::on(Code::RaidDegraded, Severity::Fault, pool.name.clone(), summary)
                 .seen_fact("state of the pool", &pool.state)
                 .with_evidence(broken)
-                .advise(pool_advice(&pool.name, state, is_replaced))
+                .advise(pool_advice(&pool.name, state, is_replaced(pool)))
         })
         .collect()
 }
 
+/// The devices of a pool that do not work.
+fn broken(pool: &ZfsPool) -> impl Iterator<Item = &ZfsDevice> {
+    let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
+    devices.filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"))
+}
+
 /// Whether all that is broken in a pool is being replaced.
 fn is_replaced(pool: &ZfsPool) -> bool {
-    let devices = || pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
-    let mut broken =
-        devices().filter(|device| !matches!(device.state.as_str(), "ONLINE" | "AVAIL" | "INUSE"));
+    let mut devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
     pool.scan.value().is_some_and(|scan| scan.action == "resilver")
-        && devices().any(|device| device.is_replaced)
-        && broken.all(|device| device.is_replaced)
+        && devices.any(|device| device.is_replaced)
+        && broken(pool).all(|device| device.is_replaced)
 }
 
 /// What to do: a pool that still runs needs a new device, one that does not needs its own devices back (messages ZFS-8000-3C,

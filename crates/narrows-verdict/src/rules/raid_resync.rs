@@ -57,7 +57,6 @@ pub(super) fn raid_resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
     let summary = format!("/dev/{} is busy with a {action}{speed}{done}{left}{effect}.", raid.block);
     Some(
             Finding::about(Code::RaidResync, severity, hop, summary)
-                .with_confidence(Confidence::High)
                 .seen_fact("sync action", &raid.md.sync_action)
                 .with_evidence(speed_evidence(&raid.md.sync_speed))
                 .with_evidence(cause_evidence)
@@ -127,7 +126,6 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
             let severity = if scan.action == "scrub" { Severity::Info } else { Severity::Fault };
             let summary = format!("The ZFS pool {} is busy with a {}{rate}{done}.", pool.name, scan.action);
             Finding::on(Code::RaidResync, severity, pool.name.clone(), summary)
-                .with_confidence(Confidence::High)
                 .seen("scan", &scan.action, pool.scan.source().as_str())
                 .advise("Wait until it is done, and measure again.")
         })

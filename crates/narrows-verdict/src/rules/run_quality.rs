@@ -9,7 +9,7 @@ use super::{Context, Judged};
 use crate::attribution::{Cause, are_io_workers_full, was_denied};
 use crate::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
-use crate::trust::{Audit, io};
+use crate::trust::Audit;
 
 /// `cache_measured`: the bytes came from a cache, so the result says nothing of the devices.
 pub(super) fn cache_measured(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
@@ -29,9 +29,9 @@ pub(super) fn cache_measured(_context: &Context<'_>, judged: &Judged<'_>) -> Vec
                 Some((_, memory)) => Finding::about(Code::CacheMeasured, Severity::Limit, memory, summary),
                 None => Finding::on(Code::CacheMeasured, Severity::Limit, "", summary),
             };
-            let mut finding = finding.with_confidence(Confidence::High).with_evidence(evidence).with_advice(
-                [Advice::new("Measure the block device instead, or a file system that honours O_DIRECT.")],
-            );
+            let mut finding = finding.with_evidence(evidence).with_advice([Advice::new(
+                "Measure the block device instead, or a file system that honours O_DIRECT.",
+            )]);
             finding.subject = judged.subject.path.target.clone();
             Some(finding)
         })
@@ -98,7 +98,6 @@ pub(super) fn above_ceiling(case: &Case<'_>, measurement: &Measurement, audit: &
     let formula = case.ceiling(index)?.limit().map(|limit| limit.formula.clone()).unwrap_or_default();
     Some(
         Finding::about(Code::AboveCeiling, Severity::Fault, hop, summary)
-            .with_confidence(Confidence::High)
             .seen("measured rate", measured, "the run")
             .seen("ceiling of this hop for the path", ceiling, formula)
             .advise("Do not use this result. Measure again with a larger region."),
@@ -122,7 +121,7 @@ pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &
     let waiting = case.waiting_in_block_layer();
     let summary = format!("Of {target} {what}: nothing was measured, and no hop can be named as the limit.");
     let mut evidence = vec![
-        Evidence::new(format!("{}s that ended", io(case.direction)), measurement.latency.count, "the run"),
+        Evidence::new(format!("{}s that ended", case.direction.word()), measurement.latency.count, "the run"),
         Evidence::new("measured time", measurement.elapsed_ns, "the run"),
         Evidence::new(
             "processor time of the busiest worker",
@@ -174,7 +173,6 @@ pub(super) fn unsteady(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Optio
     );
     Some(
         Finding::on(Code::Unsteady, Severity::Info, target, summary)
-            .with_confidence(Confidence::High)
             .seen("range of five windows over their mean", range, "the run, every 100 ms")
             .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
             .advise("Measure longer with --measure=full, on a quiet machine."),

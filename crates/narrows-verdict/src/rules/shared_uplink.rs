@@ -10,7 +10,7 @@ use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{Hop, HopId, HopSpec, Target, UplinkHop};
 
 use super::{Context, Judged};
-use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Evidence, Finding, Severity};
 use crate::link::{Claim, wires};
 
 /// Sums within this much of the uplink fit it.
@@ -41,7 +41,6 @@ fn switch_oversubscribed(context: &Context<'_>, judged: &Judged<'_>, hop: &Hop) 
     let severity = severity(context, judged, switch, &shared);
     Some(
         Finding::about(Code::SwitchOversubscribed, severity, hop, summary)
-            .with_confidence(Confidence::High)
             .with_evidence(shared.evidence(switch))
             .advise("Spread devices that are used at the same time over several switches or slots."),
     )
@@ -215,7 +214,6 @@ fn check_uplink(
     let advice = "Move what needs the rate to a slot or M.2 socket that the processor feeds.";
     Some(
         Finding::about(Code::ChipsetShared, severity, hop, summary)
-            .with_confidence(Confidence::High)
             .with_evidence(uplink.chipset.iter().map(|chipset| {
                 Evidence::new("chipset", format!("{}, {}", chipset.name, chipset.uplink), &chipset.source)
             }))

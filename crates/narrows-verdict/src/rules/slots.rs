@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use narrows_base::units::BitsPerSec;
+use narrows_base::lists::grouped;
 use narrows_machine::Machine;
 use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Lack};
 use narrows_machine::dmi::Slot;
@@ -40,7 +40,6 @@ pub(super) fn smbios_contradiction(context: &Context<'_>) -> Vec<Finding> {
     );
     vec![
         Finding::on(Code::SmbiosContradiction, Severity::Info, names.join(", "), summary)
-            .with_confidence(Confidence::High)
             .with_evidence(wrong.into_iter().flat_map(|(_, evidence)| evidence)),
     ]
 }
@@ -225,17 +224,9 @@ fn is_state(drive: &AdapterDrive, state: &str) -> bool {
     drive.state.value().is_some_and(|known| known == state)
 }
 
-/// Drives that are held to one speed where they can do another.
-struct Slow<'a> {
-    code: Code,
-    link: BitsPerSec,
-    most: BitsPerSec,
-    drives: Vec<(&'a String, &'a AdapterDrive)>,
-}
-
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.
 fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
-    let mut slow: Vec<Slow<'_>> = Vec::new();
+    let mut slow = Vec::new();
     for (at, drive) in &adapter.drives {
         let (Some(link), Some(most)) = (drive.link.value(), drive.most.value()) else { continue };
         let needs_more = drive.turns == Some(false) || link.get() < ENOUGH_FOR_A_DISK;
@@ -246,13 +237,11 @@ fn slow_links(number: u32, adapter: &Adapter) -> Vec<Finding> {
             Some("SATA") => Code::SataLimited,
             _ => Code::HbaLimited,
         };
-        match slow.iter_mut().find(|known| (known.code, known.link, known.most) == (code, *link, *most)) {
-            Some(known) => known.drives.push((at, drive)),
-            None => slow.push(Slow { code, link: *link, most: *most, drives: vec![(at, drive)] }),
-        }
+        slow.push(((code, *link, *most), (at, drive)));
     }
-    slow.into_iter()
-        .map(|Slow { code, link, most, drives }| {
+    grouped(slow)
+        .into_iter()
+        .map(|((code, link, most), drives)| {
             let places: Vec<&str> = drives.iter().map(|(at, _)| at.as_str()).collect();
             let (who, can) = match places.as_slice() {
                 [one] => (format!("Drive {one} of {} runs", name(number, adapter)), "it can do"),
@@ -283,7 +272,7 @@ const MOST: usize = 8;
 mod tests {
     use narrows_base::catalog::BoardSlot;
     use narrows_base::fact::Fact;
-    use narrows_base::units::{GtPerSec, Lanes};
+    use narrows_base::units::{BitsPerSec, GtPerSec, Lanes};
     use narrows_machine::pci::PciAddress;
     use narrows_model::path::LinkHop;
 

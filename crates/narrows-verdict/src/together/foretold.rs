@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::{GroupVerdict, LAW_ERROR, Outcome, SharedHop, evidence_of, words};
-use crate::{Code, Confidence, Finding, PathVerdict, Severity, Subject, Verdict, judge};
+use crate::{Code, Finding, PathVerdict, Severity, Subject, Verdict, judge};
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
@@ -198,7 +198,6 @@ fn measured(alone: &[Subject], verdicts: &[GroupVerdict]) -> Vec<Finding> {
                 let sentence = format!("Measured: {}", words::at_ceiling(verdict, shared));
                 findings.push(
                     Finding::about(code, Severity::Limit, hop, sentence)
-                        .with_confidence(Confidence::High)
                         .with_evidence(evidence_of(shared))
                         .advise(advice),
                 );

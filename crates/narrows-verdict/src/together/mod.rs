@@ -39,7 +39,7 @@ pub struct Group {
 }
 
 /// What several targets at the same time show.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -52,6 +52,7 @@ pub enum Outcome {
     /// They give less than alone, and narrows or the processors could do no more.
     Generator,
     /// A run is not to be trusted, or a rate is not known well enough.
+    #[default]
     NotKnown,
 }
 
@@ -106,7 +107,7 @@ impl SharedHop {
 }
 
 /// The verdict on targets that ran at the same time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupVerdict {
     /// Which targets, as places in the list of all.
@@ -215,15 +216,11 @@ fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
     let mut verdict = GroupVerdict {
         targets: named(alone, &group.members),
         members: group.members.clone(),
-        outcome: Outcome::NotKnown,
         alone: Rate::of_runs_one_by_one(shares.iter().map(|share| share.alone)),
         together: Rate::of_runs_at_once(members.iter().map(|member| member.after)),
         hops: hops(machine, &members),
         shares,
-        limiting: Vec::new(),
-        located: Vec::new(),
-        evidence: Vec::new(),
-        sentence: String::new(),
+        ..GroupVerdict::default()
     };
     decide(machine, &members, &mut verdict);
     verdict

@@ -8,7 +8,7 @@ mod text;
 
 pub use curve::{Along, Curve, curves};
 pub(crate) use curve::{fixed, x};
-pub use text::{document, render};
+pub use text::document;
 
 use serde::{Deserialize, Serialize};
 
@@ -164,13 +164,10 @@ impl SweepPoint {
         trusted: Option<bool>,
         checks: Checks,
     ) -> Self {
-        let mut why = Vec::new();
-        if measurement.ci95.is_none() {
-            why.push("ci95: the run was too short for a confidence interval");
-        }
-        if trusted.is_none() {
-            why.push("trusted: the run was not judged");
-        }
+        let why = [
+            (measurement.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+            (trusted.is_none(), "trusted: the run was not judged"),
+        ];
         Self {
             load: load.clone(),
             bytes_per_second: measurement.bytes_per_second,
@@ -182,7 +179,7 @@ impl SweepPoint {
             ended,
             allowance: None,
             checks: Some(checks),
-            reason: (!why.is_empty()).then(|| why.join("; ")),
+            reason: view::why_null(why),
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::chart;
-use crate::text::{Style, Tone};
+use crate::text::Tone;
 use crate::view::{ConditionView, DriveView};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -16,11 +16,6 @@ const NAME: usize = 10;
 const CELL: usize = 13;
 /// Columns of the bars.
 const BAR: (usize, usize) = (6, 40);
-
-/// The report as text. It ends with a newline.
-pub fn render(report: &SweepReport, style: &Style) -> String {
-    document(report, Audience::of(style)).text(style)
-}
 
 /// The report as a document.
 pub fn document(report: &SweepReport, audience: Audience) -> Document {
@@ -224,6 +219,7 @@ mod tests {
     use super::super::curves;
     use super::*;
     use crate::bench::{Checks, PathCeilings, TargetKind, TargetView};
+    use crate::text::Style;
     use narrows_base::units::Celsius;
     use narrows_load::measurement::GeneratorUse;
     use narrows_load::measurement::Pattern;
@@ -232,6 +228,10 @@ mod tests {
     use narrows_session::measure::Timing;
     use std::time::Duration;
     use unicode_width::UnicodeWidthStr;
+
+    fn render(report: &SweepReport, style: &Style) -> String {
+        document(report, Audience::of(style)).text(style)
+    }
 
     fn report(points: Vec<SweepPoint>) -> SweepReport {
         let target = TargetView {

@@ -1,11 +1,11 @@
 //! The figures of what was measured on one path: by `bench`, and by `check --measure`.
 
 use super::runs::{Course, percentiles, rates_over_time};
-use crate::bench::{BenchReport, Checks, TestResult};
+use crate::bench::{BenchReport, TestResult};
 use crate::figure::whole::Figure;
 use crate::view::{ConditionView, PathView, RunView};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::{Latency, Pattern};
+use narrows_load::measurement::Latency;
 use narrows_model::ceiling::Direction;
 
 /// Lines of one figure that can be told apart.
@@ -28,38 +28,37 @@ pub fn bench(report: &BenchReport) -> Vec<Figure> {
     let courses: Vec<Course<'_>> = report
         .results
         .iter()
-        .map(|result| Course {
-            name: result.name.clone(),
-            series: &result.series,
-            ceiling: match (&result.read, &result.write) {
+        .map(|result| {
+            let ceiling = match (&result.read, &result.write) {
                 (Some(_), None) => report.ceilings.read.as_ref().map(|it| it.bytes_per_second),
                 (None, Some(_)) => report.ceilings.write.as_ref().map(|it| it.bytes_per_second),
                 _ => None,
-            },
-            events: result.checks.as_ref().map(in_test).unwrap_or_default(),
-            told: result.checks.as_ref().map(around_test).unwrap_or_default(),
+            };
+            let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
+            course(&result.name, &result.series, ceiling, condition)
         })
         .collect();
     figures.extend(rates_over_time("rates", &courses));
     figures
 }
 
-fn around_test(checks: &Checks) -> Vec<String> {
-    checks.condition.as_ref().map(around).unwrap_or_default()
-}
-
-fn in_test(checks: &Checks) -> Vec<(f64, String)> {
-    checks.condition.as_ref().map(within).unwrap_or_default()
-}
-
-/// What links and arrays did in a run: seconds from its beginning, and words.
-fn within(condition: &ConditionView) -> Vec<(f64, String)> {
-    condition.events.iter().map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect()
-}
-
-/// What links and drives did around a run; when in it, nobody knows.
-fn around(condition: &ConditionView) -> Vec<String> {
-    condition.troubles().into_iter().chain(condition.in_words()).collect()
+/// A run with what links, drives and arrays did meanwhile: of what was not seen in the run itself nobody knows when.
+fn course<'a>(
+    name: &str,
+    series: &'a [BytesPerSec],
+    ceiling: Option<BytesPerSec>,
+    condition: Option<&ConditionView>,
+) -> Course<'a> {
+    let events = condition.iter().flat_map(|condition| &condition.events);
+    let told =
+        condition.iter().flat_map(|condition| condition.troubles().into_iter().chain(condition.in_words()));
+    Course {
+        name: name.to_owned(),
+        series,
+        ceiling,
+        events: events.map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect(),
+        told: told.collect(),
+    }
 }
 
 /// Percentiles of some runs, so many in a figure as can be told apart.
@@ -73,16 +72,10 @@ fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
 pub fn check(path: &PathView) -> Vec<Figure> {
     let named = |run: &RunView| {
         let workload = &run.measurement.workload;
-        let pattern = match workload.pattern {
-            Pattern::Sequential => "sequential",
-            Pattern::Random => "random",
-        };
-        let direction = match run.direction {
-            Direction::Read => "reads",
-            Direction::Write => "writes",
-        };
         format!(
-            "{pattern} {direction}, {} × {}",
+            "{} {}s, {} × {}",
+            workload.pattern.word(),
+            run.direction.word(),
             human::block_size(workload.block_size),
             workload.queue_depth
         )
@@ -93,12 +86,8 @@ pub fn check(path: &PathView) -> Vec<Figure> {
     let mut figures = latencies("latencies", "by direction", &of);
     let courses: Vec<Course<'_>> = runs
         .iter()
-        .map(|(name, run)| Course {
-            name: name.clone(),
-            series: &run.measurement.series,
-            ceiling: ceiling(path, run.direction),
-            events: run.condition.as_ref().map(within).unwrap_or_default(),
-            told: run.condition.as_ref().map(around).unwrap_or_default(),
+        .map(|(name, run)| {
+            course(name, &run.measurement.series, ceiling(path, run.direction), run.condition.as_ref())
         })
         .collect();
     figures.extend(rates_over_time("rates", &courses));

@@ -143,10 +143,7 @@ fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
 
 fn course(run: &Course<'_>) -> Picture {
     let each = run.series.len().div_ceil(MOST_POINTS).max(1);
-    let values: Vec<f64> = match each {
-        1 => run.series.iter().map(|rate| rate.get()).collect(),
-        _ => means(run.series, each).collect(),
-    };
+    let values: Vec<f64> = means(run.series, each).collect();
     let length = run.series.len() as f64 * STEP;
     let step = STEP * each as f64;
     let written: Vec<String> = values.iter().map(|rate| format!("{rate}")).collect();

@@ -7,8 +7,8 @@ use super::{picture, rate};
 use crate::figure::whole::{Data, Figure};
 use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_verdict::Severity;
 use narrows_verdict::cohort::Host;
+use narrows_verdict::{Severity, word};
 
 /// So many hosts are drawn; the table has all.
 const MOST_ROWS: usize = 60;
@@ -140,7 +140,7 @@ fn rates_of(point: &PointView, at: usize) -> Option<Figure> {
         let ends = |of: fn(f64, f64) -> f64, start| host.series.iter().map(|rate| rate.get()).fold(start, of);
         data.push([
             host.host.clone(),
-            host.state.as_str().to_owned(),
+            word(host.state),
             total(host).map(human::rate).unwrap_or_default(),
             rate(ends(f64::min, f64::INFINITY)),
             rate(ends(f64::max, 0.0)),

@@ -6,6 +6,7 @@ use super::lines::Event;
 use super::{known, picture};
 use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, fixed, x};
 use crate::figure::whole::{Data, Figure};
+use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_load::stats::sweep::Point;
@@ -25,9 +26,9 @@ fn said(load: &LoadSpec) -> String {
         100 => "writes".to_owned(),
         part => format!("{part} % writes"),
     };
-    let pattern = format!("{:?}", load.pattern).to_lowercase();
     let count = load.parallel.count();
-    format!("{pattern} {mix}, {count} {}{}", streams(load), if count == 1 { "" } else { "s" })
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {mix}, {count} {}{plural}", load.pattern.word(), streams(load))
 }
 
 const fn streams(load: &LoadSpec) -> &'static str {
@@ -39,14 +40,7 @@ const fn streams(load: &LoadSpec) -> &'static str {
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
 pub fn sweep_heat(report: &SweepReport) -> Vec<Figure> {
-    let mut kinds: Vec<(String, Vec<&SweepPoint>)> = Vec::new();
-    for point in &report.points {
-        let key = others(&point.load);
-        match kinds.iter_mut().find(|(kind, _)| *kind == key) {
-            Some((_, points)) => points.push(point),
-            None => kinds.push((key, vec![point])),
-        }
-    }
+    let kinds = grouped(report.points.iter().map(|point| (others(&point.load), point)));
     kinds.iter().enumerate().filter_map(|(at, (_, points))| heat_of(points, at)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use super::layout::full_width_of;
 use super::tree::Tree;
-use super::{Foretold, Mark, State, direction_name, picture};
+use super::{Foretold, Mark, State, picture};
 use crate::figure::chart::from_to;
 use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
@@ -68,7 +68,7 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     let detail = if item.detail.is_empty() { String::new() } else { format!(", {}", item.detail) };
     item.detail = format!("today {}{detail}", item.title);
     item.title = "Changed as advised".to_owned();
-    let way = direction_name(direction);
+    let way = direction.pick("reads", "writes");
     // A gain is that of the direction that gains more: here the next hop may allow less.
     let after = advice.gain_bytes_per_second.map(|gain| now + gain.get());
     let capped = match (after, next) {
@@ -125,10 +125,7 @@ fn foretell(tree: &mut Tree, path: &PathView, it: &Counterfactual) {
         _ => it.foreseen.at_most_bytes_per_second.map(|most| Foretold::AtMost(most.get() * traffic)),
     };
     for item in tree.items.iter_mut().filter(|item| item.state != State::Passes) {
-        let traffic = path.hop(&item.id).map(|hop| match it.direction {
-            Direction::Read => hop.traffic.read,
-            Direction::Write => hop.traffic.write,
-        });
+        let traffic = path.hop(&item.id).map(|hop| it.direction.pick(hop.traffic.read, hop.traffic.write));
         item.foretold = traffic.filter(|traffic| *traffic > 0.0).and_then(of);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Layout};
 use super::tree::{Node, Tree};
-use super::{Item, Mark, State, direction_name, draw, list};
+use super::{Item, Mark, State, draw, list};
 use crate::figure::chart::known;
 use crate::figure::svg::Svg;
 use crate::figure::whole::{Data, Figure, Picture};
@@ -38,7 +38,7 @@ pub fn fleet_map(report: &FleetRunReport) -> Option<Figure> {
         let load = describe(&point.load);
         let fleet = Fleet::new(point, map);
         put_rows(&mut data, &fleet.tree.items, map, &load);
-        let way = direction_name(map.direction);
+        let way = map.direction.pick("reads", "writes");
         let title = format!("Map of the fleet, {way}: {load}");
         let label = if point.proof.is_some() { format!("{load}, half of the clients") } else { load };
         said.push((label.clone(), point.verdict.sentence.clone()));

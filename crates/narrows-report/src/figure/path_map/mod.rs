@@ -323,13 +323,6 @@ fn full_width(rates: impl Iterator<Item = (HopKind, f64)>) -> f64 {
     if least.is_finite() { most.clamp(least * LEAST_TIMES, least * MOST_TIMES) } else { 0.0 }
 }
 
-const fn direction_name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "reads",
-        Direction::Write => "writes",
-    }
-}
-
 /// The map of the path at `index`, with what each advice would make of it; `None` where there is no such path.
 pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
     let path = report.paths.get(index)?;
@@ -339,8 +332,9 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
     for direction in [Direction::Read, Direction::Write] {
         let tree = tree_of(report, &[path], direction)?;
         put_rows(&mut data, &tree, direction);
-        let title = format!("Path map of {}, {}", path.target, direction_name(direction));
-        pictures.push(Picture { label: capital(direction_name(direction)), ..picture(&tree, &title) });
+        let title = format!("Path map of {}, {}", path.target, direction.pick("reads", "writes"));
+        let label = direction.pick("Reads", "Writes").to_owned();
+        pictures.push(Picture { label, ..picture(&tree, &title) });
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
@@ -388,11 +382,6 @@ fn alternative(path: &PathView) -> String {
     )
 }
 
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
-}
-
 fn data() -> Data {
     Data::new(&[
         "hop",
@@ -415,7 +404,7 @@ fn put_rows(data: &mut Data, tree: &Tree, direction: Direction) {
         };
         data.push([
             item.name.clone(),
-            direction_name(direction).to_owned(),
+            direction.pick("reads", "writes").to_owned(),
             item.rate(),
             item.for_application.map(rate).unwrap_or_default(),
             item.measured.as_ref().map(|it| human::rate(it.bytes_per_second)).unwrap_or_default(),

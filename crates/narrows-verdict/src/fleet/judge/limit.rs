@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_base::lists::ends;
+use narrows_base::units::{BytesPerSec, human};
 
 use super::map::HostCards;
 use super::{Case, Conservation, Kind, LegAlone, Limit, Side};
@@ -280,24 +281,16 @@ fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
     let describe = |wanted: bool| {
         let of: Vec<&Flow> = flows.iter().filter(|flow| flow.is_congested(flows) == wanted).collect();
         let clients: BTreeSet<usize> = of.iter().map(|flow| flow.client).collect();
-        let range = |values: Vec<f64>| {
-            let low = values.iter().copied().fold(f64::INFINITY, f64::min);
-            let high = values.iter().copied().fold(0.0, f64::max);
-            (low, high)
-        };
-        let (busy_low, busy_high) = range(of.iter().map(|flow| flow.busy).collect());
-        let (rtt_low, rtt_high) = range(of.iter().map(|flow| flow.rtt.get() as f64).collect());
-        let time = |ns: f64| human::time(Nanos::new(ns as u64));
-        (!of.is_empty()).then(|| {
-            format!(
-                "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {} to {}",
-                case.names(clients),
-                busy_low * 100.0,
-                busy_high * 100.0,
-                time(rtt_low),
-                time(rtt_high)
-            )
-        })
+        let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.busy).collect::<Vec<_>>())?;
+        let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.rtt).collect::<Vec<_>>())?;
+        Some(format!(
+            "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {} to {}",
+            case.names(clients),
+            busy_low * 100.0,
+            busy_high * 100.0,
+            human::time(rtt_low),
+            human::time(rtt_high)
+        ))
     };
     [describe(true), describe(false)].into_iter().flatten().collect()
 }

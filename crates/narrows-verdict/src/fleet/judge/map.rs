@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
+use narrows_base::lists::ends;
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, human};
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::network::of_network;
@@ -14,6 +15,7 @@ use super::{CARRIES_LOAD, Case, Kind, LegAlone, Limit};
 use crate::fleet::flows::{Congested, congested};
 use crate::fleet::record::Host;
 use crate::fleet::samples::Activity;
+use crate::word;
 
 /// A drive that carried less than this share of what the busiest one of its host did is none of the storage that was asked.
 const DRIVE_CARRIES: f64 = 0.01;
@@ -29,11 +31,12 @@ pub struct FleetMap {
 }
 
 /// Which part of the way a hop is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     /// Processors of the hosts that put load on. They are on the map where they limit.
+    #[default]
     ClientProcessors,
     /// Network cards of these hosts.
     ClientNetwork,
@@ -47,7 +50,7 @@ pub enum Part {
 }
 
 /// A hop, of one host or of several that are alike.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MapHop {
     /// What it is called by the others.
@@ -129,7 +132,7 @@ impl Made<'_> {
     /// Hosts, each with drives of its own.
     fn local(&mut self, groups: &[AlikeHosts]) {
         for (number, group) in groups.iter().enumerate() {
-            let hop = self.drives(&group.places, &self.case.run.clients, self.case.clients, number);
+            let hop = self.drives(group, &self.case.run.clients, self.case.clients, number);
             let lost = group.hop(Part::Drives, number, Vec::new()).lost;
             self.client(group, number, MapHop { lost, ..hop });
         }
@@ -186,7 +189,7 @@ impl Made<'_> {
         };
         let mut ids = Vec::new();
         for (number, group) in server_groups(case, self.direction, &full, self.limit).iter().enumerate() {
-            let drives = self.drives(&group.places, &case.run.servers, case.servers, number);
+            let drives = self.drives(group, &case.run.servers, case.servers, number);
             let mut behind = drives.id.clone();
             self.hops.push(drives);
             if self.limit.kind == Kind::ServerCpu && group.is_limited {
@@ -221,7 +224,7 @@ impl Made<'_> {
     /// The drives of these hosts.
     fn drives(
         &self,
-        places: &[usize],
+        group: &AlikeHosts,
         hosts: &[Host],
         activities: &[Option<Activity>],
         number: usize,
@@ -230,11 +233,11 @@ impl Made<'_> {
         hop.reason = Some("the drives were not measured alone".to_owned());
         hop.is_narrowest = self.limit.kind == Kind::Drive;
         let (mut carried, mut busy) = (Vec::new(), Vec::new());
-        for place in places {
-            let Some(host) = hosts.get(*place) else { continue };
+        for place in group.hosts.iter().map(|host| host.place) {
+            let Some(host) = hosts.get(place) else { continue };
             hop.hosts.push(host.host.clone());
             let names = host.target.iter().flat_map(|target| &target.drives);
-            let activity = activities.get(*place).and_then(Option::as_ref);
+            let activity = activities.get(place).and_then(Option::as_ref);
             let rates = names.filter_map(|name| {
                 let disk = activity?.disks.get(name)?;
                 let rate = if self.direction == Direction::Read { disk.read } else { disk.written };
@@ -253,18 +256,13 @@ impl Made<'_> {
             }
         }
         // The sum of some hosts is not that of all.
-        if carried.len() == places.len() {
+        if carried.len() == group.hosts.len() {
             (hop.measured, hop.each) = summed(&carried);
         }
         if carried.is_empty() {
             hop.reason = Some("which drives hold the data is not known".to_owned());
         }
-        hop.busy = busy
-            .iter()
-            .copied()
-            .reduce(f64::min)
-            .zip(busy.iter().copied().reduce(f64::max))
-            .map(<[f64; 2]>::from);
+        hop.busy = ends(&busy);
         hop
     }
 }
@@ -276,37 +274,14 @@ impl MapHop {
 }
 
 fn empty(part: Part, number: usize) -> MapHop {
-    let name = match part {
-        Part::ClientProcessors => "client-processors",
-        Part::ClientNetwork => "client-network",
-        Part::Network => "network",
-        Part::ServerNetwork => "server-network",
-        Part::ServerProcessors => "server-processors",
-        Part::Drives => "drives",
-    };
-    MapHop {
-        id: format!("{name}-{}", number + 1),
-        part,
-        hosts: Vec::new(),
-        drives: Vec::new(),
-        ceiling: None,
-        formula: None,
-        reason: None,
-        measured: None,
-        each: None,
-        busy: None,
-        lost: 0,
-        behind: Vec::new(),
-        is_narrowest: false,
-    }
+    let id = format!("{}-{}", word(part).replace('_', "-"), number + 1);
+    MapHop { id, part, ..MapHop::default() }
 }
 
 /// The sum of rates, and the least and the most of several; nothing of none.
 fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2]>) {
-    let least = rates.iter().copied().reduce(|a, b| if b.get() < a.get() { b } else { a });
-    let most = rates.iter().copied().reduce(|a, b| if b.get() > a.get() { b } else { a });
     let sum = rates.iter().copied().reduce(|a, b| a + b);
-    (sum, least.zip(most).filter(|_| rates.len() > 1).map(<[BytesPerSec; 2]>::from))
+    (sum, ends(rates).filter(|_| rates.len() > 1))
 }
 
 /// `58 × 1.18 GB/s: why`; the formula alone of one.
@@ -319,14 +294,9 @@ const MOST_HOPS_OF_A_KIND: usize = 6;
 
 #[derive(Debug, Clone, Default)]
 struct AlikeHosts {
-    /// Their places among the clients, or among the servers.
-    places: Vec<usize>,
+    hosts: Vec<MapHost>,
     /// Whether the verdict is about them and not about all.
     is_limited: bool,
-    names: Vec<String>,
-    cards: Vec<Result<(BytesPerSec, String), String>>,
-    measured: Vec<Option<BytesPerSec>>,
-    lost: usize,
 }
 
 /// What makes hosts alike; groups stand in this order.
@@ -340,7 +310,9 @@ struct AlikeKey {
 }
 
 /// One host.
+#[derive(Debug, Clone)]
 struct MapHost {
+    /// Its place among the clients, or among the servers.
     place: usize,
     name: String,
     card: HostCards,
@@ -413,11 +385,7 @@ fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> 
     for (key, one) in hosts {
         let group = groups.entry(key.clone()).or_default();
         group.is_limited = !key.is_free;
-        group.places.push(one.place);
-        group.names.push(one.name);
-        group.cards.push(one.card.ceiling);
-        group.measured.push(one.measured);
-        group.lost += usize::from(one.is_lost);
+        group.hosts.push(one);
     }
     let mut groups: Vec<AlikeHosts> = groups.into_values().collect();
     // What the verdict names stays apart from what it does not.
@@ -435,21 +403,16 @@ fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> 
 impl AlikeHosts {
     /// All hosts of these.
     fn united(groups: &[&Self]) -> Self {
-        let mut all = Self { is_limited: groups.iter().all(|group| group.is_limited), ..Self::default() };
-        for group in groups {
-            all.places.extend(&group.places);
-            all.names.extend(group.names.iter().cloned());
-            all.cards.extend(group.cards.iter().cloned());
-            all.measured.extend(&group.measured);
-            all.lost += group.lost;
-        }
-        all
+        let hosts = groups.iter().flat_map(|group| group.hosts.iter().cloned()).collect();
+        Self { hosts, is_limited: groups.iter().all(|group| group.is_limited) }
     }
 
     /// These hosts as one hop, with what their network cards can carry.
     fn hop(&self, part: Part, number: usize, behind: Vec<String>) -> MapHop {
-        let mut hop = MapHop { hosts: self.names.clone(), lost: self.lost, behind, ..empty(part, number) };
-        match self.cards.iter().cloned().collect::<Result<Vec<_>, String>>() {
+        let names = self.hosts.iter().map(|host| host.name.clone()).collect();
+        let lost = self.hosts.iter().filter(|host| host.is_lost).count();
+        let mut hop = MapHop { hosts: names, lost, behind, ..empty(part, number) };
+        match self.hosts.iter().map(|host| host.card.ceiling.clone()).collect::<Result<Vec<_>, String>>() {
             Ok(cards) => {
                 hop.ceiling = summed(&cards.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()).0;
                 let alike = cards.iter().all(|card| Some(card) == cards.first());
@@ -460,9 +423,9 @@ impl AlikeHosts {
             }
             Err(why) => hop.reason = Some(why),
         }
-        let measured: Vec<BytesPerSec> = self.measured.iter().copied().flatten().collect();
+        let measured: Vec<BytesPerSec> = self.hosts.iter().filter_map(|host| host.measured).collect();
         // A host without a result carried nothing that counts; a server without counters may have.
-        if measured.len() + self.lost == self.measured.len() {
+        if measured.len() + lost == self.hosts.len() {
             (hop.measured, hop.each) = summed(&measured);
         }
         hop
