@@ -1,11 +1,8 @@
-//! The errors of Advanced Error Reporting, by their bits.
-
-/// A bit of a status register, the kernel's name of the error, and the name that older kernels print.
-pub(super) type AerBit = (u32, &'static str, &'static str);
+//! The errors of Advanced Error Reporting: the bit of each in its register, its name, and the one that older kernels print.
 
 /// Bits of the Correctable Error Status register, by the kernel's names (PCI Express Base Specification 5.0, section
 /// 7.8.4.5; `aer_correctable_error_string`).
-pub(super) const CORRECTABLE: &[AerBit] = &[
+pub(super) const CORRECTABLE: &[(u32, &str, &str)] = &[
     (0, "RxErr", "Receiver Error"),
     (6, "BadTLP", "Bad TLP"),
     (7, "BadDLLP", "Bad DLLP"),
@@ -17,7 +14,7 @@ pub(super) const CORRECTABLE: &[AerBit] = &[
 ];
 
 /// Bits of the Uncorrectable Error Status register (section 7.8.4.2; `aer_uncorrectable_error_string`).
-pub(super) const UNCORRECTABLE: &[AerBit] = &[
+pub(super) const UNCORRECTABLE: &[(u32, &str, &str)] = &[
     (0, "Undefined", "Undefined"),
     (4, "DLP", "Data Link Protocol"),
     (5, "SDES", "Surprise Down Error"),

@@ -244,6 +244,30 @@ fn longest(tests: &mut BonnieTests, words: &[&str]) {
 }
 
 #[cfg(test)]
+mod rows {
+    use super::super::{Measured, Op};
+    use super::*;
+
+    #[test]
+    fn rows_with_glued_sizes_and_below_a_heading_without_units_are_read() {
+        // Figures of linux-kernel@vger.kernel.org, 2003 and 2005.
+        let head = "Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
+        let units = "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
+        let raid = "Raid0 (8 disk)15744M 54406  96 247419 90 100752 25 60266  98 226651 29 830.2   1\n";
+        let small = "NPTL          100M  7735  99 127068  98 63048  84  7890  98 +++++ +++ +++++ +++\n";
+        let rates = |body: &str| -> Vec<f64> {
+            let found = read_table(&Page { name: "x", body });
+            let all = found.iter().flat_map(|one| &one.measurements);
+            all.filter_map(|one: &Measured| one.side(Op::Write))
+                .map(|side| side.bytes_per_second.get())
+                .collect()
+        };
+        assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
+        assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use narrows_base::units::Bytes;
 
@@ -358,23 +382,5 @@ mod tests {
             Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n\
             alastor       2512M 20736  76 55093  14 21112   5 26385  87 55658   6 194.9   0\nother   2512M 20736  76 55093";
         assert_eq!(rates(&read_table(&Page { name: "x", body: old })).len(), 4);
-    }
-
-    #[test]
-    fn rows_with_glued_sizes_and_below_a_heading_without_units_are_read() {
-        // Figures of linux-kernel@vger.kernel.org, 2003 and 2005.
-        let head = "Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
-        let units = "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
-        let raid = "Raid0 (8 disk)15744M 54406  96 247419 90 100752 25 60266  98 226651 29 830.2   1\n";
-        let small = "NPTL          100M  7735  99 127068  98 63048  84  7890  98 +++++ +++ +++++ +++\n";
-        let rates = |body: &str| -> Vec<f64> {
-            let found = read_table(&Page { name: "x", body });
-            let all = found.iter().flat_map(|one| &one.measurements);
-            all.filter_map(|one: &Measured| one.side(Op::Write))
-                .map(|side| side.bytes_per_second.get())
-                .collect()
-        };
-        assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
-        assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
     }
 }

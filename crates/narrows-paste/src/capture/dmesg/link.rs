@@ -8,7 +8,7 @@ use narrows_machine::pci::{Aer, PciAddress};
 
 use super::pci::{bridge_entry, entry};
 use super::{Boot, DmesgDevice, LogLine, parse_address};
-use crate::capture::aer::{AerBit, CORRECTABLE, UNCORRECTABLE};
+use crate::capture::aer::{CORRECTABLE, UNCORRECTABLE};
 use crate::capture::lspci::lanes_of;
 use crate::capture::number;
 
@@ -261,7 +261,7 @@ fn count_status(boot: &mut Boot, address: PciAddress, bits: u32, line: &LogLine<
 }
 
 fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_>) -> bool {
-    let named = |table: &'static [AerBit]| {
+    let named = |table: &'static [(u32, &'static str, &'static str)]| {
         table.iter().find(|(_, new, old)| *new == name || old.eq_ignore_ascii_case(name)).map(|found| found.1)
     };
     let open = boot.aer.open.get(&address);
@@ -275,7 +275,7 @@ fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_
     true
 }
 
-const fn status_table(severity: AerSeverity) -> &'static [AerBit] {
+const fn status_table(severity: AerSeverity) -> &'static [(u32, &'static str, &'static str)] {
     match severity {
         AerSeverity::Corrected => CORRECTABLE,
         AerSeverity::NonFatal | AerSeverity::Fatal => UNCORRECTABLE,

@@ -13,7 +13,7 @@ use narrows_machine::pci::{
 use super::block::{self, Block};
 use super::device::FoundFunction;
 use super::functions::{Functions, denied};
-use crate::capture::aer::{AerBit, CORRECTABLE, UNCORRECTABLE};
+use crate::capture::aer::{CORRECTABLE, UNCORRECTABLE};
 use crate::capture::{Part, Rank, Text};
 
 /// The header that every function has.
@@ -125,7 +125,7 @@ fn aer(config: &[u8]) -> Option<Aer> {
     })
 }
 
-fn counts(bits: &[AerBit], status: u32, counts: impl Fn(u32) -> bool) -> BTreeMap<String, u64> {
+fn counts(bits: &[(u32, &str, &str)], status: u32, counts: impl Fn(u32) -> bool) -> BTreeMap<String, u64> {
     // The specification takes a bit back that older ones had; only the kernel still names it.
     let counted = bits.iter().filter(|(bit, name, _)| counts(*bit) && *name != "Undefined");
     counted.map(|(bit, name, _)| ((*name).to_owned(), u64::from(status >> bit & 1))).collect()

@@ -66,8 +66,8 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
         let targets = threads.iter().flat_map(|thread| elements(thread, "Target"));
         targets.filter_map(|target| number_in(target, name)).sum()
     };
-    let side = |word: &str| {
-        let (bytes, ios) = (sum(&format!("{word}Bytes")), sum(&format!("{word}Count")));
+    let side = |word: &str, bytes: &str, count: &str| {
+        let (bytes, ios) = (sum(bytes), sum(count));
         (ios > 0.0).then(|| Side {
             iops: Some(Iops::new(ios / time)),
             bytes: to_bytes(bytes),
@@ -78,8 +78,10 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
             ..Side::at(BytesPerSec::new(bytes / time))
         })
     };
-    let (read, write, cpu) = (side("Read"), side("Write"), busiest(span));
-    let measured = Measured { read, write, cpu, ..Measured::new(begins, work(profile, threads.len())) };
+    let read = side("Read", "ReadBytes", "ReadCount");
+    let write = side("Write", "WriteBytes", "WriteCount");
+    let measured =
+        Measured { read, write, cpu: busiest(span), ..Measured::new(begins, work(profile, threads.len())) };
     Some(Imported {
         version: element(document, "Version").map(str::to_owned),
         host: element(document, "ComputerName").map(|name| name.trim().to_owned()),
