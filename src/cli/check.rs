@@ -174,14 +174,16 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     for (view, subject) in report.paths.iter_mut().zip(&subjects) {
         view.peers = view::peers(&machine, &subject.path, to);
     }
+    report.machine.from = args.from.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     if !root.is_live() && report.machine.inputs.is_empty() {
         report.machine.inputs = match of_results(&seen) {
             results if subjects.is_empty() && !results.is_empty() => results,
             // It answers as a machine does: readers must see that it is another one.
-            _ => vec![view::InputView {
-                name: "a record".to_owned(),
-                kinds: vec!["narrows snapshot".to_owned()],
-            }],
+            _ => {
+                let kinds = || vec!["narrows snapshot".to_owned()];
+                let names = report.machine.from.iter().cloned();
+                names.map(|name| view::InputView { name, kinds: kinds() }).collect()
+            }
         };
     }
     if args.reply {

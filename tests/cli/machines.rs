@@ -4,6 +4,7 @@
 
 #![expect(clippy::disallowed_types, clippy::expect_used, reason = "a test runs the binary")]
 
+use std::fs::File;
 use std::process::Command;
 
 use narrows::machine::snapshot;
@@ -11,13 +12,14 @@ use serde_json::Value;
 
 /// Runs `narrows --from` on a machine and returns what it printed and its exit status.
 fn narrows(machine: &str, args: &[&str]) -> (String, i32) {
-    let mut packed = tempfile::NamedTempFile::new().expect("a temporary file");
-    snapshot::write(&crate::support::tree(machine), packed.as_file_mut(), false)
-        .expect("the tree can be packed");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let name = format!("{machine}.tar.zst");
+    let mut packed = File::create(directory.path().join(&name)).expect("an empty directory");
+    snapshot::write(&crate::support::tree(machine), &mut packed, false).expect("the tree can be packed");
     let output = Command::new(crate::narrows_binary())
+        .current_dir(directory.path())
         .args(args)
-        .arg("--from")
-        .arg(packed.path())
+        .args(["--from", &name])
         .env("LC_ALL", "C.UTF-8")
         .env_remove("CLICOLOR_FORCE")
         .output()

@@ -19,6 +19,7 @@ mod ioctl;
 pub mod kept;
 pub mod listen;
 pub mod log;
+pub mod memory;
 pub mod mount;
 pub mod nic;
 pub mod pci;

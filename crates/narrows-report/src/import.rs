@@ -5,6 +5,8 @@
 
 pub mod csv;
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
@@ -17,7 +19,7 @@ use narrows_paste::results::{Imported, Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::results::{ResultVerdict, Trust};
-use narrows_verdict::{Finding, Severity};
+use narrows_verdict::{Code, Finding, Severity};
 
 /// The name and version of the schema, in [`ImportReport::schema`].
 pub const SCHEMA: &str = "narrows/import/1";
@@ -84,11 +86,13 @@ const MOST: usize = 24;
 pub fn document(report: &ImportReport, audience: Audience) -> Document {
     let files = distinct(report.results.iter().map(|one| &one.result.file));
     let mut out = Document::new("import", some_of(&files, 3, ", "), Some(&report.tool));
+    let mut told = BTreeSet::new();
     for (number, result) in report.results.iter().enumerate() {
         if number > 0 {
             out.gap();
         }
         put_result(&mut out, result);
+        put_findings(&mut out, &result.verdict, &mut told);
     }
     for sweep in &report.sweeps {
         put_sweep(&mut out, sweep);
@@ -149,11 +153,28 @@ fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedRe
     for against in verdict.against.iter().take(MOST) {
         put_against(out, against);
     }
-    for list in [&verdict.findings, &verdict.of_path] {
-        if !list.is_empty() {
-            out.gap();
-            findings(out, list);
-        }
+}
+
+/// What was found in a result and on its path, the worst first. What stands further up already is only named.
+fn put_findings<'a>(
+    out: &mut impl Blocks,
+    verdict: &'a ResultVerdict,
+    told: &mut BTreeSet<(Code, &'a str, &'a str)>,
+) {
+    let mut found: Vec<&Finding> = verdict.findings.iter().chain(&verdict.of_path).collect();
+    found.sort_by_key(|finding| finding.severity);
+    let is_new = |finding: &&'a Finding| {
+        told.insert((finding.code, finding.subject.as_str(), finding.summary.as_str()))
+    };
+    let (new, again): (Vec<&Finding>, Vec<&Finding>) = found.into_iter().partition(is_new);
+    let again: BTreeSet<String> = again.into_iter().map(|finding| finding.code.as_str()).collect();
+    if !again.is_empty() {
+        let again = again.into_iter().collect::<Vec<_>>().join(", ");
+        out.say(2, Tone::Faint, format!("as further up: {again}"));
+    }
+    if !new.is_empty() {
+        out.gap();
+        findings(out, new);
     }
 }
 

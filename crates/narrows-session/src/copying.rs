@@ -7,7 +7,7 @@ use crate::Teller;
 use crate::measure::{self, Copied};
 use narrows_base::units::{Bytes, human};
 use narrows_load::copy::{CopyControl, CopyError, CopyOptions, MOST_MEMORY, Side};
-use narrows_machine::cpu;
+use narrows_machine::memory;
 use narrows_machine::root::Root;
 
 /// What takes less time than this shows no progress.
@@ -45,7 +45,7 @@ pub fn shown<T: Teller>(
 
 /// What the blocks of a copy may take: a part of what this process could still get, and never more than helps.
 pub fn memory(root: &Root) -> Bytes {
-    let share = cpu::memory_left(root).map(|left| Bytes::new(left.get() / MEMORY));
+    let share = memory::memory_left(root).map(|left| Bytes::new(left.get() / MEMORY));
     share.map_or(MOST_MEMORY, |share| share.min(MOST_MEMORY))
 }
 

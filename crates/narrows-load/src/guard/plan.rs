@@ -69,11 +69,9 @@ pub(super) struct Speed {
     pub(super) bytes: f64,
 }
 
-impl Speed {
-    /// Whether all of a medium would be read were it `times` as fast.
-    pub(super) fn reads_whole_if(self, size: u64, times: f64) -> bool {
-        after(size, self.bytes * times) <= WHOLE_TIME
-    }
+/// Whether all of a medium is read at so many bytes in a second.
+pub(super) fn reads_whole(size: u64, rate: f64) -> bool {
+    size <= WHOLE_SIZE || after(size, rate) <= WHOLE_TIME
 }
 
 /// How long so much takes at this rate.
@@ -83,9 +81,8 @@ fn after(amount: u64, rate: f64) -> Duration {
 
 /// What to do with a medium of `size` bytes at this speed.
 pub(super) fn plan(size: u64, speed: Speed) -> Plan {
-    let whole = after(size, speed.bytes);
-    if size <= WHOLE_SIZE || whole <= WHOLE_TIME {
-        return Plan { method: Method::All, reads: size.div_ceil(CHUNK), time: whole };
+    if reads_whole(size, speed.bytes) {
+        return Plan { method: Method::All, reads: size.div_ceil(CHUNK), time: after(size, speed.bytes) };
     }
     let each = size.div_ceil(MIB);
     let dense = |count: &u64| each * count <= MOST_PLACES && after(each * count, speed.places) <= DENSE_TIME;

@@ -12,7 +12,7 @@ use super::bulk::{Bulk, Piece};
 use super::looks::{self, Looks};
 use super::plan::{
     CHUNK, DENSE_LATE, LONGEST, MIB, MOST_PLACES, Method, PLACES, Plan, Speed, WHOLE_LATE, plan, ramp,
-    usual_starts,
+    reads_whole, usual_starts,
 };
 use super::reason::Reason;
 use super::sentry::{Step, Watch};
@@ -26,8 +26,8 @@ const MEASURED: (Duration, usize) = (Duration::from_millis(400), 4096);
 const FEWEST_PLACES: u64 = 1000;
 /// Foreign data are listed up to so many places.
 const LISTED: usize = 4;
-/// A medium is measured again, after places of it were read, when so many times its speed would have let all of it be read.
-const FASTER: f64 = 10.0;
+/// Hardly any medium is faster than this, in bytes per second (PCIe 5.0 x4): one that is too large even then is not measured again.
+const FASTEST: f64 = 16e9;
 /// So many more places are looked at once there are data.
 const AFTERWARDS: u64 = 512;
 /// So far back from a place that holds data is looked for where they begin, in blocks.
@@ -213,13 +213,14 @@ impl<'a> Search<'a> {
             };
             next = if is_done { None } else { plan.instead(size, speed) };
         }
-        if speed.reads_whole_if(size, FASTER) { self.whole_after_all(watch) } else { Ok(()) }
+        if reads_whole(size, FASTEST) { self.whole_after_all(watch) } else { Ok(()) }
     }
 
     /// Where places of each MiB were read because the medium was slow at the beginning: reads all when it is no longer slow.
     fn whole_after_all(&mut self, watch: Watch<'_>) -> io::Result<()> {
         let before = (self.result.method, self.result.places);
-        if !matches!(before.0, Method::EachMib(_)) || self.is_over() {
+        let is_late = self.began.elapsed() > WHOLE_LATE;
+        if !matches!(before.0, Method::EachMib(_)) || is_late || self.is_over() {
             return Ok(());
         }
         let plan = plan(self.medium.size(), self.measure(watch)?);

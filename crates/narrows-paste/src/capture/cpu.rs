@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::cpu::{Cpus, NumaNode, parse_cpuinfo, parse_list, parse_memory};
+use narrows_machine::cpu::{Cpus, NumaNode, parse_cpuinfo, parse_list};
+use narrows_machine::memory::parse_memory;
 
+use super::device::known;
 use super::{Part, Rank, Text};
 
 /// Reads what these tools printed in `text`. Each is a part of its own: they are believed differently.
@@ -57,12 +59,10 @@ fn parse_info(text: &Text) -> Option<Cpus> {
     let source = text.source(first);
     // Another tool's line `processor: 0` has none of this behind it.
     let model = info.model?;
-    let signature =
-        info.signature.map_or_else(Fact::default, |signature| Fact::known(signature, source.as_str()));
     let online: std::collections::BTreeSet<u32> = numbers.into_iter().map(|(_, cpu)| cpu).collect();
     Some(Cpus {
         model: Fact::known(model, source.as_str()),
-        signature,
+        signature: known(info.signature, source.as_str()),
         flags: info.flags,
         online: Fact::known(online.into_iter().collect(), source),
         ..Cpus::default()
@@ -79,42 +79,28 @@ type LscpuPairs = BTreeMap<String, (String, usize)>;
 ///
 /// Reads what `lscpu` says; `None` when the text has none of it.
 fn parse_lscpu(text: &Text) -> Option<Cpus> {
-    if !text.body().contains("CPU(s)") {
-        return None;
-    }
     let pairs = lscpu_pairs(text);
     let get = |name: &str| pairs.get(name).map(|(value, _)| value.as_str());
     // `CPU(s)` alone is in other tools' output too.
     get("CPU(s)").filter(|_| get("Architecture").is_some() || get("Socket(s)").is_some())?;
     let source = |name: &str| text.source(pairs.get(name).map_or(1, |(_, line)| *line));
     let number = |name: &str| get(name).and_then(|text| text.parse::<u32>().ok()).filter(|count| *count > 0);
-    let known =
-        |name: &str, value: Option<u32>| value.map_or_else(Fact::default, |v| Fact::known(v, source(name)));
+    let model = get("Model name").filter(|model| !matches!(*model, "" | "-"));
     let sockets = number("Socket(s)");
     let cores = number("Core(s) per socket").and_then(|cores| cores.checked_mul(sockets?));
     let online = get("On-line CPU(s) list").and_then(parse_list);
     let info = parse_cpuinfo(&as_cpuinfo(get));
     Some(Cpus {
-        model: said(get("Model name"), source("Model name")),
-        signature: info
-            .signature
-            .map_or_else(Fact::default, |found| Fact::known(found, source("CPU family"))),
+        model: known(model.map(str::to_owned), source("Model name")),
+        signature: known(info.signature, source("CPU family")),
         flags: info.flags,
-        online: online.map_or_else(Fact::default, |list| Fact::known(list, source("On-line CPU(s) list"))),
-        cores: known("Core(s) per socket", cores),
-        sockets: known("Socket(s)", sockets),
+        online: known(online, source("On-line CPU(s) list")),
+        cores: known(cores, source("Core(s) per socket")),
+        sockets: known(sockets, source("Socket(s)")),
         nodes: lscpu_nodes(&pairs, text),
         memory: Fact::<Bytes>::default(),
-        hypervisor: get("Hypervisor vendor")
-            .map_or_else(Fact::default, |name| Fact::known(name.to_owned(), source("Hypervisor vendor"))),
+        hypervisor: known(get("Hypervisor vendor").map(str::to_owned), source("Hypervisor vendor")),
     })
-}
-
-fn said(value: Option<&str>, source: String) -> Fact<String> {
-    match value {
-        Some(text) if !text.is_empty() && text != "-" => Fact::known(text.to_owned(), source),
-        _ => Fact::default(),
-    }
 }
 
 /// The numbers and flags as `/proc/cpuinfo` writes them, for its parser.
@@ -188,9 +174,6 @@ const MOST_NODES: usize = 1024;
 ///
 /// Reads what `numactl --hardware` says; `None` when the text has none of it.
 fn parse_numactl(text: &Text) -> Option<Cpus> {
-    if !text.body().contains("node distances:") && !text.body().contains(" cpus:") {
-        return None;
-    }
     let mut nodes = BTreeMap::new();
     let mut is_distances = false;
     for (number, line) in text.lines() {
@@ -221,8 +204,7 @@ fn take_node(nodes: &mut BTreeMap<u32, NumaNode>, node: &str, what: &str, source
     } else if let Some(size) = what.strip_prefix("size:").and_then(|size| size.trim().strip_suffix(" MB")) {
         let memory = size.trim().parse::<u32>().ok();
         let node = nodes.entry(id).or_insert_with(|| NumaNode { id, ..NumaNode::default() });
-        node.memory =
-            memory.map_or_else(Fact::default, |mib| Fact::known(Bytes::from_mib(mib.into()), source()));
+        node.memory = known(memory.map(|mib| Bytes::from_mib(mib.into())), source());
     }
 }
 

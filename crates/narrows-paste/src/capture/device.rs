@@ -9,7 +9,10 @@ use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::block::is_numbered;
-use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray};
+use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, Transport};
+use narrows_machine::pci::{PciAddress, PciDevice};
+
+use crate::text::is_digits;
 
 /// More layers than a real device has members or holders are a text made to be slow.
 const MOST_MEMBERS: usize = 1024;
@@ -70,10 +73,38 @@ pub(super) fn mapping<'m>(machine: &'m mut Machine, name: &str) -> Option<&'m mu
     }
 }
 
+/// What a text tells, or does not.
+pub(super) fn known<T>(value: Option<T>, source: impl Into<String>) -> Fact<T> {
+    value.map_or_else(Fact::default, |value| Fact::known(value, source))
+}
+
+/// What a text tells, or that it does not.
+pub(super) fn told<T>(value: Option<T>, source: impl Into<String>) -> Fact<T> {
+    match value {
+        Some(value) => Fact::known(value, source),
+        None => Fact::absent(source),
+    }
+}
+
+/// The PCI function at an address.
+pub(super) fn function(machine: &mut Machine, address: PciAddress) -> &mut PciDevice {
+    machine.pci.entry(address).or_insert_with(|| PciDevice { address, ..PciDevice::default() })
+}
+
 /// Puts down a value that is not known yet.
 pub(super) fn learn<T>(fact: &mut Fact<T>, value: Option<T>, source: &str) {
     if let Some(value) = value.filter(|_| fact.value().is_none()) {
         *fact = Fact::known(value, source);
+    }
+}
+
+/// What the name of a drive alone says of its bus.
+pub(super) fn implied(name: &str) -> Transport {
+    match name {
+        _ if name.starts_with("nvme") => Transport::Other { name: "nvme".to_owned(), pci: None },
+        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None, mode: Fact::default() },
+        _ if name.starts_with("vd") => Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() },
+        _ => Transport::None,
     }
 }
 
@@ -124,10 +155,7 @@ pub(super) fn volume_name(group: &str, volume: &str) -> String {
 
 /// Whether a key is a device number, `8:2`.
 pub(super) fn is_number(key: &str) -> bool {
-    key.split_once(':').is_some_and(|(major, minor)| {
-        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        digits(major) && digits(minor)
-    })
+    key.split_once(':').is_some_and(|(major, minor)| is_digits(major) && is_digits(minor))
 }
 
 /// The key of a device that is known by number. Some drivers have fixed numbers (kernel
@@ -161,27 +189,26 @@ fn scsi_disk(minor: u32) -> String {
 
 /// Whether a name is one that the kernel gives: that of a driver with letters or a number behind it.
 pub(super) fn is_kernel_name(name: &str) -> bool {
-    let lettered = ["sd", "vd", "hd", "xvd", "ubd", "dasd", "fio", "rssd"];
     let numbered = [
         "nvme", "md", "dm-", "loop", "sr", "zram", "ram", "mmcblk", "nbd", "rbd", "bcache", "drbd", "fd",
         "nullb", "pmem", "zd", "ublkb", "mtdblock", "md_d", "scini", "rnbd",
     ];
-    let starts = |prefix: &&str, first: fn(&char) -> bool| {
-        name.strip_prefix(*prefix).and_then(|rest| rest.chars().next()).is_some_and(|c| first(&c))
-    };
     let plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_!".contains(&byte));
-    let is_lettered = lettered.iter().any(|prefix| {
-        let rest =
-            name.strip_prefix(prefix).unwrap_or_default().trim_end_matches(|c: char| c.is_ascii_digit());
-        (1..=3).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase())
-    });
-    let is_numbered = numbered.iter().any(|prefix| {
-        starts(prefix, char::is_ascii_digit)
-            && name.strip_prefix(*prefix).is_some_and(|rest| {
-                rest.bytes().all(|byte| byte.is_ascii_digit() || b"ncpbot".contains(&byte))
-            })
+    let is_lettered = is_lettered(name.trim_end_matches(|c: char| c.is_ascii_digit()));
+    let is_numbered = numbered.iter().filter_map(|prefix| name.strip_prefix(prefix)).any(|rest| {
+        rest.starts_with(|c: char| c.is_ascii_digit())
+            && rest.bytes().all(|byte| byte.is_ascii_digit() || b"ncpbot".contains(&byte))
     });
     plain && name.len() <= 32 && (is_lettered || is_numbered || name.starts_with("cciss!"))
+}
+
+/// Whether letters stand behind the name of a driver that counts in letters.
+fn is_lettered(name: &str) -> bool {
+    let prefixes = ["sd", "vd", "hd", "xvd", "ubd", "dasd", "fio", "rssd"];
+    prefixes
+        .iter()
+        .filter_map(|prefix| name.strip_prefix(prefix))
+        .any(|rest| (1..=3).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase()))
 }
 
 /// The disk of a partition: `sda` of `sda1`, `nvme0n1` of `nvme0n1p2`. The kernel puts a `p` between a name that ends
@@ -203,15 +230,7 @@ fn stem(name: &str) -> Option<&str> {
     match disk.strip_suffix('p') {
         Some(whole) if whole.ends_with(|c: char| c.is_ascii_digit()) => Some(whole),
         _ if disk.starts_with("nvme") || disk.starts_with("mmcblk") => None,
-        _ => {
-            let lettered = ["sd", "vd", "hd", "xvd", "ubd", "dasd", "fio", "rssd"];
-            let is_disk = lettered.iter().any(|prefix| {
-                disk.strip_prefix(prefix).is_some_and(|rest| {
-                    !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_lowercase())
-                })
-            });
-            is_disk.then_some(disk)
-        }
+        _ => is_lettered(disk).then_some(disk),
     }
 }
 

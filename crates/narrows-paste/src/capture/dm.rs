@@ -14,12 +14,12 @@ use narrows_machine::block::{BlockDevice, BlockKind, CryptTable, DmDevice, DmKin
 use narrows_machine::cipher::CipherRate;
 
 const OUTPUTS: [Output; 6] = [
-    ("dmsetup info", |body| body.contains("Maj") || body.contains("Major, minor"), read_info),
-    ("dmsetup ls --tree", |body| body.contains(")\n"), read_tree),
-    ("dmsetup table", |body| TARGETS.iter().any(|target| body.contains(target)), read_table),
-    ("cryptsetup status", |body| body.contains("keysize:"), read_status),
-    ("cryptsetup luksDump", |body| body.contains("LUKS header information"), read_luks),
-    ("cryptsetup benchmark", |body| body.contains("iB/s"), read_benchmark),
+    ("dmsetup info", &["Maj"], read_info),
+    ("dmsetup ls --tree", &[")\n"], read_tree),
+    ("dmsetup table", TARGETS, read_table),
+    ("cryptsetup status", &["keysize:"], read_status),
+    ("cryptsetup luksDump", &["LUKS header information"], read_luks),
+    ("cryptsetup benchmark", &["iB/s"], read_benchmark),
 ];
 
 /// Reads every output about device-mapper and its encryption in a text.
@@ -164,11 +164,10 @@ impl<'a> MappingTreeEntry<'a> {
         // `(253, 1)` is how old versions write a number.
         let number =
             parse_number_pair(number).or_else(|| parse_number_pair(&number.replacen(", ", ":", 1)))?;
-        let column =
-            before.chars().take_while(|c| matches!(c, ' ' | '|' | '`' | '-' | '+') || !c.is_ascii()).count();
-        let rest: &str =
-            before.trim_start_matches(|c| matches!(c, ' ' | '|' | '`' | '-' | '+') || !char::is_ascii(&c));
-        let column = if rest.is_empty() { before.trim_end().chars().count() } else { column };
+        let is_drawn = |c: char| matches!(c, ' ' | '|' | '`' | '-' | '+') || !c.is_ascii();
+        let rest = before.trim_start_matches(is_drawn);
+        let drawn = before.chars().take_while(|c| is_drawn(*c)).count();
+        let column = if rest.is_empty() { before.trim_end().chars().count() } else { drawn };
         let (name, kernel) = match rest.split_once('<') {
             Some((name, kernel)) => (name.trim(), Some(kernel.trim().strip_suffix('>')?)),
             None => (rest.trim(), None),
@@ -263,13 +262,18 @@ fn read_status(machine: &mut Machine, text: &Text) -> bool {
             found |= finish_status(machine, text, open.take());
             let name = path.split_whitespace().next_back().unwrap_or_default();
             let key = key_of(name).or_else(|| key_of(&format!("/dev/mapper/{name}")));
-            let table = CryptTable { sector_size: Bytes::new(512), ..CryptTable::default() };
+            let table = CryptTable { sector_size: sector(None), ..CryptTable::default() };
             open = key.map(|key| CryptStatus { line: number, key, table, ..CryptStatus::default() });
         } else if let (Some(status), Some((field, value))) = (&mut open, line.trim().split_once(':')) {
             status.take(field, value.trim());
         }
     }
     found | finish_status(machine, text, open)
+}
+
+/// The size of the sectors of a cipher; 512 bytes where none is told.
+fn sector(told: Option<u64>) -> Bytes {
+    Bytes::new(told.filter(|size| [512, 1024, 2048, 4096].contains(size)).unwrap_or(512))
 }
 
 impl CryptStatus {
@@ -282,10 +286,7 @@ impl CryptStatus {
                 let bits = number().and_then(|bits| u32::try_from(bits).ok()).filter(|bits| *bits <= 8192);
                 self.table.key_bits = bits.unwrap_or_default();
             }
-            "sector size" => {
-                let size = number().filter(|size| [512, 1024, 2048, 4096].contains(size));
-                self.table.sector_size = Bytes::new(size.unwrap_or(512));
-            }
+            "sector size" => self.table.sector_size = sector(number()),
             "device" if self.device.is_none() => self.device = key_of(value),
             "size" => self.sectors = number().filter(|sectors| *sectors < 1 << 54),
             "flags" => {
@@ -409,14 +410,7 @@ fn finish_luks(machine: &mut Machine, text: &Text, open: Option<LuksDump>) -> bo
     let cipher = dump.mode.map_or_else(|| cipher.clone(), |mode| format!("{cipher}-{mode}"));
     let Some(device) = dump.device else { return true };
     let source = text.source(dump.line);
-    let table = CryptTable {
-        cipher,
-        key_bits,
-        sector_size: Bytes::new(
-            dump.sector.filter(|size| [512, 1024, 2048, 4096].contains(size)).unwrap_or(512),
-        ),
-        ..CryptTable::default()
-    };
+    let table = CryptTable { cipher, key_bits, sector_size: sector(dump.sector), ..CryptTable::default() };
     let target = DmTarget { start: Bytes::new(0), length: Bytes::new(0), kind: DmKind::Crypt(table) };
     let dm = DmDevice {
         owner: Fact::known(format!("CRYPT-LUKS{}", dump.version), source.as_str()),

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::device::{device, learn};
+use super::device::{device, implied, learn};
 use super::json::text_of;
 use narrows_base::units::{Bytes, Celsius, Nanos};
 use narrows_machine::Machine;
@@ -193,8 +193,8 @@ pub(super) fn temperature(text: &str) -> Option<Celsius> {
 pub(super) fn take(machine: &mut Machine, name: &str, log: Log, source: &str) {
     if !name.starts_with(UNNAMED) {
         let drive = device(machine, name);
-        if matches!(drive.transport, Transport::None) && name.starts_with("nvme") {
-            drive.transport = Transport::Other { name: "nvme".to_owned(), pci: None };
+        if matches!(drive.transport, Transport::None) {
+            drive.transport = implied(name);
         }
     }
     let health = machine.health.entry(name.to_owned()).or_default();

@@ -14,6 +14,7 @@ use narrows_machine::pci::PciAddress;
 use narrows_machine::{Machine, cipher};
 
 use super::device::{device, disk_of, is_number, stack, volume_name};
+use super::fill::{Fill, Than};
 use super::{health, mounts, sensors, storcli};
 
 /// The class of an NVM Express controller and of a SATA controller, without programming interface (PCI Code and ID
@@ -117,74 +118,23 @@ fn rename(machine: &mut Machine, aliases: &BTreeMap<String, String>) {
 }
 
 /// Takes what another record of the same device knows more.
-fn absorb(into: &mut BlockDevice, from: BlockDevice) {
-    fill(&mut into.number, from.number);
-    fill(&mut into.size, from.size);
-    fill(&mut into.model, from.model);
-    fill(&mut into.serial, from.serial);
-    fill(&mut into.firmware, from.firmware);
-    fill(&mut into.queue.rotational, from.queue.rotational);
-    fill(&mut into.queue.logical_block, from.queue.logical_block);
-    fill(&mut into.queue.physical_block, from.queue.physical_block);
-    match (&mut into.transport, from.transport) {
+fn absorb(into: &mut BlockDevice, mut from: BlockDevice) {
+    match (&mut into.transport, std::mem::take(&mut from.transport)) {
         (into @ (Transport::None | Transport::Other { pci: None, .. }), from) if from != Transport::None => {
             *into = from
         }
-        (Transport::Sata(into), Transport::Sata(from)) => {
-            fill(&mut into.speed, from.speed);
-            fill(&mut into.port_speed, from.port_speed);
-            fill(&mut into.drive_speed, from.drive_speed);
-            into.pci = into.pci.or(from.pci);
-        }
+        (into @ Transport::Sata(_), from @ Transport::Sata(_)) => into.fill(from, Than::Less),
         _ => {}
     }
-    for slave in from.slaves {
-        if !into.slaves.contains(&slave) {
-            into.slaves.push(slave);
-        }
+    // `CRYPT-LUKS2` says more than `CRYPT`.
+    if let (BlockKind::Dm(into), BlockKind::Dm(from)) = (&mut into.kind, &mut from.kind)
+        && let (Some(known), Some(other)) = (into.owner.value(), from.owner.value())
+        && other.starts_with(known.as_str())
+        && other.len() > known.len()
+    {
+        into.owner = std::mem::take(&mut from.owner);
     }
-    for holder in from.holders {
-        if !into.holders.contains(&holder) {
-            into.holders.push(holder);
-        }
-    }
-    match (&mut into.kind, from.kind) {
-        (BlockKind::Dm(into), BlockKind::Dm(from)) => {
-            fill(&mut into.name, from.name);
-            // `CRYPT-LUKS2` says more than `CRYPT`.
-            let says_more =
-                |into: &String, from: &String| from.starts_with(into.as_str()) && from.len() > into.len();
-            match (into.owner.value(), from.owner.value()) {
-                (Some(known), Some(other)) if !says_more(known, other) => {}
-                (_, None) => {}
-                _ => into.owner = from.owner,
-            }
-            fill(&mut into.table, from.table);
-        }
-        (BlockKind::Md(into), BlockKind::Md(from)) => {
-            fill(&mut into.level, from.level);
-            fill(&mut into.raid_disks, from.raid_disks);
-            fill(&mut into.chunk, from.chunk);
-            fill(&mut into.layout, from.layout);
-            fill(&mut into.degraded, from.degraded);
-            fill(&mut into.sync_action, from.sync_action);
-            fill(&mut into.sync_speed, from.sync_speed);
-            fill(&mut into.sync_done, from.sync_done);
-            fill(&mut into.sync_left, from.sync_left);
-            fill(&mut into.bitmap, from.bitmap);
-            for (member, state) in from.members {
-                into.members.entry(member).or_insert(state);
-            }
-        }
-        (into @ BlockKind::Disk, from) => *into = from,
-        _ => {}
-    }
-}
-
-fn fill<T>(into: &mut Fact<T>, from: Fact<T>) {
-    if into.value().is_none() && from.value().is_some() {
-        *into = from;
-    }
+    into.fill(from, Than::Less);
 }
 
 /// Makes one mount of what several texts said of it.
@@ -434,8 +384,8 @@ fn take_affinity(machine: &mut Machine) {
         let address = number.and_then(|number| gpus.get(number).copied()).or(of_nic);
         affinity.address = address;
         if let Some(device) = address.and_then(|address| machine.pci.get_mut(&address)) {
-            fill(&mut device.numa_node, affinity.node.clone());
-            fill(&mut device.local_cpus, affinity.cpus.clone());
+            device.numa_node.fill(affinity.node.clone(), Than::Less);
+            device.local_cpus.fill(affinity.cpus.clone(), Than::Less);
         }
     }
 }

@@ -13,30 +13,40 @@ use crate::text::that_fits;
 pub(super) fn documents(text: &Text) -> Vec<(usize, Value)> {
     let body = that_fits(text.body());
     let mut found = Vec::new();
-    let (mut at, mut line, mut in_vain) = (0, 1, 0usize);
+    let mut in_vain = 0usize;
+    scan(body, |line, rest| match first(rest)? {
+        Ok((value, taken)) => {
+            found.push((line, value));
+            Some(Some(taken))
+        }
+        Err(error) => {
+            in_vain = in_vain.saturating_add(read_until(rest, error.line()));
+            (in_vain / 4 <= body.len()).then_some(None)
+        }
+    });
+    found
+}
+
+/// Shows to `read` each line that begins with a brace, with its number and all that follows. It says what it took of that
+/// (`Some(None)`: nothing, so that the next line is next), or gives up.
+pub(crate) fn scan(body: &str, mut read: impl FnMut(usize, &str) -> Option<Option<usize>>) {
+    let (mut at, mut line) = (0usize, 1usize);
     while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
-        let length = rest.find('\n').map_or(rest.len(), |end| end + 1);
-        let mut taken = length;
+        let mut taken = rest.find('\n').map_or(rest.len(), |end| end + 1);
         if rest.trim_start_matches([' ', '\t']).starts_with('{') {
-            let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
-            match stream.next() {
-                Some(Ok(value)) => {
-                    found.push((line, value));
-                    taken = stream.byte_offset().max(1);
-                }
-                Some(Err(error)) => {
-                    in_vain = in_vain.saturating_add(read_until(rest, error.line()));
-                    if in_vain / 4 > body.len() {
-                        break;
-                    }
-                }
-                None => break,
-            }
+            let Some(read) = read(line, rest) else { return };
+            taken = read.unwrap_or(taken);
         }
         line += rest.get(..taken).map_or(0, |done| done.bytes().filter(|byte| *byte == b'\n').count());
         at = at.saturating_add(taken);
     }
-    found
+}
+
+/// The document that a text begins with, and how many bytes it has; `None` where there is none.
+pub(crate) fn first(text: &str) -> Option<serde_json::Result<(Value, usize)>> {
+    let mut stream = Deserializer::from_str(text).into_iter::<Value>();
+    let value = stream.next()?;
+    Some(value.map(|value| (value, stream.byte_offset().max(1))))
 }
 
 /// How many bytes the first `lines` lines have.

@@ -7,7 +7,7 @@
 use super::device::{device, is_kernel_name};
 use super::{Part, Rank, Text};
 use narrows_machine::Machine;
-use narrows_machine::block::{Sas, Sata, Transport, Usb};
+use narrows_machine::block::{Sas, Sata, Transport, Usb, is_numbered};
 use narrows_machine::pci::PciAddress;
 
 /// More links than any machine has, a dozen for each of a thousand disks.
@@ -19,10 +19,6 @@ const LONGEST: usize = 255;
 /// Reads every link to a disk.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
-    if !["-> ", "disk/by-", "ID_PATH="].iter().any(|mark| body.contains(mark)) {
-        return part;
-    }
     let mut found = 0;
     let mut open: Option<&str> = None;
     for (_, line) in text.lines() {
@@ -70,8 +66,7 @@ fn controller(line: &str) -> Option<(&str, PciAddress)> {
     let (before, target) = line.split_once(" -> ")?;
     let path = before.split_whitespace().next_back()?.strip_suffix("/device")?;
     let controller = last(path);
-    let number = controller.strip_prefix("nvme")?;
-    let is_controller = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_controller = is_numbered(controller, "nvme");
     Some((controller, last(target.trim()).parse().ok()?)).filter(|_| is_controller)
 }
 

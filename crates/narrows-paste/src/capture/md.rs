@@ -10,61 +10,47 @@ use narrows_machine::block::is_numbered;
 use narrows_machine::block::md::parse_speed;
 
 use super::device::{array, device, key_of, learn, stack};
-use super::{Part, Rank, Text, number};
+use super::{Output, Part, Text, number, read_outputs};
 
 /// Reads every output about md arrays in a text.
 pub fn read(text: &Text) -> Part {
-    let mut part = Part::default();
-    let body = text.body();
-    if body.contains(" blocks") && read_mdstat(&mut part.machine, text) {
-        part.kind = Some("/proc/mdstat");
-        part.rank = Rank::Decoded;
-    }
-    if body.contains("Raid Level") && read_detail(&mut part.machine, text) {
-        part.kind = part.kind.or(Some("mdadm --detail"));
-        part.rank = Rank::Decoded;
-    }
-    if body.contains("Array UUID") && read_examine(&mut part.machine, text) {
-        part.kind = part.kind.or(Some("mdadm --examine"));
-        part.rank = Rank::Decoded;
-    }
-    part
+    read_outputs(text, &OUTPUTS)
 }
+
+const OUTPUTS: [Output; 3] = [
+    ("/proc/mdstat", &[" blocks"], read_mdstat),
+    ("mdadm --detail", &["Raid Level"], read_detail),
+    ("mdadm --examine", &["Array UUID"], read_examine),
+];
 
 /// The number of an algorithm of RAID-5 and RAID-6 (kernel `include/uapi/linux/raid/md_p.h` and
 /// `drivers/md/raid5.h`, `ALGORITHM_*`), or of the copies of RAID-10 (md(4): near copies in the lowest byte, far copies
 /// in the next, and a bit for offset).
 fn layout_number(name: &str) -> Option<u64> {
-    let copies = |text: &str| text.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from);
     match name {
         "left-asymmetric" => Some(0),
         "right-asymmetric" => Some(1),
         "left-symmetric" => Some(2),
         "right-symmetric" => Some(3),
-        _ => match name.split_once('=')? {
-            ("near", count) => Some(0x100 | copies(count)?),
-            ("far", count) => Some(copies(count)? << 8 | 1),
-            ("offset", count) => Some(0x10000 | copies(count)? << 8 | 1),
-            _ => None,
-        },
+        _ => name.split_once('=').and_then(|(kind, count)| layout_of_copies(kind, count)),
+    }
+}
+
+fn layout_of_copies(kind: &str, count: &str) -> Option<u64> {
+    let copies = count.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from)?;
+    match kind {
+        "near" => Some(0x100 | copies),
+        "far" => Some(copies << 8 | 1),
+        "offset" => Some(0x10000 | copies << 8 | 1),
+        _ => None,
     }
 }
 
 /// `raid5` for what mdadm and the kernel also call `raid4`, `raid6`…; `None` for anything that is no level.
-fn level(word: &str) -> Option<&'static str> {
-    const LEVELS: &[&str] = &[
-        "raid0",
-        "raid1",
-        "raid10",
-        "raid4",
-        "raid5",
-        "raid6",
-        "linear",
-        "multipath",
-        "faulty",
-        "container",
-    ];
-    LEVELS.iter().copied().find(|known| *known == word)
+fn level(word: &str) -> Option<String> {
+    let is_personality = matches!(word, "linear" | "multipath" | "faulty" | "container");
+    let is_raid = matches!(word, "raid0" | "raid1" | "raid10" | "raid4" | "raid5" | "raid6");
+    (is_raid || is_personality).then(|| word.to_owned())
 }
 
 /// `/proc/mdstat` (kernel `drivers/md/md.c`, `md_seq_show`, and the `status` functions of the levels).
@@ -90,7 +76,7 @@ fn read_mdstat(machine: &mut Machine, text: &Text) -> bool {
 struct MdstatArray {
     line: usize,
     name: String,
-    level: Option<&'static str>,
+    level: Option<String>,
     active: bool,
     members: Vec<MdstatMember>,
     blocks: Option<u64>,
@@ -183,9 +169,9 @@ impl MdstatArray {
             match *second {
                 "blocks" => self.blocks = first.parse().ok(),
                 "chunk" | "chunks" => self.chunk = first.trim_end_matches(['k', 'K']).parse().ok(),
-                "near-copies" => self.layout = copies(first).map(|near| 0x100 | near),
-                "far-copies" => self.layout = copies(first).map(|far| far << 8 | 1),
-                "offset-copies" => self.layout = copies(first).map(|far| 0x10000 | far << 8 | 1),
+                "near-copies" | "far-copies" | "offset-copies" => {
+                    self.layout = layout_of_copies(second.trim_end_matches("-copies"), first);
+                }
                 _ => {}
             }
             if *first == "algorithm" {
@@ -202,23 +188,18 @@ impl MdstatArray {
 
     /// The state of a member in the words of sysfs (kernel `Documentation/admin-guide/md.rst`, `dev-*/state`).
     fn state(&self, member: &MdstatMember) -> String {
-        let has = |flag: &str| member.flags.contains(flag);
-        if has("(F)") {
-            return "faulty".to_owned();
-        }
-        if has("(S)") || self.is_rebuilt(member) {
-            return "spare".to_owned();
-        }
-        if has("(J)") {
-            return "journal".to_owned();
-        }
-        if has("(R)") {
-            return "replacement".to_owned();
-        }
-        if has("(E)") {
-            return "in_sync,write_error".to_owned();
-        }
-        if has("(W)") { "in_sync,write_mostly".to_owned() } else { "in_sync".to_owned() }
+        const FLAGS: [(&str, &str); 6] = [
+            ("(F)", "faulty"),
+            ("(S)", "spare"),
+            ("(J)", "journal"),
+            ("(R)", "replacement"),
+            ("(E)", "in_sync,write_error"),
+            ("(W)", "in_sync,write_mostly"),
+        ];
+        let state =
+            FLAGS.iter().find(|(flag, _)| member.flags.contains(flag)).map_or("in_sync", |found| found.1);
+        // Whatever else is said of it, what is being rebuilt is not in use yet.
+        (if state != "faulty" && self.is_rebuilt(member) { "spare" } else { state }).to_owned()
     }
 
     /// Whether a member is the one that is being rebuilt. It takes the place of one that is gone, and so has a number
@@ -230,10 +211,6 @@ impl MdstatArray {
         let new = self.members.iter().filter(is_new).count();
         is_new(&member) && usize::try_from(all.saturating_sub(working)).is_ok_and(|missing| missing == new)
     }
-}
-
-fn copies(text: &str) -> Option<u64> {
-    text.parse::<u8>().ok().filter(|copies| *copies > 0).map(u64::from)
 }
 
 /// `sdc1[2](S)`: the device, its number and its flags. `(E)` is a mark of Synology's md for a member that had errors and still
@@ -265,8 +242,7 @@ fn mdstat_sync(number: usize, line: &str) -> Option<MdstatSync> {
         let (done, all): (u64, u64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
         (all > 0).then(|| (done as f64 / all as f64).min(1.0))
     });
-    let percent =
-        || rest.split_once('%')?.0.trim().parse::<f64>().ok().filter(|done| (0.0..=100.0).contains(done));
+    let percent = || number::percent(rest.split_once('%')?.0);
     let speed =
         rest.split_once("speed=").and_then(|(_, speed)| speed.split_once('K')).map(|(kib, _)| kib.to_owned());
     let left = rest
@@ -274,13 +250,7 @@ fn mdstat_sync(number: usize, line: &str) -> Option<MdstatSync> {
         .and_then(|(_, left)| left.split_once("min")?.0.trim().parse::<f64>().ok())
         .filter(|minutes| minutes.is_finite() && (0.0..1e9).contains(minutes))
         .map(|minutes| Nanos::new((minutes * 60e9) as u64));
-    Some(MdstatSync {
-        line: number,
-        action,
-        done: done.or_else(|| percent().map(|done| done / 100.0)),
-        speed,
-        left,
-    })
+    Some(MdstatSync { line: number, action, done: done.or_else(percent), speed, left })
 }
 
 /// Puts a finished array down; whether there was one.
@@ -298,7 +268,7 @@ fn finish_mdstat(machine: &mut Machine, text: &Text, open: Option<MdstatArray>) 
 }
 
 fn fill_mdstat(md: &mut MdArray, open: &MdstatArray, text: &Text, source: &str) {
-    learn(&mut md.level, open.level.map(str::to_owned), source);
+    learn(&mut md.level, open.level.clone(), source);
     learn(&mut md.chunk, open.chunk.filter(|kib| (1..1 << 30).contains(kib)).map(Bytes::from_kib), source);
     learn(&mut md.layout, open.layout, source);
     // Levels without redundancy show no such pair; all that is listed is then needed.
@@ -373,7 +343,7 @@ fn read_detail(machine: &mut Machine, text: &Text) -> bool {
 fn detail_field(md: &mut MdArray, key: &str, value: &str, source: &str) {
     let count = || value.split_whitespace().next().and_then(|count| count.parse::<u32>().ok());
     match key {
-        "Raid Level" => learn(&mut md.level, level(value).map(str::to_owned), source),
+        "Raid Level" => learn(&mut md.level, level(value), source),
         "Raid Devices" => learn(&mut md.raid_disks, count(), source),
         "Active Devices" => {
             let missing = md.raid_disks.get().zip(count()).map(|(all, active)| all.saturating_sub(active));
@@ -389,8 +359,7 @@ fn detail_field(md: &mut MdArray, key: &str, value: &str, source: &str) {
         "Intent Bitmap" | "Bitmap" => learn(&mut md.bitmap, Some(value.to_lowercase()), source),
         "State" => learn(&mut md.sync_action, action(value), source),
         "Rebuild Status" | "Resync Status" | "Check Status" | "Reshape Status" => {
-            let percent = value.split_once('%').and_then(|(percent, _)| percent.trim().parse::<f64>().ok());
-            let done = percent.filter(|done| (0.0..=100.0).contains(done)).map(|done| done / 100.0);
+            let done = value.split_once('%').and_then(|(percent, _)| number::percent(percent));
             learn(&mut md.sync_done, done, source);
             if key == "Reshape Status" {
                 md.sync_action = Fact::known("reshape".to_owned(), source);
@@ -490,7 +459,7 @@ fn fill_examined<'a>(
     names.entry(uuid).or_insert_with(|| name.clone());
     stack(machine, &name, &member.device);
     let md = array(machine, &name)?;
-    learn(&mut md.level, get("Raid Level").and_then(|(_, value)| level(value)).map(str::to_owned), &source);
+    learn(&mut md.level, get("Raid Level").and_then(|(_, value)| level(value)), &source);
     let count = get("Raid Devices").and_then(|(_, value)| value.split_whitespace().next()?.parse().ok());
     learn(&mut md.raid_disks, count, &source);
     learn(&mut md.chunk, get("Chunk Size").and_then(|(_, value)| number::binary_size(value)), &source);

@@ -5,17 +5,14 @@
 //! can, so the worse state is what there is to explain, and the better one is kept beside it as proof
 //! ([`PciDevice::best_link`](narrows_machine::pci::PciDevice::best_link)).
 
-mod fields;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_base::fact::Fact;
 use narrows_machine::Machine;
 use narrows_machine::block::Transport;
-use narrows_machine::pci::{LinkState, PciAddress, PciDevice};
+use narrows_machine::pci::{PciAddress, PciDevice};
 
+use super::fill::{Fill, Than};
 use super::{Captured, Gap, Part, Rank, Recognised, gap_left};
-use fields::{Fill, Than};
 
 /// A machine that grows with each part that is added. Parts are united at once, so that thousands of them take no more
 /// room than the machine that they describe.
@@ -199,67 +196,18 @@ fn bound(machine: &mut Machine) -> bool {
     let Machine {
         pci, block, nics, links, mounts, usb, affinities, log, zfs, health, adapters, loads, ..
     } = machine;
-    let maps = [
-        cut(pci),
-        cut(block),
-        cut(nics),
-        cut(links),
-        cut(usb),
-        cut(affinities),
-        cut(health),
-        cut(adapters),
-        cut(loads),
-    ];
+    let is_larger = cut(pci) | cut(block) | cut(nics) | cut(links) | cut(usb) | cut(affinities);
+    let is_larger = is_larger | cut(health) | cut(adapters) | cut(loads);
     let is_longer = mounts.len().max(log.len()).max(zfs.len()) > MOST_OF_A_KIND;
     mounts.truncate(MOST_OF_A_KIND);
     log.truncate(MOST_OF_A_KIND);
     zfs.truncate(MOST_OF_A_KIND);
-    is_longer || maps.contains(&true)
+    is_longer || is_larger
 }
 
 fn cut<K: Ord + Clone, V>(map: &mut BTreeMap<K, V>) -> bool {
     let first_beyond = map.keys().nth(MOST_OF_A_KIND).cloned();
     first_beyond.is_some_and(|key| !map.split_off(&key).is_empty())
-}
-
-/// Sees to it that `kept`, into which `other` is filled, has the worse of the two states of its link, and remembers the
-/// better. Nothing changes unless both say at which speed and width the link ran, or one of them and both agree on which.
-fn keep_worse(kept: &mut PciDevice, other: &mut PciDevice) {
-    let (Some(one), Some(two)) = (link_rate(kept), link_rate(other)) else { return };
-    if one != two {
-        if two < one {
-            std::mem::swap(&mut kept.link.current_speed, &mut other.link.current_speed);
-            std::mem::swap(&mut kept.link.current_width, &mut other.link.current_width);
-            std::mem::swap(&mut kept.express, &mut other.express);
-        }
-        remember_link(kept, link_state(other));
-    }
-    let before = other.best_link.take();
-    remember_link(kept, before);
-}
-
-/// Millions of transfers per second over all lanes.
-fn link_rate(device: &PciDevice) -> Option<u64> {
-    let (speed, width) = (device.link.current_speed.value()?, device.link.current_width.value()?);
-    Some(u64::from(speed.mega()) * u64::from(width.get()))
-}
-
-fn link_state(device: &PciDevice) -> Option<LinkState> {
-    let link = &device.link;
-    let source = match &link.current_speed {
-        Fact::Known { source, .. } => source.clone(),
-        _ => link.current_width.source().clone(),
-    };
-    Some(LinkState { speed: link.current_speed.get()?, width: link.current_width.get()?, source })
-}
-
-/// Keeps the best state that was seen.
-fn remember_link(device: &mut PciDevice, seen: Option<LinkState>) {
-    let rate = |state: &LinkState| u64::from(state.speed.mega()) * u64::from(state.width.get());
-    let known = device.best_link.as_ref().map(rate);
-    if let Some(seen) = seen.filter(|seen| known.is_none_or(|known| rate(seen) > known)) {
-        device.best_link = Some(seen);
-    }
 }
 
 #[cfg(test)]

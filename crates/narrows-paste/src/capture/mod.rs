@@ -6,11 +6,13 @@
 //! puts the parts together, the better source before the worse. [`input`] finds the texts in files, directories and
 //! archives.
 
+mod aer;
 pub mod cpu;
 mod device;
 pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
+mod fill;
 pub mod foreign;
 mod health;
 pub mod hwloc;
@@ -18,7 +20,7 @@ pub mod input;
 pub mod inventory;
 pub mod iostat;
 mod join;
-mod json;
+pub(crate) mod json;
 pub mod links;
 pub mod lsblk;
 pub mod lspci;
@@ -43,6 +45,7 @@ use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
 
 pub use crate::text::Text;
+use crate::text::is_in;
 pub use input::{Gathered, Taken, Viewer, gather, gather_with};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 
@@ -76,14 +79,14 @@ pub struct Part {
 /// A reader of one kind of output. It never fails: a text that is none of its own gives an empty part.
 pub type Reader = fn(&Text) -> Part;
 
-/// One of the outputs of a family, such as those of nvme-cli: as a person calls it, whether a text may hold it, and what puts
-/// down what it tells and says whether it was there.
-type Output = (&'static str, fn(&str) -> bool, fn(&mut Machine, &Text) -> bool);
+/// One of the outputs of a family, such as those of nvme-cli: as a person calls it, the marks of which a text has one if it may
+/// hold it, and what puts down what it tells and says whether it was there.
+type Output = (&'static str, &'static [&'static str], fn(&mut Machine, &Text) -> bool);
 
 /// Reads every output of a family in a text. The first that is there says what the text is.
 fn read_outputs(text: &Text, outputs: &[Output]) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    for (kind, _, read) in outputs.iter().filter(|(_, may_be_in, _)| may_be_in(text.body())) {
+    for (kind, _, read) in outputs.iter().filter(|(_, marks, _)| is_in(marks, text.body())) {
         if read(&mut part.machine, text) {
             part.kind = part.kind.or(Some(kind));
         }
@@ -91,48 +94,49 @@ fn read_outputs(text: &Text, outputs: &[Output]) -> Part {
     part
 }
 
-/// Every reader, and what it understands, in the words of a hint.
-const READERS: &[(Reader, &str)] = &[
-    (sysfs::read, "files of /sys and /proc as `grep .` prints them"),
-    (lspci::read, "lspci (-v, -vv, -vvv, -mm, -vmm)"),
-    (lspci::read_hex, "lspci -x to -xxxx"),
-    (lspci::read_tree, "lspci -t"),
-    (lspci::read_sysfs, "listings of /sys/bus/pci"),
-    (lspci::read_summary, "sbc-bench"),
-    (dmesg::read, "dmesg"),
-    (lsblk::read, "lsblk"),
-    (md::read, "/proc/mdstat, mdadm -D and -E"),
-    (dm::read, "dmsetup, cryptsetup status, luksDump and benchmark"),
-    (dmidecode::read, "dmidecode"),
-    (dmidecode::read_hex, "hex dumps of /sys/firmware/dmi/tables/DMI"),
-    (usb::read, "lsusb"),
-    (cpu::read_lscpu, "lscpu"),
-    (cpu::read_cpuinfo, "/proc/cpuinfo"),
-    (cpu::read_memory, "/proc/meminfo, free"),
-    (cpu::read_numactl, "numactl -H"),
-    (nvme::read, "nvme list, list-subsys, id-ctrl and smart-log"),
-    (smart::read, "smartctl"),
-    (mounts::read, "mount, findmnt and df"),
-    (lvm::read, "pvs and lvs"),
-    (zfs::read, "zpool status, zpool list -v and zfs list"),
-    (links::read, "listings of /dev/disk and /sys/class/nvme"),
-    (net::read, "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
-    (lspci::read_inxi, "inxi"),
-    (inventory::read_inxi_drives, "the drives of inxi -D"),
-    (inventory::read_hwinfo, "hwinfo (and --short)"),
-    (inventory::read_lshw, "lshw"),
-    (inventory::read_lsscsi, "lsscsi (-t, -g)"),
-    (lspci::read_pciconf, "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
-    (sensors::read, "sensors (-u, -j)"),
-    (iostat::read, "iostat -x (text and JSON)"),
-    (storcli::read, "storcli and perccli (/c0 show all, /c0/eall/sall show all, also as JSON)"),
-    (hwloc::read, "XML of hwloc (lstopo)"),
-    (hwloc::read_console, "lstopo on a console"),
+/// Every reader; the marks of which a text has one if it may hold anything for it (none: it looks itself); and what it
+/// understands, in the words of a hint.
+const READERS: &[(Reader, &[&str], &str)] = &[
+    (sysfs::read, &["/sys/", "/proc/", " -> ../"], "files of /sys and /proc as `grep .` prints them"),
+    (lspci::read, &[], "lspci (-v, -vv, -vvv, -mm, -vmm)"),
+    (lspci::read_hex, &["00: "], "lspci -x to -xxxx"),
+    (lspci::read_tree, &[], "lspci -t"),
+    (lspci::read_sysfs, &[], "listings of /sys/bus/pci"),
+    (lspci::read_summary, &[": Speed "], "sbc-bench"),
+    (dmesg::read, &[], "dmesg"),
+    (lsblk::read, &[], "lsblk"),
+    (md::read, &[], "/proc/mdstat, mdadm -D and -E"),
+    (dm::read, &[], "dmsetup, cryptsetup status, luksDump and benchmark"),
+    (dmidecode::read, &["DMI type", "SMBIOS", "dmidecode", " Information"], "dmidecode"),
+    (dmidecode::read_hex, &[], "hex dumps of /sys/firmware/dmi/tables/DMI"),
+    (usb::read, &["Bus ", "/sys/bus/usb/devices/usb"], "lsusb"),
+    (cpu::read_lscpu, &["CPU(s)"], "lscpu"),
+    (cpu::read_cpuinfo, &[], "/proc/cpuinfo"),
+    (cpu::read_memory, &[], "/proc/meminfo, free"),
+    (cpu::read_numactl, &["node distances:", " cpus:"], "numactl -H"),
+    (nvme::read, &[], "nvme list, list-subsys, id-ctrl and smart-log"),
+    (smart::read, &[], "smartctl"),
+    (mounts::read, &[], "mount, findmnt and df"),
+    (lvm::read, &[], "pvs and lvs"),
+    (zfs::read, &[], "zpool status, zpool list -v and zfs list"),
+    (links::read, &["-> ", "disk/by-", "ID_PATH="], "listings of /dev/disk and /sys/class/nvme"),
+    (net::read, &[], "ip link, ethtool, ibstat, nvidia-smi -q and topo -m"),
+    (lspci::read_inxi, &["bus-ID:"], "inxi"),
+    (inventory::read_inxi_drives, &["ID-1: /dev/"], "the drives of inxi -D"),
+    (inventory::read_hwinfo, &[], "hwinfo (and --short)"),
+    (inventory::read_lshw, &["bus info: "], "lshw"),
+    (inventory::read_lsscsi, &[], "lsscsi (-t, -g)"),
+    (lspci::read_pciconf, &["@pci"], "pciconf -l of FreeBSD (-v, -b, -c, -B)"),
+    (sensors::read, &["nvme-pci-", "drivetemp-scsi-"], "sensors (-u, -j)"),
+    (iostat::read, &[], "iostat -x (text and JSON)"),
+    (storcli::read, &[], "storcli and perccli (/c0 show all, /c0/eall/sall show all, also as JSON)"),
+    (hwloc::read, &[], "XML of hwloc (lstopo)"),
+    (hwloc::read_console, &["HostBridge"], "lstopo on a console"),
 ];
 
 /// What each reader says that it understands.
 pub fn readers() -> impl Iterator<Item = &'static str> {
-    READERS.iter().map(|(_, words)| *words)
+    READERS.iter().map(|(.., words)| *words)
 }
 
 /// What is understood, in the words of a hint: what each reader says of itself.
@@ -143,46 +147,34 @@ pub fn understood() -> String {
 
 /// Shows a text to every reader; the parts that found something.
 pub fn parts(text: &Text) -> Vec<Part> {
-    READERS.iter().map(|(reader, _)| reader(text)).filter(|part| part.kind.is_some()).collect()
+    let may_read = READERS.iter().filter(|(_, marks, _)| marks.is_empty() || is_in(marks, text.body()));
+    may_read.map(|(reader, ..)| reader(text)).filter(|part| part.kind.is_some()).collect()
 }
 
-/// That `missing` of the `of` functions of a text lack their link registers.
-fn gap_of_links(functions: Vec<PciAddress>, of: usize) -> Gap {
-    tell_counted(Lacks::Links(Counted { functions, of }))
-}
-
-/// That they lack vendor and device numbers.
-fn gap_of_numbers(functions: Vec<PciAddress>, of: usize) -> Gap {
-    tell_counted(Lacks::Numbers(Counted { functions, of }))
-}
-
-fn tell_counted(lacks: Lacks) -> Gap {
-    let (counted, what, run) = match &lacks {
-        Lacks::Numbers(counted) => (counted, "vendor and device numbers", "sudo lspci -nnvvv"),
-        Lacks::Links(counted) => (counted, "the link registers", "sudo lspci -vvv"),
-        _ => return Gap { lacks, ..Gap::default() },
+/// What some functions of the `of` of a text lack; `None` where none does.
+fn gap_of(lacks: fn(Counted) -> Lacks, functions: Vec<PciAddress>, of: usize) -> Option<Gap> {
+    let count = functions.len();
+    let lacks = lacks(Counted { functions, of });
+    let (what, run) = match &lacks {
+        Lacks::Numbers(_) => ("vendor and device numbers", "sudo lspci -nnvvv"),
+        _ => ("the link registers", "sudo lspci -vvv"),
     };
-    let what = format!("{what} of {} of {} PCI functions", counted.functions.len(), counted.of);
-    Gap { what, run: run.to_owned(), lacks }
+    let what = format!("{what} of {count} of {of} PCI functions");
+    (count > 0).then(|| Gap { what, run: run.to_owned(), lacks })
 }
 
 /// What of it is left, now that all texts are known; `None` when they tell it. `is_past` says whether a fact is from a
 /// log.
 fn gap_left(gap: Gap, machine: &Machine, is_past: impl Fn(&Source) -> bool) -> Option<Gap> {
     let function = |address: &PciAddress| machine.pci.get(address);
-    let lacking = |counted: &Counted, lacks: fn(&PciDevice) -> bool| Counted {
-        functions: counted.functions.iter().filter(|at| function(at).is_none_or(lacks)).copied().collect(),
-        of: counted.of,
+    let lacking = |counted: &Counted, lacks: fn(&PciDevice) -> bool| {
+        counted.functions.iter().filter(|at| function(at).is_none_or(lacks)).copied().collect()
     };
     let is_closed = match &gap.lacks {
         Lacks::Other => false,
-        Lacks::Links(counted) => {
-            let left = lacking(counted, lspci::lacks_link);
-            return (!left.functions.is_empty()).then(|| tell_counted(Lacks::Links(left)));
-        }
-        Lacks::Numbers(counted) => {
-            let left = lacking(counted, |device| device.id.value().is_none());
-            return (!left.functions.is_empty()).then(|| tell_counted(Lacks::Numbers(left)));
+        Lacks::Links(all) => return gap_of(Lacks::Links, lacking(all, lspci::lacks_link), all.of),
+        Lacks::Numbers(all) => {
+            return gap_of(Lacks::Numbers, lacking(all, |device| device.id.value().is_none()), all.of);
         }
         Lacks::Port(address) => function(address).is_some_and(|device| device.parent.is_some()),
         Lacks::Link(address) => function(address).is_some_and(has_whole_link),

@@ -8,7 +8,7 @@ use narrows_machine::mount::{self, Mount, unescape};
 use narrows_machine::{Machine, mount as live};
 use serde_json::Value;
 
-use super::device::{device, key_of};
+use super::device::{device, key_of, told};
 use super::json::{documents, text_of};
 use super::table::{TableHead, is_tree, words};
 use super::{Part, Rank, Text, number};
@@ -60,20 +60,12 @@ fn complete(mut mount: Mount, source: &str) -> Mount {
         mount.root = "/".to_owned();
     }
     if mount.is_network() {
-        let address = mount.option("addr").map(str::to_owned);
-        let port = mount.server_port().map_or_else(|| Fact::absent(source), |port| Fact::known(port, source));
-        let address = address.map_or_else(|| Fact::absent(source), |address| Fact::known(address, source));
+        let address = told(mount.option("addr").map(str::to_owned), source);
+        let port = told(mount.server_port(), source);
         mount.remote = Some(Remote { address, port, interface: Fact::absent(source) });
-        mount.connections = match mount.options.is_empty() {
-            true => Fact::absent(source),
-            false => match mount::connections(&mount).get() {
-                Some(count) => Fact::known(count, source),
-                None => Fact::absent(source),
-            },
-        };
-    } else {
-        mount.connections = Fact::absent(source);
     }
+    let has_options = mount.is_network() && !mount.options.is_empty();
+    mount.connections = told(has_options.then(|| mount::connections(&mount).get()).flatten(), source);
     mount
 }
 
@@ -272,12 +264,12 @@ fn mounts_of_pairs(text: &Text) -> Vec<(usize, Mount)> {
         rest.split_once('"').map(|(value, _)| value.to_owned())
     };
     let own = text.lines().filter(|(_, line)| line.contains("TARGET=\"/"));
-    own.filter_map(|(number, line)| {
-        let [source, target, fstype, options] = WANTED.map(|column| value(line, column));
-        let mount = mount(&source?, &target?, &fstype.unwrap_or_default(), &options.unwrap_or_default());
-        Some((number, mount))
-    })
-    .collect()
+    own.filter_map(|(number, line)| Some((number, of_cells(WANTED.map(|column| value(line, column)))?)))
+        .collect()
+}
+
+fn of_cells([source, target, fstype, options]: [Option<String>; 4]) -> Option<Mount> {
+    Some(mount(&source?, &target?, &fstype.unwrap_or_default(), &options.unwrap_or_default()))
 }
 
 /// Every mount of every `filesystems` document.
@@ -294,11 +286,7 @@ fn mounts_of_json(text: &Text) -> Vec<(usize, Mount)> {
 fn add_found(found: &mut Vec<(usize, Mount)>, line: usize, mounts: &[Value]) {
     for value in mounts {
         let member = |column: &str| text_of(value, &column.to_ascii_lowercase());
-        let [source, target, fstype, options] = WANTED.map(member);
-        if let (Some(source), Some(target)) = (source, target) {
-            let mount = mount(&source, &target, &fstype.unwrap_or_default(), &options.unwrap_or_default());
-            found.push((line, mount));
-        }
+        found.extend(of_cells(WANTED.map(member)).map(|mount| (line, mount)));
         if let Some(Value::Array(children)) = value.get("children") {
             add_found(found, line, children);
         }

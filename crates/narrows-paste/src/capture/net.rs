@@ -6,28 +6,21 @@ use std::collections::BTreeMap;
 use narrows_base::fact::Source;
 use narrows_base::units::{BitsPerSec, Bytes, GtPerSec, Lanes};
 use narrows_machine::Machine;
+use narrows_machine::block::is_numbered;
 use narrows_machine::captured::{Affinity, Connection};
 use narrows_machine::cpu::parse_list;
 use narrows_machine::nic::Nic;
-use narrows_machine::pci::{PciAddress, PciDevice};
+use narrows_machine::pci::PciAddress;
 
-use super::device::learn;
+use super::device::{function, learn};
 use super::{Output, Part, Text, read_outputs};
 
 const OUTPUTS: [Output; 5] = [
-    ("ip link", |body| body.contains(" mtu "), read_ip),
-    ("ethtool", |body| body.contains("Settings for ") || body.contains("bus-info:"), read_ethtool),
-    (
-        "ibstat",
-        |body| body.contains("Port 1") || body.contains("Infiniband device") || body.contains("port 1"),
-        read_ib,
-    ),
-    ("nvidia-smi", |body| body.contains("PCIe Generation") || body.contains("NVIDIA-SMI"), read_nvidia),
-    (
-        "nvidia-smi topo -m",
-        |body| body.contains("CPU Affinity"),
-        |machine, text| read_topology(&mut machine.affinities, text),
-    ),
+    ("ip link", &[" mtu "], read_ip),
+    ("ethtool", &["Settings for ", "bus-info:"], read_ethtool),
+    ("ibstat", &["Port 1", "Infiniband device", "port 1"], read_ib),
+    ("nvidia-smi", &["PCIe Generation", "NVIDIA-SMI"], read_nvidia),
+    ("nvidia-smi topo -m", &["CPU Affinity"], |machine, text| read_topology(&mut machine.affinities, text)),
 ];
 
 /// Reads every output of these in a text.
@@ -254,9 +247,7 @@ fn read_nvidia(machine: &mut Machine, text: &Text) -> bool {
     for (number, line) in text.lines() {
         let trimmed = line.trim();
         if let Some(gpu) = listed_gpu(trimmed) {
-            let new = || PciDevice { address: gpu, ..PciDevice::default() };
-            let function = machine.pci.entry(gpu).or_insert_with(new);
-            learn(&mut function.driver, Some("nvidia".to_owned()), &text.source(number));
+            learn(&mut function(machine, gpu).driver, Some("nvidia".to_owned()), &text.source(number));
             found = true;
             continue;
         }
@@ -278,7 +269,7 @@ fn read_nvidia(machine: &mut Machine, text: &Text) -> bool {
                     open = gpu_address(value).or(open);
                 }
                 let (Some(gpu), Some(listed)) = (open, property) else { continue };
-                found |= put_gpu_link(&mut machine.pci, gpu, listed, (key, value), &text.source(number));
+                found |= put_gpu_link(machine, gpu, listed, (key, value), &text.source(number));
             }
         }
     }
@@ -299,20 +290,19 @@ fn gpu_address(text: &str) -> Option<PciAddress> {
 }
 
 fn put_gpu_link(
-    functions: &mut BTreeMap<PciAddress, PciDevice>,
+    machine: &mut Machine,
     address: PciAddress,
     property: GpuProperty,
     (key, value): (&str, &str),
     source: &str,
 ) -> bool {
-    let new = || PciDevice { address, ..PciDevice::default() };
     let speed = || value.parse().ok().and_then(GtPerSec::from_pcie_generation);
     let width = || Lanes::parse(value.strip_suffix('x')?);
     let is_known = matches!(key, "Current" | "Device Current" | "Device Max");
     if !is_known || (speed().is_none() && width().is_none()) {
         return false;
     }
-    let function = functions.entry(address).or_insert_with(new);
+    let function = function(machine, address);
     learn(&mut function.driver, Some("nvidia".to_owned()), source);
     let link = &mut function.link;
     match (property, key) {
@@ -427,11 +417,6 @@ impl<'t> TopologyMatrix<'t> {
         let node = after.next().filter(|_| self.has_nodes).and_then(|node| node.parse().ok());
         Some(TopologyRow { name, cpus, node, connections })
     }
-}
-
-fn is_numbered(name: &str, kind: &str) -> bool {
-    name.strip_prefix(kind)
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

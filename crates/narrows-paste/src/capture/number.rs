@@ -37,6 +37,15 @@ fn exponent(text: &str) -> &str {
     text.get(..if count > 0 { 2 + count } else { 0 }).unwrap_or_default()
 }
 
+/// The share that a text in percent says.
+pub(super) fn percent(text: &str) -> Option<f64> {
+    text.trim()
+        .parse()
+        .ok()
+        .filter(|percent| (0.0..=100.0).contains(percent))
+        .map(|percent: f64| percent / 100.0)
+}
+
 /// Which powers a bare `K` or `M` stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Base {

@@ -3,40 +3,25 @@
 
 use serde_json::Value;
 
-use super::device::{device, is_kernel_name, learn};
+use super::device::{device, implied, is_kernel_name, learn, told};
 use super::health::{Log, UNNAMED, take, warns_from};
 use super::json::{documents, text_of};
 use super::table::{TableHead, TableWord, words};
 use super::{Output, Part, Text, number, read_outputs};
+use crate::text::is_digits;
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Celsius};
 use narrows_machine::Machine;
 use narrows_machine::block::transport::fabric_option;
-use narrows_machine::block::{BlockKind, NvmeFabric, Remote, Transport};
+use narrows_machine::block::{BlockKind, NvmeFabric, Remote, Transport, is_numbered};
 
 const OUTPUTS: [Output; 6] = [
-    (
-        "nvme list",
-        |body| body.contains("/dev/nvme") && body.contains("Model") || body.contains("TxPort"),
-        read_list,
-    ),
-    ("nvme list-subsys", |body| body.contains("+- nvme"), read_subsystem),
-    (
-        "nvme list -o json",
-        |body| {
-            body.contains("\"DevicePath\"")
-                || body.contains("\"Controllers\"")
-                || body.contains("\"Subsystems\"")
-        },
-        read_json,
-    ),
-    (
-        "nvme id-ctrl",
-        |body| body.contains("oncs ") || body.contains("NVME Identify Controller"),
-        read_identify,
-    ),
-    ("nvme smart-log", |body| body.contains("Smart Log for NVME"), read_smart_log),
-    ("nvme smart-log -o json", |body| body.contains("\"critical_warning\""), read_smart_log_json),
+    ("nvme list", &["/dev/nvme", "TxPort"], read_list),
+    ("nvme list-subsys", &["+- nvme"], read_subsystem),
+    ("nvme list -o json", &["\"DevicePath\"", "\"Controllers\"", "\"Subsystems\""], read_json),
+    ("nvme id-ctrl", &["oncs ", "NVME Identify Controller"], read_identify),
+    ("nvme smart-log", &["Smart Log for NVME"], read_smart_log),
+    ("nvme smart-log -o json", &["\"critical_warning\""], read_smart_log_json),
 ];
 
 /// Reads every output of nvme-cli in a text.
@@ -80,10 +65,7 @@ fn carry(machine: &mut Machine, namespace: &str, carrier: &Carrier<'_>, source: 
 /// Options are separated by commas, or by blanks in old versions.
 fn remote(address: &str, source: &str) -> Remote {
     let joined = address.replace(' ', ",");
-    let option = |name: &str| match fabric_option(&joined, name) {
-        Some(value) => Fact::known(value.to_owned(), source),
-        None => Fact::absent(source),
-    };
+    let option = |name: &str| told(fabric_option(&joined, name).map(str::to_owned), source);
     Remote {
         address: option("traddr"),
         port: option("trsvcid").parse(|text| text.parse().ok()),
@@ -119,8 +101,7 @@ fn namespace_in(text: &str) -> Option<String> {
 
 /// `nvme0`.
 fn is_controller(name: &str) -> bool {
-    let number = name.strip_prefix("nvme").unwrap_or_default();
-    !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    is_numbered(name, "nvme")
 }
 
 /// `nvme0n1`, but neither a controller nor a partition.
@@ -129,8 +110,7 @@ fn is_namespace(name: &str) -> bool {
     else {
         return false;
     };
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    digits(namespace) && controller.split('c').all(digits)
+    is_digits(namespace) && controller.split('c').all(is_digits)
 }
 
 /// Puts down who a namespace is.
@@ -146,7 +126,7 @@ fn identify(
     learn(&mut device.serial, known(serial), source);
     learn(&mut device.firmware, known(firmware), source);
     if matches!(device.transport, Transport::None) {
-        device.transport = Transport::Other { name: "nvme".to_owned(), pci: None };
+        device.transport = implied(namespace);
     }
 }
 
@@ -303,9 +283,7 @@ fn flat_json(machine: &mut Machine, value: &Value, source: &str) -> bool {
     else {
         return false;
     };
-    let text = |key: &str| text_of(value, key);
-    let (model, serial, firmware) = (text("ModelNumber"), text("SerialNumber"), text("Firmware"));
-    identify(machine, name, [model.as_deref(), serial.as_deref(), firmware.as_deref()], source);
+    known_namespace(machine, name, value, source);
     sizes_of_json(machine, name, value, source);
     true
 }
@@ -392,9 +370,7 @@ fn read_subsystem(machine: &mut Machine, text: &Text) -> bool {
         let Some(rest) = line.trim_start().strip_prefix("+- ") else { continue };
         let words: Vec<&str> = rest.split_whitespace().collect();
         let [controller, transport, address, ..] = words.as_slice() else { continue };
-        let digits = controller.strip_prefix("nvme").unwrap_or_default();
-        let is_controller = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
-        if !is_controller || !matches!(*transport, "pcie" | "tcp" | "rdma" | "fc") {
+        if !is_controller(controller) || !matches!(*transport, "pcie" | "tcp" | "rdma" | "fc") {
             continue;
         }
         let carrier = Carrier { controller, transport, address };

@@ -10,9 +10,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::device::learn;
+use super::fill::{Fill, Than};
 use super::health::temperature;
 use super::json::documents;
 use super::{Part, Rank, Text};
+use crate::text::is_digits;
 use narrows_base::units::Celsius;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, Transport};
@@ -31,10 +33,6 @@ const MOST_LINES: usize = 40;
 /// Reads every drive's chip in a text.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
-    if !body.contains("nvme-pci-") && !body.contains("drivetemp-scsi-") {
-        return part;
-    }
     let mut chips = of_lines(text);
     for (line, document) in documents(text) {
         chips.extend(of_json(line, &document));
@@ -56,9 +54,7 @@ pub fn read(text: &Text) -> Part {
 /// Whether a text is host, channel, target and unit of SCSI: `2:0:0:0`.
 pub(super) fn is_scsi_address(text: &str) -> bool {
     let parts: Vec<&str> = text.split(':').collect();
-    let is_number =
-        |part: &&str| (1..=10).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-    parts.len() == 4 && parts.iter().all(is_number)
+    parts.len() == 4 && parts.iter().all(|part| part.len() <= 10 && is_digits(part))
 }
 
 /// The disk at a SCSI address, for the temperature of its chip.
@@ -185,13 +181,7 @@ pub(super) fn give(machine: &mut Machine) {
                 .or_else(|| only(machine, alone.1, is_sata)),
         };
         let Some(drive) = drive else { continue };
-        let known = machine.health.entry(drive).or_default();
-        if known.temperature.value().is_none() {
-            known.temperature = health.temperature;
-        }
-        if known.warning.value().is_none() {
-            known.warning = health.warning;
-        }
+        machine.health.entry(drive).or_default().fill(health, Than::Less);
     }
     machine.links.retain(|name, _| !name.starts_with(SCSI));
 }

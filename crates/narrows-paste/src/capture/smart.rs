@@ -6,7 +6,7 @@
 
 use narrows_base::units::{BitsPerSec, Bytes, Celsius};
 use narrows_machine::Machine;
-use narrows_machine::block::Transport;
+use narrows_machine::block::{Transport, is_numbered};
 use serde_json::Value;
 
 use super::device::{device, key_of, learn, sata_rate};
@@ -72,8 +72,7 @@ enum SmartKind {
 /// The device of `/dev/sda`, or the first namespace of the controller `/dev/nvme0`.
 fn device_in(text: &str) -> Option<String> {
     let name = key_of(text)?;
-    let digits = name.strip_prefix("nvme").filter(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-    Some(if digits.is_some_and(|digits| !digits.is_empty()) { format!("{name}n1") } else { name })
+    Some(if is_numbered(&name, "nvme") { format!("{name}n1") } else { name })
 }
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {

@@ -16,7 +16,9 @@ use serde_json::Value;
 
 use super::device::{device, learn};
 use super::json::{documents, plain, text_of};
+use super::table::words;
 use super::{Part, Rank, Text, number};
+use crate::text::{is_digits, is_in};
 
 /// More than one adapter has.
 const MOST: usize = 2048;
@@ -24,14 +26,14 @@ const MOST: usize = 2048;
 /// Reads what every adapter of a text says.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Decoded, ..Part::default() };
-    let body = text.body();
+    // `Model = …` alone is in other tools' output too.
     let marks = ["EID:Slt", "DG/VD", "PCI Address = ", " Detailed Information", "\"PCI Address\""];
-    if !marks.iter().any(|mark| body.contains(mark)) {
+    if !is_in(&marks, text.body()) {
         return part;
     }
     let mut reading = Reading { text, machine: &mut part.machine, number: 0, place: None };
     reading.lines();
-    if body.contains("\"Controllers\"") {
+    if text.body().contains("\"Controllers\"") {
         for (line, document) in documents(text) {
             reading.document(line, &document);
         }
@@ -233,17 +235,16 @@ fn attribute(drive: &mut AdapterDrive, key: &str, value: &str, source: &str) {
 fn parse_path(path: &str) -> Option<(u32, Option<StorcliPlace>)> {
     let mut parts = path.strip_prefix("/c")?.split('/');
     let number = parts.next()?.parse().ok()?;
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let place = match (parts.next(), parts.next()) {
         (None, None) => None,
         (Some(one), None) => match (one.strip_prefix('v'), one.strip_prefix('s')) {
-            (Some(volume), _) if digits(volume) => Some(StorcliPlace::Volume(volume.to_owned())),
-            (_, Some(slot)) if digits(slot) => Some(StorcliPlace::Drive(format!(":{slot}"))),
+            (Some(volume), _) if is_digits(volume) => Some(StorcliPlace::Volume(volume.to_owned())),
+            (_, Some(slot)) if is_digits(slot) => Some(StorcliPlace::Drive(format!(":{slot}"))),
             _ => return None,
         },
         (Some(enclosure), Some(slot)) => {
             let (enclosure, slot) = (enclosure.strip_prefix('e')?, slot.strip_prefix('s')?);
-            (digits(enclosure) && digits(slot)).then_some(())?;
+            (is_digits(enclosure) && is_digits(slot)).then_some(())?;
             Some(StorcliPlace::Drive(format!("{enclosure}:{slot}")))
         }
         (None, Some(_)) => return None,
@@ -351,7 +352,7 @@ const LEAST: usize = 3;
 ///
 /// Each column has one word; a size has a number and a unit, and a model or name all that the columns behind it leave.
 fn table_cells<'c, 't>(columns: &'c [String], line: &'t str) -> Option<BTreeMap<&'c str, &'t str>> {
-    let words = word_places(line);
+    let words = words(line);
     let mut at = 0;
     let mut cells = BTreeMap::new();
     for (index, column) in columns.iter().enumerate() {
@@ -370,7 +371,7 @@ fn table_cells<'c, 't>(columns: &'c [String], line: &'t str) -> Option<BTreeMap<
             break;
         };
         if count > 0 {
-            cells.insert(column.as_str(), line.get(first.0..last.1)?);
+            cells.insert(column.as_str(), line.get(first.at..last.at + last.text.len())?);
         }
         at += count;
     }
@@ -378,24 +379,6 @@ fn table_cells<'c, 't>(columns: &'c [String], line: &'t str) -> Option<BTreeMap<
         first.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'/' | b'-'))
     });
     is_row.then_some(cells)
-}
-
-/// Where the words of a line begin and end.
-fn word_places(line: &str) -> Vec<(usize, usize)> {
-    let mut places = Vec::new();
-    let mut begin = None;
-    for (at, letter) in line.char_indices() {
-        match (letter.is_whitespace(), begin) {
-            (false, None) => begin = Some(at),
-            (true, Some(first)) => {
-                places.push((first, at));
-                begin = None;
-            }
-            _ => {}
-        }
-    }
-    places.extend(begin.map(|first| (first, line.len())));
-    places
 }
 
 #[cfg(test)]

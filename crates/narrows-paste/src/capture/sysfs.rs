@@ -11,12 +11,14 @@
 use std::collections::BTreeMap;
 
 use narrows_machine::Machine;
+use narrows_machine::block::is_numbered;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot::directories_cost;
 use narrows_machine::tree::{Node, Tree};
 
 use super::{Part, Rank, Text};
+use crate::text::is_digits;
 
 /// More lines than any listing of the files that narrows reads: a thousand functions have 20 each.
 const MOST_LINES: usize = 60_000;
@@ -30,9 +32,6 @@ const MOST_NAMES: usize = 32 << 20;
 /// Reads listings of files.
 pub fn read(text: &Text) -> Part {
     let body = text.body();
-    if !["/sys/", "/proc/", " -> ../"].iter().any(|mark| body.contains(mark)) {
-        return Part::default();
-    }
     let mut files: BTreeMap<&str, String> = BTreeMap::new();
     let mut links: BTreeMap<&str, &str> = BTreeMap::new();
     let mut bare: BTreeMap<String, &str> = BTreeMap::new();
@@ -148,9 +147,7 @@ fn home(name: &str, target: &str) -> Option<String> {
     let (above, _) = target.rsplit_once('/')?;
     let kind = above.rsplit('/').next()?;
     let up = target.matches("../").count();
-    let is_controller = kind
-        .strip_prefix("nvme")
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    let is_controller = is_numbered(kind, "nvme");
     let directory = match kind {
         _ if up == 1 => "/sys/block",
         "block" => "/sys/class/block",
@@ -185,15 +182,14 @@ fn end_of_path(line: &str) -> Option<usize> {
 /// Names with colons: `0000:01:00.0`, `pci0000:00`, `2:0:0:0` (SCSI), `1-4:1.0` (USB), `PNP0A08:00` (ACPI), `8:16`.
 fn is_bus_name(name: &str) -> bool {
     let is_hex = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     if name.parse::<PciAddress>().is_ok() {
         return true;
     }
     let Some((head, tail)) = name.split_once(':') else { return false };
     let is_domain = head.strip_prefix("pci").is_some_and(is_hex) && is_hex(tail);
-    let is_scsi = is_number(head) && tail.split(':').all(is_number);
+    let is_scsi = is_digits(head) && tail.split(':').all(is_digits);
     let is_usb =
-        head.contains('-') && head.split(['-', '.']).all(is_number) && tail.split('.').all(is_number);
+        head.contains('-') && head.split(['-', '.']).all(is_digits) && tail.split('.').all(is_digits);
     let is_acpi = head.len() >= 7
         && head.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
         && tail.len() == 2

@@ -7,6 +7,8 @@ pub(super) struct TableWord<'a> {
     pub(super) start: usize,
     /// The character behind the last.
     pub(super) end: usize,
+    /// Its first byte.
+    pub(super) at: usize,
     /// The word.
     pub(super) text: &'a str,
 }
@@ -16,20 +18,15 @@ pub(super) fn words(line: &str) -> Vec<TableWord<'_>> {
     let mut words = Vec::new();
     // Byte and character at which the current word began.
     let mut begun: Option<(usize, usize)> = None;
-    let mut count = 0;
-    for (byte, c) in line.char_indices() {
+    for (end, (byte, c)) in line.char_indices().chain([(line.len(), ' ')]).enumerate() {
         match (c.is_whitespace(), begun) {
-            (false, None) => begun = Some((byte, count)),
+            (false, None) => begun = Some((byte, end)),
             (true, Some((first, start))) => {
-                words.extend(line.get(first..byte).map(|text| TableWord { start, end: count, text }));
+                words.extend(line.get(first..byte).map(|text| TableWord { start, end, at: first, text }));
                 begun = None;
             }
             _ => {}
         }
-        count += 1;
-    }
-    if let Some((first, start)) = begun {
-        words.extend(line.get(first..).map(|text| TableWord { start, end: count, text }));
     }
     words
 }

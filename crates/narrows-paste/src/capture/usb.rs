@@ -6,6 +6,7 @@ use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::usb::{UsbAddress, UsbDevice, UsbDevices};
 
+use super::lspci::pci_id;
 use super::{Gap, Lacks, Part, Rank, Text};
 
 /// More devices than a machine can have: 256 buses of 127.
@@ -39,9 +40,6 @@ impl UsbFound {
 
 /// Reads what `lsusb` printed in `text`.
 pub fn read(text: &Text) -> Part {
-    if !["Bus ", "/sys/bus/usb/devices/usb"].iter().any(|mark| text.body().contains(mark)) {
-        return Part::default();
-    }
     let mut found = UsbFound::default();
     for (number, line) in text.lines() {
         let source = || text.source(number);
@@ -77,18 +75,11 @@ fn raise(rate: &mut Fact<BitsPerSec>, other: BitsPerSec, source: String) {
     }
 }
 
-/// Reads `0bda:9210`.
-fn parse_id(text: &str) -> Option<(u16, u16)> {
-    let (vendor, product) = text.split_once(':')?;
-    let number = |text: &str| (text.len() == 4).then(|| u16::from_str_radix(text, 16).ok()).flatten();
-    Some((number(vendor)?, number(product)?))
-}
-
 /// Takes `ID 0bda:9210 Realtek Semiconductor Corp. RTL9210` into a device.
 fn take_identity(device: &mut UsbDevice, text: &str, source: impl Fn() -> String) {
     let (id, name) = text.split_once(' ').unwrap_or((text, ""));
-    let Some(id) = parse_id(id) else { return };
-    device.id = Fact::known(id, source());
+    let Some(id) = pci_id(id) else { return };
+    device.id = Fact::known((id.vendor, id.device), source());
     // Behind a tab stands what somebody added.
     let name = name.split('\t').next().unwrap_or_default().trim();
     if !name.is_empty() && device.product.value().is_none() {
@@ -143,9 +134,7 @@ fn take_root(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> b
     let Some(fields) = rest.split_once(": ").and_then(|(_, fields)| UsbFields::parse(fields)) else {
         return false;
     };
-    let Some(hub) = found.open(UsbAddress { bus, device: fields.device }) else { return true };
-    hub.name = Fact::known(format!("usb{bus}"), source());
-    fields.fill(hub, source);
+    put(found, bus, format!("usb{bus}"), &fields, source);
     true
 }
 
@@ -166,10 +155,15 @@ fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn()
     ports.push((column, port));
     let path: Vec<String> = ports.iter().map(|(_, port)| port.to_string()).collect();
     let name = format!("{bus}-{}", path.join("."));
-    let Some(device) = found.open(UsbAddress { bus, device: fields.device }) else { return true };
-    device.name = Fact::known(name, source());
-    fields.fill(device, source);
+    put(found, bus, name, &fields, source);
     true
+}
+
+fn put(found: &mut UsbFound, bus: u16, name: String, fields: &UsbFields<'_>, source: impl Fn() -> String) {
+    if let Some(device) = found.open(UsbAddress { bus, device: fields.device }) {
+        device.name = Fact::known(name, source());
+        fields.fill(device, source);
+    }
 }
 
 /// What stands behind the place of a device.

@@ -11,32 +11,20 @@ use super::device::key_of;
 use super::{Output, Part, Text, number, read_outputs};
 
 const OUTPUTS: [Output; 3] = [
-    (
-        "zpool status",
-        |body| body.contains("pool: ") && body.contains("CKSUM"),
-        |machine, text| {
-            machine.zfs = read_status(text);
-            !machine.zfs.is_empty()
-        },
-    ),
-    (
-        "zpool list",
-        |body| body.contains("HEALTH") || body.contains("ONLINE\t"),
-        |machine, text| {
-            let listed = read_list(text);
-            let is_there = !listed.is_empty();
-            add_pools(&mut machine.zfs, listed);
-            is_there
-        },
-    ),
-    (
-        "zfs list",
-        |body| body.contains("MOUNTPOINT") || body.contains("\t/"),
-        |machine, text| {
-            machine.mounts = read_datasets(text);
-            !machine.mounts.is_empty()
-        },
-    ),
+    ("zpool status", &["CKSUM"], |machine, text| {
+        machine.zfs = read_status(text);
+        !machine.zfs.is_empty()
+    }),
+    ("zpool list", &["HEALTH", "ONLINE\t"], |machine, text| {
+        let listed = read_list(text);
+        let is_there = !listed.is_empty();
+        add_pools(&mut machine.zfs, listed);
+        is_there
+    }),
+    ("zfs list", &["MOUNTPOINT", "\t/"], |machine, text| {
+        machine.mounts = read_datasets(text);
+        !machine.mounts.is_empty()
+    }),
 ];
 
 /// Reads every pool and file system in a text.
@@ -132,9 +120,7 @@ impl StatusPool {
         // What is issued to the disks stands behind what was scanned in memory.
         scan.rate = rates.last().map(|rate| BytesPerSec::new(rate.as_f64())).or(scan.rate);
         let percent = line.split_once("% done").and_then(|(before, _)| before.split([' ', ',']).next_back());
-        let percent = percent.and_then(|percent| percent.parse::<f64>().ok());
-        let done = percent.filter(|done| (0.0..=100.0).contains(done)).map(|done| done / 100.0);
-        scan.done = done.or(scan.done);
+        scan.done = percent.and_then(number::percent).or(scan.done);
     }
 
     /// A line of the list: the pool itself, a vdev two blanks below it, or a device two more.
@@ -154,7 +140,7 @@ impl StatusPool {
         self.replacing = self.replacing.filter(|above| depth > *above);
         let device = ZfsDevice {
             name: key_of(name).unwrap_or_else(|| name.to_owned()),
-            state: state.clone(),
+            state,
             is_replaced: self.replacing.is_some(),
         };
         if name.starts_with("replacing") {
@@ -166,16 +152,17 @@ impl StatusPool {
             Some(vdev) if vdev.devices.len() < MOST_VDEVS => vdev.devices.push(device),
             Some(_) => {}
             None => {
-                let devices = if is_group { Vec::new() } else { vec![device] };
-                self.pool.vdevs.push(ZfsVdev {
-                    name: name.to_owned(),
-                    role: self.role.clone(),
-                    state,
-                    devices,
-                });
+                self.pool.vdevs.push(vdev(name, &self.role, device));
             }
         }
     }
+}
+
+/// The first device of a vdev, or the vdev itself where devices follow.
+fn vdev(name: &str, role: &str, device: ZfsDevice) -> ZfsVdev {
+    let state = device.state.clone();
+    let devices = if is_group(name) { Vec::new() } else { vec![device] };
+    ZfsVdev { name: name.to_owned(), role: role.to_owned(), state, devices }
 }
 
 /// Whether a name is that of a vdev with devices below: `mirror-0`, `raidz2-1`, `draid1:4d:6c:1s-0`; `zpool list` of
@@ -292,24 +279,15 @@ impl ListedPool {
         };
         let is_group = is_group(name);
         let is_below = |vdev: &&mut ZfsVdev| {
-            vdev.role == self.role && is_group_name(vdev) && own_space.map_or(depth >= 4, |own| !own)
+            vdev.role == self.role && self::is_group(&vdev.name) && own_space.map_or(depth >= 4, |own| !own)
         };
         match pool.vdevs.last_mut().filter(is_below) {
             // `replacing-0` and `spare-0` stand for one device of a vdev, with two below.
             Some(_) if is_group && (depth >= 4 || is_stand_in(name)) => {}
             Some(vdev) if !is_group && vdev.devices.len() < MOST_VDEVS => vdev.devices.push(device),
-            _ => pool.vdevs.push(ZfsVdev {
-                name: name.to_owned(),
-                role: self.role.clone(),
-                state: state.to_owned(),
-                devices: if is_group { Vec::new() } else { vec![device] },
-            }),
+            _ => pool.vdevs.push(vdev(name, &self.role, device)),
         }
     }
-}
-
-fn is_group_name(vdev: &ZfsVdev) -> bool {
-    is_group(&vdev.name)
 }
 
 fn is_stand_in(name: &str) -> bool {

@@ -67,20 +67,16 @@ impl BonnieTests {
             let rate = test.rate?;
             let is_seek = label == "seeks";
             let work = Work {
-                label: label.to_owned(),
                 pattern: Some(if is_seek { Pattern::Random } else { Pattern::Sequential }),
                 block_size: Some(BLOCK),
-                queue_depth: Some(1),
-                jobs: Some(1),
                 direct: Some(false),
                 working_set: self.set,
-                ..Work::default()
+                ..Work::one_at_a_time(label)
             };
             let side = Side {
-                bytes_per_second: BytesPerSec::new(if is_seek { rate * BLOCK.as_f64() } else { rate }),
                 iops: is_seek.then(|| Iops::new(rate)),
                 latency_ns: test.longest.map(|longest| Latency { max: Some(longest), ..Latency::default() }),
-                ..Side::default()
+                ..Side::at(BytesPerSec::new(if is_seek { rate * BLOCK.as_f64() } else { rate }))
             };
             let cpu = test.cpu.filter(|_| !is_seek).map(|part| Cpu { user: 0.0, system: part });
             Some(Measured { cpu, ..Measured::of(line, work, op, side) })
@@ -248,30 +244,6 @@ fn longest(tests: &mut BonnieTests, words: &[&str]) {
 }
 
 #[cfg(test)]
-mod rows {
-    use super::super::{Measured, Op};
-    use super::*;
-
-    #[test]
-    fn rows_with_glued_sizes_and_below_a_heading_without_units_are_read() {
-        // Figures of linux-kernel@vger.kernel.org, 2003 and 2005.
-        let head = "Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
-        let units = "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
-        let raid = "Raid0 (8 disk)15744M 54406  96 247419 90 100752 25 60266  98 226651 29 830.2   1\n";
-        let small = "NPTL          100M  7735  99 127068  98 63048  84  7890  98 +++++ +++ +++++ +++\n";
-        let rates = |body: &str| -> Vec<f64> {
-            let found = read_table(&Page { name: "x", body });
-            let all = found.iter().flat_map(|one| &one.measurements);
-            all.filter_map(|one: &Measured| one.side(Op::Write))
-                .map(|side| side.bytes_per_second.get())
-                .collect()
-        };
-        assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
-        assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
-    }
-}
-
-#[cfg(test)]
 mod tests {
     use narrows_base::units::Bytes;
 
@@ -386,5 +358,23 @@ mod tests {
             Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n\
             alastor       2512M 20736  76 55093  14 21112   5 26385  87 55658   6 194.9   0\nother   2512M 20736  76 55093";
         assert_eq!(rates(&read_table(&Page { name: "x", body: old })).len(), 4);
+    }
+
+    #[test]
+    fn rows_with_glued_sizes_and_below_a_heading_without_units_are_read() {
+        // Figures of linux-kernel@vger.kernel.org, 2003 and 2005.
+        let head = "Version  1.03       ------Sequential Output------ --Sequential Input- --Random-\n                    -Per Chr- --Block-- -Rewrite- -Per Chr- --Block-- --Seeks--\n";
+        let units = "Machine        Size K/sec %CP K/sec %CP K/sec %CP K/sec %CP K/sec %CP  /sec %CP\n";
+        let raid = "Raid0 (8 disk)15744M 54406  96 247419 90 100752 25 60266  98 226651 29 830.2   1\n";
+        let small = "NPTL          100M  7735  99 127068  98 63048  84  7890  98 +++++ +++ +++++ +++\n";
+        let rates = |body: &str| -> Vec<f64> {
+            let found = read_table(&Page { name: "x", body });
+            let all = found.iter().flat_map(|one| &one.measurements);
+            all.filter_map(|one: &Measured| one.side(Op::Write))
+                .map(|side| side.bytes_per_second.get())
+                .collect()
+        };
+        assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
+        assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
     }
 }

@@ -89,17 +89,15 @@ impl ScrubRun {
         result.failures.extend(self.errors.map(|errors| format!("scrub errors: {errors}")));
         let bytes = self.amount.and_then(|amount| to_bytes(amount.value()));
         let work = Work {
-            label: "scrub".to_owned(),
             pattern: Some(Pattern::Sequential),
             direct: Some(true),
             working_set: bytes,
-            ..Work::default()
+            ..Work::named("scrub")
         };
         let side = Side {
-            bytes_per_second: BytesPerSec::new(rate),
             bytes,
             elapsed_ns: self.time.and_then(|time| seconds(time.value())),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(rate))
         };
         result.push(self.line, work, Op::Read, side);
         Some(result)

@@ -130,20 +130,18 @@ fn result(
     let (command, places) = command.map(|(_, command, places)| (command, places)).unzip();
     let measured = |(at, (op, label)): (usize, (Op, &str))| {
         let work = Work {
-            label: label.to_owned(),
             pattern: Some(Pattern::Sequential),
             jobs: Some(1),
             direct: Some(false),
             durability: (op == Op::Write).then_some(Durability::None),
             working_set: Some(bytes),
             target: places.as_ref().and_then(|places| places.get(at).cloned()),
-            ..Work::default()
+            ..Work::named(label)
         };
         let side = Side {
-            bytes_per_second: BytesPerSec::new(bytes.as_f64() / time),
             bytes: Some(bytes),
             elapsed_ns: seconds(time),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(bytes.as_f64() / time))
         };
         Measured::of(number, work, op, side)
     };

@@ -74,15 +74,12 @@ fn wrong_mean(result: &Imported, text: &str) -> Option<Derived> {
 /// What dd is asked for in all versions: 1 GiB, flushed at the end.
 pub(super) fn work(label: String) -> Work {
     Work {
-        label,
         pattern: Some(Pattern::Sequential),
-        queue_depth: Some(1),
-        jobs: Some(1),
         direct: Some(false),
         durability: Some(Durability::AtEnd),
         working_set: Some(Bytes::from_mib(1024)),
         zeros: Some(true),
-        ..Work::default()
+        ..Work::one_at_a_time(label)
     }
 }
 
@@ -141,33 +138,22 @@ fn measured_by_nench(part: &str, number: usize, line: &str) -> Option<Measured> 
     if part.starts_with("dd") {
         let (run, text) = line.split_once(" run:")?;
         let side = Side {
-            bytes_per_second: rate(text, Base::Decimal).filter(|_| text.trim().ends_with("B/s"))?,
             bytes: Some(Bytes::from_mib(1024)),
-            ..Side::default()
+            ..Side::at(rate(text, Base::Decimal).filter(|_| text.trim().ends_with("B/s"))?)
         };
-        let mut measured = Measured::new(number, work(format!("dd, {run} run")));
-        measured.put(Op::Write, side);
-        return Some(measured);
+        return Some(Measured::of(number, work(format!("dd, {run} run")), Op::Write, side));
     }
     let order = match part {
         "ioping: seek rate" => Pattern::Random,
         "ioping: sequential" => Pattern::Sequential,
         _ => return None,
     };
-    let one_at_a_time = Work {
-        label: part.to_owned(),
-        pattern: Some(order),
-        queue_depth: Some(1),
-        jobs: Some(1),
-        ..Work::default()
-    };
-    let mut measured = Measured::new(number, one_at_a_time);
-    if let Some(latency) = spread_of(line).filter(|_| order == Pattern::Random) {
-        measured.latency_ns = Some(latency);
-        return Some(measured);
+    let measured = Measured::new(number, Work { pattern: Some(order), ..Work::one_at_a_time(part) });
+    let latency_ns = spread_of(line).filter(|_| order == Pattern::Random);
+    if latency_ns.is_some() {
+        return Some(Measured { latency_ns, ..measured });
     }
-    measured.put(Op::Read, requests(line.strip_prefix("generated ")?)?.side());
-    Some(measured)
+    Some(Measured { read: Some(requests(line.strip_prefix("generated ")?)?.side()), ..measured })
 }
 
 #[cfg(test)]

@@ -212,7 +212,7 @@ fn activity(page: &Page<'_>, tool: Tool, all: Vec<(IostatReport, bool)>) -> Opti
 }
 
 fn measured(IostatReport { line, name, sample }: IostatReport) -> Measured {
-    let mut measured = Measured::new(line, Work { label: name, ..Work::default() });
+    let mut measured = Measured::new(line, Work::named(name));
     let side = |rate: Option<BytesPerSec>, ios: Option<f64>| {
         rate.map(|rate| Side { bytes_per_second: rate, iops: ios.map(Iops::new), ..Side::default() })
     };

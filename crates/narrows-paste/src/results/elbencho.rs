@@ -50,7 +50,6 @@ fn work(
     };
     let working_set = count("file size").and_then(|size| size.checked_mul(files?));
     Work {
-        label: phase.to_owned(),
         pattern: is_set("random").map(|random| if random { Pattern::Random } else { Pattern::Sequential }),
         block_size: count("block size").filter(|size| *size > 0).map(Bytes::new),
         queue_depth: count("IO depth").and_then(small).map(|depth| depth.max(1)),
@@ -58,7 +57,7 @@ fn work(
         // Objects of S3 and the network test have no page cache to bypass.
         direct: is_set("direct IO").filter(|_| matches!(path_type, Some("dir" | "file" | "blockdev"))),
         working_set: working_set.filter(|all| *all > 0).map(Bytes::new),
-        ..Work::default()
+        ..Work::named(phase)
     }
 }
 
@@ -97,7 +96,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
                 _ => None,
             };
             if let Some(op) = op {
-                let work = Work { label: phase.to_owned(), ..Work::default() };
+                let work = Work::named(phase);
                 result.push(number, work, op, Side::default());
             }
         }
@@ -194,7 +193,6 @@ fn side_of_csv(columns: &Columns, row: &[&str], of: &str) -> Option<Side> {
     let cell = |name: &str| columns.number(row, &format!("{of}{name}"));
     let mib = cell("MiB/s [last]").filter(|rate| *rate > 0.0)?;
     Some(Side {
-        bytes_per_second: BytesPerSec::new(mib * MIB),
         iops: cell("IOPS [last]").map(Iops::new),
         bytes: cell("MiB [last]").and_then(|mib| to_bytes(mib * MIB)),
         elapsed_ns: columns.count(row, "time ms [last]").filter(|ms| *ms < 1 << 40).map(Nanos::from_millis),
@@ -202,7 +200,7 @@ fn side_of_csv(columns: &Columns, row: &[&str], of: &str) -> Option<Side> {
             max: cell("IO lat us [max]").map(|most| most * 1e3),
             ..Latency::of_mean(mean * 1e3)
         }),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(mib * MIB))
     })
 }
 
@@ -264,7 +262,6 @@ fn side_of_json(value: &Value, latency: Option<&Value>, elapsed_ns: Option<Nanos
     let rate = number(value, "bytes/s").filter(|rate| *rate > 0.0)?;
     let mean = latency.and_then(|latency| number(latency, "avg_us")).filter(|mean| *mean > 0.0);
     Some(Side {
-        bytes_per_second: BytesPerSec::new(rate),
         iops: number(value, "iops").map(Iops::new),
         bytes: number(value, "bytes").and_then(to_bytes),
         elapsed_ns,
@@ -272,7 +269,7 @@ fn side_of_json(value: &Value, latency: Option<&Value>, elapsed_ns: Option<Nanos
             max: latency.and_then(|latency| number(latency, "max_us")).map(|most| most * 1e3),
             ..Latency::of_mean(mean * 1e3)
         }),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(rate))
     })
 }
 
@@ -358,16 +355,15 @@ fn measured_live(line: usize, samples: &[LiveSample<'_>]) -> Option<Measured> {
     let threads = samples.iter().filter_map(|sample| sample.threads).max();
     let jobs = threads.and_then(|jobs| u32::try_from(jobs).ok()).filter(|jobs| *jobs > 0);
     let side = Side {
-        bytes_per_second: BytesPerSec::new(bytes / (last.millis as f64 / 1e3)),
         iops: live_mean(&each(|sample| Some(sample.iops))).filter(|rate| *rate > 0.0).map(Iops::new),
         bytes: to_bytes(bytes),
         elapsed_ns: Some(Nanos::from_millis(last.millis)),
         latency_ns: live_mean(&each(|sample| sample.micros)).map(|micros| Latency::of_mean(micros * 1e3)),
         spread: live_spread(&rates),
         series: rates.into_iter().map(BytesPerSec::new).collect(),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(bytes / (last.millis as f64 / 1e3)))
     };
-    let work = Work { label: last.phase.to_owned(), jobs, ..Work::default() };
+    let work = Work { jobs, ..Work::named(last.phase) };
     Some(Measured::of(line, work, last.op, side))
 }
 

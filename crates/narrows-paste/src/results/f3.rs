@@ -86,14 +86,11 @@ impl F3Run {
         result.corrections.push("f3 prints MB/s and counts MiB; its rates are read as MiB/s".to_owned());
         result.failures.append(&mut self.failures);
         let work = Work {
-            label: if op == Op::Write { "f3write" } else { "f3read" }.to_owned(),
             pattern: Some(Pattern::Sequential),
-            queue_depth: Some(1),
-            jobs: Some(1),
             // f3write.c calls fdatasync after each file of 1 GB.
             durability: (op == Op::Write).then_some(Durability::AtEnd),
             working_set: moved,
-            ..Work::default()
+            ..Work::one_at_a_time(if op == Op::Write { "f3write" } else { "f3read" })
         };
         result.push(number, work, op, Side { bytes_per_second: rate, bytes: moved, ..Side::default() });
         *self = Self::default();
@@ -109,7 +106,7 @@ fn probe(result: &mut Imported, number: usize, line: &str) {
     }
     if has_verdict {
         let device = line.split('`').nth(1).and_then(|rest| rest.split('\'').next());
-        let work = Work { label: "f3probe".to_owned(), target: device.map(str::to_owned), ..Work::default() };
+        let work = Work { target: device.map(str::to_owned), ..Work::named("f3probe") };
         result.measurements.push(Measured::new(number, work));
     } else if let Some(first) = result.measurements.first_mut().filter(|_| line.starts_with("*Usable* size:"))
     {
@@ -128,10 +125,8 @@ fn request(number: usize, line: &str) -> Option<Measured> {
     let (_, mean) = rest.split_once(" = ").filter(|_| matches!(name, "Read" | "Write"))?;
     leading(mean)?;
     let label = format!("f3probe, single {}s", name.to_lowercase());
-    let work = Work { label, queue_depth: Some(1), jobs: Some(1), ..Work::default() };
-    let mut measured = Measured::new(number, work);
-    measured.latency_ns = Some(Latency::of_mean(span(mean)?.0));
-    Some(measured)
+    let latency_ns = Some(Latency::of_mean(span(mean)?.0));
+    Some(Measured { latency_ns, ..Measured::new(number, Work::one_at_a_time(label)) })
 }
 
 #[cfg(test)]

@@ -104,22 +104,22 @@ impl PgTestRun {
         let is_call =
             matches!(name, "fsync" | "fdatasync" | "fsync_writethrough") || part == PgTestPart::Handles;
         let work = Work {
-            label: if part == PgTestPart::Two { format!("{name}, {writes} writes") } else { name.to_owned() },
             block_size: Some(Bytes::new(size)),
-            queue_depth: Some(1),
-            jobs: Some(1),
             durability: Some(if part == PgTestPart::Plain { Durability::None } else { Durability::Each }),
             working_set: Some(Bytes::new(writes * size)),
             target: self.target.clone(),
-            ..Work::default()
+            ..Work::one_at_a_time(if part == PgTestPart::Two {
+                format!("{name}, {writes} writes")
+            } else {
+                name.to_owned()
+            })
         };
         let rate = ops * writes as f64;
         let side = Side {
-            bytes_per_second: BytesPerSec::new(rate * size as f64),
             iops: Some(Iops::new(rate)),
             latency_ns: (writes == 1).then(|| Latency::of_mean(1e9 / ops)),
             elapsed_ns: self.each,
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(rate * size as f64))
         };
         let mut measured = Measured::of(number, work, Op::Write, side);
         // They go to memory, and nobody waits for more.
@@ -173,19 +173,16 @@ pub(super) fn read_pveperf(page: &Page<'_>) -> Vec<Imported> {
 fn measured_by_pveperf(number: usize, name: &str, text: &str, target: Option<&str>) -> Option<Measured> {
     let (value, rest) = leading(text)?;
     let work = |pattern| Work {
-        label: name.to_lowercase(),
         pattern,
-        queue_depth: Some(1),
-        jobs: Some(1),
         target: target.map(str::to_owned),
-        ..Work::default()
+        ..Work::one_at_a_time(name.to_lowercase())
     };
     let mut measured = Measured::new(number, work(None));
     match name {
         "BUFFERED READS" if rest.trim() == "MB/sec" => {
             measured.work = Work { direct: Some(false), ..work(Some(Pattern::Sequential)) };
             let rate = BytesPerSec::new(value * MIB);
-            measured.put(Op::Read, Side { bytes_per_second: rate, ..Side::default() });
+            measured.put(Op::Read, Side::at(rate));
         }
         "AVERAGE SEEK TIME" => {
             measured.work = work(Some(Pattern::Random));

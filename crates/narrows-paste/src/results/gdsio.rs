@@ -64,13 +64,12 @@ fn result(page: &Page<'_>, line: usize, report: &str, command: Option<&str>) -> 
     let ios = after(report, "ops:").and_then(count);
     let elapsed = time.map(Rounded::value);
     let side = Side {
-        bytes_per_second: BytesPerSec::new(rate.value() * GIB),
         iops: ios.zip(elapsed.filter(|time| *time > 0.0)).map(|(ios, time)| Iops::new(ios as f64 / time)),
         bytes: moved,
         ios,
         elapsed_ns: elapsed.and_then(seconds),
         latency_ns: value(report, "Avg_Latency:").map(|micros| Latency::of_mean(micros * 1e3)),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(rate.value() * GIB))
     };
     let mut measured = Measured::new(line, work(report, command, kind, way, set));
     match kind {
@@ -87,7 +86,6 @@ fn work(report: &str, command: Option<&str>, kind: &str, way: Option<&str>, set:
     let count = |key: &str| after(report, key).and_then(count);
     let asked = |name: &str| command.and_then(|command| letter(command, name));
     Work {
-        label: format!("{} by {}", kind.to_ascii_lowercase(), way.unwrap_or("a way that is not told")),
         pattern: Some(if kind.starts_with("RAND") { Pattern::Random } else { Pattern::Sequential }),
         block_size: kibibytes(report, "IOSize:"),
         // Each thread waits for its I/O, but in batches (`-x 6`), whose depth is printed.
@@ -98,7 +96,7 @@ fn work(report: &str, command: Option<&str>, kind: &str, way: Option<&str>, set:
         working_set: set,
         target: asked("-f").or_else(|| asked("-D")).map(str::to_owned),
         asked_ns: asked("-T").and_then(leading).and_then(|(number, _)| seconds(number)),
-        ..Work::default()
+        ..Work::named(format!("{} by {}", kind.to_ascii_lowercase(), way.unwrap_or("a way that is not told")))
     }
 }
 

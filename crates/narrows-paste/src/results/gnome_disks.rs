@@ -80,11 +80,10 @@ fn transfers(rates: &[f64], size: Option<Bytes>) -> Option<Side> {
     let spread = Spread::of(rates)?;
     let total: f64 = rates.iter().map(|rate| size / rate).sum();
     Some(Side {
-        bytes_per_second: BytesPerSec::new(spread.mean),
         bytes: to_bytes(size * rates.len() as f64),
         ios: u64::try_from(rates.len()).ok(),
         elapsed_ns: seconds(total),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(spread.mean))
     })
 }
 
@@ -100,13 +99,12 @@ fn accesses(times: &[f64]) -> Option<Side> {
     let latency =
         Latency { max: sorted.last().map(|most| most * 1e9), ..Latency::of_mean(spread.mean * 1e9) };
     Some(Side {
-        bytes_per_second: BytesPerSec::new(PAGE.as_f64() / spread.mean),
         iops: Some(Iops::new(1.0 / spread.mean)),
         bytes: to_bytes(PAGE.as_f64() * times.len() as f64),
         ios: u64::try_from(times.len()).ok(),
         elapsed_ns: seconds(times.iter().sum()),
         latency_ns: Some(latency.with_percentiles([50.0, 90.0, 99.0].into_iter().filter_map(at).collect())),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(PAGE.as_f64() / spread.mean))
     })
 }
 

@@ -73,20 +73,16 @@ fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, 
     let wrong = contradiction(&name, rate, &[factor(rate_unit)], amount.times(factor(unit)), time);
     let is_direct = label.starts_with("O_DIRECT");
     let work = Work {
-        label: label.trim().to_owned(),
         pattern: Some(Pattern::Sequential),
         block_size: Some(Bytes::from_mib(2)),
-        queue_depth: Some(1),
-        jobs: Some(1),
         direct: Some(is_direct),
         target: device.map(str::to_owned),
-        ..Work::default()
+        ..Work::one_at_a_time(label.trim())
     };
     let side = Side {
-        bytes_per_second: BytesPerSec::new(rate.value() * factor(rate_unit)),
         bytes: to_bytes(amount.value() * factor(unit)),
         elapsed_ns: seconds(time.value()),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(rate.value() * factor(rate_unit)))
     };
     let mut measured = Measured::of(number, work, Op::Read, side);
     // With O_DIRECT even the same 2 MiB come from the drive, though out of its own memory.

@@ -145,7 +145,7 @@ impl Phase {
     fn measured(&self) -> Measured {
         let is_write = self.name.ends_with("write");
         let is_easy = self.name.contains("easy");
-        let mut work = Work { label: self.name.clone(), ..Work::default() };
+        let mut work = Work::named(self.name.clone());
         if !self.is_data() {
             let mut measured = Measured::new(self.line, work);
             measured.entries = Some(Iops::new(self.value * 1000.0));
@@ -158,11 +158,10 @@ impl Phase {
         let rate = BytesPerSec::new(self.value * GIB);
         let elapsed = self.seconds.filter(|time| *time > 0.0 && *time < 1e9);
         let side = Side {
-            bytes_per_second: rate,
             iops: (!is_easy).then(|| Iops::new(rate.get() / HARD.as_f64())),
             bytes: elapsed.and_then(|time| to_bytes(rate.get() * time)),
             elapsed_ns: elapsed.and_then(seconds),
-            ..Side::default()
+            ..Side::at(rate)
         };
         Measured::of(self.line, work, if is_write { Op::Write } else { Op::Read }, side)
     }

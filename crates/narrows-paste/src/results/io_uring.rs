@@ -141,7 +141,6 @@ impl IoUringRun {
             ..self.work
         };
         let side = Side {
-            bytes_per_second: BytesPerSec::new(iops * block),
             iops: Some(Iops::new(iops)),
             bytes: to_bytes(rates.iter().sum::<f64>()).filter(|bytes| *bytes > Bytes::new(0)),
             ios: Some(self.iops.iter().sum::<f64>() as u64),
@@ -149,7 +148,7 @@ impl IoUringRun {
             spread: Spread::of(&rates),
             series: rates.iter().copied().map(BytesPerSec::new).collect(),
             series_span_ns: Some(Nanos::from_millis(1000)),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(iops * block))
         };
         result.push(self.line, work, Op::Read, side);
         result.command = self.command;

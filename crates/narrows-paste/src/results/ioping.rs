@@ -56,14 +56,11 @@ fn work(name: &str, requests: &Requests, command: Option<&str>) -> Work {
     let block = requests.block();
     let in_order = if command.is_some() { has('L') } else { block == Some(IN_ORDER) };
     Work {
-        label: name.to_owned(),
         pattern: Some(if in_order { Pattern::Sequential } else { Pattern::Random }),
         block_size: block.and_then(to_bytes),
-        queue_depth: Some(1),
-        jobs: Some(1),
         direct: has('D').then_some(true),
         target: name.split(" (").next().map(str::to_owned),
-        ..Work::default()
+        ..Work::one_at_a_time(name)
     }
 }
 
@@ -120,12 +117,11 @@ impl Requests {
     pub(super) fn side(&self) -> Side {
         let exact = self.block().filter(|_| self.is_exact).map(|block| block * self.count as f64);
         Side {
-            bytes_per_second: BytesPerSec::new(self.rate.value()),
             iops: Some(Iops::new(self.iops.value())),
             bytes: exact.or(self.bytes).and_then(to_bytes).filter(|bytes| bytes.get() > 0),
             ios: Some(self.count),
             elapsed_ns: seconds(self.time / 1e9),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(self.rate.value()))
         }
     }
 

@@ -49,7 +49,6 @@ impl IorRow {
             Some(Iops::new(rate.get() / size.as_f64()))
         };
         Side {
-            bytes_per_second: rate,
             iops: self.iops.map(Iops::new).or_else(by_size),
             bytes: moved.or_else(|| self.moved()),
             elapsed_ns: self.total.and_then(seconds),
@@ -58,7 +57,7 @@ impl IorRow {
                 .latency
                 .filter(|latency| *latency > 0.0 && *latency < 1.0)
                 .map(|seconds| Latency::of_mean(seconds * 1e9)),
-            ..Side::default()
+            ..Side::at(rate)
         }
     }
 }
@@ -223,12 +222,11 @@ fn measured_of_csv(columns: &Columns, number: usize, line: &str) -> Option<Measu
     let value = IorRow::of(names, |name| columns.number(&row, name))?;
     let tasks = columns.count(&row, "numTasks").and_then(|tasks| u32::try_from(tasks).ok());
     let work = Work {
-        label: op.word().to_owned(),
         block_size: value.transfer,
         queue_depth: Some(1),
         jobs: tasks,
         working_set: value.moved(),
-        ..Work::default()
+        ..Work::named(op.word())
     };
     Some(Measured::of(number, work, op, value.side(None)))
 }

@@ -7,6 +7,8 @@ use super::command::{Commands, has_word};
 use super::number::{Base, after, leading, size, whole};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
+const BANNER: &str = "Version $Revision:";
+
 /// What is said of every result.
 const CORRECTION: &str =
     "IOzone prints kB/sec and counts 1024 bytes; its rates are read as KiB/s, 2.4 % more";
@@ -18,24 +20,14 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut run = IozoneRun::default();
     for (number, line) in page.lines() {
         // What stands above the command of another run is not of that.
-        if run.begun && Commands::is_call(line, "iozone") {
+        if run.ends_before(line) {
             run = IozoneRun::default();
             commands.forget();
         }
         commands.see(number, line, "iozone");
-        if line.contains("Version $Revision:") {
-            // The banner stands before the command; the next one begins another run.
-            if run.begun {
-                run = IozoneRun::default();
-                commands.forget();
-            }
-            run.version =
-                after(line, "$Revision:").map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
+        if line.contains(BANNER) {
+            run.version = after(line, BANNER).map(|rest| rest.trim_end_matches(['$', ' ']).trim().to_owned());
             run.begins.get_or_insert(number);
-        }
-        if run.ends_before(line) {
-            run = IozoneRun::default();
-            commands.forget();
         }
         run.header(line);
         let row = run.row(number, line, commands.last());
@@ -113,14 +105,15 @@ impl IozoneRun {
         self.is_below_row && !line.trim().is_empty() && line.split_whitespace().all(is_number)
     }
 
-    /// Whether what was said above is not of a line: it is behind the end of its run, of the other mode, or of a test that was
-    /// done already.
+    /// Whether what was said above is not of a line: it begins another run, is behind the end of its own, of the other mode, or
+    /// of a test that was done already. The banner stands before the command.
     fn ends_before(&self, line: &str) -> bool {
         let is_matrix = line.contains("reclen") && line.contains("rewrite");
         let is_again = |test: &str| self.columns || self.tests.iter().any(|known| known == test);
         let is_other =
             || is_matrix && !self.columns || of_throughput(line).is_some_and(|(_, test, _)| is_again(test));
-        self.begun && (line.contains("iozone test complete") || is_other())
+        let is_edge = [BANNER, "iozone test complete"].iter().any(|mark| line.contains(mark));
+        self.begun && (is_edge || Commands::is_call(line, "iozone") || is_other())
     }
 
     fn header(&mut self, line: &str) {
@@ -234,7 +227,6 @@ fn iozone_work(
         _ => None,
     };
     Work {
-        label: name.to_owned(),
         pattern: Some(pattern),
         block_size: record,
         queue_depth: Some(1),
@@ -242,7 +234,7 @@ fn iozone_work(
         working_set,
         direct: has("-I"),
         durability,
-        ..Work::default()
+        ..Work::named(name)
     }
 }
 

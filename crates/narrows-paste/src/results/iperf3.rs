@@ -7,7 +7,7 @@ use narrows_base::units::{BytesPerSec, Nanos};
 use serde_json::Value;
 
 use super::command::Commands;
-use super::json::{documents, number};
+use super::json::{Document, documents, number};
 use super::number::{Base, Rounded, contradiction, factor, leading, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
 
@@ -273,14 +273,11 @@ fn with_series(rates: &[f64]) -> Side {
 
 /// The runs that stand in a text as JSON.
 pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
-    let found = documents(page, "\"bits_per_second\"");
-    found
-        .iter()
-        .filter_map(|document| of_document(page, document.line, &document.value, document.truncated))
-        .collect()
+    documents(page, "\"bits_per_second\"").iter().filter_map(|document| of_document(page, document)).collect()
 }
 
-fn of_document(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> Option<Imported> {
+fn of_document(page: &Page<'_>, document: &Document) -> Option<Imported> {
+    let (line, value) = (document.line, &document.value);
     let start = value.get("start")?;
     let mut result = Imported::new(Tool::Iperf3, page.name, line);
     let version = start.get("version").and_then(Value::as_str);
@@ -291,7 +288,7 @@ fn of_document(page: &Page<'_>, line: usize, value: &Value, truncated: bool) -> 
     let clock = start.get("timestamp").and_then(|time| number(time, "timesecs"));
     result.started_s = clock.map(|seconds| seconds as u64);
     result.failures.extend(value.get("error").and_then(Value::as_str).map(str::to_owned));
-    result.truncated = truncated;
+    result.truncated = document.truncated;
     let sums = value.get("intervals").and_then(Value::as_array).into_iter().flatten();
     let series: Vec<f64> = sums
         .filter_map(|interval| number(interval.get("sum")?, "bits_per_second"))

@@ -1,8 +1,9 @@
 //! JSON documents in a text that may hold other things too, and may end in the middle of one.
 
-use serde_json::{Deserializer, Value};
+use serde_json::Value;
 
 use super::Page;
+use crate::capture::json::{first, scan};
 use crate::text::that_fits;
 
 /// A document, where it begins, and whether it was cut off.
@@ -23,38 +24,30 @@ pub(super) fn documents(page: &Page<'_>, mark: &str) -> Vec<Document> {
     if !page.has(&[mark]) {
         return found;
     }
-    let body = that_fits(page.body);
-    let (mut at, mut line, mut in_vain) = (0usize, 1usize, 0usize);
-    while let Some(rest) = body.get(at..).filter(|rest| !rest.is_empty()) {
-        let mut taken = rest.find('\n').map_or(rest.len(), |end| end + 1);
-        if rest.trim_start_matches([' ', '\t']).starts_with('{') && rest.contains(mark) {
-            let mut stream = Deserializer::from_str(rest).into_iter::<Value>();
-            match stream.next() {
-                Some(Ok(value)) => {
-                    found.push(Document { line, value, truncated: false });
-                    taken = stream.byte_offset().max(1);
-                }
-                Some(Err(_)) => {
-                    in_vain = in_vain.saturating_add(rest.len());
-                    if in_vain / 4 > page.body.len() {
-                        break;
-                    }
-                    let mended = with_whole_strings(rest);
-                    let mut stream = Deserializer::from_str(&mended).into_iter::<Value>();
-                    if let Some(Ok(value)) = stream.next() {
-                        found.push(Document { line, value, truncated: false });
-                        taken = stream.byte_offset().max(1);
-                    } else if let Some((value, read)) = what_is_whole(&mended) {
-                        found.push(Document { line, value, truncated: true });
-                        taken = read.max(taken);
-                    }
-                }
-                None => break,
-            }
+    let mut in_vain = 0usize;
+    scan(that_fits(page.body), |line, rest| {
+        let mut add = |value, truncated| found.push(Document { line, value, truncated });
+        if !rest.contains(mark) {
+            return Some(None);
         }
-        line += rest.get(..taken).map_or(0, |done| done.bytes().filter(|byte| *byte == b'\n').count());
-        at = at.saturating_add(taken);
-    }
+        if let Ok((value, taken)) = first(rest)? {
+            add(value, false);
+            return Some(Some(taken));
+        }
+        in_vain = in_vain.saturating_add(rest.len());
+        if in_vain / 4 > page.body.len() {
+            return None;
+        }
+        let mended = with_whole_strings(rest);
+        if let Some(Ok((value, taken))) = first(&mended) {
+            add(value, false);
+            return Some(Some(taken));
+        }
+        Some(what_is_whole(&mended).map(|(value, taken)| {
+            add(value, true);
+            taken.max(rest.find('\n').map_or(rest.len(), |end| end + 1))
+        }))
+    });
     found
 }
 

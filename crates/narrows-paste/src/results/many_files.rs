@@ -85,10 +85,9 @@ impl FsMarkTable {
         let mut measured = Measured::new(number, work);
         measured.entries = Some(Iops::new(rate));
         let side = Side {
-            bytes_per_second: BytesPerSec::new(rate * size),
             bytes: bytes.filter(|bytes| *bytes > Bytes::new(0)),
             elapsed_ns: seconds(files / rate),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(rate * size))
         };
         if size > 0.0 {
             measured.put(Op::Write, side);
@@ -153,7 +152,7 @@ impl MdtestTable {
         if mean <= 0.0 || min > max || mean > max * 1.001 {
             return None;
         }
-        let work = Work { label: label.to_owned(), jobs: self.tasks, ..Work::default() };
+        let work = Work { jobs: self.tasks, ..Work::named(label) };
         Some(Measured {
             entries: Some(Iops::new(mean)),
             nodes: self.nodes,
@@ -229,18 +228,16 @@ impl DbenchRun {
         result.command = command.map(str::to_owned);
         let is_sync = rest.contains("(sync open)");
         let work = Work {
-            label: "file server load".to_owned(),
             jobs: Some(procs),
             durability: is_sync.then_some(Durability::Each),
-            ..Work::default()
+            ..Work::named("file server load")
         };
         let mut all = Measured::new(number, work);
         let max = value(rest, "max_latency=").map(|ms| ms * 1e6);
         let side = Side {
-            bytes_per_second: BytesPerSec::new(rate * 1e6),
             elapsed_ns: self.seconds.or_else(|| asked_of_dbench(command?)).and_then(seconds),
             latency_ns: max.map(|max| Latency { max: Some(max), ..Latency::default() }),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(rate * 1e6))
         };
         *(if sockets { &mut all.network } else { &mut all.both }) = Some(side);
         result.measurements.push(all);
@@ -268,7 +265,7 @@ fn dbench_row(number: usize, line: &str) -> Option<Measured> {
     let count: u64 = count.parse().ok().filter(|_| is_name)?;
     let (mean, max) = (plain(mean)?, plain(max)?);
     let latency_ns = Some(Latency { max: Some(max * 1e6), ..Latency::of_mean(mean * 1e6) });
-    let work = Work { label: format!("{name}, {count} calls"), ..Work::default() };
+    let work = Work::named(format!("{name}, {count} calls"));
     Some(Measured { latency_ns, ..Measured::new(number, work) })
 }
 

@@ -152,13 +152,12 @@ fn mark(line: &str, section: Option<MarksSection>) -> Option<Mark> {
         .and_then(|text| size(text, Base::Binary));
     let mix = if matches!(of, MarksSection::Mix(_)) { "mix of " } else { "" };
     let work = Work {
-        label: format!("{mix}{}", words.join(" ")),
         pattern: Some(pattern),
         block_size: block,
         queue_depth: setting("Q=").or_else(|| setting("QD=")),
         jobs: setting("T="),
         direct: Some(true),
-        ..Work::default()
+        ..Work::named(format!("{mix}{}", words.join(" ")))
     };
     let number =
         |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
@@ -195,10 +194,9 @@ fn put(
     let megabyte = if head.is_kdiskmark { KDISKMARK_MB } else { 1e6 };
     head.fill(&mut mark.work);
     let side = |part: f64| Side {
-        bytes_per_second: BytesPerSec::new(mark.megabytes * megabyte * part),
         iops: mark.iops.map(|iops| Iops::new(iops * part)),
         latency_ns: mark.micros.filter(|micros| *micros > 0.0).map(|micros| Latency::of_mean(micros * 1e3)),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(mark.megabytes * megabyte * part))
     };
     let sides = match mark.of {
         MarksSection::Of(op) => vec![(op, side(1.0))],

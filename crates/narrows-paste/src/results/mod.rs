@@ -217,10 +217,10 @@ fn parse(page: &Page<'_>) -> Vec<Imported> {
 /// Results of one text in the order of its lines, each once. One in which nothing was measured is kept when the text says
 /// that it ends too soon or why it failed.
 fn join(mut found: Vec<Imported>) -> Vec<Imported> {
-    for result in found.iter_mut().filter(|one| one.truncated && is_void(one)) {
+    for result in found.iter_mut().filter(|one| one.truncated && one.is_empty()) {
         result.failures.push("the text ends before anything was measured".to_owned());
     }
-    found.retain(|one| !is_void(one));
+    found.retain(|one| !one.is_empty());
     only_without_results(&mut found);
     found.sort_by_key(|result| result.line);
     fio::drop_doubles(&mut found);
@@ -233,10 +233,6 @@ fn only_without_results(found: &mut Vec<Imported>) {
     if found.iter().any(|one| !is_activity(one)) {
         found.retain(|one| !is_activity(one));
     }
-}
-
-fn is_void(result: &Imported) -> bool {
-    result.measurements.is_empty() && result.failures.is_empty()
 }
 
 /// Fills in what stands beside the results and not in them: the job files and logs of fio. Logs that are of none of the

@@ -48,11 +48,10 @@ impl CopyMatrix {
             let Some(spread) = Spread::of(&group) else { continue };
             let label = if is_single { self.test.clone() } else { format!("{} GPU {gpu}", self.test) };
             let side = Side {
-                bytes_per_second: BytesPerSec::from_gb(spread.mean),
                 spread: (group.len() > 1).then_some(spread),
-                ..Side::default()
+                ..Side::at(BytesPerSec::from_gb(spread.mean))
             };
-            let measured = Measured::of(self.line, Work { label, ..Work::default() }, op, side);
+            let measured = Measured::of(self.line, Work::named(label), op, side);
             imported.measurements.push(Measured { memory_only: true, ..measured });
         }
     }
@@ -221,9 +220,9 @@ fn cipher(number: usize, line: &str) -> Option<Measured> {
     }
     let side = |rate: &str| {
         let (rate, _) = leading(rate)?;
-        Some(Side { bytes_per_second: BytesPerSec::new(rate * MIB), ..Side::default() })
+        Some(Side::at(BytesPerSec::new(rate * MIB)))
     };
-    let work = Work { label: format!("{name} {key}"), jobs: Some(1), ..Work::default() };
+    let work = Work { jobs: Some(1), ..Work::named(format!("{name} {key}")) };
     let mut measured = Measured::of(number, work, Op::Write, side(encryption)?);
     measured.memory_only = true;
     measured.put(Op::Read, side(decryption)?);

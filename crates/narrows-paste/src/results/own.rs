@@ -173,10 +173,9 @@ impl OwnFound {
         });
         for (op, name) in [(Op::Read, "source"), (Op::Write, "destination")] {
             let work = Work {
-                label: format!("{}, {name}", names.as_deref().unwrap_or("copy")),
                 engine: text(value, "engine").map(str::to_owned),
                 target: text(value, name).map(str::to_owned),
-                ..Work::default()
+                ..Work::named(format!("{}, {name}", names.as_deref().unwrap_or("copy")))
             };
             let one = side.bytes.map(|_| side.clone());
             self.put(work, op, one, Vec::new());
@@ -221,7 +220,6 @@ fn work(load: &Value, label: &str) -> Work {
         parallel.as_u64().or_else(|| count(parallel, "threads")).or_else(|| count(parallel, "streams"))
     });
     Work {
-        label: label.to_owned(),
         pattern: match text(load, "pattern") {
             Some("sequential") => Some(Pattern::Sequential),
             Some("random") => Some(Pattern::Random),
@@ -232,7 +230,7 @@ fn work(load: &Value, label: &str) -> Work {
         jobs: Some(workers.and_then(|workers| u32::try_from(workers).ok()).unwrap_or(1)),
         engine: Some("io_uring".to_owned()),
         direct: load.get("buffered").and_then(Value::as_bool).map(|buffered| !buffered),
-        ..Work::default()
+        ..Work::named(label)
     }
 }
 

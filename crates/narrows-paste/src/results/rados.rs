@@ -109,17 +109,15 @@ impl RadosRun {
         let depth = self.command.as_deref().and_then(threads).or(self.depth);
         let word = self.command.as_deref().and_then(kind);
         let side = Side {
-            bytes_per_second: BytesPerSec::new(rate.value() * MIB),
             iops: self.iops.map(Iops::new),
             bytes: amount.map(Bytes::new),
             ios: self.count,
             elapsed_ns: seconds(time.value()),
             latency_ns: Some(self.latency).filter(|latency| latency.mean.is_some()),
             spread,
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(rate.value() * MIB))
         };
         let work = Work {
-            label: word.unwrap_or(op.word()).to_owned(),
             pattern: word.and_then(|word| match word {
                 "seq" => Some(Pattern::Sequential),
                 "rand" => Some(Pattern::Random),
@@ -128,7 +126,7 @@ impl RadosRun {
             block_size: self.size.and_then(|size| to_bytes(size as f64)),
             queue_depth: depth,
             jobs: Some(1),
-            ..Work::default()
+            ..Work::named(word.unwrap_or(op.word()))
         };
         result.truncated = self.rate.is_none();
         result.push(self.line.max(self.rate_line), work, op, side);

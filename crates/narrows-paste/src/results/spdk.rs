@@ -237,13 +237,12 @@ impl SpdkTable {
         };
         let percentiles = if self.rows.len() == 1 { self.percentiles.clone() } else { Vec::new() };
         Side {
-            bytes_per_second: BytesPerSec::new(whole.mib * MIB),
             iops: Some(Iops::new(whole.iops)),
             bytes: elapsed.and_then(|seconds| to_bytes(whole.mib * MIB * seconds)),
             ios: elapsed.map(|seconds| (whole.iops * seconds) as u64),
             elapsed_ns: elapsed.and_then(seconds),
             latency_ns: Some(latency.with_percentiles(percentiles)).filter(|latency| latency.mean.is_some()),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(whole.mib * MIB))
         }
     }
 
@@ -254,7 +253,6 @@ impl SpdkTable {
             number("-q", "io-depth").filter(|depth| (1.0..1e6).contains(depth)).map(|depth| depth as u32);
         let is_bdev = self.columns.contains(&Column::Seconds);
         Work {
-            label: workload.unwrap_or("reads or writes").to_owned(),
             pattern: workload
                 .map(|word| if word.starts_with("rand") { Pattern::Random } else { Pattern::Sequential }),
             block_size: block(whole)
@@ -268,7 +266,7 @@ impl SpdkTable {
             direct: (!is_bdev).then_some(true),
             target: self.target(),
             asked_ns: number("-t", "time").and_then(seconds),
-            ..Work::default()
+            ..Work::named(workload.unwrap_or("reads or writes"))
         }
     }
 

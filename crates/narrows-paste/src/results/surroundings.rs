@@ -95,20 +95,15 @@ impl Surroundings {
             self.logs.push(log);
             return;
         }
-        if self.memory.is_none() {
-            self.memory = memory(page).or_else(|| of_yabs(page)).or_else(|| remarks::memory(page));
-        }
+        self.memory = self.memory.take().or_else(|| memory(page)).or_else(|| of_yabs(page));
+        self.memory = self.memory.take().or_else(|| remarks::memory(page));
         self.resync = self.resync.take().or_else(|| remarks::resync(page));
         self.wire = self.wire.take().or_else(|| remarks::wire(page));
         if self.has(Word::Shared).is_none() {
             self.words.extend(remarks::other_work(page).map(|source| (Word::Shared, source)));
         }
-        if self.pool.is_none() {
-            self.pool = super::devices::read_zpool(page);
-        }
-        if self.arc_hits.is_none() {
-            self.arc_hits = arc_hits(page);
-        }
+        self.pool = self.pool.take().or_else(|| super::devices::read_zpool(page));
+        self.arc_hits = self.arc_hits.take().or_else(|| arc_hits(page));
         self.devices.extend(super::devices::read_iostat(page));
         jobs(page, &mut self.jobs);
         self.words(page);

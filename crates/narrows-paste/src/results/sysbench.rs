@@ -127,9 +127,7 @@ impl SysbenchRun {
         let block = self.work.block_size.map(Bytes::as_f64);
         let mut measured = Measured::new(self.at, self.work.clone());
         for (op, rate) in [(Op::Read, &self.reads), (Op::Write, &self.writes)] {
-            if let Some(side) = rate.side(block, self.time) {
-                measured.put(op, side);
-            }
+            *measured.side_mut(op) = rate.side(block, self.time);
             result.derived.extend(rate.contradiction(op, block));
         }
         measured.latency_ns = Some(self.latency).filter(|latency| latency.mean.is_some());
@@ -155,12 +153,11 @@ impl SysbenchRate {
         let seconds_run = time.map(Rounded::value);
         let count = self.count.or_else(|| seconds_run.map(|seconds| (iops * seconds).round() as u64));
         Some(Side {
-            bytes_per_second: BytesPerSec::new(block.map(|block| iops * block).or(printed)?),
             iops: Some(Iops::new(iops)),
             ios: count,
             bytes: block.zip(count).and_then(|(block, count)| super::number::to_bytes(block * count as f64)),
             elapsed_ns: seconds_run.and_then(seconds),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(block.map(|block| iops * block).or(printed)?))
         })
     }
 

@@ -144,6 +144,18 @@ pub struct Work {
     pub held_to: Option<String>,
 }
 
+impl Work {
+    /// Work of which only its name is told as yet.
+    pub(super) fn named(label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..Self::default() }
+    }
+
+    /// Work of one thread that waits for each I/O.
+    pub(super) fn one_at_a_time(label: impl Into<String>) -> Self {
+        Self { queue_depth: Some(1), jobs: Some(1), ..Self::named(label) }
+    }
+}
+
 /// Reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -433,6 +445,13 @@ pub struct Side {
     /// The rate in another unit of the same text, for checks of consistency.
     #[serde(skip)]
     pub second_rate: Option<BytesPerSec>,
+}
+
+impl Side {
+    /// A rate of which nothing else is told as yet.
+    pub(super) fn at(bytes_per_second: BytesPerSec) -> Self {
+        Self { bytes_per_second, ..Self::default() }
+    }
 }
 
 /// The tool that measured.

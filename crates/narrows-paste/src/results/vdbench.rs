@@ -123,19 +123,7 @@ impl ReportReader {
             self.last_time = None;
         }
         let Some(run) = self.runs.last_mut() else { return };
-        match average {
-            Some((first, last)) => {
-                run.average = Some((sample, first, last));
-                let count = f64::from(last);
-                run.interval = run.interval.or_else(|| run.asked.map(|asked| asked / count.max(1.0)));
-            }
-            None => {
-                run.samples.push(sample);
-                let step = self.last_time.zip(time).map(|(before, now)| (now - before).rem_euclid(86_400.0));
-                // The first interval may be longer: it contains the start.
-                run.interval = run.interval.or_else(|| step.map(f64::round)).filter(|step| *step > 0.0);
-            }
-        }
+        run.add(sample, average, self.last_time.zip(time));
         self.last_time = time.or(self.last_time);
     }
 }
@@ -225,17 +213,11 @@ pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
         run.threads = row.number("threads").filter(|threads| *threads < 1e6).map(|threads| threads as u32);
         run.seeks = row.number("seekpct").map(|percent| percent / 100.0).filter(|part| *part >= 0.0);
         version = row.text("version").map(str::to_owned).or(version);
-        match averaged(interval) {
-            Some((first, last)) => run.average = Some((sample, first, last)),
-            None if interval.parse::<u32>().is_ok() => {
-                run.samples.push(sample);
-                let now = row.text("tod").and_then(report_time_of);
-                let step =
-                    last_time.zip(now).map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
-                run.interval = run.interval.or(step).filter(|step| *step > 0.0);
-                last_time = now;
-            }
-            None => {}
+        let average = averaged(interval);
+        if average.is_some() || interval.parse::<u32>().is_ok() {
+            let now = row.text("tod").and_then(report_time_of);
+            run.add(sample, average, last_time.zip(now));
+            last_time = if average.is_some() { last_time } else { now };
         }
     }
     imported(page.name, version, &runs)
@@ -321,6 +303,19 @@ impl VdbenchRun {
         }
     }
 
+    /// Adds an interval, or the average of some, with the times of day of the interval before and of this one.
+    fn add(&mut self, sample: VdbenchSample, average: Option<(u32, u32)>, times: Option<(f64, f64)>) {
+        if let Some((first, last)) = average {
+            self.average = Some((sample, first, last));
+            self.interval = self.interval.or_else(|| Some(self.asked? / f64::from(last).max(1.0)));
+            return;
+        }
+        self.samples.push(sample);
+        // The first interval may be longer: it contains the start.
+        let step = times.map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
+        self.interval = self.interval.or(step).filter(|step| *step > 0.0);
+    }
+
     /// The measurement, and whether the average is missing.
     fn measured(&self) -> Option<(Measured, bool)> {
         let own = || {
@@ -334,11 +329,7 @@ impl VdbenchRun {
             return None;
         }
         let mut measured = Measured::new(self.line, self.work(&sample));
-        for op in [Op::Read, Op::Write] {
-            if let Some(side) = self.side(&sample, op) {
-                measured.put(op, side);
-            }
-        }
+        (measured.read, measured.write) = (self.side(&sample, Op::Read), self.side(&sample, Op::Write));
         Some((measured, is_missing))
     }
 
@@ -384,7 +375,6 @@ impl VdbenchRun {
         let rates: Vec<f64> = self.samples.iter().map(|sample| sample.bytes).collect();
         let elapsed = self.seconds();
         Some(Side {
-            bytes_per_second: BytesPerSec::new(bytes),
             iops: (ios > 0.0).then(|| Iops::new(ios)),
             bytes: elapsed.and_then(|seconds| to_bytes(bytes * seconds)),
             elapsed_ns: elapsed.and_then(seconds),
@@ -397,7 +387,7 @@ impl VdbenchRun {
                 .get(1..rates.len().saturating_sub(1))
                 .filter(|rest| rest.len() >= FEWEST)
                 .and_then(Spread::of),
-            ..Side::default()
+            ..Side::at(BytesPerSec::new(bytes))
         })
     }
 }

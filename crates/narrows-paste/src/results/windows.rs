@@ -93,21 +93,19 @@ impl AsSsdPart {
         let op = Op::named(name)?;
         let (value, unit) = leading(text)?;
         let work = Work {
-            label: format!("{}, {}", self.label(), op.word()),
             pattern: Some(if self == Self::Sequential { Pattern::Sequential } else { Pattern::Random }),
             block_size: Some(self.block()).filter(|_| self != Self::Access),
             queue_depth: Some(1),
             jobs: Some(if self == Self::Threads { 64 } else { 1 }),
             direct: Some(true),
             working_set: Some(Bytes::from_mib(1024)).filter(|_| self != Self::Access),
-            ..Work::default()
+            ..Work::named(format!("{}, {}", self.label(), op.word()))
         };
-        let mut measured = Measured::new(number, work);
         let block = self.block().as_f64();
         let rate = match (self, unit.trim()) {
             (Self::Access, "ms") => {
-                measured.latency_ns = Some(Latency::of_mean(span(text)?.0));
-                return (value > 0.0).then_some(measured);
+                let latency_ns = Some(Latency::of_mean(span(text)?.0));
+                return (value > 0.0).then(|| Measured { latency_ns, ..Measured::new(number, work) });
             }
             (Self::Access, _) => return None,
             (_, "MB/s") => value * MIB,
@@ -116,13 +114,8 @@ impl AsSsdPart {
         };
         // What was not run is printed as 0.
         (rate > 0.0).then(|| {
-            let side = Side {
-                bytes_per_second: BytesPerSec::new(rate),
-                iops: Some(Iops::new(rate / block)),
-                ..Side::default()
-            };
-            measured.put(op, side);
-            measured
+            let side = Side { iops: Some(Iops::new(rate / block)), ..Side::at(BytesPerSec::new(rate)) };
+            Measured::of(number, work, op, side)
         })
     }
 }
@@ -187,16 +180,12 @@ fn winsat_rate(number: usize, line: &str, phases: &[(String, f64)]) -> Option<Me
     };
     let time = phases.iter().find(|(phase, _)| is_own(phase)).map(|(_, time)| *time);
     let work = Work {
-        label: words.get(..3)?.join(" "),
         pattern: Some(pattern),
         block_size: whole(kib).map(|(kib, _)| Bytes::new(kib.min(1 << 20) * 1024)),
-        ..Work::default()
+        ..Work::named(words.get(..3)?.join(" "))
     };
-    let side = Side {
-        bytes_per_second: BytesPerSec::new(leading(value)?.0 * 1e6),
-        elapsed_ns: time.and_then(seconds),
-        ..Side::default()
-    };
+    let side =
+        Side { elapsed_ns: time.and_then(seconds), ..Side::at(BytesPerSec::new(leading(value)?.0 * 1e6)) };
     Some(Measured::of(number, work, op, side))
 }
 
@@ -205,9 +194,8 @@ fn winsat_latency(number: usize, line: &str) -> Option<Measured> {
     let rest = line.strip_prefix("Average Read Time with ")?;
     let (order, rest) = rest.split_once(" Writes")?;
     let label = format!("reads while writing, {}", order.to_lowercase());
-    let mut measured = Measured::new(number, Work { label, ..Work::default() });
-    measured.latency_ns = Some(Latency::of_mean(span(rest)?.0));
-    Some(measured)
+    let latency_ns = Some(Latency::of_mean(span(rest)?.0));
+    Some(Measured { latency_ns, ..Measured::new(number, Work::named(label)) })
 }
 
 /// HD Tune: the mean of reads all over a drive. The burst rate is of the drive's own memory and no result.
@@ -237,21 +225,19 @@ pub(super) fn read_hd_tune(page: &Page<'_>) -> Vec<Imported> {
 fn measured_by_hd_tune(number: usize, name: &str, text: &str, drive: Option<&str>) -> Option<Measured> {
     let (value, rest) = leading(text)?;
     let work = |pattern| Work {
-        label: name.to_lowercase(),
         pattern: Some(pattern),
         target: drive.map(str::to_owned),
-        ..Work::default()
+        ..Work::named(name.to_lowercase())
     };
     match name {
         "Transfer Rate Average" if rest.trim().starts_with("MB/s") => {
-            let side = Side { bytes_per_second: BytesPerSec::new(value * MIB), ..Side::default() };
+            let side = Side::at(BytesPerSec::new(value * MIB));
             Some(Measured::of(number, work(Pattern::Sequential), Op::Read, side))
         }
         // 0.0 ms is below what is printed.
         "Access Time" if value > 0.0 => {
-            let mut measured = Measured::new(number, work(Pattern::Random));
-            measured.latency_ns = Some(Latency::of_mean(span(text)?.0));
-            Some(measured)
+            let latency_ns = Some(Latency::of_mean(span(text)?.0));
+            Some(Measured { latency_ns, ..Measured::new(number, work(Pattern::Random)) })
         }
         _ => None,
     }

@@ -11,7 +11,7 @@ use narrows_base::workload::Pattern;
 
 use super::json::{Document, count, documents, number, text};
 use super::number::{Base, leading, scaled, size};
-use super::{Imported, Measured, Op, Page, Side, Tool, Work};
+use super::{Imported, Measured, Page, Side, Tool, Work};
 
 /// What the correction is called.
 const CORRECTION: &str = "YABS prints fio's KiB/s as KB/s; its rates are multiplied by 1.024";
@@ -39,7 +39,6 @@ impl YabsRow {
         // Two jobs move the whole file each, or as much as they can in the time.
         let seconds = (2.0 * file.as_f64() / all).min(ASKED_SECONDS.as_secs_f64());
         let work = Work {
-            label: self.label,
             pattern: Some(Pattern::Random),
             block_size: self.block,
             queue_depth: Some(64),
@@ -48,23 +47,16 @@ impl YabsRow {
             direct: Some(true),
             working_set: Some(file),
             asked_ns: Some(ASKED_SECONDS),
-            ..Work::default()
+            ..Work::named(self.label)
         };
-        let mut measured = Measured::new(self.line, work);
-        for (op, side) in [(Op::Read, self.read), (Op::Write, self.write)] {
-            let Some((rate, iops)) = side else { continue };
-            measured.put(
-                op,
-                Side {
-                    bytes_per_second: rate,
-                    iops,
-                    bytes: super::number::to_bytes(rate.get() * seconds),
-                    elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
-                    ..Side::default()
-                },
-            );
-        }
-        Some(measured)
+        let side = |(rate, iops): (BytesPerSec, Option<Iops>)| Side {
+            iops,
+            bytes: super::number::to_bytes(rate.get() * seconds),
+            elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
+            ..Side::at(rate)
+        };
+        let (read, write) = (self.read.map(side), self.write.map(side));
+        Some(Measured { read, write, ..Measured::new(self.line, work) })
     }
 }
 

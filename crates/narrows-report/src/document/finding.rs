@@ -27,8 +27,8 @@ pub(crate) struct Advice {
 }
 
 /// Puts findings with evidence and all advice.
-pub(crate) fn findings(out: &mut impl Blocks, findings: &[verdict::Finding]) {
-    for (number, finding) in findings.iter().enumerate() {
+pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<Item = &'a verdict::Finding>) {
+    for (number, finding) in findings.into_iter().enumerate() {
         if number > 0 {
             out.gap();
         }

@@ -164,8 +164,13 @@ fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, St
 }
 
 /// What a command needs to look at the same machine: nothing for one that answers itself.
-fn from(machine: &MachineView) -> &'static str {
-    if machine.inputs.is_empty() { "" } else { " --from …" }
+fn from(machine: &MachineView) -> String {
+    let files: String = machine.from.iter().map(|file| format!(" {}", shell::word(file))).collect();
+    match files.is_empty() {
+        _ if machine.inputs.is_empty() => String::new(),
+        true => " --from …".to_owned(),
+        false => format!(" --from{files}"),
+    }
 }
 
 /// How to prove it: here, or by its owner, since the same name is another device here.

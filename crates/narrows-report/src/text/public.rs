@@ -45,7 +45,9 @@ fn hide_identity(change: &mut Change) {
 
 /// Every text of a report that may name something.
 fn texts(report: &mut CheckReport) -> Vec<&mut String> {
-    let mut texts: Vec<&mut String> = report.machine.inputs.iter_mut().map(|input| &mut input.name).collect();
+    let machine = &mut report.machine;
+    let inputs = machine.inputs.iter_mut().map(|input| &mut input.name);
+    let mut texts: Vec<&mut String> = inputs.chain(&mut machine.from).collect();
     for path in &mut report.paths {
         texts.extend([&mut path.target, &mut path.sentence]);
         texts.extend(pair(&mut path.limiting_hop));

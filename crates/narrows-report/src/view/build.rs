@@ -86,6 +86,7 @@ pub fn machine_view(machine: &Machine) -> MachineView {
         memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
         hypervisor: why.fact("hypervisor", &machine.cpus.hypervisor),
         adapters: machine.adapters.clone(),
+        from: Vec::new(),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
         reason: why.join(),
     }

@@ -84,6 +84,9 @@ pub struct MachineView {
     /// The texts that it was put together from, when it did not answer itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputView>,
+    /// The files and directories that were given with `--from`, as they were typed: for the commands that are suggested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub from: Vec<String>,
     /// Why the fields that are `null` are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -13,7 +13,7 @@ use crate::{Objection, Teller};
 use narrows_base::units::{Bytes, human};
 use narrows_load::copy::{CopyControl, CopyOptions, CopyResult, Extent, Room, Source};
 use narrows_load::guard::Budget;
-use narrows_machine::cpu;
+use narrows_machine::memory;
 use narrows_machine::root::Root;
 
 /// What a cell without a file system has in place of a copy.
@@ -90,7 +90,7 @@ impl Copying {
                 Objection::new(message).with_hint("name a part of it, or larger devices (--file-size)")
             );
         }
-        let available = || cpu::available_memory(root).get();
+        let available = || memory::available_memory(root).get();
         let from = known.map_or_else(|| read_from(extent.bytes, available()), |known| known.from);
         let about = CopySource { path, files: extent.files, bytes: extent.bytes, from };
         Ok(Self { source, extent, about, stop, targets })

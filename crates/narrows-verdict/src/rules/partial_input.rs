@@ -94,7 +94,11 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
 fn gaps<'a>(context: &Context<'a>) -> BTreeMap<&'a str, Vec<&'a str>> {
     let mut gaps: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for gap in context.machine.captured.iter().flat_map(|captured| &captured.gaps) {
-        gaps.entry(&gap.run).or_default().push(&gap.what);
+        let whats = gaps.entry(&gap.run).or_default();
+        // Several texts may lack the same.
+        if !whats.contains(&gap.what.as_str()) {
+            whats.push(&gap.what);
+        }
     }
     gaps
 }

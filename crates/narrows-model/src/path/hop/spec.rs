@@ -260,9 +260,7 @@ pub enum VolumeLayout {
     #[default]
     Linear,
     /// Striped over several devices in chunks.
-    Striped {
-        chunk: Bytes,
-    },
+    Striped { chunk: Bytes },
     /// Several paths to one device.
     Multipath,
     /// Something else, by its target name.

@@ -41,9 +41,7 @@ pub enum NoSite {
     },
     /// The host has no slots.
     #[error("it gives {host} no slots")]
-    NoSlots {
-        host: String,
-    },
+    NoSlots { host: String },
 }
 
 impl NoSite {

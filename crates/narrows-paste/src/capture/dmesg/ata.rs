@@ -15,6 +15,7 @@ use narrows_machine::usb::{self, UsbAddress};
 
 use super::{Boot, DmesgDevice, LogLine};
 use crate::capture::sensors;
+use crate::text::fields;
 
 /// What the log says of ports and disks.
 #[derive(Default)]
@@ -69,8 +70,7 @@ impl Disks {
 
 /// A controller of libata speaks: its hosts come next.
 pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let is_libata =
-        ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| device.driver.starts_with(name));
+    let is_libata = is_libata(device.driver);
     if is_libata {
         boot.disks.controller = Some(device.address);
         if let Some(rate) = parse_ahci(device.rest) {
@@ -80,12 +80,15 @@ pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &
     is_libata
 }
 
+fn is_libata(driver: &str) -> bool {
+    ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| driver.starts_with(name))
+}
+
 /// Reads `AHCI 0001.0301 32 slots 8 ports 6 Gbps 0xff impl SATA mode`, from Linux 6.8 on `AHCI vers 0001.0301, 32
 /// command slots, 6 Gbps, SATA mode`.
 fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
     let (before, _) = rest.strip_prefix("AHCI ")?.split_once(" Gbps")?;
-    let rate: f64 = before.rsplit(' ').next()?.parse().ok()?;
-    (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
+    gigabits(before.rsplit(' ').next()?)
 }
 
 /// A message of a port, a SCSI host or a disk.
@@ -96,23 +99,20 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
         let number = port.split('.').next().and_then(|number| number.parse().ok());
         return number.is_some_and(|number| take_port(boot, number, what, line));
     }
-    if let Some((host, driver)) = message.strip_prefix("scsi host").and_then(|rest| rest.split_once(": ")) {
+    if let Some([host, driver]) = fields(message, "scsi host{}: {}") {
         return host.parse().is_ok_and(|host| take_host(boot, host, driver, line));
     }
-    if let Some((at, what)) = message.strip_prefix("scsi ").and_then(|rest| rest.split_once(": ")) {
+    if let Some([at, what]) = fields(message, "scsi {}: {}") {
         let Some(model) = what.strip_prefix("Direct-Access").and_then(parse_inquiry) else { return false };
         boot.disks.disks.entry(at.to_owned()).or_default().model = line.known(model);
         return true;
     }
-    let Some((at, what)) = message.strip_prefix("sd ").and_then(|rest| rest.split_once(": [")) else {
-        return false;
-    };
-    take_disk(boot, at, what, line)
+    fields(message, "sd {}: [{}] {}").is_some_and(|[at, name, what]| take_disk(boot, at, name, what, line))
 }
 
 fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> bool {
     let disks = &mut boot.disks;
-    let is_libata = ["ahci", "ata_", "sata_", "pata_", "pdc_"].iter().any(|name| driver.starts_with(name));
+    let is_libata = is_libata(driver);
     if is_libata {
         disks.waiting.push_back((host, disks.controller));
     }
@@ -145,9 +145,9 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bo
         return true;
     }
     if what.starts_with("hard resetting link")
-        && boot.disks.ports.get(&number).is_some_and(|p| p.speed.value().is_some())
+        && let Some(port) = boot.disks.ports.get(&number).filter(|port| port.speed.value().is_some())
     {
-        let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
+        let pci = port.pci;
         boot.event_of(&format!("ata{number}"), pci, LogKind::SataReset, line);
         return true;
     }
@@ -163,7 +163,11 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bo
 
 /// Reads `6.0 Gbps (SStatus 133 SControl 300)`.
 fn parse_rate(text: &str) -> Option<BitsPerSec> {
-    let rate: f64 = text.split_once(" Gbps")?.0.trim().parse().ok()?;
+    gigabits(text.split_once(" Gbps")?.0.trim())
+}
+
+fn gigabits(text: &str) -> Option<BitsPerSec> {
+    let rate: f64 = text.parse().ok()?;
     (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
 }
 
@@ -180,8 +184,7 @@ fn parse_inquiry(text: &str) -> Option<String> {
 }
 
 /// A message of a disk: `sda] 976773168 512-byte logical blocks: (500 GB/466 GiB)`.
-fn take_disk(boot: &mut Boot, at: &str, what: &str, line: &LogLine<'_>) -> bool {
-    let Some((name, what)) = what.split_once("] ") else { return false };
+fn take_disk(boot: &mut Boot, at: &str, name: &str, what: &str, line: &LogLine<'_>) -> bool {
     if name.len() > 8 || !name.starts_with("sd") || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return false;
     }

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
-use narrows_machine::block::{BlockDevice, BlockKind, MdArray, Transport};
+use narrows_machine::block::{BlockDevice, BlockKind, MdArray, Transport, is_numbered};
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::PciAddress;
 
 use super::{Boot, LogLine, parse_address, pci};
 use crate::capture::device::is_kernel_name;
 use crate::capture::number;
+use crate::text::{fields, is_digits};
 
 /// The class of an NVMe controller.
 const NVME: u32 = 0x01_0802;
@@ -40,9 +41,7 @@ pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> bool {
 }
 
 fn is_controller(name: &str) -> bool {
-    name.strip_prefix("nvme").is_some_and(|number| {
-        !number.is_empty() && number.len() <= 6 && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    name.strip_prefix("nvme").is_some_and(is_number)
 }
 
 fn parse_event(what: &str) -> Option<LogKind> {
@@ -60,10 +59,8 @@ fn parse_event(what: &str) -> Option<LogKind> {
     if gave_up.iter().any(|text| what.starts_with(text)) {
         return Some(LogKind::NvmeProbeFailed);
     }
-    if let Some(size) =
-        what.strip_prefix("allocated ").and_then(|rest| rest.split_once(" MiB host memory buffer"))
-    {
-        return size.0.parse::<u32>().ok().map(|mib| LogKind::HostMemoryBuffer(Bytes::from_mib(mib.into())));
+    if let Some([size]) = fields(what, "allocated {} MiB host memory buffer") {
+        return size.parse::<u32>().ok().map(|mib| LogKind::HostMemoryBuffer(Bytes::from_mib(mib.into())));
     }
     // `default/read/poll`, before Linux 5.2 `read/write/poll` or, without any, `queues`.
     let queues = what
@@ -111,7 +108,7 @@ fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> bool {
 }
 
 fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.len() <= 6 && text.bytes().all(|byte| byte.is_ascii_digit())
+    text.len() <= 6 && is_digits(text)
 }
 
 /// Hosts and their cards.
@@ -136,10 +133,7 @@ const MOST_CARDS: usize = 64;
 /// A message of a host or a card.
 pub(super) fn take_mmc(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let Some((name, what)) = line.message.split_once(": ") else { return false };
-    let is_host = |name: &str| {
-        let number = name.strip_prefix("mmc").unwrap_or_default();
-        (1..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
-    };
+    let is_host = |name: &str| name.len() <= "mmc".len() + 3 && is_numbered(name, "mmc");
     let cards = &mut boot.cards;
     if is_host(name) {
         if let Some((mode, _)) = what.strip_prefix("new ").and_then(|what| what.split_once(" card")) {
@@ -162,9 +156,7 @@ pub(super) fn take_mmc(boot: &mut Boot, line: &LogLine<'_>) -> bool {
 
 /// `mmcblk0: mmc0:0001 BGSD4R 29.1 GiB`, with `(ro)` or `(quirks 0x4000)` behind it. Boot areas are no disks for data.
 fn take_disk(cards: &mut MmcCards, name: &str, what: &str, line: &LogLine<'_>) -> bool {
-    let is_disk =
-        name.strip_prefix("mmcblk").is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()));
-    if !is_disk || !is_kernel_name(name) || cards.disks.len() >= MOST_CARDS {
+    if !is_numbered(name, "mmcblk") || !is_kernel_name(name) || cards.disks.len() >= MOST_CARDS {
         return false;
     }
     let mut words = what.split_whitespace();
@@ -206,11 +198,7 @@ pub(super) fn take_md(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     if let Some(rest) = line.message.strip_prefix("md: ") {
         return take_sync(boot, rest, line);
     }
-    let Some((personality, rest)) = line.message.strip_prefix("md/").and_then(|rest| rest.split_once(':'))
-    else {
-        return false;
-    };
-    let Some((name, what)) = rest.split_once(": ") else { return false };
+    let Some([personality, name, what]) = fields(line.message, "md/{}:{}: {}") else { return false };
     if !is_array(name) {
         return false;
     }
@@ -221,10 +209,8 @@ pub(super) fn take_md(boot: &mut Boot, line: &LogLine<'_>) -> bool {
         array.degraded = line.known(all.saturating_sub(ready));
         return true;
     }
-    if let Some(member) =
-        what.strip_prefix("device ").and_then(|rest| rest.split_once(" operational as raid disk"))
-    {
-        array(boot, name).members.insert(member.0.to_owned(), line.known("in_sync".to_owned()));
+    if let Some([member]) = fields(what, "device {} operational as raid disk") {
+        array(boot, name).members.insert(member.to_owned(), line.known("in_sync".to_owned()));
         return true;
     }
     let Some(member) = what.strip_prefix("Disk failure on ").and_then(|rest| rest.split(',').next()) else {

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
-use narrows_machine::log::{AerSeverity, LogEvent, LogKind, StatedLink};
+use narrows_machine::log::{AerSeverity, LogKind, StatedLink};
 use narrows_machine::pci::{Aer, PciAddress};
 
 use super::pci::{bridge_entry, entry};
 use super::{Boot, DmesgDevice, LogLine, parse_address};
-
-/// The widest link that PCI Express knows.
-const WIDEST: u8 = 32;
+use crate::capture::aer::{AerBit, CORRECTABLE, UNCORRECTABLE};
+use crate::capture::lspci::lanes_of;
+use crate::capture::number;
 
 /// A message of a link.
 pub(super) fn take_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
@@ -78,14 +78,8 @@ fn parse_bandwidth(rest: &str) -> Option<LogKind> {
 pub(super) fn parse_link(text: &str) -> Option<StatedLink> {
     let (before, behind) = text.split_once("GT/s")?;
     let number = before.trim_end().rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
-    let lanes = behind.split_once('x')?.1;
-    Some(StatedLink { speed: GtPerSec::parse(&format!("{number}GT/s"))?, width: parse_width(lanes)? })
-}
-
-/// Reads the number at the start of a text.
-fn parse_width(text: &str) -> Option<Lanes> {
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    Lanes::parse(text.get(..end)?).filter(|lanes| lanes.get() <= WIDEST)
+    let lanes = behind.get(behind.find('x')?..)?;
+    Some(StatedLink { speed: GtPerSec::parse(&format!("{number}GT/s"))?, width: lanes_of(lanes)? })
 }
 
 /// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)` and from Linux 3.12
@@ -164,50 +158,13 @@ fn parse_sizes(rest: &str) -> Option<LogKind> {
 
 /// Reads the number at the start of `  256/ 256`.
 fn link_number(text: &str) -> Option<Bytes> {
-    let text = text.trim_start();
-    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    text.get(..end)?.parse().ok().map(Bytes::new)
+    number::count(text).map(Bytes::new)
 }
 
 fn slot_name(rest: &str) -> Option<&str> {
     let (_, slot) = rest.split_once("Slot(")?;
     slot.split_once(')').map(|(name, _)| name)
 }
-
-/// Bits of the Correctable Error Status register, by the kernel's names (PCI Express Base Specification 5.0, section
-/// 7.8.4.5; `aer_correctable_error_string`), and the names that older kernels print.
-const CORRECTABLE: &[(u32, &str, &str)] = &[
-    (0, "RxErr", "Receiver Error"),
-    (6, "BadTLP", "Bad TLP"),
-    (7, "BadDLLP", "Bad DLLP"),
-    (8, "Rollover", "RELAY_NUM Rollover"),
-    (12, "Timeout", "Replay Timer Timeout"),
-    (13, "NonFatalErr", "Advisory Non-Fatal"),
-    (14, "CorrIntErr", "Corrected Internal Error"),
-    (15, "HeaderOF", "Header Log Overflow"),
-];
-
-/// Bits of the Uncorrectable Error Status register (section 7.8.4.2; `aer_uncorrectable_error_string`).
-const UNCORRECTABLE: &[(u32, &str, &str)] = &[
-    (0, "Undefined", "Undefined"),
-    (4, "DLP", "Data Link Protocol"),
-    (5, "SDES", "Surprise Down Error"),
-    (12, "TLP", "Poisoned TLP"),
-    (13, "FCP", "Flow Control Protocol"),
-    (14, "CmpltTO", "Completion Timeout"),
-    (15, "CmpltAbrt", "Completer Abort"),
-    (16, "UnxCmplt", "Unexpected Completion"),
-    (17, "RxOF", "Receiver Overflow"),
-    (18, "MalfTLP", "Malformed TLP"),
-    (19, "ECRC", "ECRC"),
-    (20, "UnsupReq", "Unsupported Request"),
-    (21, "ACSViol", "ACS Violation"),
-    (22, "UncorrIntErr", "Uncorrectable Internal Error"),
-    (23, "BlockedTLP", "MC Blocked TLP"),
-    (24, "AtomicOpBlocked", "AtomicOp Egress Blocked"),
-    (25, "TLPBlockedErr", "TLP Prefix Blocked Error"),
-    (26, "PoisonTLPBlocked", "Poisoned TLP Egress Blocked"),
-];
 
 /// Records as they come in, and the counts.
 #[derive(Default)]
@@ -304,7 +261,7 @@ fn count_status(boot: &mut Boot, address: PciAddress, bits: u32, line: &LogLine<
 }
 
 fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_>) -> bool {
-    let named = |table: &'static [(u32, &'static str, &'static str)]| {
+    let named = |table: &'static [AerBit]| {
         table.iter().find(|(_, new, old)| *new == name || old.eq_ignore_ascii_case(name)).map(|found| found.1)
     };
     let open = boot.aer.open.get(&address);
@@ -318,7 +275,7 @@ fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_
     true
 }
 
-const fn status_table(severity: AerSeverity) -> &'static [(u32, &'static str, &'static str)] {
+const fn status_table(severity: AerSeverity) -> &'static [AerBit] {
     match severity {
         AerSeverity::Corrected => CORRECTABLE,
         AerSeverity::NonFatal | AerSeverity::Fatal => UNCORRECTABLE,
@@ -341,8 +298,7 @@ fn count_error(
     };
     let counted = counts.entry(name.to_owned()).or_default();
     *counted = counted.saturating_add(1);
-    let kind = LogKind::AerError { severity, name };
-    boot.log.add(LogEvent { pci: Some(address), device: None, kind, count: 1, source: line.source() });
+    boot.event_at(address, LogKind::AerError { severity, name }, line);
 }
 
 /// Writes the counts to the functions.

@@ -7,6 +7,10 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
 
 use super::{Boot, DmesgDevice, LogLine};
+use crate::capture::device::function;
+use crate::capture::fill::{Fill, Than};
+use crate::capture::lspci::pci_id;
+use crate::text::fields;
 
 /// Class of a bridge to another PCI bus; `pcieport` drives nothing else.
 const BRIDGE: u32 = 0x06_0400;
@@ -71,8 +75,7 @@ impl Buses {
 
 /// The function at `address`, new if it was not known.
 pub(super) fn entry(boot: &mut Boot, address: PciAddress) -> &mut PciDevice {
-    let devices = &mut boot.machine.pci;
-    devices.entry(address).or_insert_with(|| PciDevice { address, ..PciDevice::default() })
+    function(&mut boot.machine, address)
 }
 
 /// The bridge at `address`, where a message only makes sense of a bridge.
@@ -109,16 +112,10 @@ impl Identities {
             if is_other {
                 continue;
             }
-            fill(&mut device.id, &known.id);
-            fill(&mut device.class, &known.class);
-            fill(&mut device.driver, &known.driver);
+            device.id.fill(known.id.clone(), Than::Less);
+            device.class.fill(known.class.clone(), Than::Less);
+            device.driver.fill(known.driver.clone(), Than::Less);
         }
-    }
-}
-
-fn fill<T: Clone>(fact: &mut Fact<T>, other: &Fact<T>) {
-    if fact.value().is_none() && other.value().is_some() {
-        *fact = other.clone();
     }
 }
 
@@ -193,20 +190,15 @@ enum Port {
 fn parse_function(rest: &str) -> Option<Function> {
     let rest = rest.strip_prefix("found ").unwrap_or(rest);
     let (id, rest) = rest.strip_prefix('[')?.split_once("] ")?;
-    let (vendor, product) = id.split_once(':')?;
     let class = rest.split_once("class ")?.1;
     let (class, port) = class.split_once(' ').unwrap_or((class, ""));
     let class =
         u32::from_str_radix(class.trim_start_matches("0x"), 16).ok().filter(|class| *class <= 0xff_ffff)?;
     Some(Function {
-        id: PciId { vendor: parse_id(vendor)?, device: parse_id(product)? },
+        id: pci_id(id)?,
         class: if class <= 0xffff { class << 8 } else { class },
         port: port_type(port.trim()),
     })
-}
-
-fn parse_id(text: &str) -> Option<u16> {
-    (text.len() == 4).then(|| u16::from_str_radix(text, 16).ok()).flatten()
 }
 
 /// The kernel's names of port types (`pci_type_str`, Linux 6.7).
@@ -246,10 +238,7 @@ fn parse_bus(text: &str) -> Option<Bus> {
 
 /// A message of a bus: `pci_bus 0000:80: on NUMA node 1`, `pci_bus 0000:00: root bus resource [bus 00-ff]`.
 pub(super) fn take_bus(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    let Some((bus, rest)) = line.message.strip_prefix("pci_bus ").and_then(|rest| rest.split_once(": "))
-    else {
-        return false;
-    };
+    let Some([bus, rest]) = fields(line.message, "pci_bus {}: {}") else { return false };
     let Some(bus) = parse_bus(bus) else { return false };
     if let Some(node) = rest.strip_prefix("on NUMA node ").and_then(|node| node.trim().parse().ok()) {
         boot.buses.nodes.insert(bus, line.known(node));

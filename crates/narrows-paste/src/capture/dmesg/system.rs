@@ -6,6 +6,7 @@ use narrows_machine::log::{LogEvent, LogKind};
 use narrows_machine::{cpu, dmi};
 
 use super::{Boot, LogLine};
+use crate::capture::device::known;
 
 /// Makers whose name has more than one word, or none of the endings of [`ENDINGS`] where it ends. `DMI:` writes maker
 /// and product one after the other without a mark between them.
@@ -69,7 +70,7 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     }
     if is_boot(message) {
         let release = message.strip_prefix("Linux version ").and_then(|rest| rest.split_whitespace().next());
-        boot.machine.kernel = release.map_or_else(Fact::default, |release| line.known(release.to_owned()));
+        boot.machine.kernel = known(release.map(str::to_owned), line.source().as_str());
         return true;
     }
     if let Some(model) =

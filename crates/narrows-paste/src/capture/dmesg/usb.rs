@@ -8,6 +8,7 @@ use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{UsbAddress, UsbDevice};
 
 use super::{Boot, DmesgDevice, LogLine};
+use crate::text::fields;
 
 /// What the log says of buses.
 #[derive(Default)]
@@ -43,13 +44,9 @@ pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &
         hub.pci = line.known(device.address);
         hub.name = line.known(format!("usb{bus}"));
         hub.driver = line.known(device.driver.to_owned());
-        hub.speed = match device.driver {
-            driver if driver.starts_with("ohci") || driver.starts_with("uhci") => {
-                line.known(BitsPerSec::from_mbit(12.0))
-            }
-            // The fast bus of an xHCI controller says so in the message after this one.
-            _ => line.known(BitsPerSec::from_mbit(480.0)),
-        };
+        let is_full_speed = ["ohci", "uhci"].iter().any(|driver| device.driver.starts_with(driver));
+        // The fast bus of an xHCI controller says so in the message after this one.
+        hub.speed = line.known(BitsPerSec::from_mbit(if is_full_speed { 12.0 } else { 480.0 }));
         return true;
     }
     // The fast bus is the one registered last (`xhci_gen_setup`).
@@ -74,17 +71,13 @@ fn parse_host(text: &str) -> Option<BitsPerSec> {
 
 /// A message of a device, `usb 2-1: …`, or of its driver, `usb-storage 2-1:1.0: …`.
 pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    if let Some((interface, what)) =
-        line.message.strip_prefix("usb-storage ").and_then(|rest| rest.split_once(": "))
-    {
+    if let Some([interface, what]) = fields(line.message, "usb-storage {}: {}") {
         return what.starts_with("USB Mass Storage") && set_driver(boot, interface, "usb-storage", line);
     }
-    if let Some((interface, _)) = line.message.strip_prefix("uas ").and_then(|rest| rest.split_once(": ")) {
+    if let Some([interface, _]) = fields(line.message, "uas {}: {}") {
         return set_driver(boot, interface, "uas", line);
     }
-    let Some((name, what)) = line.message.strip_prefix("usb ").and_then(|rest| rest.split_once(": ")) else {
-        return false;
-    };
+    let Some([name, what]) = fields(line.message, "usb {}: {}") else { return false };
     let Some(bus) = name.split_once('-').and_then(|(bus, _)| bus.parse().ok()) else { return false };
     if let Some((speed, number)) = parse_new(what) {
         let address = UsbAddress { bus, device: number };

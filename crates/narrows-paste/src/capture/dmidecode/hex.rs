@@ -11,7 +11,7 @@ const LARGEST: usize = 1 << 20;
 const OFFSET: std::ops::RangeInclusive<usize> = 6..=8;
 
 /// Reads every table that is dumped in a text; that of the first is kept.
-pub(super) fn read(text: &Text) -> Part {
+pub fn read(text: &Text) -> Part {
     let mut dump = Dump::default();
     for (number, line) in text.lines() {
         if !dump.take(number, line) {

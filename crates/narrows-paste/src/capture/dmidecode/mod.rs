@@ -12,7 +12,10 @@ use narrows_machine::Machine;
 use narrows_machine::cpu::{self, Cpus};
 use narrows_machine::dmi::{Dmi, MemoryModule, Slot, is_placeholder, parse_identity, parse_slots, plausible};
 
+use super::device::known;
 use super::{Part, Rank, Text};
+
+pub use hex::read as read_hex;
 
 /// More slots than any machine has.
 const MOST_SLOTS: usize = 512;
@@ -96,9 +99,6 @@ impl DmiFound {
 
 /// Reads what `dmidecode` printed in `text`.
 pub fn read(text: &Text) -> Part {
-    if !["DMI type", "SMBIOS", "dmidecode", " Information"].iter().any(|mark| text.body().contains(mark)) {
-        return Part::default();
-    }
     let mut found = DmiFound::default();
     let mut open: Option<Structure<'_>> = None;
     for (number, line) in text.lines() {
@@ -125,11 +125,6 @@ pub fn read(text: &Text) -> Part {
         return Part::default();
     }
     Part { kind: Some("dmidecode"), rank: Rank::Summary, machine: found.finish(), gaps: Vec::new() }
-}
-
-/// Reads a dump of the SMBIOS table in hexadecimal, made by `hexdump -C`, `xxd`, `od` or `dmidecode -u`.
-pub fn read_hex(text: &Text) -> Part {
-    hex::read(text)
 }
 
 /// The board and slots of a raw SMBIOS table, `/sys/firmware/dmi/tables/DMI` or `dmidecode --dump-bin`, which was called
@@ -403,7 +398,7 @@ impl Processors {
             self.model = said(structure.field("Version"), source)
                 .map(|model| model.split_whitespace().collect::<Vec<_>>().join(" "));
             let signature = structure.field("Signature").and_then(parse_signature);
-            self.signature = signature.map_or_else(Fact::default, |signature| Fact::known(signature, source));
+            self.signature = known(signature, source);
             self.source = Some(source.to_owned());
         }
         true

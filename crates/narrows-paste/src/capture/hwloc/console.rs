@@ -4,11 +4,10 @@
 //! Bridges have no address, and links no rate, so no path is as sure as with `lspci -vv`. The words in parentheses are those of
 //! `hwloc_pci_class_string` (`hwloc/pci-common.c`).
 
-use narrows_machine::block::BlockKind;
-use narrows_machine::pci::{PciAddress, PciDevice};
+use narrows_machine::pci::PciAddress;
 
-use super::{MOST_OS_DEVICES, network, transport};
-use crate::capture::device::{device, is_kernel_name, learn};
+use super::{MOST_OS_DEVICES, disk, network};
+use crate::capture::device::{self, is_kernel_name, learn};
 use crate::capture::lspci::full_class;
 use crate::capture::{Part, Rank, Text};
 
@@ -31,9 +30,6 @@ const CLASSES: &[(&str, u16)] = &[
 /// Reads the functions of a tree and what each carries.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
-    if !text.body().contains("HostBridge") {
-        return part;
-    }
     let mut below: Option<(usize, PciAddress)> = None;
     let mut found = 0;
     for (number, line) in text.lines() {
@@ -45,11 +41,7 @@ pub fn read(text: &Text) -> Part {
             if found > MOST_OS_DEVICES {
                 break;
             }
-            let known = part
-                .machine
-                .pci
-                .entry(address)
-                .or_insert_with(|| PciDevice { address, ..PciDevice::default() });
+            let known = device::function(&mut part.machine, address);
             learn(&mut known.class, class.map(|class| full_class(class, None)), &text.source(number));
             part.kind = Some("lstopo");
         } else if let Some((kind, name)) = os_device(word) {
@@ -88,11 +80,7 @@ fn put(part: &mut Part, kind: &str, name: &str, pci: Option<PciAddress>) {
     if kind == "Net" {
         network(name, pci, &mut part.machine);
     } else if matches!(kind, "Block" | "Block(Disk)") && is_kernel_name(name) {
-        let transport = transport(name, pci.and_then(|address| part.machine.pci.get(&address)));
-        let disk = device(&mut part.machine, name);
-        if disk.partition_of.is_none() && matches!(disk.kind, BlockKind::Disk) {
-            disk.transport = transport;
-        }
+        disk(&mut part.machine, name, pci);
     }
 }
 

@@ -9,7 +9,7 @@ mod pci;
 
 use std::collections::BTreeMap;
 
-use super::device::{device, is_kernel_name};
+use super::device::{device, is_kernel_name, told};
 use super::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
@@ -61,10 +61,7 @@ impl<'t> Reading<'t> {
     }
 
     fn known<T>(&self, value: Option<T>, object: &Object) -> Fact<T> {
-        value.map_or_else(
-            || Fact::absent(self.source(object)),
-            |value| Fact::known(value, self.source(object)),
-        )
+        told(value, self.source(object))
     }
 
     /// The objects around one, the nearest first.
@@ -207,6 +204,16 @@ fn firmware(reading: &Reading<'_>, root: &Object, machine: &mut Machine) {
 /// The vendor number of virtio's functions (Virtual I/O Device specification 1.2, section 4.1.2).
 const VIRTIO: u16 = 0x1af4;
 
+/// A disk, with what carries its data.
+fn disk<'m>(machine: &'m mut Machine, name: &str, pci: Option<PciAddress>) -> &'m mut BlockDevice {
+    let transport = transport(name, pci.and_then(|address| machine.pci.get(&address)));
+    let disk = device(machine, name);
+    if disk.partition_of.is_none() && matches!(disk.kind, BlockKind::Disk) {
+        disk.transport = transport;
+    }
+    disk
+}
+
 /// Disks: what they are, and what carries them, as the function tells that hwloc found them under.
 fn fill_disk(
     reading: &Reading<'_>,
@@ -219,11 +226,7 @@ fn fill_disk(
     if !is_kernel_name(name) {
         return;
     }
-    let transport = transport(name, pci.and_then(|address| machine.pci.get(&address)));
-    let disk: &mut BlockDevice = device(machine, name);
-    if disk.partition_of.is_none() && matches!(disk.kind, BlockKind::Disk) {
-        disk.transport = transport;
-    }
+    let disk = disk(machine, name, pci);
     let number = |info: &str| object.info(info).and_then(|number| number.parse::<u64>().ok());
     let kib = number("Size").filter(|kib| *kib > 0 && *kib < u64::MAX / 1024);
     disk.size = reading.known(kib.map(Bytes::from_kib), object);

@@ -8,7 +8,7 @@ use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PciId};
 
 use super::object::Object;
 use super::{Reading, parse_bitmap};
-use crate::capture::lspci::full_class;
+use crate::capture::lspci::{full_class, half_id, hex_byte, pci_id};
 use crate::capture::{Gap, Lacks, Part};
 
 /// What tells the registers of a link.
@@ -88,16 +88,9 @@ fn device(
 /// interface.
 fn identity(text: &str) -> (Option<u32>, Option<PciId>) {
     let mut words = text.split_whitespace();
-    let hex = |word: &str, digits: usize| {
-        let is_hex = word.len() == digits && word.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hex.then(|| u16::from_str_radix(word, 16).ok()).flatten()
-    };
-    let code = words.next().and_then(|word| hex(word, 4));
-    let id = words.next().and_then(|word| {
-        let (vendor, device) = word.strip_prefix('[')?.strip_suffix(']')?.split_once(':')?;
-        Some(PciId { vendor: hex(vendor, 4)?, device: hex(device, 4)? })
-    });
-    let interface = words.nth(2).and_then(|word| u8::try_from(hex(word, 2)?).ok());
+    let code = words.next().and_then(half_id);
+    let id = words.next().and_then(|word| pci_id(word.strip_prefix('[')?.strip_suffix(']')?));
+    let interface = words.nth(2).and_then(hex_byte);
     (code.map(|code| full_class(code, interface)), id)
 }
 

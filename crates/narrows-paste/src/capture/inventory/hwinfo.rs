@@ -5,14 +5,15 @@
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, Sectors512};
-use narrows_machine::block::{Sas, Sata, Transport, Usb, makes_volumes};
+use narrows_machine::block::{Sas, Sata, Transport, Usb, is_numbered, makes_volumes};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::{PciAddress, PciId};
 
-use super::Drive;
-use crate::capture::device::{is_kernel_name, key_of};
+use super::{Drive, put_nic};
+use crate::capture::device::{is_kernel_name, key_of, known};
 use crate::capture::lspci::ListedFunctions;
 use crate::capture::{Part, Rank, Text, links};
+use crate::text::is_digits;
 
 /// The most lines of one block; a real one has 40.
 const MOST_LINES: usize = 400;
@@ -93,8 +94,7 @@ fn blocks(text: &Text) -> Vec<HwinfoBlock<'_>> {
 fn head(line: &str) -> Option<&str> {
     let (number, rest) = line.split_once(": ")?;
     let (bus, class) = rest.split_once(": ")?;
-    let is_number =
-        !number.is_empty() && number.len() <= 4 && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = number.len() <= 4 && is_digits(number);
     let code = class.split_whitespace().next()?;
     let is_code = (4..=5).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_hexdigit());
     (is_number && is_code && bus.contains('.')).then_some(class)
@@ -156,12 +156,7 @@ fn disk(part: &mut Part, text: &Text, block: &HwinfoBlock<'_>) {
 fn carrier(path: &str, block: &HwinfoBlock<'_>) -> Option<Transport> {
     let parts: Vec<&str> = path.split('/').collect();
     let pci = parts.iter().rev().find_map(|part| address(part));
-    let numbered = |prefix: &str| {
-        parts.iter().rev().copied().find(|part| {
-            part.strip_prefix(prefix)
-                .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
-        })
-    };
+    let numbered = |prefix: &str| parts.iter().rev().copied().find(|part| is_numbered(part, prefix));
     let driver = block.quoted("Driver").unwrap_or("scsi");
     if let Some(controller) = numbered("nvme") {
         return Some(Transport::NvmePci { controller: controller.to_owned(), pci: pci? });
@@ -197,16 +192,11 @@ fn carrier(path: &str, block: &HwinfoBlock<'_>) -> Option<Transport> {
 
 /// The name of a network card's interface.
 fn interface(part: &mut Part, text: &Text, block: &HwinfoBlock<'_>) {
-    if !block.is("network") {
-        return;
+    if block.is("network") {
+        let pci = block.get("SysFS BusID").and_then(address);
+        let driver = known(block.quoted("Driver").map(str::to_owned), text.source(block.line));
+        put_nic(&mut part.machine, block.get("Device File"), Nic { pci, driver, ..Nic::default() });
     }
-    let name = block.get("Device File").filter(|name| name.len() <= 15 && !name.contains([' ', '/']));
-    let (Some(name), Some(pci)) = (name, block.get("SysFS BusID").and_then(address)) else { return };
-    let driver = block.quoted("Driver");
-    let source = text.source(block.line);
-    let driver = driver.map_or_else(Fact::default, |driver| Fact::known(driver.to_owned(), source));
-    let nic = Nic { name: name.to_owned(), pci: Some(pci), driver, ..Nic::default() };
-    part.machine.nics.insert(name.to_owned(), nic);
 }
 
 /// `hwinfo --short`: disks below `disk:`, with their names.

@@ -9,40 +9,27 @@ use narrows_machine::block::{Transport, Usb};
 
 use super::Drive;
 use crate::capture::device::{key_of, sata_rate};
+use crate::capture::lspci::entries;
 use crate::capture::{Part, Rank, Text, number};
-
-/// The longest entry, in bytes; a real one has a tenth of it.
-const LONGEST: usize = 4000;
+use crate::text::is_digits;
 
 /// Reads every drive of the section `Drives`.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
-    if !text.body().contains("ID-1: /dev/") {
-        return part;
+    let entries = entries(text, str::trim, |line| {
+        let entry = line.find("ID-").and_then(|at| line.get(at..)).filter(|words| is_entry(words));
+        (entry.is_some() || ends(line)).then_some(entry)
+    });
+    for (line, words) in entries {
+        put(&mut part, text, line, &words);
     }
-    let mut entry: Option<(usize, String)> = None;
-    for (number, line) in text.lines() {
-        let begins = line.find("ID-").filter(|at| is_entry(line.get(*at..).unwrap_or_default()));
-        if let Some(at) = begins {
-            let words = line.get(at..).unwrap_or_default().chars().take(LONGEST).collect();
-            put(&mut part, text, entry.replace((number, words)));
-        } else if ends(line) {
-            put(&mut part, text, entry.take());
-        } else if let Some((_, words)) = entry.as_mut().filter(|(_, words)| words.len() < LONGEST) {
-            words.push(' ');
-            words.extend(line.trim().chars().take(LONGEST));
-        }
-    }
-    put(&mut part, text, entry);
     part
 }
 
 /// `ID-1: …`.
 fn is_entry(words: &str) -> bool {
     let number = words.strip_prefix("ID-").and_then(|rest| rest.split_once(": ")).map(|(number, _)| number);
-    number.is_some_and(|number| {
-        (1..=4).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    number.is_some_and(|number| number.len() <= 4 && is_digits(number))
 }
 
 /// A line that begins another section, or something else: names that start a section stand at the left edge.
@@ -53,33 +40,32 @@ fn ends(line: &str) -> bool {
         || is_left && first.ends_with(':') && first.starts_with(|c: char| c.is_ascii_uppercase())
 }
 
-fn put(part: &mut Part, text: &Text, entry: Option<(usize, String)>) {
-    let Some((line, words)) = entry else { return };
+fn put(part: &mut Part, text: &Text, line: usize, words: &str) {
     let Some(name) = words.split_whitespace().nth(1).filter(|path| path.starts_with("/dev/")) else { return };
     let Some(name) = key_of(name) else { return };
-    let kinds: Vec<&str> = ["type", "tech"].iter().filter_map(|key| value(&words, key)).collect();
+    let kinds: Vec<&str> = ["type", "tech"].iter().filter_map(|key| value(words, key)).collect();
     let is_usb = kinds.contains(&"USB");
     let rotational = match () {
         () if kinds.contains(&"HDD") => Some(true),
         () if kinds.contains(&"SSD") => Some(false),
-        () if value(&words, "rpm").or_else(|| value(&words, "rotation")).is_some() => Some(true),
+        () if value(words, "rpm").or_else(|| value(words, "rotation")).is_some() => Some(true),
         () => None,
     };
-    let model = value(&words, "model").map(|model| match value(&words, "vendor") {
+    let model = value(words, "model").map(|model| match value(words, "vendor") {
         Some(vendor) if !model.starts_with(vendor) => format!("{vendor} {model}"),
         _ => model.to_owned(),
     });
-    let speed = value(&words, "speed").and_then(|speed| sata_rate(speed.strip_suffix(" Gb/s")?));
-    if model.is_none() && value(&words, "size").is_none() {
+    let speed = value(words, "speed").and_then(|speed| sata_rate(speed.strip_suffix(" Gb/s")?));
+    if model.is_none() && value(words, "size").is_none() {
         return;
     }
     let drive = Drive {
         source: text.source(line),
         model,
-        serial: value(&words, "serial")
+        serial: value(words, "serial")
             .filter(|serial| !serial.starts_with('<') && *serial != "N/A")
             .map(str::to_owned),
-        size: value(&words, "size").and_then(number::exact_size),
+        size: value(words, "size").and_then(number::exact_size),
         rotational: rotational.filter(|_| !is_usb),
         sata: speed.filter(|_| !is_usb && name.starts_with("sd")),
         transport: is_usb.then(|| Transport::Usb(Usb::default())),

@@ -6,8 +6,8 @@ use narrows_machine::block::{Sata, Transport, Usb};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::PciAddress;
 
-use super::Drive;
-use crate::capture::device::key_of;
+use super::{Drive, put_nic};
+use crate::capture::device::{key_of, known};
 use crate::capture::lspci::{ListedFunctions, class_of};
 use crate::capture::{Part, Rank, Text, number};
 
@@ -47,9 +47,6 @@ impl<'t> Node<'t> {
 /// Reads every function, drive and network interface.
 pub fn read(text: &Text) -> Part {
     let mut part = Part { rank: Rank::Summary, ..Part::default() };
-    if !text.body().contains("*-") || !text.body().contains("bus info: ") {
-        return part;
-    }
     let mut functions = ListedFunctions::default();
     let mut above: Vec<Node<'_>> = Vec::new();
     for node in nodes(text) {
@@ -142,23 +139,18 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
 }
 
 fn interface(part: &mut Part, text: &Text, node: &Node<'_>) {
-    let is_network = node.get("description").is_some_and(|what| what.ends_with("interface"));
-    let name = node.get("logical name").filter(|name| name.len() <= 15 && !name.contains([' ', '/']));
-    let (true, Some(name), Some(pci)) = (is_network, name, node.pci()) else { return };
-    let source = text.source(node.line);
-    let speed = node
-        .get("configuration")
-        .and_then(|all| all.split_whitespace().find_map(|word| rate(word.strip_prefix("speed=")?)));
-    let nic = Nic {
-        name: name.to_owned(),
-        pci: Some(pci),
-        driver: node
-            .driver()
-            .map_or_else(Fact::default, |driver| Fact::known(driver.to_owned(), source.as_str())),
-        speed: speed.map_or_else(Fact::default, |speed| Fact::known(speed, source.as_str())),
-        ..Nic::default()
-    };
-    part.machine.nics.insert(name.to_owned(), nic);
+    if node.get("description").is_some_and(|what| what.ends_with("interface")) {
+        let source = text.source(node.line);
+        let mut settings = node.get("configuration").into_iter().flat_map(str::split_whitespace);
+        let speed = settings.find_map(|word| rate(word.strip_prefix("speed=")?));
+        let nic = Nic {
+            pci: node.pci(),
+            driver: known(node.driver().map(str::to_owned), source.as_str()),
+            speed: known(speed, source),
+            ..Nic::default()
+        };
+        put_nic(&mut part.machine, node.get("logical name"), nic);
+    }
 }
 
 /// Reads `1Gbit/s` and `100Mbit/s`.

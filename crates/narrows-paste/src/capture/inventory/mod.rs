@@ -7,8 +7,9 @@ mod lshw;
 use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::Machine;
 use narrows_machine::block::{Sata, Transport, Usb};
+use narrows_machine::nic::Nic;
 
-use super::device::{device, key_of, learn};
+use super::device::{device, implied, key_of, learn};
 use super::{Part, Rank, Text, sensors};
 
 pub use hwinfo::read as read_hwinfo;
@@ -50,10 +51,8 @@ impl Drive {
         learn(&mut device.serial, self.serial, source);
         learn(&mut device.size, self.size, source);
         learn(&mut device.queue.rotational, self.rotational, source);
-        if matches!(device.transport, Transport::None)
-            && let Some(transport) = self.transport.or_else(|| implied(name))
-        {
-            device.transport = transport;
+        if matches!(device.transport, Transport::None) {
+            device.transport = self.transport.unwrap_or_else(|| implied(name));
         }
         if let Some(speed) = self.sata {
             if matches!(device.transport, Transport::None) {
@@ -66,6 +65,14 @@ impl Drive {
     }
 }
 
+/// Puts down a network interface that is a PCI function.
+fn put_nic(machine: &mut Machine, name: Option<&str>, nic: Nic) {
+    let name = name.filter(|name| name.len() <= 15 && !name.contains([' ', '/']));
+    if let Some(name) = name.filter(|_| nic.pci.is_some()) {
+        machine.nics.insert(name.to_owned(), Nic { name: name.to_owned(), ..nic });
+    }
+}
+
 /// A model in the form that the kernel has: words with one blank between.
 fn model(text: &str) -> Option<String> {
     let words: Vec<&str> =
@@ -73,20 +80,6 @@ fn model(text: &str) -> Option<String> {
     let model: String = words.join(" ").chars().take(LONGEST_MODEL).collect();
     let is_placeholder = ["", "N/A", "<filter>", "<superuser required>"].contains(&model.as_str());
     (!is_placeholder).then_some(model)
-}
-
-/// What the name of a drive alone says of its bus.
-fn implied(name: &str) -> Option<Transport> {
-    match name {
-        _ if name.starts_with("nvme") => Some(Transport::Other { name: "nvme".to_owned(), pci: None }),
-        _ if name.starts_with("mmcblk") => {
-            Some(Transport::Mmc { pci: None, mode: narrows_base::fact::Fact::default() })
-        }
-        _ if name.starts_with("vd") => {
-            Some(Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() })
-        }
-        _ => None,
-    }
 }
 
 /// The width of vendor and model in a row.

@@ -3,13 +3,14 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::{BlockDevice, BlockKind, DmDevice, LoopDevice, NvmeFabric, Transport};
+use narrows_machine::block::{BlockDevice, BlockKind, LoopDevice, NvmeFabric, Transport};
 use narrows_machine::mount::Mount;
 
 use super::LsblkRow;
-use crate::capture::device::{array, device, is_kernel_name, key_of, learn, mapping, stack};
+use crate::capture::device::{array, device, implied, is_kernel_name, key_of, learn, mapping, stack};
 use crate::capture::table::{TableHead, TableWord, is_tree, words};
 use crate::capture::{Text, mounts, number, sensors};
+use crate::text::is_digits;
 
 /// The columns that `lsblk --help` names. A line with any other word is no head of it.
 const COLUMNS: &[&str] = &[
@@ -170,15 +171,9 @@ impl<'a> LsblkTable<'a> {
 
     fn row(&self, number: usize, name: &str, words: &[TableWord<'_>]) -> Option<LsblkRow> {
         let by_place = self.head.cells(words);
-        let by_kind;
-        let cells = if self.holds(&by_place) {
-            by_place
-        } else {
-            by_kind = self.by_kind(words);
-            if !self.holds(&by_kind) {
-                return None;
-            }
-            by_kind
+        let cells = match self.holds(&by_place) {
+            true => by_place,
+            false => Some(self.by_kind(words)).filter(|cells| self.holds(cells))?,
         };
         let mut row = LsblkRow { line: number, ..LsblkRow::default() };
         for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
@@ -287,21 +282,22 @@ fn level(prefix: &str) -> usize {
 
 /// Whether a word can stand in a column; `None` for a column in which anything can.
 fn fits(column: &str, word: &str) -> Option<bool> {
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     Some(match column {
-        "MAJ:MIN" => word.split_once(':').is_some_and(|(major, minor)| digits(major) && digits(minor)),
+        "MAJ:MIN" => word.split_once(':').is_some_and(|(major, minor)| is_digits(major) && is_digits(minor)),
         "SIZE" | "FSSIZE" | "FSUSED" | "FSAVAIL" | "DISC-GRAN" | "DISC-MAX" | "WSAME" => {
             number::binary_size(word).is_some()
         }
         "RM" | "RO" | "ROTA" | "HOTPLUG" | "RAND" | "DAX" | "DISC-ZERO" => matches!(word, "0" | "1"),
-        "RA" | "LOG-SEC" | "PHY-SEC" | "MIN-IO" | "OPT-IO" | "RQ-SIZE" | "DISC-ALN" | "START" => digits(word),
+        "RA" | "LOG-SEC" | "PHY-SEC" | "MIN-IO" | "OPT-IO" | "RQ-SIZE" | "DISC-ALN" | "START" => {
+            is_digits(word)
+        }
         "TYPE" => {
             let known =
                 ["disk", "part", "raid", "crypt", "lvm", "loop", "rom", "mpath", "dm", "md", "linear"];
             known.iter().any(|kind| word.starts_with(kind))
         }
         "MOUNTPOINT" | "MOUNTPOINTS" => word.starts_with('/') || word.starts_with("[SWAP]"),
-        "FSUSE%" => word.strip_suffix('%').is_some_and(digits),
+        "FSUSE%" => word.strip_suffix('%').is_some_and(is_digits),
         "TRAN" => {
             !word.is_empty() && word.len() <= 8 && word.bytes().all(|byte| byte.is_ascii_alphanumeric())
         }
@@ -392,12 +388,8 @@ fn transport(row: &LsblkRow) -> Transport {
         _ if has("virtio") && has("scsi") => {
             Transport::Virtio { pci: None, flavour: "virtio-scsi".to_owned() }
         }
-        _ if has("virtio") || name.starts_with("vd") => {
-            Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() }
-        }
-        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None, mode: Fact::default() },
-        _ if name.starts_with("nvme") => other("nvme"),
-        _ => Transport::None,
+        _ if has("virtio") => Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() },
+        _ => implied(name),
     }
 }
 
@@ -418,7 +410,8 @@ fn fill_kind(machine: &mut Machine, key: &str, row: &LsblkRow, parent: Option<&s
             learn(&mut dm.name, is_name.then(|| name.to_owned()), source);
             learn(&mut dm.owner, owner.map(str::to_owned), source);
         }
-        as_mapping(device(machine, key));
+        // Nothing carries the data of a mapping itself.
+        device(machine, key).transport = Transport::None;
     } else if (kind.starts_with("raid") || kind == "linear")
         && let Some(md) = array(machine, key)
     {
@@ -427,14 +420,6 @@ fn fill_kind(machine: &mut Machine, key: &str, row: &LsblkRow, parent: Option<&s
     let device = device(machine, key);
     if kind == "loop" && matches!(device.kind, BlockKind::Disk) {
         device.kind = BlockKind::Loop(LoopDevice::default());
-    }
-}
-
-/// Nothing carries the data of a mapping itself.
-fn as_mapping(device: &mut BlockDevice) {
-    device.transport = Transport::None;
-    if matches!(device.kind, BlockKind::Disk) {
-        device.kind = BlockKind::Dm(DmDevice::default());
     }
 }
 

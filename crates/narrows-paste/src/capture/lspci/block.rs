@@ -7,34 +7,24 @@ use super::line::{self, LspciPlace};
 use crate::capture::Text;
 use crate::text::wrap::{USUAL, had_no_room};
 
-/// Lines of names that are kept. `Link` and `Device` are those of `lspci` before version 3.
+/// Names whose lines are kept with those below that have none. `Link` and `Device` are those of `lspci` before version 3.
 const KEYS: &[&str] = &[
     "ACSCtl",
     "Bus",
     "CEMsk",
     "CESta",
     "Capabilities",
-    "Class",
     "DevCap",
     "DevCtl",
     "Device",
-    "Driver",
     "ErrorSrc",
     "Flags",
-    "IOMMU group",
-    "IOMMUGroup",
-    "Kernel driver in use",
     "Link",
     "LnkCap",
     "LnkCap2",
     "LnkCtl",
     "LnkCtl2",
     "LnkSta",
-    "NUMA node",
-    "NUMANode",
-    "PhySlot",
-    "Physical Slot",
-    "ProgIf",
     "SDevice",
     "Status",
     "Subsystem",
@@ -44,7 +34,7 @@ const KEYS: &[&str] = &[
     "Vendor",
 ];
 
-/// Names whose line is whole: what follows without a name is none of theirs.
+/// Names whose line is kept and whole: what follows without a name is none of theirs.
 const OF_ONE_LINE: [&str; 10] = [
     "Class",
     "Driver",
@@ -200,11 +190,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         } else if let Some(rest) = line.strip_prefix(SILENT) {
             self.record(SILENT, number, rest);
         } else if let Some(address) = line::lone(line) {
-            self.start(Some(Block::new(
-                Some(LspciPlace { address, above: None }),
-                number,
-                BlockHead::Missing,
-            )));
+            self.start(Some(Block::new(Some(LspciPlace::of(address)), number, BlockHead::Missing)));
         } else if !line::keyed(line).is_some_and(|(key, rest)| self.named(number, key, rest)) {
             self.other(number, line);
         }
@@ -214,11 +200,10 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
     fn named(&mut self, number: usize, key: &str, rest: &str) -> bool {
         let slot = matches!(key, "Slot" | "Device").then(|| line::address(rest)).flatten();
         if let Some(address) = slot {
-            let place = Some(LspciPlace { address, above: None });
-            self.start(Some(Block::new(place, number, BlockHead::Named)));
+            self.start(Some(Block::new(Some(LspciPlace::of(address)), number, BlockHead::Named)));
             return true;
         }
-        let Some(key) = KEYS.iter().find(|known| **known == key) else { return false };
+        let Some(key) = KEYS.iter().chain(&OF_ONE_LINE).find(|known| **known == key) else { return false };
         if self.block.is_none() && OF_A_LINK.contains(key) {
             self.start(Some(Block::new(None, number, BlockHead::Missing)));
         }
@@ -228,7 +213,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
 
     fn other(&mut self, number: usize, line: &str) {
         if let Some(call) = line::call(line) {
-            let place = line::selected(call).map(|address| LspciPlace { address, above: None });
+            let place = line::selected(call).map(LspciPlace::of);
             self.start(place.map(|place| Block::new(Some(place), number, BlockHead::Missing)));
         } else if line::keyed(line).is_some() {
             self.open = OpenBlock::Nothing;

@@ -63,24 +63,47 @@ impl<'b> LinkLines<'b> {
                 let said = |note| says_more(note).then(|| Source::new(text.source(record.line)));
                 end.downgraded = Downgraded { speed: said(speed), width: said(width) };
             } else if !whole && is_cut(record, &end) {
-                end.current_width = garbled(text, record, "Width at the end of the text, perhaps cut");
+                let raw = "Width at the end of the text, perhaps cut".to_owned();
+                end.current_width = Fact::Garbled { source: Source::new(text.source(record.line)), raw };
             }
         }
         end
     }
 }
 
-/// The speed of `Speed 8GT/s (ok)`; `unknown` and anything else is garbled.
-fn speed(text: &Text, record: &BlockRecord) -> Fact<GtPerSec> {
-    let Some(value) = link_value(&record.text, "Speed ") else { return missing(text, record) };
-    match speed_of(value) {
-        Some(speed) => Fact::known(speed, text.source(record.line)),
-        None => garbled(text, record, first_word(value)),
+/// A link of which nothing may be read.
+pub(super) fn closed(source: &Source, need: &str) -> LinkEnd {
+    fn fact<T>(source: &Source, need: &str) -> Fact<T> {
+        Fact::Denied { source: source.clone(), need: need.to_owned() }
+    }
+    LinkEnd {
+        current_speed: fact(source, need),
+        max_speed: fact(source, need),
+        current_width: fact(source, need),
+        max_width: fact(source, need),
+        ..LinkEnd::default()
     }
 }
 
-fn first_word(text: &str) -> &str {
-    text.split_whitespace().next().unwrap_or_default()
+/// The value behind `name`, as of `Speed 8GT/s (ok)`; `unknown` and anything else is garbled.
+fn stated<T>(text: &Text, record: &BlockRecord, name: &str, parse: fn(&str) -> Option<T>) -> Fact<T> {
+    match link_value(&record.text, name) {
+        Some(value) => {
+            let word = value.split_whitespace().next().unwrap_or_default();
+            Fact::known(word.chars().take(80).collect(), text.source(record.line)).parse(|_| parse(value))
+        }
+        None => Fact::absent(text.source(record.line)),
+    }
+}
+
+/// The speed of Link Capabilities or Link Status.
+fn speed(text: &Text, record: &BlockRecord) -> Fact<GtPerSec> {
+    stated(text, record, "Speed ", speed_of)
+}
+
+/// The width. Zero is garbled: no link, or a port that hides its width.
+fn width(text: &Text, record: &BlockRecord) -> Fact<Lanes> {
+    stated(text, record, "Width ", lanes_of)
 }
 
 /// Reads `8GT/s`, and `2.5Gb/s` as `lspci` wrote before version 3.
@@ -92,17 +115,8 @@ pub(super) fn speed_of(text: &str) -> Option<GtPerSec> {
     }
 }
 
-/// The width of `Width x4 (downgraded)`. Zero is garbled: no link, or a port that hides its width.
-fn width(text: &Text, record: &BlockRecord) -> Fact<Lanes> {
-    let Some(value) = link_value(&record.text, "Width ") else { return missing(text, record) };
-    match lanes_of(value) {
-        Some(lanes) => Fact::known(lanes, text.source(record.line)),
-        None => garbled(text, record, first_word(value)),
-    }
-}
-
 /// Reads `x4`, whatever follows.
-pub(super) fn lanes_of(text: &str) -> Option<Lanes> {
+pub(in crate::capture) fn lanes_of(text: &str) -> Option<Lanes> {
     let digits = text.trim().strip_prefix('x')?;
     let end = digits.bytes().position(|byte| !byte.is_ascii_digit()).unwrap_or(digits.len());
     Lanes::parse(digits.get(..end)?).filter(|lanes| lanes.get() <= WIDEST)
@@ -146,14 +160,6 @@ fn is_cut(record: &BlockRecord, end: &LinkEnd) -> bool {
         .zip(end.current_width.value())
         .is_some_and(|(most, now)| most.get().to_string().starts_with(&now.get().to_string()));
     ends_in_digits && is_less && starts_another
-}
-
-fn missing<T>(text: &Text, record: &BlockRecord) -> Fact<T> {
-    Fact::absent(text.source(record.line))
-}
-
-fn garbled<T>(text: &Text, record: &BlockRecord, raw: &str) -> Fact<T> {
-    Fact::Garbled { source: Source::new(text.source(record.line)), raw: raw.chars().take(80).collect() }
 }
 
 /// Reads the whole capability; `None` when lines of it are missing or cut.
@@ -228,7 +234,8 @@ fn fill_link(express: &mut Express, block: &Block, links: LinkLines<'_>) -> Opti
     let aspm = aspm(control);
     express.aspm_l0s = aspm.contains("L0s");
     express.aspm_l1 = aspm.contains("L1");
-    express.target_speed = block.get("LnkCtl2").and_then(|record| target(&record.text));
+    express.target_speed =
+        block.get("LnkCtl2").and_then(|record| speed_of(link_value(&record.text, "Target Link Speed:")?));
     express.supported_speeds = block.get("LnkCap2").map(|record| supported(&record.text)).unwrap_or_default();
     Some(())
 }
@@ -244,10 +251,6 @@ fn aspm(control: &str) -> &str {
     on.map(|(states, _)| states).filter(|states| states.len() <= "L0s L1".len()).unwrap_or_default()
 }
 
-fn target(text: &str) -> Option<GtPerSec> {
-    speed_of(link_value(text, "Target Link Speed:")?)
-}
-
 /// The speeds of `Supported Link Speeds: 2.5-16GT/s`. lspci prints the first and the last of them (`ls-caps.c`,
 /// `cap_express_link2_speed_cap`).
 fn supported(text: &str) -> Vec<GtPerSec> {
@@ -257,10 +260,15 @@ fn supported(text: &str) -> Vec<GtPerSec> {
     (1..=6).filter_map(GtPerSec::from_pcie_generation).filter(|speed| *speed <= most).collect()
 }
 
-/// The number after `name`: `MaxPayload 256 bytes`. PCI Express knows 128 to 4096 (section 7.5.3.3).
+/// The number after `name`: `MaxPayload 256 bytes`.
 fn size(text: &str, name: &str) -> Option<Bytes> {
     let rest = text.split_once(name)?.1.trim_start();
-    let bytes: u64 = rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()?;
+    payload(rest.split(|c: char| !c.is_ascii_digit()).next()?)
+}
+
+/// A size of packets. PCI Express knows 128 to 4096 (section 7.5.3.3).
+pub(super) fn payload(digits: &str) -> Option<Bytes> {
+    let bytes: u64 = digits.parse().ok()?;
     (bytes.is_power_of_two() && (128..=4096).contains(&bytes)).then(|| Bytes::new(bytes))
 }
 
@@ -279,7 +287,6 @@ pub(super) fn flag(text: &str, name: &str) -> Option<bool> {
 pub(super) fn parse_acs(text: &Text, block: &Block) -> Fact<Acs> {
     if let Some(record) = block.get("ACSCtl") {
         let is_on = |name: &str| flag(&record.text, name);
-        let source = text.source(record.line);
         // The first four stood there before the others were decoded, and mail programs cut the line behind them.
         let acs =
             is_on("ReqRedir").zip(is_on("CmpltRedir")).map(|(request_redirect, completion_redirect)| Acs {
@@ -291,12 +298,7 @@ pub(super) fn parse_acs(text: &Text, block: &Block) -> Fact<Acs> {
                 egress_control: is_on("EgressCtrl").unwrap_or_default(),
                 direct_translated: is_on("DirectTrans").unwrap_or_default(),
             });
-        return match acs {
-            Some(acs) => Fact::known(acs, source),
-            None => {
-                Fact::Garbled { source: Source::new(source), raw: record.text.chars().take(120).collect() }
-            }
-        };
+        return Fact::known(record.text.chars().take(120).collect(), text.source(record.line)).parse(|_| acs);
     }
     let capabilities = || block.all("Capabilities");
     let is_named = capabilities().any(|record| record.text.contains("Access Control Services"));

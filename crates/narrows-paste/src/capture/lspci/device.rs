@@ -4,10 +4,14 @@ use narrows_base::fact::{Fact, Source};
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice};
 
 use super::NEED;
-use super::block::{Block, BlockHead, SILENT};
+use super::block::{Block, BlockHead, BlockRecord, SILENT};
 use super::capability::{self, LinkLines};
 use super::line::{self, LspciPlace};
 use crate::capture::Text;
+use crate::capture::device::known;
+
+/// What would tell of a device that is silent.
+const ANSWER: &str = "a device that answers: it is asleep, or gone from the bus";
 
 /// Names of slots and drivers are kept to this many characters.
 const LONGEST_WORD: usize = 60;
@@ -23,6 +27,13 @@ pub(super) struct FoundFunction {
     pub(super) detail: Detail,
     /// How many bytes of config space stand beside the words; [`super::read_hex`] reads them.
     pub(super) dumped: usize,
+}
+
+impl FoundFunction {
+    /// A function of which a listing tells all that it knows.
+    pub(super) const fn of(device: PciDevice) -> Self {
+        Self { device, buses: None, detail: Detail::Full, dumped: 0 }
+    }
 }
 
 /// How much `lspci` was asked for, as far as a block shows. Ascending.
@@ -43,7 +54,14 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<FoundFunct
     let place = block.place.or_else(|| own_place(block));
     let links = LinkLines::of(block);
     let is_silent = head.is_silent || block.get(SILENT).is_some();
-    let link = if is_silent { silent_link(text, block) } else { links.end(text, whole) };
+    let silent = is_silent.then(|| {
+        let line = block.get(SILENT).map_or(block.line, |record| record.line);
+        Source::new(text.source(line))
+    });
+    let link = match &silent {
+        Some(source) => capability::closed(source, ANSWER),
+        None => links.end(text, whole),
+    };
     let is_named = place.is_some() && block.head != BlockHead::Missing;
     let runs = link.current_speed.value().is_some() || link.current_width.value().is_some();
     let shows_link = runs || place.is_some() && link.max_speed.value().is_some();
@@ -55,19 +73,18 @@ pub(super) fn read(text: &Text, block: &Block, whole: bool) -> Option<FoundFunct
     let mut device = PciDevice {
         address: place.map_or(PciAddress::unnamed(0), |place| place.address),
         parent: place.and_then(|place| place.above),
-        id: head.id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: head.name.map_or_else(Fact::default, |name| Fact::known(name, source())),
+        id: known(head.id, source()),
+        name: known(head.name, source()),
         class: class(text, block, head.class, buses),
-        express: if is_silent { silent(text, block) } else { express(text, block, links, &link, whole) },
+        express: match silent {
+            Some(source) => Fact::Denied { source, need: ANSWER.to_owned() },
+            None => express(text, block, links, &link, whole),
+        },
         link,
         ..PciDevice::default()
     };
-    if let Some((port, line)) = capability::express_port(block) {
-        device.port = Fact::known(port, text.source(line));
-    }
-    if let Some((aer, line)) = capability::parse_aer(block) {
-        device.aer = Fact::known(aer, text.source(line));
-    }
+    device.port = said(text, capability::express_port(block));
+    device.aer = said(text, capability::parse_aer(block));
     device.acs = capability::parse_acs(text, block);
     fill_words(text, block, &mut device);
     Some(FoundFunction { device, buses, detail: detail(block), dumped: block.bytes.len() })
@@ -122,7 +139,7 @@ fn own_place(block: &Block) -> Option<LspciPlace> {
     let id = u16::from_str_radix(text.split_once("ERR_COR: ")?.1.get(..4)?, 16).ok()?;
     let [bus, devfn] = id.to_be_bytes();
     let address = PciAddress { domain: 0, bus, device: devfn >> 3, function: devfn & 7 };
-    (is_root && id != 0 && bus == primary).then_some(LspciPlace { address, above: None })
+    (is_root && id != 0 && bus == primary).then_some(LspciPlace::of(address))
 }
 
 fn express(text: &Text, block: &Block, links: LinkLines<'_>, link: &LinkEnd, whole: bool) -> Fact<Express> {
@@ -170,12 +187,8 @@ fn detail(block: &Block) -> Detail {
 /// The single words: driver, slot, node, group, power state.
 fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     let line = |keys: [&str; 2]| keys.into_iter().find_map(|key| block.get(key));
-    let word = |keys| match line(keys) {
-        Some(record) => {
-            Fact::known(record.text.chars().take(LONGEST_WORD).collect(), text.source(record.line))
-        }
-        None => Fact::default(),
-    };
+    let word = |record: &BlockRecord| (record.text.chars().take(LONGEST_WORD).collect(), record.line);
+    let word = |keys| said(text, line(keys).map(word));
     let number = |keys: [&str; 2], name: &str| match line(keys) {
         Some(record) => Fact::known(record.text.clone(), text.source(record.line)),
         None => flag_number(text, block, name),
@@ -184,16 +197,18 @@ fn fill_words(text: &Text, block: &Block, device: &mut PciDevice) {
     device.slot = word(["Physical Slot", "PhySlot"]);
     if let Some(record) = line(["Subsystem", "SDevice"]) {
         let (name, _) = line::split_id(&record.text);
-        device.board = line::kept_name(name)
-            .map_or_else(Fact::default, |name| Fact::known(name, text.source(record.line)));
+        device.board = known(line::kept_name(name), text.source(record.line));
     }
     device.numa_node = number(["NUMA node", "NUMANode"], "NUMA node ").parse(|node| node.parse().ok());
     device.iommu_group =
         number(["IOMMU group", "IOMMUGroup"], "IOMMU group ").parse(|group| group.parse().ok());
-    let state = block.all("Status").find_map(|record| Some((record, power_state(&record.text)?)));
-    if let Some((record, state)) = state {
-        device.power_state = Fact::known(state.to_owned(), text.source(record.line));
-    }
+    let state = |record: &BlockRecord| Some((power_state(&record.text)?.to_owned(), record.line));
+    device.power_state = said(text, block.all("Status").find_map(state));
+}
+
+/// What a line says.
+fn said<T>(text: &Text, found: Option<(T, usize)>) -> Fact<T> {
+    found.map_or_else(Fact::default, |(value, line)| Fact::known(value, text.source(line)))
 }
 
 /// A number among the flags of `-v`: `Flags: bus master, fast devsel, latency 0, IRQ 24, NUMA node 0`.
@@ -201,9 +216,9 @@ fn flag_number(text: &Text, block: &Block, name: &str) -> Fact<String> {
     let found = block.get("Flags").and_then(|record| {
         let rest = record.text.split_once(name)?.1;
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
-        Some((digits, record.line))
+        Some((digits.to_owned(), record.line))
     });
-    found.map_or_else(Fact::default, |(digits, line)| Fact::known(digits.to_owned(), text.source(line)))
+    said(text, found)
 }
 
 /// The state of `Status: D0 NoSoftRst+`. A function in D3cold answers nothing, so that D3 is D3hot.
@@ -214,21 +229,5 @@ fn power_state(text: &str) -> Option<&'static str> {
         "D2" => Some("D2"),
         "D3" => Some("D3hot"),
         _ => None,
-    }
-}
-
-fn silent<T>(text: &Text, block: &Block) -> Fact<T> {
-    let line = block.get(SILENT).map_or(block.line, |record| record.line);
-    let need = "a device that answers: it is asleep, or gone from the bus".to_owned();
-    Fact::Denied { source: Source::new(text.source(line)), need }
-}
-
-fn silent_link(text: &Text, block: &Block) -> LinkEnd {
-    LinkEnd {
-        current_speed: silent(text, block),
-        max_speed: silent(text, block),
-        current_width: silent(text, block),
-        max_width: silent(text, block),
-        ..LinkEnd::default()
     }
 }

@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 
 use narrows_base::fact::{Asked, Fact, Source};
+use narrows_machine::Machine;
 use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
 
 use super::NEED;
+use super::capability::closed;
 use super::device::{Detail, FoundFunction};
-use crate::capture::{Gap, Lacks, gap_of_links, gap_of_numbers};
+use crate::capture::{Gap, Lacks, Part, Rank, gap_of};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
 pub(super) const MOST: usize = 20_000;
@@ -56,19 +58,21 @@ impl Functions {
         }
     }
 
-    /// How much of them was printed; `None` when there are none.
-    pub(super) fn detail(&self) -> Option<Detail> {
-        self.detail
-    }
-
-    /// The functions with the bridges above them, and what the text leaves open.
-    pub(super) fn finish(mut self) -> (BTreeMap<PciAddress, PciDevice>, Vec<Gap>) {
+    /// The functions with the bridges above them, and what the text leaves open; nothing where there are none. `kind` names
+    /// the output by how much it printed.
+    pub(super) fn part(mut self, rank: Rank, kind: impl FnOnce(Detail) -> &'static str) -> Part {
+        let Some(detail) = self.detail else { return Part::default() };
         self.find_parents();
         self.keep_buses();
         self.find_domain_owner();
         self.close_links();
         let gaps = self.gaps();
-        (self.devices, gaps)
+        Part {
+            kind: Some(kind(detail)),
+            rank,
+            machine: Machine { pci: self.devices, ..Machine::default() },
+            gaps,
+        }
     }
 
     /// A function is below the bridge whose secondary bus it is on. Virtual functions may be on a later bus, which has
@@ -162,9 +166,8 @@ fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> 
     };
     let closed = those(&|device| lacks_link(device) && !dump(device).registers);
     let unnumbered = those(&|device| device.id.value().is_none() && !dump(device).header);
-    let closed = (!closed.is_empty()).then(|| gap_of_links(closed, total));
-    let unnumbered = (!unnumbered.is_empty()).then(|| gap_of_numbers(unnumbered, total));
-    let missing = closed.into_iter().chain(unnumbered);
+    let missing = gap_of(Lacks::Links, closed, total).into_iter();
+    let missing = missing.chain(gap_of(Lacks::Numbers, unnumbered, total));
     let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
     let alone = alone.map(|device| Gap {
         what: format!("the port above {}", device.address),
@@ -189,19 +192,6 @@ fn is_alone(device: &PciDevice) -> bool {
     device.parent.is_none()
         && device.link.current_speed.value().is_some()
         && matches!(port, Some(PortType::Endpoint | PortType::UpstreamPort | PortType::PciBridge))
-}
-
-fn closed(source: &Source, need: &str) -> LinkEnd {
-    fn fact<T>(source: &Source, need: &str) -> Fact<T> {
-        Fact::Denied { source: source.clone(), need: need.to_owned() }
-    }
-    LinkEnd {
-        current_speed: fact(source, need),
-        max_speed: fact(source, need),
-        current_width: fact(source, need),
-        max_width: fact(source, need),
-        ..LinkEnd::default()
-    }
 }
 
 /// Adds what another output of the same text says of the function. What was known first stays.

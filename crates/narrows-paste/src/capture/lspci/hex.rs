@@ -6,14 +6,14 @@
 use std::collections::BTreeMap;
 
 use narrows_base::fact::{Fact, Source};
-use narrows_machine::Machine;
 use narrows_machine::pci::{
     Aer, Express, LinkEnd, NoExpress, PciAddress, PciDevice, PciId, PortType, parse_acs, parse_express,
 };
 
 use super::block::{self, Block};
-use super::device::{Detail, FoundFunction};
+use super::device::FoundFunction;
 use super::functions::{Functions, denied};
+use crate::capture::aer::{AerBit, CORRECTABLE, UNCORRECTABLE};
 use crate::capture::{Part, Rank, Text};
 
 /// The header that every function has.
@@ -25,53 +25,13 @@ const MOST_EXTENDED: usize = 960;
 /// Extended Capability ID of Advanced Error Reporting.
 const AER: u32 = 0x0001;
 
-/// Correctable errors by bit, under the names of the kernel (`drivers/pci/pcie/aer.c`).
-const CORRECTABLE: &[(u32, &str)] = &[
-    (0, "RxErr"),
-    (6, "BadTLP"),
-    (7, "BadDLLP"),
-    (8, "Rollover"),
-    (12, "Timeout"),
-    (13, "NonFatalErr"),
-    (14, "CorrIntErr"),
-    (15, "HeaderOF"),
-];
-
-/// Uncorrectable errors by bit, as above.
-const UNCORRECTABLE: &[(u32, &str)] = &[
-    (4, "DLP"),
-    (5, "SDES"),
-    (12, "TLP"),
-    (13, "FCP"),
-    (14, "CmpltTO"),
-    (15, "CmpltAbrt"),
-    (16, "UnxCmplt"),
-    (17, "RxOF"),
-    (18, "MalfTLP"),
-    (19, "ECRC"),
-    (20, "UnsupReq"),
-    (21, "ACSViol"),
-    (22, "UncorrIntErr"),
-    (23, "BlockedTLP"),
-    (24, "AtomicOpBlocked"),
-    (25, "TLPBlockedErr"),
-    (26, "PoisonTLPBlocked"),
-];
-
 /// Reads the dumps of config space in a text, with narrows' own decoder.
 pub fn read_hex(text: &Text) -> Part {
-    if !text.body().contains("00: ") {
-        return Part::default();
-    }
     let mut functions = Functions::default();
     block::each(text, &mut |block| {
         device(text, &block).into_iter().for_each(|found| functions.add(found));
     });
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, gaps) = functions.finish();
-    Part { kind: Some("lspci -x"), rank: Rank::Raw, machine: Machine { pci, ..Machine::default() }, gaps }
+    functions.part(Rank::Raw, |_| "lspci -x")
 }
 
 /// Decodes the raw config space of one function, as support bundles copy it from `/proc/bus/pci`. What is missing beside
@@ -79,12 +39,7 @@ pub fn read_hex(text: &Text) -> Part {
 pub(in crate::capture) fn of_config(address: PciAddress, config: &[u8], source: &str) -> Part {
     let mut functions = Functions::default();
     decode(address, None, config, source.to_owned()).into_iter().for_each(|found| functions.add(found));
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, _) = functions.finish();
-    let machine = Machine { pci, ..Machine::default() };
-    Part { kind: Some("config space"), rank: Rank::Raw, machine, gaps: Vec::new() }
+    Part { gaps: Vec::new(), ..functions.part(Rank::Raw, |_| "config space") }
 }
 
 fn device(text: &Text, block: &Block) -> Option<FoundFunction> {
@@ -125,7 +80,7 @@ fn decode(
         device.aer = Fact::known(aer, source);
     }
     let buses = buses(config).filter(|_| vendor != u16::MAX);
-    Some(FoundFunction { device, buses, detail: Detail::Full, dumped: 0 })
+    Some(FoundFunction { buses, ..FoundFunction::of(device) })
 }
 
 /// The ends that sysfs would show of these registers.
@@ -170,9 +125,10 @@ fn aer(config: &[u8]) -> Option<Aer> {
     })
 }
 
-fn counts(names: &[(u32, &str)], status: u32, counts: impl Fn(u32) -> bool) -> BTreeMap<String, u64> {
-    let counted = names.iter().filter(|(bit, _)| counts(*bit));
-    counted.map(|(bit, name)| ((*name).to_owned(), u64::from(status >> bit & 1))).collect()
+fn counts(bits: &[AerBit], status: u32, counts: impl Fn(u32) -> bool) -> BTreeMap<String, u64> {
+    // The specification takes a bit back that older ones had; only the kernel still names it.
+    let counted = bits.iter().filter(|(bit, name, _)| counts(*bit) && *name != "Undefined");
+    counted.map(|(bit, name, _)| ((*name).to_owned(), u64::from(status >> bit & 1))).collect()
 }
 
 /// Where the extended capability `wanted` starts.

@@ -2,15 +2,14 @@
 //! `Device-1: NVIDIA GA102 driver: nvidia … pcie: gen: 1 speed: 2.5 GT/s lanes: 16 link-max: gen: 4 speed: 16 GT/s
 //! bus-ID: 01:00.0 chip-ID: 10de:2206 class-ID: 0300`, broken at the width of the terminal.
 
-use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::Machine;
-use narrows_machine::pci::{LinkEnd, PciDevice, PciId};
+use narrows_machine::pci::{LinkEnd, PciDevice};
 
 use super::class;
-use super::device::{Detail, FoundFunction};
+use super::device::FoundFunction;
 use super::functions::Functions;
-use super::line::{self, half_id, kept_name};
+use super::line::{self, kept_name, pci_id};
+use crate::capture::device::known;
 use crate::capture::{Part, Rank, Text};
 
 /// The longest entry, in bytes; a real one has a tenth of it.
@@ -18,41 +17,43 @@ const LONGEST: usize = 4000;
 
 /// Reads the entries that have a PCI address.
 pub fn read_inxi(text: &Text) -> Part {
-    if !text.body().contains("bus-ID:") {
-        return Part::default();
-    }
     let mut functions = Functions::default();
-    let mut entry: Option<(usize, String)> = None;
-    for (number, line) in text.lines() {
-        let line = line::bare(line);
-        if let Some(start) = start(line) {
-            let done = start.then(|| (number, line.chars().take(LONGEST).collect()));
-            let before = std::mem::replace(&mut entry, done);
-            before
-                .and_then(|(line, words)| device(text, line, &words))
-                .into_iter()
-                .for_each(|found| functions.add(found));
-        } else if let Some((_, words)) = entry.as_mut().filter(|(_, words)| words.len() < LONGEST) {
-            words.push(' ');
-            words.extend(line.chars().take(LONGEST));
-        }
+    for (number, words) in entries(text, line::bare, |line| start(line::bare(line))) {
+        device(text, number, &words).into_iter().for_each(|found| functions.add(found));
     }
-    let last = entry.and_then(|(line, words)| device(text, line, &words));
-    last.into_iter().for_each(|found| functions.add(found));
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, gaps) = functions.finish();
-    Part { kind: Some("inxi"), rank: Rank::Summary, machine: Machine { pci, ..Machine::default() }, gaps }
+    functions.part(Rank::Summary, |_| "inxi")
 }
 
-/// Whether the line starts a device (`Device-1:`); `None` when it goes on with what is before. Names that start
-/// something have a capital.
-fn start(line: &str) -> Option<bool> {
+/// The entries of a text, put together where they were broken, with the lines where they begin. `begins` says what of a line
+/// begins an entry, or that it ends one (`Some(None)`).
+pub(in crate::capture) fn entries<'t>(
+    text: &'t Text,
+    bare: fn(&str) -> &str,
+    begins: impl Fn(&'t str) -> Option<Option<&'t str>>,
+) -> Vec<(usize, String)> {
+    let mut entries: Vec<(usize, String)> = Vec::new();
+    let mut is_open = false;
+    for (number, line) in text.lines() {
+        if let Some(begun) = begins(line) {
+            is_open = begun.is_some();
+            entries.extend(begun.map(|words| (number, words.chars().take(LONGEST).collect())));
+        } else if let Some((_, words)) =
+            entries.last_mut().filter(|(_, words)| is_open && words.len() < LONGEST)
+        {
+            words.push(' ');
+            words.extend(bare(line).chars().take(LONGEST));
+        }
+    }
+    entries
+}
+
+/// The line if it starts a device (`Device-1:`); `None` when it goes on with what is before. Names that start something have a
+/// capital.
+fn start(line: &str) -> Option<Option<&str>> {
     let (name, _) = line.split_once(':')?;
     let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
     let is_capital = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
-    (is_name && is_capital).then(|| name.starts_with("Device-"))
+    (is_name && is_capital).then(|| Some(line).filter(|_| name.starts_with("Device-")))
 }
 
 fn device(text: &Text, number: usize, words: &str) -> Option<FoundFunction> {
@@ -61,21 +62,18 @@ fn device(text: &Text, number: usize, words: &str) -> Option<FoundFunction> {
     let (_, rest) = words.split_once(": ")?;
     let name =
         [" vendor: ", " driver: "].into_iter().fold(rest, |name, end| name.split(end).next().unwrap_or(name));
-    let id = after(words, "chip-ID: ").and_then(|id| id.split_once(':'));
-    let id =
-        id.and_then(|(vendor, device)| Some(PciId { vendor: half_id(vendor)?, device: half_id(device)? }));
+    let id = after(words, "chip-ID: ").and_then(pci_id);
     let class = after(words, "class-ID: ").and_then(|digits| class::code(digits.get(..4)?));
     let device = PciDevice {
         address,
-        id: id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: kept_name(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
-        class: class.map_or_else(Fact::default, |code| Fact::known(class::full(code, None), source())),
-        driver: after(words, "driver: ")
-            .map_or_else(Fact::default, |name| Fact::known(name.to_owned(), source())),
+        id: known(id, source()),
+        name: known(kept_name(name), source()),
+        class: known(class.map(|code| class::full(code, None)), source()),
+        driver: known(after(words, "driver: ").map(str::to_owned), source()),
         link: link(words, &source()),
         ..PciDevice::default()
     };
-    Some(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 })
+    Some(FoundFunction::of(device))
 }
 
 /// The link. `link-max` has only what differs from the running link, and is printed with `-a` alone, so that without it
@@ -91,15 +89,13 @@ fn link(words: &str, source: &str) -> LinkEnd {
         words.split(" bus-ID:").next().unwrap_or_default().split(" ports:").next().map(str::to_owned)
     };
     let (running, most) = (own(running).unwrap_or_default(), most.and_then(own));
-    let fact = |value: Option<GtPerSec>| value.map_or_else(Fact::default, |value| Fact::known(value, source));
-    let width = |value: Option<Lanes>| value.map_or_else(Fact::default, |value| Fact::known(value, source));
     let most_speed = most.as_deref().and_then(|most| speed(most).or_else(|| speed(&running)));
     let most_lanes = most.as_deref().and_then(|most| lanes(most).or_else(|| lanes(&running)));
     LinkEnd {
-        current_speed: fact(speed(&running)),
-        max_speed: fact(most_speed),
-        current_width: width(lanes(&running)),
-        max_width: width(most_lanes),
+        current_speed: known(speed(&running), source),
+        max_speed: known(most_speed, source),
+        current_width: known(lanes(&running), source),
+        max_width: known(most_lanes, source),
         ..LinkEnd::default()
     }
 }

@@ -22,6 +22,13 @@ pub(super) struct LspciPlace {
     pub(super) above: Option<PciAddress>,
 }
 
+impl LspciPlace {
+    /// A function of which nothing says what is above it.
+    pub(super) const fn of(address: PciAddress) -> Self {
+        Self { address, above: None }
+    }
+}
+
 /// Splits `02:00.0 what follows`; `None` when the line does not start with an address in `lspci`'s form.
 pub(super) fn addressed(line: &str) -> Option<(LspciPlace, &str)> {
     let first = line.bytes().next()?;
@@ -88,7 +95,7 @@ impl HexRow {
     }
 }
 
-fn hex_byte(text: &str) -> Option<u8> {
+pub(in crate::capture) fn hex_byte(text: &str) -> Option<u8> {
     let is_byte = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_byte.then(|| u8::from_str_radix(text, 16).ok()).flatten()
 }
@@ -184,13 +191,13 @@ pub(super) fn split_id(text: &str) -> (&str, Option<PciId>) {
     }
 }
 
-fn pci_id(text: &str) -> Option<PciId> {
+pub(in crate::capture) fn pci_id(text: &str) -> Option<PciId> {
     let (vendor, device) = text.split_once(':')?;
     Some(PciId { vendor: half_id(vendor)?, device: half_id(device)? })
 }
 
 /// One number of a pair: four hexadecimal digits.
-pub(super) fn half_id(text: &str) -> Option<u16> {
+pub(in crate::capture) fn half_id(text: &str) -> Option<u16> {
     let is_number = text.len() == 4 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_number.then(|| u16::from_str_radix(text, 16).ok()).flatten()
 }

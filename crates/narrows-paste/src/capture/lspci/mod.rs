@@ -18,20 +18,23 @@ mod tree;
 use std::collections::BTreeMap;
 
 use narrows_base::fact::{Fact, Source};
-use narrows_machine::Machine;
 use narrows_machine::pci::{Downgraded, LinkEnd, PciAddress, PciDevice, PciId};
 
+use super::device::known;
 use super::{Part, Rank, Text};
-use capability::{lanes_of, link_value, speed_of};
+use capability::{link_value, speed_of};
 use device::{Detail, FoundFunction};
 use functions::Functions;
 use line::kept_name;
 
+pub(super) use capability::lanes_of;
 pub(super) use class::{code as class_of, full as full_class};
 pub(super) use functions::lacks_link;
 pub(super) use hex::of_config;
 pub use hex::read_hex;
+pub(super) use inxi::entries;
 pub use inxi::read_inxi;
+pub(super) use line::{half_id, hex_byte, pci_id};
 pub use pciconf::read_pciconf;
 pub use sysfs::read_sysfs;
 pub use tree::read_tree;
@@ -49,14 +52,11 @@ pub fn read(text: &Text) -> Part {
     });
     let found = last.and_then(|block| device::read(text, &block, false));
     found.into_iter().for_each(|found| functions.add(found));
-    let kind = match functions.detail() {
-        None => return Part::default(),
-        Some(Detail::Listed) => "lspci",
-        Some(Detail::Verbose) => "lspci -v",
-        Some(Detail::Full) => "lspci -vv",
-    };
-    let (pci, gaps) = functions.finish();
-    Part { kind: Some(kind), rank: Rank::Decoded, machine: Machine { pci, ..Machine::default() }, gaps }
+    functions.part(Rank::Decoded, |detail| match detail {
+        Detail::Listed => "lspci",
+        Detail::Verbose => "lspci -v",
+        Detail::Full => "lspci -vv",
+    })
 }
 
 /// Classes by driver, where the name of the device does not end in its class. The kernel's drivers of these names bind
@@ -90,25 +90,12 @@ const CLASSES: &[(&str, u32)] = &[
 /// Reads such lines. The devices have no address; the most that their ends can do is known only where the link runs at
 /// it.
 pub fn read_summary(text: &Text) -> Part {
-    if !text.body().contains(": Speed ") {
-        return Part::default();
-    }
     let mut functions = Functions::default();
     for (number, line) in text.lines() {
-        summary_device(text, number, line::bare(line)).into_iter().for_each(|device| {
-            functions.add(FoundFunction { device, buses: None, detail: Detail::Full, dumped: 0 });
-        });
+        let device = summary_device(text, number, line::bare(line));
+        device.into_iter().for_each(|device| functions.add(FoundFunction::of(device)));
     }
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, gaps) = functions.finish();
-    Part {
-        kind: Some("sbc-bench"),
-        rank: Rank::Summary,
-        machine: Machine { pci, ..Machine::default() },
-        gaps,
-    }
+    functions.part(Rank::Summary, |_| "sbc-bench")
 }
 
 fn summary_device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
@@ -128,18 +115,17 @@ fn summary_device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
     let class = class.or_else(|| {
         CLASSES.iter().find(|(known, _)| Some(*known) == driver.as_deref()).map(|(_, class)| *class)
     });
-    let fact = |value: Option<String>| value.map_or_else(Fact::default, |value| Fact::known(value, source()));
     let said =
         |what| capability::says_more(capability::note_link(&link, what)).then(|| Source::new(source()));
     Some(PciDevice {
         address: PciAddress::unnamed(0),
-        name: fact(kept_name(name)),
-        driver: fact(driver),
-        class: class.map_or_else(Fact::default, |class| Fact::known(class, source())),
+        name: known(kept_name(name), source()),
+        driver: known(driver, source()),
+        class: known(class, source()),
         link: LinkEnd {
-            current_speed: speed_of(speed).map_or_else(Fact::default, |speed| Fact::known(speed, source())),
+            current_speed: known(speed_of(speed), source()),
             max_speed: most(speed_of(speed), capability::note_link(&link, "Speed "), &source()),
-            current_width: lanes_of(width).map_or_else(Fact::default, |width| Fact::known(width, source())),
+            current_width: known(lanes_of(width), source()),
             max_width: most(lanes_of(width), capability::note_link(&link, "Width "), &source()),
             downgraded: Downgraded { speed: said("Speed "), width: said("Width ") },
         },
@@ -175,15 +161,13 @@ impl ListedFunctions {
         if self.0.len() >= functions::MOST {
             return;
         }
-        let text = |text: Option<&str>| {
-            text.and_then(kept_name).map_or_else(Fact::default, |text| Fact::known(text, source))
-        };
+        let text = |text: Option<&str>| known(text.and_then(kept_name), source);
         let device = PciDevice {
             address,
             parent: above.filter(|above| above.domain == address.domain && above.bus < address.bus),
-            id: id.map_or_else(Fact::default, |id| Fact::known(id, source)),
+            id: known(id, source),
             name: text(name),
-            class: class.map_or_else(Fact::default, |code| Fact::known(class::full(code, None), source)),
+            class: known(class.map(|code| class::full(code, None)), source),
             driver: text(driver),
             ..PciDevice::default()
         };

@@ -5,14 +5,14 @@
 //! the function can do.
 
 use narrows_base::fact::{Fact, Source};
-use narrows_base::units::{Bytes, GtPerSec};
-use narrows_machine::Machine;
+use narrows_base::units::GtPerSec;
 use narrows_machine::pci::{Express, LinkEnd, PciAddress, PciDevice, PciId, PortType};
 
-use super::capability::lanes_of;
+use super::capability::{lanes_of, payload};
 use super::device::{Detail, FoundFunction};
 use super::functions::Functions;
 use super::line::{half_id, kept_name};
+use crate::capture::device::known;
 use crate::capture::{Lacks, Part, Rank, Text};
 
 /// What shows the links and the bus numbers of bridges.
@@ -23,9 +23,6 @@ const LONGEST: usize = 600;
 
 /// Reads every function that `pciconf` lists.
 pub fn read_pciconf(text: &Text) -> Part {
-    if !text.body().contains("@pci") {
-        return Part::default();
-    }
     let blocks = blocks(text);
     let Some(last) = blocks.len().checked_sub(1) else { return Part::default() };
     let has_capabilities = blocks.iter().any(|block| block.lists_capabilities);
@@ -33,16 +30,15 @@ pub fn read_pciconf(text: &Text) -> Part {
     for (at, block) in blocks.iter().enumerate() {
         functions.add(found(text, block, has_capabilities && at < last));
     }
-    let kind = match functions.detail() {
-        Some(Detail::Full) => "pciconf -lc",
-        Some(Detail::Verbose) => "pciconf -lv",
-        _ => "pciconf -l",
-    };
-    let (pci, mut gaps) = functions.finish();
-    for gap in gaps.iter_mut().filter(|gap| matches!(gap.lacks, Lacks::Links(_) | Lacks::Port(_))) {
+    let mut part = functions.part(Rank::Decoded, |detail| match detail {
+        Detail::Full => "pciconf -lc",
+        Detail::Verbose => "pciconf -lv",
+        Detail::Listed => "pciconf -l",
+    });
+    for gap in part.gaps.iter_mut().filter(|gap| matches!(gap.lacks, Lacks::Links(_) | Lacks::Port(_))) {
         gap.run = "sudo pciconf -lvbcB".to_owned();
     }
-    Part { kind: Some(kind), rank: Rank::Decoded, machine: Machine { pci, ..Machine::default() }, gaps }
+    part
 }
 
 /// What is said of one function.
@@ -197,9 +193,6 @@ fn buses(range: &str, own: u8) -> Option<(u8, u8)> {
 /// `is_listed` says that a capability of the function would stand in the text.
 fn found(text: &Text, block: &PciconfBlock, is_listed: bool) -> FoundFunction {
     let source = || text.source(block.line);
-    fn known<T>(value: Option<T>, source: String) -> Fact<T> {
-        value.map_or_else(Fact::default, |value| Fact::known(value, source))
-    }
     let mut device = PciDevice {
         address: block.address,
         id: known(block.id(), source()),
@@ -231,18 +224,8 @@ fn take_express(device: &mut PciDevice, words: &str, source: &str) {
         device.port = Fact::known(port, source);
     }
     // What has no link has no line of one.
-    device.link = if port == Some(PortType::RootComplexIntegrated) {
-        let none = || format!("{source}, link");
-        LinkEnd {
-            current_speed: Fact::absent(none()),
-            max_speed: Fact::absent(none()),
-            current_width: Fact::absent(none()),
-            max_width: Fact::absent(none()),
-            ..LinkEnd::default()
-        }
-    } else {
-        link(words, source)
-    };
+    // What is integrated in the root complex has no link.
+    device.link = link(if port == Some(PortType::RootComplexIntegrated) { "" } else { words }, source);
     device.express = match port.and_then(|port| express(port, words, &device.link)) {
         Some(express) => Fact::known(express, source),
         None => Fact::Denied { source: Source::new(source), need: NEED.to_owned() },
@@ -270,28 +253,15 @@ fn port_type(words: &str) -> Option<PortType> {
 
 /// `link x4(x8) speed 8.0(16.0)`. A port without a device has `x0` and `0.0`; versions before 10 print no speed.
 fn link(words: &str, source: &str) -> LinkEnd {
-    let lanes = pair(words, " link ");
-    let speeds = pair(words, " speed ");
-    let width = |text| fact(text, lanes_of(text), source);
-    let rate = |text| GtPerSec::parse(&format!("{text}GT/s")).filter(|speed| *speed >= GtPerSec::GEN1);
-    let speed = |text| fact(text, rate(text), source);
-    let none = || format!("{source}, link");
-    let (current_width, max_width) = match lanes {
-        Some((now, most)) => (width(now), width(most)),
-        None => (Fact::absent(none()), Fact::absent(none())),
-    };
-    let (current_speed, max_speed) = match speeds {
-        Some((now, most)) => (speed(now), speed(most)),
-        None => (Fact::absent(none()), Fact::absent(none())),
-    };
-    LinkEnd { current_speed, max_speed, current_width, max_width, ..LinkEnd::default() }
-}
-
-fn fact<T>(text: &str, value: Option<T>, source: &str) -> Fact<T> {
-    match value {
-        Some(value) => Fact::known(value, source),
-        None => Fact::Garbled { source: Source::new(source), raw: text.chars().take(80).collect() },
+    fn both<T>(words: &str, name: &str, source: &str, parse: fn(&str) -> Option<T>) -> (Fact<T>, Fact<T>) {
+        let fact = |text: &str| Fact::known(text.chars().take(80).collect(), source).parse(|_| parse(text));
+        let none = || Fact::absent(format!("{source}, link"));
+        pair(words, name).map_or_else(|| (none(), none()), |(now, most)| (fact(now), fact(most)))
     }
+    let speed = |text: &str| GtPerSec::parse(&format!("{text}GT/s")).filter(|speed| *speed >= GtPerSec::GEN1);
+    let (current_width, max_width) = both(words, " link ", source, lanes_of);
+    let (current_speed, max_speed) = both(words, " speed ", source, speed);
+    LinkEnd { current_speed, max_speed, current_width, max_width, ..LinkEnd::default() }
 }
 
 /// The value in force and the most, of `x4(x8)`. Both parentheses must be there, so that no number is cut.
@@ -318,14 +288,8 @@ fn express(port: PortType, words: &str, link: &LinkEnd) -> Option<Express> {
         aspm_l1: aspm.contains("L1"),
         slot_implemented: words.contains(" slot "),
         // Extended tags and the port are not printed. Nothing is judged by them.
-        ..Express::new(port, [size(most)?, size(now)?, size(read)?])
+        ..Express::new(port, [payload(most)?, payload(now)?, payload(read)?])
     })
-}
-
-/// PCI Express knows 128 to 4096 (Base Specification 5.0, section 7.5.3.3).
-fn size(text: &str) -> Option<Bytes> {
-    let bytes: u64 = text.parse().ok()?;
-    (bytes.is_power_of_two() && (128..=4096).contains(&bytes)).then(|| Bytes::new(bytes))
 }
 
 #[cfg(test)]

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
-use narrows_machine::Machine;
 use narrows_machine::cpu::parse_list;
 use narrows_machine::pci::{PciAddress, PciDevice, PciId};
 
-use super::device::{Detail, FoundFunction};
+use super::device::FoundFunction;
 use super::functions::{Functions, MOST};
 use super::line::{self, LspciPlace, half_id};
 use crate::capture::{Part, Rank, Text};
@@ -40,16 +39,7 @@ pub fn read_sysfs(text: &Text) -> Part {
         }
     }
     devices.into_values().for_each(|device| functions.add(device.found()));
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, gaps) = functions.finish();
-    Part {
-        kind: Some("sysfs listing"),
-        rank: Rank::Raw,
-        machine: Machine { pci, ..Machine::default() },
-        gaps,
-    }
+    functions.part(Rank::Raw, |_| "sysfs listing")
 }
 
 /// The path of `==> PATH <==`, without the first two signs.
@@ -157,12 +147,7 @@ impl Device {
 
     fn found(self) -> FoundFunction {
         let id = self.vendor.and_then(|vendor| self.model.map(|device| PciId { vendor, device }));
-        FoundFunction {
-            device: PciDevice { id, ..self.device },
-            buses: None,
-            detail: Detail::Full,
-            dumped: 0,
-        }
+        FoundFunction::of(PciDevice { id, ..self.device })
     }
 }
 

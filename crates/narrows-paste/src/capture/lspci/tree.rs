@@ -3,13 +3,12 @@
 //! The last branch of a level is `\-`, an only one `--`, so that the tree can be read also where a mail program or a web
 //! page took the indentation away (pciutils, `ls-tree.c`).
 
-use narrows_base::fact::Fact;
-use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
 
 use super::device::{Detail, FoundFunction};
 use super::functions::Functions;
 use super::line;
+use crate::capture::device::known;
 use crate::capture::{Part, Rank, Text};
 
 /// Base class, sub-class and interface of a PCI bridge.
@@ -27,11 +26,7 @@ pub fn read_tree(text: &Text) -> Part {
             tree.line(text, number, line, start, &mut functions);
         }
     }
-    if functions.detail().is_none() {
-        return Part::default();
-    }
-    let (pci, gaps) = functions.finish();
-    Part { kind: Some("lspci -t"), rank: Rank::Decoded, machine: Machine { pci, ..Machine::default() }, gaps }
+    functions.part(Rank::Decoded, |_| "lspci -t")
 }
 
 /// Where the first branch of a line starts; `None` for a line that is part of no tree.
@@ -120,9 +115,9 @@ fn found(
     let device = PciDevice {
         address,
         parent: bridge,
-        id: id.map_or_else(Fact::default, |id| Fact::known(id, source())),
-        name: line::kept_name(name).map_or_else(Fact::default, |name| Fact::known(name, source())),
-        class: below.map_or_else(Fact::default, |_| Fact::known(PCI_BRIDGE, source())),
+        id: known(id, source()),
+        name: known(line::kept_name(name), source()),
+        class: known(below.map(|_| PCI_BRIDGE), source()),
         ..PciDevice::default()
     };
     FoundFunction { device, buses: below, detail: Detail::Listed, dumped: 0 }

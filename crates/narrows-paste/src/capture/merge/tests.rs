@@ -3,7 +3,7 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::block::{BlockDevice, BlockKind, MdArray};
 use narrows_machine::pci::{Buses, PciAddress, PciDevice, PciId};
 
-use super::super::{Lacks, gap_of_links, gap_of_numbers};
+use super::super::{Lacks, gap_of};
 use super::*;
 
 fn address(text: &str) -> PciAddress {
@@ -179,7 +179,10 @@ fn counted_gaps_shrink_by_what_another_text_tells() {
     let bare = |at: &str| PciDevice { address: address(at), ..PciDevice::default() };
     let functions = vec![address("01:00.0"), address("02:00.0")];
     let mut poor = part(Rank::Decoded, vec![bare("01:00.0"), bare("02:00.0"), bare("00:00.0")]);
-    poor.gaps = vec![gap_of_links(functions.clone(), 3), gap_of_numbers(functions, 3)];
+    poor.gaps = [gap_of(Lacks::Links, functions.clone(), 3), gap_of(Lacks::Numbers, functions, 3)]
+        .into_iter()
+        .flatten()
+        .collect();
     let known = |at: &str| PciDevice {
         id: Fact::known(PciId { vendor: 0x144d, device: 0xa808 }, "sys:1"),
         ..ran(at, GtPerSec::GEN3, 4, "sys:1")

@@ -181,16 +181,13 @@ pub(super) fn work(command: &str, block: Option<Bytes>) -> Work {
     let from = option(command, "if").unwrap_or_default();
     let target = option(command, if is_read { "if" } else { "of" });
     Work {
-        label: if is_read { "sequential read" } else { "sequential write" }.to_owned(),
         pattern: Some(Pattern::Sequential),
         block_size: option(command, "bs").map_or(block, |bs| size(bs, unit_of(bs))),
-        queue_depth: Some(1),
-        jobs: Some(1),
         direct: Some(open.contains(&"direct") || target.is_some_and(is_raw)),
         durability,
         target: target.map(str::to_owned),
         zeros: (!is_read).then_some(from == "/dev/zero"),
-        ..Work::default()
+        ..Work::one_at_a_time(if is_read { "sequential read" } else { "sequential write" })
     }
 }
 

@@ -376,17 +376,14 @@ fn result(page: &Page<'_>, report: &DdReport) -> Imported {
     // What is 512 bytes where nothing else is asked.
     let by_itself = report.is_below.then(|| Bytes::new(512));
     let block = block_of(report.bytes, report.records).or(by_itself);
-    let work = command
-        .map(|command| work(command, block))
-        .unwrap_or_else(|| Work { label: "copy".to_owned(), ..Work::default() });
+    let work = command.map(|command| work(command, block)).unwrap_or_else(|| Work::named("copy"));
     let seconds = report.seconds.value();
     let rate = BytesPerSec::new(report.bytes as f64 / seconds);
     let side = Side {
-        bytes_per_second: rate,
         iops: work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64())),
         bytes: Some(Bytes::new(report.bytes)),
         elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
-        ..Side::default()
+        ..Side::at(rate)
     };
     let op = match command {
         Some(command) if reads(command) => Op::Read,

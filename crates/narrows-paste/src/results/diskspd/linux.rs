@@ -111,12 +111,11 @@ impl Job {
             let count = Rounded::exact(sum.ios as f64);
             result.derived.extend(contradiction("I/O per s", sum.iops, &[1.0], count, time));
             let side = Side {
-                bytes_per_second: BytesPerSec::new(sum.rate.value() * MIB),
                 iops: Some(Iops::new(sum.iops.value())),
                 bytes: Some(Bytes::new(sum.bytes)),
                 ios: Some(sum.ios),
                 elapsed_ns: seconds(time.value()),
-                ..Side::default()
+                ..Side::at(BytesPerSec::new(sum.rate.value() * MIB))
             };
             measured.put(op, side);
         }

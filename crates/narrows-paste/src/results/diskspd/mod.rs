@@ -257,17 +257,13 @@ impl DiskspdRun {
         work.direct = self.cached.map(|cached| !cached).or(work.direct);
         let elapsed = self.elapsed.or_else(|| (total.iops > 0.0).then(|| total.ios / total.iops));
         let mut measured = Measured::new(begins, work);
-        for (op, section, index) in
-            [(Op::Read, DiskspdSection::Read, 0), (Op::Write, DiskspdSection::Write, 1)]
-        {
-            let Some((_, one)) = self.totals.iter().find(|(known, _)| *known == section) else { continue };
-            if one.ios <= 0.0 {
-                continue;
-            }
-            let percentiles = self.percentiles.get(index).cloned().unwrap_or_default();
-            let max = self.maxima.get(index).copied().flatten();
-            measured.put(op, side(one, elapsed, percentiles, max));
-        }
+        let of = |section: DiskspdSection, percentiles: &[Percentile], max| {
+            let (_, one) = self.totals.iter().find(|(known, _)| *known == section)?;
+            (one.ios > 0.0).then(|| side(one, elapsed, percentiles.to_vec(), max))
+        };
+        let ([of_reads, of_writes], [most_read, most_write]) = (&self.percentiles, self.maxima);
+        measured.read = of(DiskspdSection::Read, of_reads, most_read);
+        measured.write = of(DiskspdSection::Write, of_writes, most_write);
         if measured.sides().next().is_none() {
             if total.ios <= 0.0 {
                 return None;
@@ -293,14 +289,13 @@ fn side(one: &DiskspdTotals, elapsed: Option<f64>, percentiles: Vec<Percentile>,
         Latency { mean: Some(mean * 1e6), max, ..Latency::default() }.with_percentiles(percentiles)
     });
     Side {
-        bytes_per_second: BytesPerSec::new(one.rate),
         iops: Some(Iops::new(one.iops)),
         bytes: to_bytes(one.bytes),
         ios: Some(one.ios as u64),
         elapsed_ns: elapsed.and_then(seconds),
         latency_ns: latency,
         spread: one.deviation.map(|deviation| Spread { mean: one.iops, deviation, samples: None }),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(one.rate))
     }
 }
 

@@ -66,27 +66,20 @@ fn result(page: &Page<'_>, document: &str, begins: usize, truncated: bool) -> Op
         let targets = threads.iter().flat_map(|thread| elements(thread, "Target"));
         targets.filter_map(|target| number_in(target, name)).sum()
     };
-    let mut measured = Measured::new(begins, work(profile, threads.len()));
-    for (op, bytes, count, word) in
-        [(Op::Read, "ReadBytes", "ReadCount", "Read"), (Op::Write, "WriteBytes", "WriteCount", "Write")]
-    {
-        let (bytes, ios) = (sum(bytes), sum(count));
-        if ios > 0.0 {
-            let iops = ios / time;
-            let side = Side {
-                bytes_per_second: BytesPerSec::new(bytes / time),
-                iops: Some(Iops::new(iops)),
-                bytes: to_bytes(bytes),
-                ios: Some(ios as u64),
-                elapsed_ns: seconds(time),
-                latency_ns: latency(span, word),
-                spread: spread(span, word, iops),
-                ..Side::default()
-            };
-            measured.put(op, side);
-        }
-    }
-    measured.cpu = busiest(span);
+    let side = |word: &str| {
+        let (bytes, ios) = (sum(&format!("{word}Bytes")), sum(&format!("{word}Count")));
+        (ios > 0.0).then(|| Side {
+            iops: Some(Iops::new(ios / time)),
+            bytes: to_bytes(bytes),
+            ios: Some(ios as u64),
+            elapsed_ns: seconds(time),
+            latency_ns: latency(span, word),
+            spread: spread(span, word, ios / time),
+            ..Side::at(BytesPerSec::new(bytes / time))
+        })
+    };
+    let (read, write, cpu) = (side("Read"), side("Write"), busiest(span));
+    let measured = Measured { read, write, cpu, ..Measured::new(begins, work(profile, threads.len())) };
     Some(Imported {
         version: element(document, "Version").map(str::to_owned),
         host: element(document, "ComputerName").map(|name| name.trim().to_owned()),
@@ -104,7 +97,6 @@ fn work(profile: &str, threads: usize) -> Work {
         element(target, "Random").is_some() || number_in(target, "RandomRatio").is_some_and(|r| r > 0.0);
     let bytes = |name: &str| number_in(target, name).and_then(to_bytes);
     Work {
-        label: "diskspd".to_owned(),
         pattern: Some(if is_random { Pattern::Random } else { Pattern::Sequential }),
         block_size: bytes("BlockSize"),
         queue_depth: number_in(target, "RequestCount").map(|depth| depth as u32),
@@ -114,7 +106,7 @@ fn work(profile: &str, threads: usize) -> Work {
         working_set: bytes("FileSize").filter(|size| *size > Bytes::new(0)),
         target: element(target, "Path").map(str::to_owned),
         asked_ns: number_in(profile, "Duration").map(|seconds| Nanos::from_millis((seconds * 1e3) as u64)),
-        ..Work::default()
+        ..Work::named("diskspd")
     }
 }
 
@@ -243,12 +235,11 @@ fn sum_of_machines(each: &[Measured]) -> Option<Measured> {
     };
     let mut all = Measured::new(first.line, work);
     all.nodes = Some(count);
-    for op in [Op::Read, Op::Write] {
+    let side = |op| {
         let sides: Vec<&Side> = each.iter().filter_map(|one| one.side(op)).collect();
-        if !sides.is_empty() {
-            all.put(op, added_up(&sides));
-        }
-    }
+        (!sides.is_empty()).then(|| added_up(&sides))
+    };
+    (all.read, all.write) = (side(Op::Read), side(Op::Write));
     all.cpu = each.iter().filter_map(|one| one.cpu).max_by(|a, b| a.total().total_cmp(&b.total()));
     Some(all)
 }
@@ -267,13 +258,12 @@ fn added_up(sides: &[&Side]) -> Side {
     let mean = weighed().map(|(mean, ios)| mean * ios).sum::<f64>() / weight;
     let max = latencies.iter().filter_map(|(latency, _)| latency.max).reduce(f64::max);
     Side {
-        bytes_per_second: BytesPerSec::new(sides.iter().map(|side| side.bytes_per_second.get()).sum()),
         iops: sides.iter().map(|side| Some(side.iops?.get())).sum::<Option<f64>>().map(Iops::new),
         bytes: count(|side| side.bytes.map(Bytes::get)).map(Bytes::new),
         ios,
         elapsed_ns: sides.iter().filter_map(|side| side.elapsed_ns).max(),
         latency_ns: (weight > 0.0).then(|| Latency { mean: Some(mean), max, ..Latency::default() }),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(sides.iter().map(|side| side.bytes_per_second.get()).sum()))
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn measured(job: &Value, global: &Options, line: usize) -> Measured {
         Some(host) => format!("{label} on {host}"),
         None => label.to_owned(),
     };
-    let mut work = Work { label, ..Work::default() };
+    let mut work = Work::named(label);
     // fio 2.1 does not print options at all; later ones leave those without a value out.
     let is_complete = !own.is_empty();
     if is_complete {
@@ -70,9 +70,7 @@ pub(super) fn measured(job: &Value, global: &Options, line: usize) -> Measured {
     let mut measured = Measured::new(line, work);
     measured.logs = options::log_prefix(&own, text(job, "jobname").unwrap_or_default());
     for op in [Op::Read, Op::Write] {
-        if let Some(side) = job.get(op.word()).and_then(side) {
-            measured.put(op, side);
-        }
+        *measured.side_mut(op) = job.get(op.word()).and_then(side);
     }
     let percent = |key: &str| number(job, key).map(|percent| percent / 100.0);
     measured.cpu = percent("usr_cpu").zip(percent("sys_cpu")).map(|(user, system)| Cpu { user, system });
@@ -103,7 +101,6 @@ fn side(value: &Value) -> Option<Side> {
     let (completion, completion_mean) = self::latency(value, "clat");
     let (_, submission) = self::latency(value, "slat");
     Some(Side {
-        bytes_per_second: rate,
         second_rate: Some(kib_rate),
         iops: number(value, "iops").map(Iops::new),
         bytes: bytes.and_then(crate::results::number::to_bytes),
@@ -113,7 +110,7 @@ fn side(value: &Value) -> Option<Side> {
         submission_ns: submission,
         completion_ns: completion_mean,
         spread: spread(value),
-        ..Side::default()
+        ..Side::at(rate)
     })
 }
 

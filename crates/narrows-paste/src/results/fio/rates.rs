@@ -149,10 +149,9 @@ fn side(
     let (printed, base) = decimal.map_or((binary, Base::Binary), |text| (text, Base::Decimal));
     let elapsed = time.and_then(|time| value(time, "")).map(|millis| Nanos::from_millis(millis as u64));
     let side = Side {
-        bytes_per_second: number::rate(printed, base).unwrap_or(known),
         bytes: amount.and_then(|text| size(text, Base::Binary)),
         elapsed_ns: elapsed,
-        ..Side::default()
+        ..Side::at(number::rate(printed, base).unwrap_or(known))
     };
     let wrong = amount.zip(time).and_then(|(amount, time)| wrong(printed, base, amount, time));
     Some((side, wrong))

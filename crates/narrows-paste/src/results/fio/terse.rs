@@ -122,16 +122,14 @@ impl<'l> TerseRow<'l> {
     }
 
     fn measured(&self, line: usize) -> Measured {
-        let mut work = Work { label: self.label.to_owned(), ..Work::default() };
+        let mut work = Work::named(self.label);
         // The line tells no options; names of jobs often are what they do.
         work.pattern = pattern(self.label);
         work.queue_depth = self.level();
         let mut measured = Measured::new(line, work);
         measured.error = self.error;
         for (op, fields) in [Op::Read, Op::Write].into_iter().zip(&self.directions) {
-            if let Some(side) = side(fields) {
-                measured.put(op, side);
-            }
+            *measured.side_mut(op) = side(fields);
         }
         let percent = |at: usize| plain(self.rest.get(at)?.strip_suffix('%')?).map(|percent| percent / 100.0);
         measured.cpu = percent(0).zip(percent(1)).map(|(user, system)| Cpu { user, system });
@@ -211,7 +209,6 @@ fn side(fields: &[&str]) -> Option<Side> {
     // As in its JSON: I/Os per second where they were sampled, else the rate.
     let spread = if is_5 { of(samples + 8, number(samples + 10)) } else { None };
     Some(Side {
-        bytes_per_second: rate,
         iops: number(2).map(Iops::new),
         bytes: to_bytes(kib * 1024.0),
         elapsed_ns: number(3).map(|millis| Nanos::from_millis(millis as u64)),
@@ -219,7 +216,7 @@ fn side(fields: &[&str]) -> Option<Side> {
         submission_ns: mean(4),
         completion_ns: mean(8),
         spread: spread.or_else(|| of(samples + 3, is_5.then(|| number(samples + 5)).flatten())),
-        ..Side::default()
+        ..Side::at(rate)
     })
 }
 

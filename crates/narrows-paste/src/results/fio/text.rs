@@ -376,12 +376,11 @@ pub(super) fn announced(line: &str) -> Option<Work> {
         after(options, "ioengine=").map(|rest| rest.split(',').next().unwrap_or(rest).trim().to_owned());
     let depth = value(options, "iodepth=").map(|depth| depth as u32);
     Some(Work {
-        label: label.trim().to_owned(),
         pattern: pattern(rw),
         block_size: block,
         queue_depth: depth,
         engine,
-        ..Work::default()
+        ..Work::named(label.trim())
     })
 }
 

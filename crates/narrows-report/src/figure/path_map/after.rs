@@ -41,7 +41,8 @@ pub(super) fn pictures(
             foretell(&mut tree, path, it);
             note = format!("{} {note}", foretold_words(it));
         }
-        let label = format!("If followed: {}", advice.action);
+        // A picture has no letters for commands.
+        let label = format!("If followed: {}", advice.action.replace('`', ""));
         let drawn = picture(&tree, &label);
         Some(Picture { label, note, ..drawn })
     };

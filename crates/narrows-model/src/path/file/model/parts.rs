@@ -79,9 +79,7 @@ pub struct Interconnect {
 #[serde(untagged)]
 pub enum Attachment {
     /// From a chipset.
-    Chipset {
-        chipset: Name,
-    },
+    Chipset { chipset: Name },
     /// From another slot, which the firmware splits (bifurcation).
     Slot {
         /// The other slot.

@@ -192,7 +192,7 @@ impl<'l> Set<'l> {
         let first = self.logs.first()?;
         let mut imported = Imported::new(Tool::Fio, &first.name.whole, 1);
         let jobs: BTreeSet<Option<u32>> = self.logs.iter().map(|log| log.name.job).collect();
-        let mut work = Work { label: first.name.prefix.clone(), ..Work::default() };
+        let mut work = Work::named(first.name.prefix.clone());
         work.jobs = u32::try_from(jobs.len()).ok();
         let mut measured = Measured::new(1, work);
         for op in OPS {
@@ -233,7 +233,6 @@ impl<'l> Set<'l> {
         let unit = if is_micros { 1000.0 } else { 1.0 };
         let mean_of = |quantity| latency(&self.of(op, None, quantity), unit).and_then(|latency| latency.mean);
         let mut side = Side {
-            bytes_per_second: rate,
             iops: iops.map(Iops::new),
             bytes: to_bytes(rate.get() * seconds),
             ios: (!single.is_empty()).then_some(ios.unwrap_or_default() as u64),
@@ -241,7 +240,7 @@ impl<'l> Set<'l> {
             latency_ns: self.latency(op, None, unit),
             submission_ns: mean_of(Quantity::Submission),
             completion_ns: mean_of(Quantity::Completion),
-            ..Side::default()
+            ..Side::at(rate)
         };
         series.put_into(&mut side);
         Some((side, is_micros))

@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::keep_worse;
 use narrows_base::fact::{Asked, Fact, Source};
 use narrows_machine::Machine;
 use narrows_machine::block::{
@@ -15,7 +14,7 @@ use narrows_machine::dmi::{Dmi, Slot};
 use narrows_machine::health::DriveHealth;
 use narrows_machine::mount::Mount;
 use narrows_machine::nic::Nic;
-use narrows_machine::pci::{Aer, PciDevice};
+use narrows_machine::pci::{Aer, Downgraded, LinkEnd, LinkState, PciDevice};
 use narrows_machine::usb::UsbDevice;
 use narrows_machine::zfs::ZfsPool;
 
@@ -97,72 +96,38 @@ pub(super) fn unite<T: Ord + Clone>(list: &mut Vec<T>, other: Vec<T>) {
     list.extend(other.into_iter().filter(|item| !known.contains(item)));
 }
 
-/// Makes a type fill itself field by field. Every field must be named: `fills` those that fill themselves, `unites`
-/// lists that are sets, `keeps` those that are what the thing is known by.
+/// Fills a thing field by field. Every field must be named: `fills` those that fill themselves, `unites` lists that are
+/// sets, `keeps` those that are what the thing is known by, `with` those that a function of their own fills.
+macro_rules! fill_fields {
+    ($type:ident($this:ident, $other:expr, $than:expr)
+        fills { $($field:ident),* $(,)? }
+        $(unites { $($set:ident),* })?
+        $(keeps { $($key:ident),* })?
+        $(with { $($own:ident: $fill:ident),* $(,)? })?
+    ) => {
+        let $type { $($field,)* $($($set,)*)? $($($key: _,)*)? $($($own,)*)? } = $other;
+        $(Fill::fill(&mut $this.$field, $field, $than);)*
+        $($(unite(&mut $this.$set, $set);)*)?
+        $($($fill(&mut $this.$own, $own, $than);)*)?
+    };
+}
+
+/// Makes a type fill itself field by field.
 macro_rules! fill_by_field {
-    ($type:ident fills { $($field:ident),* $(,)? } unites { $($set:ident),* } keeps { $($key:ident),* }) => {
+    ($type:ident $($fields:tt)*) => {
         impl Fill for $type {
             fn fill(&mut self, other: Self, than: Than) {
-                let $type { $($field,)* $($set,)* $($key: _,)* } = other;
-                $(self.$field.fill($field, than);)*
-                $(unite(&mut self.$set, $set);)*
+                fill_fields!($type(self, other, than) $($fields)*);
             }
         }
     };
 }
 
-impl Fill for Machine {
-    fn fill(&mut self, other: Self, than: Than) {
-        let Self {
-            kernel,
-            cpus,
-            dmi,
-            slots,
-            memory_modules,
-            pci,
-            interrupts,
-            block,
-            mounts,
-            nics,
-            ciphers,
-            cipher_benchmarks,
-            zfs,
-            usb,
-            links,
-            affinities,
-            log,
-            health,
-            adapters,
-            loads,
-            kept,
-            captured: _,
-        } = other;
-        self.kernel.fill(kernel, than);
-        self.cpus.fill(cpus, than);
-        self.dmi.fill(dmi, than);
-        fill_slots(&mut self.slots, slots, than);
-        self.memory_modules.fill(memory_modules, than);
-        self.pci.fill(pci, than);
-        self.interrupts.fill(interrupts, than);
-        self.block.fill(block, than);
-        fill_by(&mut self.mounts, mounts, than, |mount| mount.point.clone());
-        self.nics.fill(nics, than);
-        self.ciphers.fill(ciphers, than);
-        self.health.fill(health, than);
-        self.adapters.fill(adapters, than);
-        self.loads.fill(loads, than);
-        self.cipher_benchmarks.extend(cipher_benchmarks);
-        fill_by(&mut self.zfs, zfs, than, |pool| pool.name.clone());
-        self.usb.fill(usb, than);
-        self.links.fill(links, than);
-        self.affinities.fill(affinities, than);
-        self.log.extend(log);
-        // What a watcher kept is whole in one record; two of them are not joined.
-        if self.kept.value().is_none() {
-            self.kept = kept;
-        }
-    }
-}
+fill_by_field!(Machine
+    fills { kernel, cpus, dmi, memory_modules, pci, interrupts, block, nics, ciphers, usb, links, affinities, health,
+            adapters, loads, kept }
+    keeps { captured }
+    with { slots: fill_slots, mounts: fill_mounts, zfs: fill_pools, cipher_benchmarks: append, log: append });
 
 /// Two listings of the same slots may each be a part. Listings of different kinds of tool word the same slot
 /// differently, so that those of a lower rank are not added to known ones.
@@ -198,21 +163,27 @@ fn fill_by<T: Fill, K: Ord>(list: &mut Vec<T>, other: Vec<T>, than: Than, key: i
     }
 }
 
-impl Fill for Cpus {
-    fn fill(&mut self, other: Self, than: Than) {
-        let Self { model, signature, flags, online, cores, sockets, nodes, memory, hypervisor } = other;
-        self.model.fill(model, than);
-        self.signature.fill(signature, than);
-        unite(&mut self.flags, flags);
-        self.online.fill(online, than);
-        self.cores.fill(cores, than);
-        self.sockets.fill(sockets, than);
-        fill_by(&mut self.nodes, nodes, than, |node| node.id);
-        self.nodes.sort_by_key(|node| node.id);
-        self.memory.fill(memory, than);
-        self.hypervisor.fill(hypervisor, than);
-    }
+fn fill_mounts(mounts: &mut Vec<Mount>, other: Vec<Mount>, than: Than) {
+    fill_by(mounts, other, than, |mount| mount.point.clone());
 }
+
+fn fill_pools(pools: &mut Vec<ZfsPool>, other: Vec<ZfsPool>, than: Than) {
+    fill_by(pools, other, than, |pool| pool.name.clone());
+}
+
+fn fill_nodes(nodes: &mut Vec<NumaNode>, other: Vec<NumaNode>, than: Than) {
+    fill_by(nodes, other, than, |node| node.id);
+    nodes.sort_by_key(|node| node.id);
+}
+
+fn append<T>(list: &mut Vec<T>, other: Vec<T>, _: Than) {
+    list.extend(other);
+}
+
+fill_by_field!(Cpus
+    fills { model, signature, online, cores, sockets, memory, hypervisor }
+    unites { flags }
+    with { nodes: fill_nodes });
 
 /// A function is filled from another only when both may be the same card: two texts of two machines, or from before and
 /// after a card was replaced, show different ids at one address.
@@ -224,72 +195,59 @@ impl Fill for PciDevice {
         if than == Than::Same {
             keep_worse(self, &mut other);
         }
-        let Self {
-            address: _,
-            id,
-            class,
-            parent,
-            domain_owner,
-            driver,
-            link,
-            express,
-            numa_node,
-            local_cpus,
-            iommu_group,
-            interrupts,
-            power_state,
-            aer,
-            slot,
-            buses,
-            best_link,
-            name,
-            board,
-            wire,
-            port,
-            acs,
-        } = other;
-        self.id.fill(id, than);
-        self.name.fill(name, than);
-        self.board.fill(board, than);
-        self.wire.fill(wire, than);
-        self.port.fill(port, than);
-        self.acs.fill(acs, than);
-        self.class.fill(class, than);
-        self.parent.fill(parent, than);
-        self.domain_owner.fill(domain_owner, than);
-        self.driver.fill(driver, than);
-        self.link.current_speed.fill(link.current_speed, than);
-        self.link.max_speed.fill(link.max_speed, than);
-        self.link.current_width.fill(link.current_width, than);
-        self.link.max_width.fill(link.max_width, than);
-        self.link.downgraded.fill(link.downgraded);
-        self.express.fill(express, than);
-        self.numa_node.fill(numa_node, than);
-        self.local_cpus.fill(local_cpus, than);
-        self.iommu_group.fill(iommu_group, than);
-        unite(&mut self.interrupts, interrupts);
-        self.power_state.fill(power_state, than);
-        fill_errors(&mut self.aer, aer, than);
-        self.slot.fill(slot, than);
-        self.buses.fill(buses, than);
-        self.best_link.fill(best_link, than);
+        fill_fields!(PciDevice(self, other, than)
+            fills { id, name, board, wire, port, acs, class, parent, domain_owner, driver, link, express, numa_node,
+                    local_cpus, iommu_group, power_state, slot, buses, best_link }
+            unites { interrupts }
+            keeps { address }
+            with { aer: fill_errors });
     }
 }
 
-impl Fill for UsbDevice {
-    fn fill(&mut self, other: Self, than: Than) {
-        let Self { address: _, name, id, product, speed, version, most_speed, class, driver, pci } = other;
-        self.name.fill(name, than);
-        self.id.fill(id, than);
-        self.product.fill(product, than);
-        self.speed.fill(speed, than);
-        self.version.fill(version, than);
-        self.most_speed.fill(most_speed, than);
-        self.class.fill(class, than);
-        self.driver.fill(driver, than);
-        self.pci.fill(pci, than);
+/// Sees to it that `kept`, into which `other` is filled, has the worse of the two states of its link, and remembers the
+/// better. Nothing changes unless both say at which speed and width the link ran, or one of them and both agree on which.
+fn keep_worse(kept: &mut PciDevice, other: &mut PciDevice) {
+    let (Some(one), Some(two)) = (link_rate(kept), link_rate(other)) else { return };
+    if one != two {
+        if two < one {
+            std::mem::swap(&mut kept.link.current_speed, &mut other.link.current_speed);
+            std::mem::swap(&mut kept.link.current_width, &mut other.link.current_width);
+            std::mem::swap(&mut kept.express, &mut other.express);
+        }
+        remember_link(kept, link_state(other));
+    }
+    let before = other.best_link.take();
+    remember_link(kept, before);
+}
+
+/// Millions of transfers per second over all lanes.
+fn link_rate(device: &PciDevice) -> Option<u64> {
+    let (speed, width) = (device.link.current_speed.value()?, device.link.current_width.value()?);
+    Some(u64::from(speed.mega()) * u64::from(width.get()))
+}
+
+fn link_state(device: &PciDevice) -> Option<LinkState> {
+    let link = &device.link;
+    let source = match &link.current_speed {
+        Fact::Known { source, .. } => source.clone(),
+        _ => link.current_width.source().clone(),
+    };
+    Some(LinkState { speed: link.current_speed.get()?, width: link.current_width.get()?, source })
+}
+
+/// Keeps the best state that was seen.
+fn remember_link(device: &mut PciDevice, seen: Option<LinkState>) {
+    let rate = |state: &LinkState| u64::from(state.speed.mega()) * u64::from(state.width.get());
+    let known = device.best_link.as_ref().map(rate);
+    if let Some(seen) = seen.filter(|seen| known.is_none_or(|known| rate(seen) > known)) {
+        device.best_link = Some(seen);
     }
 }
+
+fill_by_field!(LinkEnd fills { current_speed, max_speed, current_width, max_width, downgraded });
+fill_by_field!(Downgraded fills { speed, width });
+fill_by_field!(UsbDevice
+    fills { name, id, product, speed, version, most_speed, class, driver, pci } keeps { address });
 
 /// Counts of errors only grow, so of two that are believed alike the greater is the later.
 fn fill_errors(errors: &mut Fact<Aer>, other: Fact<Aer>, than: Than) {
@@ -347,26 +305,25 @@ impl Fill for Transport {
     }
 }
 
-fill_by_field!(Adapter fills { model, pci, drives, volumes } unites {} keeps {});
+fill_by_field!(Adapter fills { model, pci, drives, volumes });
 
 fill_by_field!(AdapterDrive
-    fills { state, group, interface, turns, model, size, link, most, predicted_failures } unites {} keeps {});
+    fills { state, group, interface, turns, model, size, link, most, predicted_failures });
 
-fill_by_field!(AdapterVolume fills { level, state, size, disk } unites {} keeps {});
+fill_by_field!(AdapterVolume fills { level, state, size, disk });
 
-fill_by_field!(Affinity fills { node, cpus, connections, address } unites {} keeps {});
+fill_by_field!(Affinity fills { node, cpus, connections, address });
 
 /// The first text that tells of a connection is believed.
 impl Fill for (Connection, Source) {
     fn fill(&mut self, _: Self, _: Than) {}
 }
 
-fill_by_field!(DriveHealth fills { temperature, warning, smart } unites {} keeps {});
+fill_by_field!(DriveHealth fills { temperature, warning, smart });
 
-fill_by_field!(NumaNode fills { cpus, memory, distances, socket } unites {} keeps { id });
+fill_by_field!(NumaNode fills { cpus, memory, distances, socket } keeps { id });
 
-fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios }
-    unites {} keeps {});
+fill_by_field!(Dmi fills { system_vendor, product, board_vendor, board, bios_version, bios_date, smbios });
 
 fill_by_field!(BlockDevice
     fills { number, size, partition_of, start, kind, transport, model, serial, firmware, read_only, removable, queue }
@@ -374,38 +331,36 @@ fill_by_field!(BlockDevice
 
 fill_by_field!(Queue
     fills { scheduler, requests, hardware_queues, max_request, logical_block, physical_block, read_ahead, rotational,
-            write_cache }
-    unites {} keeps {});
+            write_cache });
 
 fill_by_field!(MdArray
     fills { level, raid_disks, chunk, layout, degraded, sync_action, sync_speed, sync_done, sync_left, bitmap,
-            members, group_threads }
-    unites {} keeps {});
+            members, group_threads });
 
-fill_by_field!(DmDevice fills { name, owner, table } unites {} keeps {});
+fill_by_field!(DmDevice fills { name, owner, table });
 
-fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing } unites { caches } keeps {});
+fill_by_field!(Bcache fills { mode, state, sequential_cutoff, hit_ratio, backing } unites { caches });
 
-fill_by_field!(LoopDevice fills { file, direct } unites {} keeps {});
+fill_by_field!(LoopDevice fills { file, direct });
 
-fill_by_field!(Sata fills { port, speed, port_speed, drive_speed, pci } unites {} keeps {});
+fill_by_field!(Sata fills { port, speed, port_speed, drive_speed, pci });
 
-fill_by_field!(Sas fills { phy_speeds, driver, hidden, uplink_phy_speeds, expander, pci } unites {} keeps {});
+fill_by_field!(Sas fills { phy_speeds, driver, hidden, uplink_phy_speeds, expander, pci });
 
-fill_by_field!(Usb fills { device, speed, version, most_speed, root_hub_speed, driver, pci } unites {} keeps {});
+fill_by_field!(Usb fills { device, speed, version, most_speed, root_hub_speed, driver, pci });
 
-fill_by_field!(NvmeFabric fills { controller, transport, remote, queues } unites {} keeps {});
+fill_by_field!(NvmeFabric fills { controller, transport, remote, queues });
 
-fill_by_field!(Remote fills { address, port, interface } unites {} keeps {});
+fill_by_field!(Remote fills { address, port, interface });
 
 fill_by_field!(Nic fills { speed, duplex, state, mtu, driver, pci, is_virtual } unites { lower } keeps { name });
 
 fill_by_field!(Mount
     fills { fstype, source, options, root, remote, connections } unites { devices } keeps { point, number });
 
-fill_by_field!(ZfsPool fills { state, scan, vdevs } unites {} keeps { name });
+fill_by_field!(ZfsPool fills { state, scan, vdevs } keeps { name });
 
-fill_by_field!(IrqLine fills { counts, name } unites {} keeps {});
+fill_by_field!(IrqLine fills { counts, name });
 
 /// A count of something is taken whole.
 impl Fill for u64 {
