@@ -68,6 +68,11 @@ fn a_run_that_ends_or_is_ended_leaves_the_device_as_it_was() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let (status, text) = end_by(&disk, &BENCH, signal, || {});
         assert_eq!(status, Some(2), "{text}");
+        // I/O that a busy disk holds for longer than an end may take is left to the record, and that is said.
+        if text.contains("is on record: `narrows guard --clean") {
+            let output = disk.narrows(&["guard", "--clean"]).output().expect("runs");
+            assert_eq!(output.status.code(), Some(0), "{}", said(&output));
+        }
         assert_eq!(disk.data(), [0_u64; 0], "{signal}: {text}");
     }
     let (status, json) = disk.guard();
