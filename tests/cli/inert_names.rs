@@ -76,7 +76,8 @@ fn what_a_device_calls_itself_is_inert_in_every_output() {
             );
         }
     }
-    assert!(narrows(&["--plain", "--from", from]).is_ascii());
+    let public = narrows(&["nvme0n1", "--plain", "--from", from]);
+    assert!(public.is_ascii() && public.contains("--why link:0000:01:00.0 --from ..."), "{public}");
     let json = narrows(&["--json", "--from", from]);
     assert_quiet(&json, "--json");
     let report: serde_json::Value = serde_json::from_str(&json).expect("is JSON");

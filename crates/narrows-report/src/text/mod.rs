@@ -35,6 +35,12 @@ use narrows_model::path::HopKind;
 
 /// The report as a document.
 pub fn document(report: &CheckReport, audience: Audience) -> Document {
+    if audience == Audience::Public && !report.machine.from.is_empty() {
+        // Whoever reads it has other files.
+        let mut report = report.clone();
+        report.machine.from.clear();
+        return document(&report, audience);
+    }
     let subject = match report.paths.as_slice() {
         [path] => path.target.clone(),
         _ => String::new(),

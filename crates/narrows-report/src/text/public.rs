@@ -9,6 +9,7 @@ use narrows_verdict::compare::{Change, Comparison};
 pub(super) fn without_identity(report: &CheckReport) -> CheckReport {
     let names = Names::of(report);
     let mut report = report.clone();
+    report.machine.from.clear();
     names.hide(&mut texts(&mut report));
     report
 }
@@ -46,8 +47,7 @@ fn hide_identity(change: &mut Change) {
 /// Every text of a report that may name something.
 fn texts(report: &mut CheckReport) -> Vec<&mut String> {
     let machine = &mut report.machine;
-    let inputs = machine.inputs.iter_mut().map(|input| &mut input.name);
-    let mut texts: Vec<&mut String> = inputs.chain(&mut machine.from).collect();
+    let mut texts: Vec<&mut String> = machine.inputs.iter_mut().map(|input| &mut input.name).collect();
     for path in &mut report.paths {
         texts.extend([&mut path.target, &mut path.sentence]);
         texts.extend(pair(&mut path.limiting_hop));
