@@ -255,8 +255,8 @@ fn over_mounted_once(lane: &mut Lane<'_>, round: u64, random: &mut Random) -> Re
 /// Where the disk has the block with the inode of an ext4's root directory. debugfs says `located at block 38, offset 0x0100` and
 /// `Block size: 4096`.
 fn place_of_root_directory(partition: &str) -> Result<u64> {
-    // In one call: the lab may end between two.
-    let told = shell("printf 'imap <2>\\nstats -h\\n' | debugfs -f - \"$1\" 2>&1", &[partition])?;
+    // In one call: the lab may end between two. Without the bitmaps (-c), which the kernel changes meanwhile.
+    let told = shell("printf 'imap <2>\\nstats -h\\n' | debugfs -c -f - \"$1\" 2>&1", &[partition])?;
     let name = partition.trim_start_matches("/dev/");
     let start = shell("cat \"/sys/class/block/$1/start\"", &[name])?;
     let number = |before: &str| -> Option<u64> {

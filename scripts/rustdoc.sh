@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# rustdoc for `cargo test --doc`, given to it as RUSTDOC: tests the examples of a crate and also writes its documentation, any warning being
-# an error. `cargo doc` would have every dependency checked for this alone; here what the tests are built of serves.
+# rustdoc for `cargo test --doc`, given to it as RUSTDOC: tests the examples of a crate, and leaves in the directory LATER a script that
+# writes its documentation, any warning being an error. `cargo doc` would have every dependency checked for this alone; here what the
+# tests are built of serves.
 set -euo pipefail
 rustdoc "$@"
 # cargo also asks for rustdoc's version, without a crate.
@@ -14,4 +15,9 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-exec rustdoc "${words[@]}" --out-dir "${CARGO_TARGET_DIR:-target}/doc" -D warnings
+{
+    export -p
+    printf '%q ' cd "$PWD"
+    printf '\nexec '
+    printf '%q ' rustdoc "${words[@]}" --out-dir "${LATER%/*}/doc" -D warnings
+} >"$LATER/$CARGO_PKG_NAME"
