@@ -155,9 +155,8 @@ fn empty(loads: Vec<LoadSpec>, course: &Course<'_>) -> Result<SweepReport, Failu
         ));
     }
     let room = course.target.region().length;
-    let needed = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get());
-    if let Some(load) = loads.iter().find(|load| needed(load) > room.get()) {
-        let (needed, size) = (human::block_size(Bytes::new(needed(load))), human::block_size(room));
+    if let Some(load) = loads.iter().find(|load| load.in_flight() > room) {
+        let (needed, size) = (human::block_size(load.in_flight()), human::block_size(room));
         return Err(Failure::new(format!("{} needs {needed}, and the target has {size}", load.mark()))
             .hint("use --size, or sweep less far"));
     }

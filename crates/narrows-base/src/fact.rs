@@ -167,18 +167,17 @@ impl<T> Fact<T> {
 
     /// Turns a known value into another.
     pub fn map<U>(self, f: impl FnOnce(T) -> U) -> Fact<U> {
-        match self {
-            Self::Known { value, source } => Fact::Known { value: f(value), source },
-            Self::Absent { source } => Fact::Absent { source },
-            Self::Denied { source, need } => Fact::Denied { source, need },
-            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
-        }
+        self.with_source(|value, source| Fact::Known { value: f(value), source })
     }
 
     /// Asks a further question of a known value; the answer is a fact of its own.
     pub fn and_then<U>(self, f: impl FnOnce(T) -> Fact<U>) -> Fact<U> {
+        self.with_source(|value, _| f(value))
+    }
+
+    fn with_source<U>(self, f: impl FnOnce(T, Source) -> Fact<U>) -> Fact<U> {
         match self {
-            Self::Known { value, .. } => f(value),
+            Self::Known { value, source } => f(value, source),
             Self::Absent { source } => Fact::Absent { source },
             Self::Denied { source, need } => Fact::Denied { source, need },
             Self::Garbled { source, raw } => Fact::Garbled { source, raw },
@@ -208,15 +207,10 @@ impl<T> Fact<T> {
 impl Fact<String> {
     /// Understands a text with `parse`; a text that it refuses becomes [`Fact::Garbled`].
     pub fn parse<U>(self, parse: impl FnOnce(&str) -> Option<U>) -> Fact<U> {
-        match self {
-            Self::Known { value, source } => match parse(&value) {
-                Some(parsed) => Fact::Known { value: parsed, source },
-                None => Fact::Garbled { source, raw: value.chars().take(200).collect() },
-            },
-            Self::Absent { source } => Fact::Absent { source },
-            Self::Denied { source, need } => Fact::Denied { source, need },
-            Self::Garbled { source, raw } => Fact::Garbled { source, raw },
-        }
+        self.with_source(|value, source| match parse(&value) {
+            Some(parsed) => Fact::Known { value: parsed, source },
+            None => Fact::Garbled { source, raw: value.chars().take(200).collect() },
+        })
     }
 }
 

@@ -106,10 +106,7 @@ fn is_key(bits: u32) -> bool {
 /// and never recorded. `None` when the cipher cannot be asked.
 pub fn on_cores(table: &CryptTable, cores: u32) -> Option<(BytesPerSec, BytesPerSec)> {
     let algorithm = algorithm(&table.cipher).filter(|_| is_key(table.key_bits))?;
-    let one = || {
-        kernel_rates(&algorithm, table.key_bits)
-            .or_else(|| user_rates(&algorithm, table.key_bits, table.sector_size))
-    };
+    let one = || Some(rates(&algorithm, table)?.0);
     let rates: Option<Vec<_>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..cores.max(1)).map(|_| scope.spawn(one)).collect();
         workers.into_iter().map(|worker| worker.join().ok().flatten()).collect()
@@ -120,12 +117,8 @@ pub fn on_cores(table: &CryptTable, cores: u32) -> Option<(BytesPerSec, BytesPer
 
 fn measure(root: &Root, algorithm: &Algorithm, table: &CryptTable) -> Option<CipherRate> {
     // Asking the kernel comes before reading the driver: it loads the cipher's module.
-    let kernel = kernel_rates(algorithm, table.key_bits)
-        .map(|(decrypt, encrypt)| (decrypt, encrypt, Some(driver(root, &algorithm.name))));
-    let (decrypt, encrypt, driver) = kernel.or_else(|| {
-        let (decrypt, encrypt) = user_rates(algorithm, table.key_bits, table.sector_size)?;
-        Some((decrypt, encrypt, None))
-    })?;
+    let ((decrypt, encrypt), is_kernel) = rates(algorithm, table)?;
+    let driver = is_kernel.then(|| driver(root, &algorithm.name));
     Some(CipherRate {
         cipher: algorithm.name.clone(),
         key_bits: table.key_bits,
@@ -134,6 +127,12 @@ fn measure(root: &Root, algorithm: &Algorithm, table: &CryptTable) -> Option<Cip
         encrypt,
         driver,
     })
+}
+
+/// Decryption and encryption on one core, and whether by the kernel.
+fn rates(algorithm: &Algorithm, table: &CryptTable) -> Option<((BytesPerSec, BytesPerSec), bool)> {
+    let kernel = kernel_rates(algorithm, table.key_bits).map(|rates| (rates, true));
+    kernel.or_else(|| Some((user_rates(algorithm, table.key_bits, table.sector_size)?, false)))
 }
 
 /// The driver that the kernel uses for a cipher, or the cipher's own name where `/proc/crypto` does not tell.

@@ -134,11 +134,8 @@ const FLAGS: &[&str] = &[
 /// Reads the first processor of `/proc/cpuinfo`.
 pub fn parse_cpuinfo(text: &str) -> CpuInfo {
     let field = |name: &str| {
-        let pairs = text.lines().filter_map(|line| line.split_once(':'));
-        pairs
-            .map(|(key, value)| (key.trim(), value.trim()))
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value)
+        let mut pairs = text.lines().filter_map(|line| line.split_once(':'));
+        pairs.find_map(|(key, value)| (key.trim() == name).then(|| value.trim()))
     };
     let number = |name: &str| field(name)?.parse::<u32>().ok();
     let flags = field("flags").or_else(|| field("Features")).unwrap_or_default();

@@ -10,6 +10,7 @@ use crate::bytes::array;
 use crate::fact::Fact;
 use crate::ioctl;
 use crate::root::Root;
+use narrows_base::hex;
 use narrows_base::units::{Bytes, Celsius, Nanos};
 
 /// What a drive says of itself at one moment.
@@ -234,19 +235,11 @@ fn chunk<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 
 /// The bytes in hexadecimal, eight to a word: longer words would be taken for identifiers when a record is redacted.
 fn hex_of(bytes: &[u8]) -> String {
-    let word = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
-    bytes.chunks(8).map(word).collect::<Vec<_>>().join(" ")
+    bytes.chunks(8).map(hex::digits).collect::<Vec<_>>().join(" ")
 }
 
-/// The bytes of such a text; `None` when it is none.
 fn bytes_of_hex(text: &str) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
-    let pairs = digits.chunks(2).map(|pair| {
-        let is_hex = pair.len() == 2 && pair.iter().all(u8::is_ascii_hexdigit);
-        let pair = std::str::from_utf8(pair).ok().filter(|_| is_hex)?;
-        u8::from_str_radix(pair, 16).ok()
-    });
-    pairs.collect()
+    hex::bytes(&text.split_ascii_whitespace().collect::<String>())
 }
 
 // Temperatures of drives by the kernel's hardware monitoring (`Documentation/hwmon/sysfs-interface.rst`): `drivetemp`

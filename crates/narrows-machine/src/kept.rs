@@ -13,6 +13,7 @@ use crate::reading::{LinkPlace, find_links};
 use crate::root::Root;
 use crate::tree::Miss;
 use narrows_base::fact::{Fact, Source};
+use narrows_base::hex;
 
 /// Where `narrows watch` keeps what it knows, unless another place is asked for.
 pub const DIRECTORY: &str = "/var/lib/narrows-watch";
@@ -53,7 +54,6 @@ pub struct BestLink {
     /// When, in UTC.
     pub loaded_at: Option<String>,
     /// The speed that was last seen while data moved, in MT/s.
-    #[serde(default)]
     pub last_loaded_megatransfers: Option<u32>,
 }
 
@@ -73,7 +73,7 @@ pub fn identity(salt: &[u8], place: &LinkPlace) -> String {
     for part in [salt, id.as_bytes(), b"\0", serial.as_bytes()] {
         hash.update(part);
     }
-    hash.finalize().iter().take(16).map(|byte| format!("{byte:02x}")).collect()
+    hex::digits(hash.finalize().iter().take(16))
 }
 
 /// The best states of the links that are there with the devices they had, by the function at the lower end.

@@ -119,9 +119,33 @@ pub struct Route {
     pub network: IpAddr,
     /// How many leading bits of an address must be those of the network.
     pub prefix: u32,
+    /// Where packets go next; all zeros when the network is reached directly.
+    pub gateway: IpAddr,
     /// Of two routes with the same prefix the one with the lower metric is taken.
     pub metric: u32,
+    pub flags: u32,
     pub interface: String,
+}
+
+impl Route {
+    const fn is_usable(&self) -> bool {
+        self.flags & RTF_UP != 0 && self.flags & RTF_REJECT == 0
+    }
+
+    fn covers(&self, address: IpAddr) -> bool {
+        let (network, address, width) = match (self.network, address) {
+            (IpAddr::V4(network), IpAddr::V4(address)) => {
+                (network.to_bits().into(), address.to_bits().into(), 32)
+            }
+            (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits(), address.to_bits(), 128),
+            _ => return false,
+        };
+        let differing: u128 = network ^ address;
+        match width - self.prefix.min(width) {
+            128 => true,
+            free => differing >> free == 0,
+        }
+    }
 }
 
 /// The interface that packets to `address` leave through. A zone (`fe80::1%eth0`) names it itself; an address of this
@@ -141,7 +165,8 @@ pub fn interface_to(root: &Root, address: &str) -> Fact<String> {
     if is_own(root, address) {
         return Fact::known("lo".to_owned(), "/proc/net/fib_trie");
     }
-    root.text(table).and_then(|text| Fact::of(choose(&parse(&text), address).map(str::to_owned), table))
+    let interface = |routes: Vec<Route>| Some(choose(&routes, address)?.interface.clone());
+    root.text(table).and_then(|text| Fact::of(interface(parse(&text)), table))
 }
 
 /// The local table of IPv4 is not in `/proc/net/route`; that of IPv6 is in `ipv6_route`.
@@ -168,71 +193,64 @@ fn has_local(trie: &str, address: Ipv4Addr) -> bool {
     false
 }
 
-fn choose(routes: &[Route], address: IpAddr) -> Option<&str> {
-    let fitting = routes.iter().filter(|route| covers(route, address));
-    let best = fitting.min_by_key(|route| (std::cmp::Reverse(route.prefix), route.metric))?;
-    Some(&best.interface)
+/// The route that packets to `address` take.
+pub(crate) fn choose(routes: &[Route], address: IpAddr) -> Option<&Route> {
+    let fitting = routes.iter().filter(|route| route.covers(address));
+    fitting.min_by_key(|route| (std::cmp::Reverse(route.prefix), route.metric))
 }
 
-fn covers(route: &Route, address: IpAddr) -> bool {
-    let (network, address, width) = match (route.network, address) {
-        (IpAddr::V4(network), IpAddr::V4(address)) => {
-            (network.to_bits().into(), address.to_bits().into(), 32)
-        }
-        (IpAddr::V6(network), IpAddr::V6(address)) => (network.to_bits(), address.to_bits(), 128),
-        _ => return false,
-    };
-    let differing: u128 = network ^ address;
-    match width - route.prefix.min(width) {
-        128 => true,
-        free => differing >> free == 0,
-    }
-}
-
-/// Reads `/proc/net/route`. Addresses are hexadecimal words in the byte order of the machine that wrote them, which is
-/// taken to be little-endian.
+/// The usable routes of `/proc/net/route`.
 pub fn parse_ipv4(text: &str) -> Vec<Route> {
-    text.lines().skip(1).filter_map(ipv4_route).collect()
+    text.lines().skip(1).filter_map(ipv4_route).filter(Route::is_usable).collect()
 }
 
-fn ipv4_route(line: &str) -> Option<Route> {
+/// A line of `/proc/net/route` (kernel `net/ipv4/fib_trie.c`, `fib_route_seq_show`). Addresses are hexadecimal words in the byte
+/// order of the machine that wrote them, which is taken to be little-endian.
+pub(crate) fn ipv4_route(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [interface, destination, _, flags, _, _, metric, mask, ..] = fields[..] else { return None };
-    is_usable(hex(flags)?).then_some(())?;
+    let [interface, destination, gateway, flags, _, _, metric, mask, ..] = fields[..] else { return None };
+    let address = |text: &str| Some(Ipv4Addr::from_bits(hex(text)?.swap_bytes()).into());
     Some(Route {
-        network: Ipv4Addr::from_bits(hex(destination)?.swap_bytes()).into(),
+        network: address(destination)?,
         prefix: hex(mask)?.count_ones(),
+        gateway: address(gateway)?,
         metric: metric.parse().ok()?,
+        flags: hex(flags)?,
         interface: interface.to_owned(),
     })
 }
 
-/// Reads `/proc/net/ipv6_route`, whose numbers are all hexadecimal.
+/// The usable routes of `/proc/net/ipv6_route`.
 pub fn parse_ipv6(text: &str) -> Vec<Route> {
-    text.lines().filter_map(ipv6_route).collect()
+    text.lines().filter_map(ipv6_route).filter(Route::is_usable).collect()
 }
 
-fn ipv6_route(line: &str) -> Option<Route> {
+/// A line of `/proc/net/ipv6_route` (kernel `net/ipv6/ip6_fib.c`, `ipv6_route_native_seq_show`), whose numbers are all
+/// hexadecimal.
+pub(crate) fn ipv6_route(line: &str) -> Option<Route> {
     let fields: Vec<&str> = line.split_whitespace().collect();
-    let [destination, prefix, _, _, _, metric, _, _, flags, interface] = fields[..] else { return None };
+    let [destination, prefix, _, _, gateway, metric, _, _, flags, interface] = fields[..] else {
+        return None;
+    };
     let flags = hex(flags)?;
-    is_usable(flags).then_some(())?;
-    let network = (destination.len() == 32).then(|| u128::from_str_radix(destination, 16).ok()).flatten()?;
     let interface = if flags & RTF_LOCAL == 0 { interface } else { "lo" };
     Some(Route {
-        network: Ipv6Addr::from_bits(network).into(),
+        network: hex_ipv6(destination)?.into(),
         prefix: hex(prefix).filter(|prefix| *prefix <= 128)?,
+        gateway: hex_ipv6(gateway)?.into(),
         metric: hex(metric)?,
+        flags,
         interface: interface.to_owned(),
     })
-}
-
-const fn is_usable(flags: u32) -> bool {
-    flags & RTF_UP != 0 && flags & RTF_REJECT == 0
 }
 
 fn hex(text: &str) -> Option<u32> {
     u32::from_str_radix(text, 16).ok()
+}
+
+/// An address as the kernel prints it in tables: 32 digits.
+pub(crate) fn hex_ipv6(text: &str) -> Option<Ipv6Addr> {
+    (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Ipv6Addr::from)).flatten()
 }
 
 #[cfg(test)]
@@ -445,10 +463,12 @@ bond0.20: 1000000  20000    0    0    0     0          0         0 1000000000  1
             let route = Route {
                 network: Ipv4Addr::UNSPECIFIED.into(),
                 prefix: 0,
+                gateway: Ipv4Addr::UNSPECIFIED.into(),
                 metric: 0,
+                flags: RTF_UP,
                 interface: "eth0".into(),
             };
-            prop_assert!(covers(&route, Ipv4Addr::from_bits(address).into()));
+            prop_assert!(route.covers(Ipv4Addr::from_bits(address).into()));
         }
     }
 }

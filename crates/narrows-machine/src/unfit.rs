@@ -6,6 +6,7 @@ use std::fmt;
 
 use crate::Machine;
 use crate::health::SmartLog;
+use crate::reading::powered;
 use crate::root::Root;
 
 /// What speaks against reading a drive.
@@ -69,17 +70,14 @@ pub fn of_drive(
 /// The nearest device from the drive towards the processor that is suspended.
 fn asleep(root: &Root, disk: &str) -> Option<Unfit> {
     let place = root.resolve(&format!("/sys/class/block/{disk}")).get()?;
-    let mut place = place.as_str();
-    while place.starts_with("/sys/devices/") {
-        let status = root.text(&format!("{place}/power/runtime_status")).get();
-        // A block device has no power management of its own, and says `unsupported`.
-        if matches!(status.as_deref(), Some("suspended" | "suspending")) {
-            let device = place.rsplit('/').next().unwrap_or(place).to_owned();
-            return Some(Unfit::Asleep { device });
-        }
-        place = place.rsplit_once('/')?.0;
-    }
-    None
+    // A block device has no power management of its own, and says `unsupported`.
+    let sleeps = |dir: &String| {
+        let status = root.text(&format!("{dir}/power/runtime_status")).get();
+        matches!(status.as_deref(), Some("suspended" | "suspending"))
+    };
+    let asleep = powered(&place).into_iter().find(sleeps)?;
+    let device = asleep.rsplit('/').next().unwrap_or(&asleep).to_owned();
+    Some(Unfit::Asleep { device })
 }
 
 /// The state of a SCSI device (`running`) or an NVMe controller (`live`), where it is another one.

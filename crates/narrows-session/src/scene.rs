@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::measure::{Command, Kernel, Processors, Session};
 use narrows_machine::root::Root;
 use narrows_machine::{Machine, mount, target};
-use narrows_model::path::{Hop, HopKind, HopSpec, Path, Target, build};
+use narrows_model::path::{DeviceHop, HopKind, HopSpec, Path, Target, build};
 use narrows_verdict::Subject;
 
 /// A machine, and the one path of it that is measured.
@@ -63,20 +63,23 @@ pub fn devices(root: &Root, path: &FilePath) -> Vec<String> {
     mount.map(|mount| mount.devices.clone()).unwrap_or_default()
 }
 
-/// The drives of a path, by kernel name.
-pub fn drives(path: &Path) -> Vec<String> {
-    let drive = |spec: &HopSpec| match spec {
-        HopSpec::Device(device) => Some(device.block.clone()),
+/// The drives of a path.
+pub fn device_hops(path: &Path) -> impl Iterator<Item = &DeviceHop> {
+    path.hops.iter().filter_map(|hop| match &hop.spec {
+        HopSpec::Device(device) => Some(device),
         _ => None,
-    };
-    path.hops.iter().filter_map(|hop| drive(&hop.spec)).collect()
+    })
+}
+
+/// The same by kernel name.
+pub fn drives(path: &Path) -> Vec<String> {
+    device_hops(path).map(|device| device.block.clone()).collect()
 }
 
 /// The server that all of a path's data comes from, as `address:port`: the first of several. `None` where drives of this machine hold a
 /// part of it.
 pub fn server(path: &Path) -> Option<&str> {
-    let is_own = |hop: &Hop| matches!(hop.spec, HopSpec::Device(_));
-    if path.hops.iter().any(is_own) {
+    if device_hops(path).next().is_some() {
         return None;
     }
     let remote = path.hops.iter().find(|hop| hop.kind() == HopKind::Remote)?;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use nix::unistd::geteuid;
 use rustix::fs::{Dir, OFlags};
 
-use narrows_base::shell;
+use narrows_base::{hex, shell};
 use narrows_load::guard::keyed_hash;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
 
@@ -268,8 +268,7 @@ impl Seal {
     /// The seal of the line that comes next, as it stands behind that.
     fn of(&self, line: &[u8]) -> ([u8; 32], Vec<u8>) {
         let hash = keyed_hash(self.secret.bytes(), &[&self.last, line]);
-        let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
-        (hash, [BEFORE, digits.as_bytes(), BEHIND].concat())
+        (hash, [BEFORE, hex::digits(&hash).as_bytes(), BEHIND].concat())
     }
 
     /// A line with its seal behind it, both with their ends. `line` has no end of its own.

@@ -6,7 +6,6 @@ use crate::clock::Moment;
 use crate::observed::subject_of;
 use crate::record::{BaselineEvent, Record, What};
 use narrows_machine::kept::{Baseline, BestLink, SCHEMA, identity};
-use narrows_machine::pci::PciAddress;
 use narrows_machine::reading::{LinkPlace, LinkReading, Places, Reading};
 
 /// What became of a baseline.
@@ -41,8 +40,8 @@ pub fn take(
             None => match baseline.links.get(&place.place).and_then(|known| raised(known, &fresh)) {
                 Some(better) => (better, BaselineEvent::Raised, None),
                 None => {
-                    kept.changed |= renamed(baseline, place, *address);
-                    kept.changed |= still_loaded(baseline, place, &fresh);
+                    let known = baseline.links.get_mut(&place.place);
+                    kept.changed |= known.is_some_and(|known| refreshed(known, &fresh));
                     continue;
                 }
             },
@@ -124,31 +123,21 @@ fn raised(known: &BestLink, fresh: &BestLink) -> Option<BestLink> {
     (wider || faster).then_some(best)
 }
 
-/// Keeps the speed that was last seen under load.
-fn still_loaded(baseline: &mut Baseline, place: &LinkPlace, fresh: &BestLink) -> bool {
-    let (Some(known), Some(speed)) = (baseline.links.get_mut(&place.place), fresh.last_loaded_megatransfers)
-    else {
-        return false;
-    };
-    known.last_loaded_megatransfers.replace(speed) != Some(speed)
-}
-
-/// Keeps the address up to date, which changes with the numbers of buses.
-fn renamed(baseline: &mut Baseline, place: &LinkPlace, address: PciAddress) -> bool {
-    let Some(known) = baseline.links.get_mut(&place.place) else { return false };
-    let address = address.to_string();
-    let is_new = known.address != address || known.slot != place.slot;
-    if is_new {
-        known.address = address;
-        known.slot.clone_from(&place.slot);
-    }
-    is_new
+/// Keeps up to date what is no better and no worse: the speed that was last seen under load, and the address, which changes with
+/// the numbers of buses.
+fn refreshed(known: &mut BestLink, fresh: &BestLink) -> bool {
+    let before = known.clone();
+    known.address.clone_from(&fresh.address);
+    known.slot.clone_from(&fresh.slot);
+    known.last_loaded_megatransfers = fresh.last_loaded_megatransfers.or(before.last_loaded_megatransfers);
+    *known != before
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use narrows_base::units::{GtPerSec, Lanes};
+    use narrows_machine::pci::PciAddress;
 
     fn at(seconds: i64) -> Moment {
         let nanos = seconds * 1_000_000_000;

@@ -187,14 +187,15 @@ impl Store {
         KeepError::Io { action, path: self.directory.path().join(name).display().to_string(), source }
     }
 
-    fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, KeepError> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = match self.directory.open_beneath(name.as_bytes(), flags) {
+        let opened = match self.directory.open_beneath(name.as_bytes(), flags) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            file => file?,
+            opened => opened,
         };
         let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes)?;
+        let read = opened.and_then(|file| file.take(most).read_to_end(&mut bytes));
+        read.map_err(|error| self.failed("read", name, error))?;
         Ok(Some(bytes))
     }
 
@@ -203,9 +204,7 @@ impl Store {
     /// # Errors
     /// [`KeepError`]: it cannot be made or read.
     pub fn salt(&self) -> Result<Vec<u8>, KeepError> {
-        let read =
-            |store: &Self| store.read(SALT, 1 << 10).map_err(|error| store.failed("read", SALT, error));
-        if let Some(salt) = read(self)? {
+        if let Some(salt) = self.read(SALT, 1 << 10)? {
             let path = self.directory.path().join(SALT).display().to_string();
             return if salt.len() == SALT_BYTES { Ok(salt) } else { Err(KeepError::Salt { path }) };
         }
@@ -223,9 +222,8 @@ impl Store {
     /// # Errors
     /// [`KeepError`]: it cannot be read.
     pub fn baseline(&self) -> Result<Baseline, KeepError> {
-        let bytes =
-            self.read(BASELINE, LONGEST_BASELINE).map_err(|error| self.failed("read", BASELINE, error))?;
-        let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let text =
+            self.read(BASELINE, LONGEST_BASELINE)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         Ok(text.and_then(|text| Baseline::parse(&text)).unwrap_or_default())
     }
 
@@ -250,7 +248,7 @@ impl Store {
         let (mut records, mut damaged) = (Vec::new(), 0);
         for name in names {
             // A journal is a little longer than the longest by the records of one reading.
-            let bytes = self.read(&name, 64 * LONGEST).map_err(|error| self.failed("read", &name, error))?;
+            let bytes = self.read(&name, 64 * LONGEST)?;
             for line in bytes.unwrap_or_default().split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
             {
                 match serde_json::from_slice(line) {

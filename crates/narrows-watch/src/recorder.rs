@@ -149,16 +149,12 @@ impl Recorder {
         records.extend(self.losses(now));
         records.extend(self.departed(observed, now));
         for (subject, values) in observed {
-            match self.followed.get_mut(subject) {
-                None => {
-                    records.push(What::State { subject: subject.clone(), values: values.clone() });
-                    self.followed.insert(subject.clone(), Followed::new(values, now));
-                }
-                Some(followed) => {
-                    let about = Noticing { subject, now, noticed_by, kernel };
-                    records.extend(followed.compare(values, &about).into_iter().map(What::Change));
-                }
+            if !self.followed.contains_key(subject) {
+                records.push(What::State { subject: subject.clone(), values: values.clone() });
             }
+            let about = Noticing { subject, now, noticed_by, kernel };
+            let followed = self.followed.entry(subject.clone()).or_default();
+            records.extend(followed.compare(values, &about).into_iter().map(What::Change));
         }
         if now.seconds_since(*self.alive.get_or_insert(now)) >= ALIVE {
             self.alive = Some(now);
@@ -209,35 +205,23 @@ struct Noticing<'a> {
 }
 
 impl Followed {
-    fn new(values: &BTreeMap<Property, Value>, now: Moment) -> Self {
-        let known = |value: &Value| Known { value: value.clone(), same: When::Here(now), told: None };
-        Self {
-            values: values.iter().map(|(property, value)| (*property, known(value))).collect(),
-            seen: Some(When::Here(now)),
-        }
-    }
-
     fn compare(&mut self, values: &BTreeMap<Property, Value>, about: &Noticing<'_>) -> Vec<Change> {
         self.seen = Some(When::Here(about.now));
         let mut changes = Vec::new();
         for (property, value) in values {
+            let fresh = |told| Known { value: value.clone(), same: When::Here(about.now), told };
             let Some(known) = self.values.get_mut(property) else {
-                let known = Known { value: value.clone(), same: When::Here(about.now), told: None };
-                self.values.insert(*property, known);
+                self.values.insert(*property, fresh(None));
                 continue;
             };
             match news(*property, known, value, about.now) {
                 News::Same => known.same = When::Here(about.now),
                 News::Later => {}
                 // A counter that begins anew: the machine was started again, or the device came anew.
-                News::Anew => {
-                    *known = Known { value: value.clone(), same: When::Here(about.now), told: None }
-                }
+                News::Anew => *known = fresh(None),
                 News::Changed => {
-                    let change = about.change(*property, known, value);
-                    *known =
-                        Known { value: value.clone(), same: When::Here(about.now), told: Some(about.now) };
-                    changes.push(change);
+                    changes.push(about.change(*property, known, value));
+                    *known = fresh(Some(about.now));
                 }
             }
         }

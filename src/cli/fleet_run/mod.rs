@@ -52,7 +52,6 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     let (stop, ends_at_once) = signals::stop_and_end_on_signals()?;
     let reach = reach(&args.reach, &stop)?;
     let pushed = pushed(&args.reach, None)?;
-    let below_tmp = |error| Failure::new(format!("cannot make a directory below /tmp: {error}"));
     let ground = Ground::make(&Root::live()).map_err(below_tmp)?;
     let place = match out {
         Some((path, _)) => path,
@@ -93,6 +92,10 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     Ok(code)
 }
 
+fn below_tmp(error: std::io::Error) -> Failure {
+    Failure::new(format!("cannot make a directory below /tmp: {error}"))
+}
+
 /// `narrows fleet report`: a run again, from its directory alone.
 fn report(args: &ReportArgs) -> Result<u8, Failure> {
     output::check_page(&args.output.shown)?;
@@ -105,16 +108,12 @@ fn report(args: &ReportArgs) -> Result<u8, Failure> {
 fn hosts(typed: &str) -> Result<Vec<HostName>, Failure> {
     const HINT: &str =
         "name hosts as ssh knows them: c[01-60], root@10.0.0.5, a file with one in each line, or @group";
-    let refused =
-        |error: hosts::HostError| Failure::new(format!("--hosts and --servers: {error}")).hint(HINT);
-    if let Some(group) = typed.strip_prefix('@') {
-        return hosts::parse(&group_of(group)?).map_err(refused);
-    }
-    let path = Path::new(typed);
-    if path.is_file() {
-        return hosts::parse(&files::text(path, 1 << 20, HINT)?).map_err(refused);
-    }
-    hosts::parse(typed).map_err(refused)
+    let text = match typed.strip_prefix('@') {
+        Some(group) => group_of(group)?,
+        None if Path::new(typed).is_file() => files::text(Path::new(typed), 1 << 20, HINT)?,
+        None => typed.to_owned(),
+    };
+    hosts::parse(&text).map_err(|error| Failure::new(format!("--hosts and --servers: {error}")).hint(HINT))
 }
 
 /// The hosts of a group, as ClusterShell's `nodeset` knows them.

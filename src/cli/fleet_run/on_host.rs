@@ -13,12 +13,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::Serialize;
 
 use super::args::HostStep;
 use crate::cli::{Failure, NOTHING_FOUND, facts, output, target};
+use narrows_base::hex;
 use narrows_base::units::Bytes;
 use narrows_load::held::{Aim, Held};
 use narrows_load::measurement::Access;
@@ -26,11 +27,12 @@ use narrows_load::scratch::ScratchOptions;
 use narrows_machine::Machine;
 use narrows_machine::activity;
 use narrows_machine::root::Root;
-use narrows_machine::usage::Identity;
+use narrows_machine::usage::{self, Identity};
 use narrows_model::path::{Target, build};
 use narrows_session::fleet::hosts::{FoundKind, HostTarget, Look, Prepared, Word};
 use narrows_session::fleet::job::{NbdUri, TARGET};
 use narrows_session::fleet::script::end_in;
+use narrows_session::fleet::started::now;
 use narrows_session::fleet::{as_bytes, as_lines};
 use narrows_session::place::Place;
 use narrows_session::scene;
@@ -49,13 +51,13 @@ pub(in crate::cli) fn run(directory: Option<&Path>, step: &HostStep) -> Result<u
         std::env::set_current_dir(directory)
             .map_err(|error| Failure::new(format!("the run's directory is gone: {error}")))?;
     }
-    match step {
-        HostStep::Keep { fio } => keep::keep(fio),
+    let done = match step {
+        HostStep::Keep { fio } => return keep::keep(fio),
         HostStep::Look { target } => look(target.as_deref()),
         HostStep::Hold { target, size } => hold(&decoded(target)?, *size),
         HostStep::Sample { ports } => {
             sample::sample(&ports.iter().copied().filter(|port| *port > 0).collect());
-            Ok(NOTHING_FOUND)
+            Ok(())
         }
         HostStep::Clock => clock(),
         HostStep::At { point } => keep::at(*point),
@@ -65,35 +67,22 @@ pub(in crate::cli) fn run(directory: Option<&Path>, step: &HostStep) -> Result<u
         HostStep::End { grace } => {
             let here = std::env::current_dir().map_err(|error| Failure::new(error.to_string()))?;
             end_in(&here, Duration::from_millis(*grace));
-            Ok(NOTHING_FOUND)
+            Ok(())
         }
-    }
+    };
+    done.map(|()| NOTHING_FOUND)
 }
 
 /// A text of the controller.
 fn decoded(digits: &str) -> Result<String, Failure> {
     let wrong = || Failure::new("the target is not written in hexadecimal digits");
-    let byte = |pair: &[u8]| {
-        let pair = std::str::from_utf8(pair).ok()?;
-        u8::from_str_radix(pair, 16).ok()
-    };
-    if digits.len() % 2 == 1 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return Err(wrong());
-    }
-    let bytes: Option<Vec<u8>> = digits.as_bytes().chunks(2).map(byte).collect();
-    String::from_utf8(bytes.ok_or_else(wrong)?).map_err(|_| wrong())
+    String::from_utf8(hex::bytes(digits).ok_or_else(wrong)?).map_err(|_| wrong())
 }
 
 /// Says something to the controller, in a line of its own.
 fn say(word: &impl Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(word).map_err(|error| Failure::new(error.to_string()))?;
     output::data(&(line + "\n"))
-}
-
-/// Our clock, in nanoseconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Raises a flag when standard input ends, which is when the controller or the connection does.
@@ -107,7 +96,7 @@ fn end_of_input() -> Arc<AtomicBool> {
     ended
 }
 
-fn look(target: Option<&str>) -> Result<u8, Failure> {
+fn look(target: Option<&str>) -> Result<(), Failure> {
     let root = Root::live();
     let machine = Machine::read(&root);
     let target = target.map(decoded).transpose()?;
@@ -123,8 +112,7 @@ fn look(target: Option<&str>) -> Result<u8, Failure> {
         facts: facts_of(&root),
         drives: drives(&root),
     };
-    say(&look)?;
-    Ok(NOTHING_FOUND)
+    say(&look)
 }
 
 fn fio_version() -> Option<String> {
@@ -215,8 +203,7 @@ fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, Strin
         Target::Block(name) => {
             let device = scene::device(name).display().to_string();
             let serial = Identity::read(root, name).text().map(|(text, _)| text);
-            let sectors = root.number(&format!("/sys/class/block/{name}/size")).get();
-            let size = sectors.map(|sectors| Bytes::new(sectors.saturating_mul(512)));
+            let size = usage::size(root, name).get();
             Ok(HostTarget { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
         }
         Target::Mount { path, .. } => {
@@ -275,11 +262,12 @@ fn only(found: &[String], none: String, several: impl FnOnce(&str) -> String) ->
 }
 
 /// Makes the target ready, leads the link of the job to it, and holds it.
-fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
+fn hold(typed: &str, size: u64) -> Result<(), Failure> {
     let ended = end_of_input();
     if NbdUri::parse(typed).is_some() {
         say(&Word::Prepared(Prepared { size: Bytes::new(0), is_direct: false }))?;
-        return wait(&ended);
+        wait(&ended);
+        return Ok(());
     }
     let root = Root::live();
     let machine = Machine::read(&root);
@@ -304,24 +292,24 @@ fn hold(typed: &str, size: u64) -> Result<u8, Failure> {
         .map_err(|error| Failure::new(format!("cannot make a link in the run's directory: {error}")))?;
     let is_direct = target.access() == Access::Direct;
     say(&Word::Prepared(Prepared { size: target.size(), is_direct }))?;
-    wait(&ended)
+    wait(&ended);
+    Ok(())
 }
 
-fn wait(ended: &AtomicBool) -> Result<u8, Failure> {
+fn wait(ended: &AtomicBool) {
     while !ended.load(Ordering::Relaxed) {
         thread::sleep(GLANCE);
     }
-    Ok(NOTHING_FOUND)
 }
 
-fn clock() -> Result<u8, Failure> {
+fn clock() -> Result<(), Failure> {
     let mut input = io::stdin().lock();
     let mut line = Vec::new();
     loop {
         line.clear();
         match (&mut input).take(64).read_until(b'\n', &mut line) {
             Ok(1..) => output::data(&format!("{}\n", now()))?,
-            _ => return Ok(NOTHING_FOUND),
+            _ => return Ok(()),
         }
     }
 }
@@ -338,15 +326,14 @@ fn sleep_until(moment: u64) {
     }
 }
 
-fn record() -> Result<u8, Failure> {
+fn record() -> Result<(), Failure> {
     let packed = facts::record(true)?;
     let failed = |error: io::Error| Failure::new(format!("cannot write to standard output: {error}"));
-    as_lines(packed.as_slice(), io::stdout().lock()).map_err(failed)?;
-    Ok(NOTHING_FOUND)
+    as_lines(packed.as_slice(), io::stdout().lock()).map_err(failed)
 }
 
 /// Joins standard input and output with the socket of fio, until either ends.
-fn bridge() -> Result<u8, Failure> {
+fn bridge() -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot talk to fio here: {error}"));
     let socket = UnixStream::connect("fio.sock").map_err(failed)?;
     let to = socket.try_clone().map_err(failed)?;
@@ -354,8 +341,7 @@ fn bridge() -> Result<u8, Failure> {
         let _ = as_bytes(io::stdin().lock(), &to);
         let _ = to.shutdown(Shutdown::Write);
     });
-    as_lines(socket, io::stdout().lock()).map_err(failed)?;
-    Ok(NOTHING_FOUND)
+    as_lines(socket, io::stdout().lock()).map_err(failed)
 }
 
 #[cfg(test)]

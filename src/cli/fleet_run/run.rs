@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::args::{FleetPreset, RunArgs};
-use super::{hosts, kept, pushed, reach, show};
+use super::{below_tmp, hosts, kept, pushed, reach, show};
 use crate::cli::files::{refuse_existing, text};
 use crate::cli::signals::stop_on_signals;
 use crate::cli::sweep::Order;
@@ -17,7 +17,7 @@ use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_report::fleet_run::{Files, build, folded};
 use narrows_session::fleet::hosts::FoundKind;
-use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, Said, objections};
+use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, objections};
 use narrows_verdict::fleet::Point;
 use narrows_verdict::fleet::record::{
     DrivesLeg, DrivesRate, HostOutcome, LegLost, Load, PointRecord, Run, State,
@@ -41,8 +41,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
             .hint("install the package fio, in the version of the hosts"));
     }
     refuse_existing(&args.out)?;
-    let (mut fleet, told) = Fleet::open(&root, &asked, &pushed)
-        .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
+    let (mut fleet, told) = Fleet::open(&root, &asked, &pushed).map_err(below_tmp)?;
     let is_stopped = || stop.load(Ordering::Relaxed).then(|| Failure::new("interrupted; no load was run"));
     let missing = match is_stopped().map_or_else(|| preflight(args, &asked, &told), Err) {
         Ok(missing) => missing,
@@ -97,7 +96,12 @@ fn network_leg(fleet: &mut Fleet<'_>) {
     for opened in &leg.opened {
         output::note(&format!("narrows: it was open: {opened}"));
     }
-    for lost in &leg.lost {
+    note_lost(&leg.lost);
+}
+
+/// Says who took no part in a leg.
+fn note_lost(lost: &[LegLost]) {
+    for lost in lost {
         output::note(&format!("narrows: {} took no part in it: {}", lost.host, lost.reason));
     }
 }
@@ -122,9 +126,7 @@ fn drives_leg(
     if let Err(failure) = read_drives(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
         lose_all(&mut leg, asked, failure.message());
     }
-    for lost in &leg.lost {
-        output::note(&format!("narrows: {} took no part in it: {}", lost.host, lost.reason));
-    }
+    note_lost(&leg.lost);
     leg
 }
 
@@ -162,8 +164,7 @@ fn read_drives(
         seed: asked.seed,
         reach: reach(&args.reach, stop)?,
     };
-    let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed)
-        .map_err(|error| Failure::new(format!("cannot make a directory below /tmp: {error}")))?;
+    let (mut fleet, told) = Fleet::open(&Root::live(), &servers, pushed).map_err(below_tmp)?;
     leg.lost = refused(&servers, &told);
     if !leg.lost.is_empty() {
         close_drives(fleet, Vec::new());
@@ -228,10 +229,8 @@ fn rates(leg: &mut DrivesLeg, whole: &Run, files: &Files) {
             leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
         } else {
             let host = server.map(|server| server.host.clone()).unwrap_or_default();
-            leg.lost.push(LegLost {
-                host,
-                reason: "it was read through the page cache, not from the drives".to_owned(),
-            });
+            let reason = "it was read through the page cache, not from the drives".to_owned();
+            leg.lost.push(LegLost { host, reason });
         }
     }
     for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
@@ -249,7 +248,7 @@ fn points(
     path: &Path,
 ) -> Result<(Vec<PointRecord>, Option<String>), Failure> {
     let names: Vec<&str> = asked.clients.iter().map(HostName::as_str).collect();
-    let say = |said: Said<'_>| tell(said, &names);
+    let say = |lost: &HostOutcome| tell(lost, &names);
     let mut records = Vec::new();
     let mut number = 0;
     for load in &asked.loads {
@@ -269,19 +268,14 @@ fn points(
     Ok((records, None))
 }
 
-fn tell(said: Said<'_>, names: &[&str]) {
-    match said {
-        Said::Step(text) => output::note(&format!("narrows: {text}")),
-        Said::Lost { client, state, reason, after } => {
-            let host = names.get(client).copied().unwrap_or("?");
-            output::note(&format!(
-                "narrows: {host} is {}, {} after the start: {}",
-                narrows_verdict::word(state),
-                human::time(after),
-                reason
-            ));
-        }
-    }
+fn tell(lost: &HostOutcome, names: &[&str]) {
+    output::note(&format!(
+        "narrows: {} is {}, {} after the start: {}",
+        names.get(lost.client).copied().unwrap_or("?"),
+        narrows_verdict::word(lost.state),
+        human::time(lost.known_after_ns.unwrap_or_default()),
+        lost.reason.as_deref().unwrap_or_default()
+    ));
 }
 
 /// Says what every host is, and refuses what cannot be run. The hosts that are left out with --partial.

@@ -8,9 +8,10 @@ use clap::Args;
 use crate::cli::output::OutputArgs;
 use crate::cli::values::{duration, precision, preset_names, size};
 use narrows_base::units::Bytes;
-use narrows_load::preset;
+use narrows_load::preset::{self, StopRule};
 use narrows_session::lab::aim::{Aim, AimError};
 use narrows_session::lab::{Cell, Encryption, FileSystem, Layout};
+use narrows_session::measure::Timing;
 use narrows_session::trials::Wish;
 
 /// What `lab` is asked.
@@ -152,10 +153,13 @@ impl LabArgs {
     pub(super) fn wish(&self) -> Wish {
         Wish {
             presets: self.preset.iter().filter_map(|name| preset::by_name(name)).collect(),
-            precision: self.precision,
-            max_time: self.max_time,
-            duration: self.duration,
-            warm_up: self.warm_up,
+            timing: Timing {
+                stop: StopRule::Precision,
+                precision: self.precision,
+                max_time: self.max_time,
+                fixed: self.duration,
+                warm_up: self.warm_up,
+            },
             size: self.size,
             max_writes: self.max_writes,
             encrypts: self.encryption.iter().any(|encryption| *encryption != Encryption::Plain),

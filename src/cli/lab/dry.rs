@@ -6,6 +6,7 @@ use crate::cli::Failure;
 use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
 use narrows_machine::root::Root;
+use narrows_machine::usage;
 use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
@@ -88,7 +89,7 @@ fn slices(args: &LabArgs, sizes: &[u64], life: Option<Life>, copied: Bytes) -> V
 fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
     let size = |name: &String| match &args.scratch {
         Some(_) => args.file_size.get(),
-        None => sight::size(root, name).map_or(0, |size| size.get()),
+        None => usage::size(root, name).get().unwrap_or_default().get(),
     };
     names.disks.iter().map(size).collect()
 }

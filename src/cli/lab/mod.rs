@@ -21,11 +21,11 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
-use narrows_model::path::HopSpec;
 use narrows_report::lab::{DeviceFacts, LabReport, build, document};
 use narrows_report::progress::Progress;
 use narrows_session::lab::journal::{Head, Journal};
 use narrows_session::lab::{self, Call, Cell, FileSystem, JournalFile, Tools, Workshop, journals};
+use narrows_session::scene::device_hops;
 use narrows_session::trials::copying::Copying;
 use narrows_session::trials::{Lab, Results, Trials, slice};
 use narrows_session::{Objection, writes};
@@ -238,11 +238,8 @@ fn report(results: &Results, args: &LabArgs, is_whole: bool) -> LabReport {
 fn facts(name: &str, scratch: bool) -> DeviceFacts {
     let unknown = DeviceFacts { name: name.to_owned(), scratch, ..DeviceFacts::default() };
     let Ok(scene) = target::scene(&format!("/dev/{name}")) else { return unknown };
-    let drive = scene.subject.path.hops.iter().find_map(|hop| match &hop.spec {
-        HopSpec::Device(drive) if drive.block == name => Some(drive),
-        _ => None,
-    });
-    let Some(drive) = drive else { return unknown };
+    let mut drives = device_hops(&scene.subject.path);
+    let Some(drive) = drives.find(|drive| drive.block == name) else { return unknown };
     let (model, size) =
         (drive.model.value().cloned(), drive.size.value().copied().filter(|size| size.get() > 0));
     let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));

@@ -49,10 +49,8 @@ pub struct Board {
     /// DMI `board_name` values (or `product_name` of servers), matched exactly.
     pub boards: Vec<String>,
     /// The chipset that its slots with the attachment `chipset` hang on, as `chipsets.toml` names it.
-    #[serde(default)]
     pub chipset: Option<String>,
     /// The processors that it usually has, as `processors.toml` names them; a machine that says more is believed.
-    #[serde(default)]
     pub processor: Option<String>,
     /// Its slots for cards and its M.2, U.2 and OCuLink sockets.
     pub slots: Vec<BoardSlot>,
@@ -62,7 +60,6 @@ pub struct Board {
     #[serde(default)]
     pub fixed: Vec<Fixed>,
     /// The lanes of the processor sockets and the chipset in total.
-    #[serde(default)]
     pub totals: Option<Totals>,
     /// Whether nothing is missing: each aspect has its page in `cites`, none stands in `missing`, and all is verified. Only
     /// then a plan may say that a placement is the best, or that there is none.
@@ -100,19 +97,15 @@ pub struct BoardSlot {
     #[serde(default)]
     pub root_ports: Vec<String>,
     /// What it shares lanes with, in words.
-    #[serde(default)]
     pub shares: Option<String>,
     /// The firmware option that changes it, in words.
-    #[serde(default)]
     pub option: Option<SlotOption>,
     /// What fits into it.
     #[serde(default)]
     pub form: SlotForm,
     /// The longest drive that an M.2 socket holds, millimetres (80 of 2280); absent when nobody said.
-    #[serde(default)]
     pub longest: Option<u16>,
     /// Into which links the firmware can split it (`x4x4x4x4`); empty when it surely cannot, absent when nobody said.
-    #[serde(default)]
     pub bifurcation: Option<Vec<String>>,
     /// The slots that take lanes of it while they are used.
     #[serde(default)]
@@ -153,7 +146,6 @@ pub struct Adapter {
     /// The most that the chip moves in one direction, decimal MB/s.
     pub megabytes_per_second: f64,
     /// I/Os that the chip completes in a second, where that is published.
-    #[serde(default)]
     pub iops: Option<f64>,
     /// `vendor:device`.
     pub ids: Vec<String>,
@@ -171,7 +163,6 @@ pub struct Switch {
     /// The PCIe generation.
     pub generation: u8,
     /// What it adds to each packet's way, in nanoseconds, where that is published.
-    #[serde(default)]
     pub latency_nanoseconds: Option<u32>,
     /// `vendor:device`.
     pub ids: Vec<String>,
@@ -194,7 +185,6 @@ pub struct Processor {
     #[serde(default)]
     pub names: Vec<String>,
     /// The interconnect, `UPI`; absent for platforms with one socket.
-    #[serde(default)]
     pub interconnect: Option<Interconnect>,
     /// PCIe lanes for each socket.
     pub pcie_lanes: u16,
@@ -240,7 +230,6 @@ pub struct Medium {
     #[serde(default)]
     pub lanes: u8,
     /// The name of its [`MediumClass`].
-    #[serde(default)]
     pub class: Option<String>,
     /// How often its maker warrants that all of it may be written: terabytes written (TBW, JESD218A) over the capacity,
     /// where that is the same for all capacities of the family.
@@ -317,7 +306,6 @@ pub struct Nic {
     /// The line rate of one port, decimal Gbit/s.
     pub gigabits_per_second: f64,
     /// The line rate of one port of the slowest card with this name or id, where cards of several rates have it.
-    #[serde(default)]
     pub slowest_gigabits_per_second: Option<f64>,
     pub ports: u8,
     /// The PCIe generation of its own end of the link.
@@ -325,10 +313,8 @@ pub struct Nic {
     /// The lanes of its own end of the link.
     pub lanes: u8,
     /// The fastest InfiniBand generation of a port, `EDR`.
-    #[serde(default)]
     pub infiniband: Option<String>,
     /// The fastest InfiniBand generation of a port of the slowest card with this name or id, where they differ.
-    #[serde(default)]
     pub slowest_infiniband: Option<String>,
     /// Whether the source was checked.
     #[serde(default = "yes")]
@@ -348,15 +334,12 @@ pub struct Core {
     /// The clock with one core at work.
     pub gigahertz: f64,
     /// The reciprocal throughput of one AES round in cycles, where it has AES instructions.
-    #[serde(default)]
     pub aes_cycles_per_round: Option<f64>,
     /// The speed of one core for kernel I/O, 1 = Xeon Gold 6342.
     pub speed: f64,
     /// Max_Payload_Size of its root ports in bytes, where it is not the usual one.
-    #[serde(default)]
     pub max_payload: Option<u64>,
     /// The size of completions in bytes, where it is not the usual one.
-    #[serde(default)]
     pub completion: Option<u64>,
     /// Whether it is that of a small board.
     #[serde(default)]
@@ -417,7 +400,7 @@ fn slot_number(designation: &str) -> Option<u32> {
 
 impl BoardSlot {
     /// The signalling rate of its generation.
-    pub const fn speed(&self) -> Option<GtPerSec> {
+    pub fn speed(&self) -> Option<GtPerSec> {
         GtPerSec::from_pcie_generation(self.generation)
     }
 

@@ -102,7 +102,6 @@ pub struct SataPorts {
     /// `cpu` or `chipset`.
     pub attachment: String,
     /// The controller, where it is not the chipset's or processor's own; its lanes stand in [`Board::fixed`].
-    #[serde(default)]
     pub controller: Option<String>,
 }
 

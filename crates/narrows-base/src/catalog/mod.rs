@@ -134,6 +134,17 @@ fn is_listed(listed: &[String], name: &str) -> bool {
     })
 }
 
+/// The entry with the highest score; of equal ones the last.
+fn best<T>(entries: &[T], score: impl Fn(&T) -> Option<usize>) -> Option<&T> {
+    let scored = entries.iter().filter_map(|entry| Some((score(entry)?, entry)));
+    scored.max_by_key(|(score, _)| *score).map(|(_, entry)| entry)
+}
+
+/// How long the longest of these texts is that `is_said`.
+fn longest(texts: &[String], is_said: impl Fn(&str) -> bool) -> Option<usize> {
+    texts.iter().filter(|text| is_said(text)).map(String::len).max()
+}
+
 /// Reads `6/85`: family and model in decimal.
 fn parse_signature(signature: &str) -> Option<(u32, u32)> {
     let (family, model) = signature.split_once('/')?;
@@ -192,14 +203,7 @@ impl Catalog {
 
     /// How fast a processor of this model name encrypts: the entry whose text is the longest that the name contains.
     pub fn cipher(&self, model: &str) -> Option<&CipherSpeed> {
-        let matched = |entry: &CipherSpeed| {
-            entry.models.iter().filter(|m| model.contains(m.as_str())).map(String::len).max()
-        };
-        self.ciphers
-            .iter()
-            .filter_map(|entry| Some((matched(entry)?, entry)))
-            .max_by_key(|(len, _)| *len)
-            .map(|(_, c)| c)
+        best(&self.ciphers, |entry| longest(&entry.models, |text| model.contains(text)))
     }
 
     /// The platform of a processor by its CPU family, model number and model name, as `/proc/cpuinfo` has them.
@@ -215,14 +219,7 @@ impl Catalog {
     pub fn medium(&self, model: &str) -> Option<&Medium> {
         let plain = |text: &str| text.to_ascii_lowercase().replace('_', " ");
         let model = plain(model);
-        let matched = |entry: &Medium| {
-            entry.models.iter().filter(|text| model.contains(&plain(text))).map(String::len).max()
-        };
-        self.media
-            .iter()
-            .filter_map(|entry| Some((matched(entry)?, entry)))
-            .max_by_key(|(len, _)| *len)
-            .map(|(_, m)| m)
+        best(&self.media, |entry| longest(&entry.models, |text| model.contains(&plain(text))))
     }
 }
 

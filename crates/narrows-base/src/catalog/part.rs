@@ -105,7 +105,6 @@ pub struct Card {
     #[serde(default = "usual_length")]
     pub longest: u16,
     /// Its switch, as `switches.toml` names it.
-    #[serde(default)]
     pub switch: Option<String>,
     /// Where that is published.
     pub source: String,
@@ -124,10 +123,8 @@ pub struct CipherSpeed {
     /// Encryption on one core, decimal MB/s.
     pub encrypt_megabytes_per_second: f64,
     /// Physical cores.
-    #[serde(default)]
     pub cores: Option<u32>,
     /// What the rate needs: `Linux 6.10 (VAES)`.
-    #[serde(default)]
     pub needs: Option<String>,
     /// Where that is published.
     pub source: String,

@@ -1,6 +1,6 @@
 //! Entries by what people write, in a forum post or a table: `2x 970 EVO 1TB`, `Samsung SSD980`, `ConnectX-3 40GbE`.
 
-use super::{Catalog, Core, Medium, MediumClass, Nic};
+use super::{Catalog, Core, Medium, MediumClass, Nic, best, longest};
 
 /// Words that say who made a drive or what line it is of, and not which model it is.
 const NOT_A_MODEL: [&str; 24] = [
@@ -59,18 +59,6 @@ fn explained(name: &str, text: &[String]) -> Option<usize> {
     (length > 0 && !is_short && model.iter().all(is_said)).then_some(length)
 }
 
-/// The entry one of whose words the text contains, the longest first. A word counts where no letter or digit joins it.
-fn longest<'a, T>(entries: &'a [T], text: &str, words: impl Fn(&'a T) -> &'a [String]) -> Option<&'a T> {
-    let text = text.to_lowercase();
-    let found =
-        |entry: &'a T| words(entry).iter().filter(|word| stands_in(&text, word)).map(String::len).max();
-    entries
-        .iter()
-        .filter_map(|entry| Some((found(entry)?, entry)))
-        .max_by_key(|(length, _)| *length)
-        .map(|(_, entry)| entry)
-}
-
 /// Whether `word` stands in `text` and does not begin in the middle of a word.
 fn stands_in(text: &str, word: &str) -> bool {
     text.match_indices(word)
@@ -90,8 +78,7 @@ impl Catalog {
             let names = medium.name.split(',');
             names.filter_map(|name| explained(&format!("{maker} {name}"), &words)).max()
         };
-        let scored = self.media.iter().filter_map(|medium| Some((found(medium)?, medium)));
-        scored.max_by_key(|(length, _)| *length).map(|(_, medium)| medium)
+        best(&self.media, found)
     }
 
     /// The class of media with this name.
@@ -99,14 +86,16 @@ impl Catalog {
         self.classes.iter().find(|class| class.name == name)
     }
 
-    /// The network card that a text names.
+    /// The network card one of whose words the text contains, the longest first. A word counts where no letter or digit joins it.
     pub fn nic_by_words(&self, text: &str) -> Option<&Nic> {
-        longest(&self.nics, text, |nic| &nic.words)
+        let text = text.to_lowercase();
+        best(&self.nics, |nic| longest(&nic.words, |word| stands_in(&text, word)))
     }
 
-    /// The processor's cores that a text names.
+    /// The processor's cores that a text names, as [`Self::nic_by_words`].
     pub fn core_by_words(&self, text: &str) -> Option<&Core> {
-        longest(&self.cores, text, |core| &core.words)
+        let text = text.to_lowercase();
+        best(&self.cores, |core| longest(&core.words, |word| stands_in(&text, word)))
     }
 }
 

@@ -23,6 +23,7 @@ impl GtPerSec {
     pub const GEN5: Self = Self(32000);
     /// PCIe 6.x, 64 GT/s.
     pub const GEN6: Self = Self(64000);
+    const GENERATIONS: [Self; 6] = [Self::GEN1, Self::GEN2, Self::GEN3, Self::GEN4, Self::GEN5, Self::GEN6];
 
     /// `rate` million transfers per second.
     pub const fn from_mega(rate: u32) -> Self {
@@ -35,29 +36,13 @@ impl GtPerSec {
     }
 
     /// The PCI Express generation that first defined this rate, 1 to 6; `None` for a rate that PCIe does not know.
-    pub const fn pcie_generation(self) -> Option<u8> {
-        match self {
-            Self::GEN1 => Some(1),
-            Self::GEN2 => Some(2),
-            Self::GEN3 => Some(3),
-            Self::GEN4 => Some(4),
-            Self::GEN5 => Some(5),
-            Self::GEN6 => Some(6),
-            _ => None,
-        }
+    pub fn pcie_generation(self) -> Option<u8> {
+        (1..).zip(Self::GENERATIONS).find(|(_, rate)| *rate == self).map(|(generation, _)| generation)
     }
 
     /// The rate of a PCI Express generation, 1 to 6.
-    pub const fn from_pcie_generation(generation: u8) -> Option<Self> {
-        match generation {
-            1 => Some(Self::GEN1),
-            2 => Some(Self::GEN2),
-            3 => Some(Self::GEN3),
-            4 => Some(Self::GEN4),
-            5 => Some(Self::GEN5),
-            6 => Some(Self::GEN6),
-            _ => None,
-        }
+    pub fn from_pcie_generation(generation: u8) -> Option<Self> {
+        Self::GENERATIONS.get(usize::from(generation).checked_sub(1)?).copied()
     }
 
     /// Reads the kernel's and lspci's spellings: `8.0 GT/s PCIe`, `8 GT/s`, `2.5GT/s`. `Unknown` and anything else

@@ -59,6 +59,11 @@ pub enum Why {
     },
 }
 
+/// Makes a fault of what an operation met.
+pub(super) fn cannot<E: Into<io::Error>>(action: &'static str) -> impl Fn(E) -> Why {
+    move |error| Why::io(action, &error.into())
+}
+
 impl Why {
     /// The fault that an operation met.
     pub(super) fn io(action: &'static str, error: &io::Error) -> Self {

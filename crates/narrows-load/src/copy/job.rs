@@ -12,7 +12,7 @@ use rustix::fs::fstat;
 use super::CopyOptions;
 use super::block::Block;
 use super::destination::{Lost, PartName};
-use super::fault::{Fault, Why};
+use super::fault::{Fault, Why, cannot};
 use super::manifest::{self, Known, Record};
 use super::result::LARGE;
 use super::scan::{self, Place, split};
@@ -193,7 +193,7 @@ impl Job<'_> {
         if split(below).is_none_or(|(parent, _)| self.is_our_directory(parent)) {
             return Ok(());
         }
-        let stat = fstat(directory).map_err(|errno| Why::io("look at its directory", &errno.into()))?;
+        let stat = fstat(directory).map_err(cannot("look at its directory"))?;
         self.trust.refuses(&stat).map_or(Ok(()), |_| Err(Why::Shared))
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use nix::libc;
 
 use super::block::{Block, Cursor, aligned, checksum};
-use super::fault::Why;
+use super::fault::{Why, cannot};
 use super::result::{Doing, Meter};
 use crate::engine::{Completion, Engine, Op, PATIENCE, Request};
 use crate::memory::Memory;
@@ -195,7 +195,7 @@ impl<'m, 'r> Pipeline<'m, 'r> {
         let mut done = std::mem::take(&mut self.done);
         done.clear();
         // A broken ring may still own the slots: the mover begins nothing more.
-        self.mover.reap(&mut done).map_err(|error| Why::io("wait for I/O on it", &error))?;
+        self.mover.reap(&mut done).map_err(cannot("wait for I/O on it"))?;
         self.meter.lap_between(reading, reads as u32, writes as u32);
         Ok(done)
     }

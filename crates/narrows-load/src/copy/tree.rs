@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use rustix::fs::{FileType, Mode, fchmod, fstat, readlinkat, syncfs};
 
 use super::destination::{self, PartName, make_directory, make_hard_link, make_symlink, remove_part};
-use super::fault::Why;
+use super::fault::{Why, cannot};
 use super::job::Job;
 use super::manifest;
 use super::scan::{Below, Entry, EntryKind, Listing, Parents, identity, look, names, split};
@@ -58,10 +58,10 @@ impl Directories {
             if directories.is_closed(&entry.below) {
                 continue;
             }
-            let making = |error: std::io::Error| Why::io("make the directory", &error);
-            let made = parents.get(&entry.below).map_err(making).and_then(|(parent, name)| {
+            let making = cannot("make the directory");
+            let made = parents.get(&entry.below).map_err(&making).and_then(|(parent, name)| {
                 job.may_make_in(parent, &entry.below)?;
-                make_directory(parent, name).map_err(making)
+                make_directory(parent, name).map_err(&making)
             });
             match made {
                 Ok(()) => {
@@ -97,11 +97,10 @@ impl Directories {
         listing: &Listing,
         entry: &Entry,
     ) -> Result<bool, Why> {
-        let looking = |error: std::io::Error| Why::io("look for it", &error);
         let found = match parents.get(&entry.below) {
-            Ok((parent, name)) => look(parent, name).map_err(looking)?,
+            Ok((parent, name)) => look(parent, name).map_err(cannot("look for it"))?,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            Err(error) => return Err(looking(error)),
+            Err(error) => return Err(Why::io("look for it", &error)),
         };
         match found {
             None => Ok(false),
@@ -109,8 +108,8 @@ impl Directories {
                 Err(Why::NotADirectory)
             }
             Some(_) => {
-                let opened = job.target.directory(&entry.below).map_err(looking)?;
-                let stat = fstat(opened).map_err(|errno| looking(errno.into()))?;
+                let opened = job.target.directory(&entry.below).map_err(cannot("look for it"))?;
+                let stat = fstat(opened).map_err(cannot("look for it"))?;
                 if listing.directories.contains(&identity(&stat)) {
                     return Err(Why::Loop);
                 }
@@ -175,18 +174,15 @@ fn symlink(
     sources: &mut Parents<'_>,
     targets: &mut Parents<'_>,
 ) -> Result<bool, Why> {
-    let reading = |error: std::io::Error| Why::io("read the link", &error);
-    let (from, name) = sources.get(&entry.below).map_err(reading)?;
-    let leads_to = readlinkat(from, name, Vec::new()).map_err(|errno| reading(errno.into()))?;
-    let making = |error: std::io::Error| Why::io("make the link", &error);
-    let (to, name) = targets.get(&entry.below).map_err(making)?;
+    let (from, name) = sources.get(&entry.below).map_err(cannot("read the link"))?;
+    let leads_to = readlinkat(from, name, Vec::new()).map_err(cannot("read the link"))?;
+    let (to, name) = targets.get(&entry.below).map_err(cannot("make the link"))?;
     if job.options.resume && readlinkat(to, name, Vec::new()).is_ok_and(|there| there == leads_to) {
         return Ok(false);
     }
     job.may_make_in(to, &entry.below)?;
-    make_symlink(leads_to.as_bytes(), to, name).map_err(making)?;
-    destination::apply_to_link(&entry.stat, to, name, &job.lost)
-        .map_err(|error| Why::io("set its attributes", &error))?;
+    make_symlink(leads_to.as_bytes(), to, name).map_err(cannot("make the link"))?;
+    destination::apply_to_link(&entry.stat, to, name, &job.lost).map_err(cannot("set its attributes"))?;
     Ok(true)
 }
 
@@ -215,13 +211,13 @@ fn hard_link(
     firsts: &mut Parents<'_>,
     targets: &mut Parents<'_>,
 ) -> Result<bool, Why> {
-    let linking = |error: std::io::Error| Why::io("link it", &error);
-    let from = firsts.get(first).map_err(linking)?;
-    let to = targets.get(below).map_err(linking)?;
+    let linking = cannot("link it");
+    let from = firsts.get(first).map_err(&linking)?;
+    let to = targets.get(below).map_err(&linking)?;
     // What stands there was not copied by us if the first name was at fault.
     let file =
-        look(from.0, from.1).map_err(linking)?.filter(|_| !job.has_fault(first)).ok_or(Why::OtherName)?;
-    let there = look(to.0, to.1).map_err(linking)?;
+        look(from.0, from.1).map_err(&linking)?.filter(|_| !job.has_fault(first)).ok_or(Why::OtherName)?;
+    let there = look(to.0, to.1).map_err(&linking)?;
     if job.options.resume && there.is_some_and(|there| identity(&there) == identity(&file)) {
         return Ok(false);
     }

@@ -12,7 +12,7 @@ use super::block::{Block, Cursor, data_between};
 use super::destination::{
     self, PartName, create_part, find_part, publish, read_part, remove_part, reopen_part, reserve,
 };
-use super::fault::Why;
+use super::fault::{Why, cannot};
 use super::job::Job;
 use super::manifest::{self, Record};
 use super::pipeline::{End, Mover, Pipeline, Progress};
@@ -105,7 +105,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             }
             Standing::Unnamed(record) => {
                 let (directory, name) = self.target(entry)?;
-                publish(directory, record.part, name).map_err(|error| Why::io("name it", &error))?;
+                publish(directory, record.part, name).map_err(cannot("name it"))?;
                 self.count_earlier(entry);
                 return Ok(None);
             }
@@ -124,12 +124,11 @@ impl<'a, 'r> Worker<'a, 'r> {
 
     /// The directory of the copy, and the name in it.
     pub(super) fn target<'b>(&'b mut self, entry: &'b Entry) -> Result<(&'b File, &'b [u8]), Why> {
-        self.targets.get(&entry.below).map_err(|error| Why::io("open its directory", &error))
+        self.targets.get(&entry.below).map_err(cannot("open its directory"))
     }
 
     fn open_source(&mut self, entry: &Entry) -> Result<(File, Stat), Why> {
-        let opening = |error: io::Error| Why::io("open it", &error);
-        let (directory, name) = self.sources.get(&entry.below).map_err(opening)?;
+        let (directory, name) = self.sources.get(&entry.below).map_err(cannot("open it"))?;
         // NONBLOCK: whatever took the place of the file meanwhile, opening it does not wait.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let open = |flags| rustix::fs::openat(directory, name, flags, rustix::fs::Mode::empty());
@@ -138,8 +137,8 @@ impl<'a, 'r> Worker<'a, 'r> {
             Err(Errno::PERM) => open(flags),
             opened => opened,
         };
-        let file = File::from(opened.map_err(|errno| opening(errno.into()))?);
-        let stat = fstat(&file).map_err(|errno| opening(errno.into()))?;
+        let file = File::from(opened.map_err(cannot("open it"))?);
+        let stat = fstat(&file).map_err(cannot("open it"))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(Why::Changed);
         }
@@ -150,8 +149,8 @@ impl<'a, 'r> Worker<'a, 'r> {
     fn standing(&mut self, entry: &Entry, (file, source): (&File, &Stat)) -> Result<Standing, Why> {
         let job = self.job;
         let (directory, name) = self.target(entry)?;
-        let looking = |error: io::Error| Why::io("look for it", &error);
-        let found = look(directory, name).map_err(looking)?;
+        let looking = cannot("look for it");
+        let found = look(directory, name).map_err(&looking)?;
         let done = job.known.done.get(&entry.below).filter(|record| record.is_of(source));
         if let Some(found) = found {
             let is_ours = |record: &&Record| {
@@ -176,13 +175,13 @@ impl<'a, 'r> Worker<'a, 'r> {
         }
         job.may_make_in(directory, &entry.below)?;
         if let Some(record) = done
-            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(&looking)?.is_some()
         {
             return Ok(Standing::Unnamed(record.clone()));
         }
         let begun = job.known.begun.get(&entry.below).filter(|record| record.is_of(source));
         if let Some(record) = begun
-            && find_part(directory, record.part, record.inode, &job.trust).map_err(looking)?.is_some()
+            && find_part(directory, record.part, record.inode, &job.trust).map_err(&looking)?.is_some()
         {
             return Ok(Standing::Begun(record.clone()));
         }
@@ -197,7 +196,6 @@ impl<'a, 'r> Worker<'a, 'r> {
         kept: Option<Record>,
     ) -> Result<Option<Ready<'a>>, Why> {
         let job = self.job;
-        let creating = |error: io::Error| Why::io("make the copy", &error);
         let is_large = size(stat) >= LARGE.get();
         let (directory, _) = self.target(entry)?;
         let (name, opened) = match &kept {
@@ -207,8 +205,8 @@ impl<'a, 'r> Worker<'a, 'r> {
                 (name, create_part(directory, name, is_large))
             }
         };
-        let (part, direct) = opened.map_err(creating)?;
-        let made = fstat(&part).map_err(|errno| creating(errno.into()))?;
+        let (part, direct) = opened.map_err(cannot("make the copy"))?;
+        let made = fstat(&part).map_err(cannot("make the copy"))?;
         let blocks = kept.map(|record| record.blocks);
         let is_resumed = blocks.is_some();
         let record = Record {
@@ -233,8 +231,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             // Stopped too early to be of use, or failed: nothing stays behind.
             outcome => {
                 let (directory, _) = self.target(entry)?;
-                let removed =
-                    remove_part(directory, name).map_err(|error| Why::io("remove its part", &error));
+                let removed = remove_part(directory, name).map_err(cannot("remove its part"));
                 outcome.and(removed).map(|()| None)
             }
         }
@@ -251,7 +248,7 @@ impl<'a, 'r> Worker<'a, 'r> {
         let from = ready.blocks.last().map_or(0, Block::end);
         let sparse = may_have_holes(stat);
         if !sparse && direct {
-            reserve(part, size(stat)).map_err(|error| Why::io("reserve room for it", &error))?;
+            reserve(part, size(stat)).map_err(cannot("reserve room for it"))?;
             self.meter.lap(Doing::Metadata);
         }
         let kept: u64 = ready.blocks.iter().map(|block| u64::from(block.length)).sum();
@@ -265,10 +262,9 @@ impl<'a, 'r> Worker<'a, 'r> {
         }
         job.direct_reads.fetch_add(u64::from(ends.0.direct), Ordering::Relaxed);
         // Also gives a file that ends with a hole its size.
-        part.set_len(size(stat)).map_err(|error| Why::io("set its size", &error))?;
-        destination::apply(source, stat, part, &job.lost)
-            .map_err(|error| Why::io("set its attributes", &error))?;
-        let now = fstat(source).map_err(|errno| Why::io("look at it", &errno.into()))?;
+        part.set_len(size(stat)).map_err(cannot("set its size"))?;
+        destination::apply(source, stat, part, &job.lost).map_err(cannot("set its attributes"))?;
+        let now = fstat(source).map_err(cannot("look at it"))?;
         self.meter.lap(Doing::Metadata);
         if size(&now) != size(stat) || modified(&now) != modified(stat) {
             return Err(Why::Changed);
@@ -295,8 +291,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             if !ready.is_begun && (progress == Progress::Whole || fresh.len() < CHECKPOINT) {
                 return Ok(progress);
             }
-            let noting = |error: io::Error| Why::io("note its progress", &error);
-            part.file.sync_data().map_err(|error| Why::io("sync it", &error))?;
+            part.file.sync_data().map_err(cannot("sync it"))?;
             let mut lines = String::new();
             if !ready.is_begun {
                 lines = manifest::begun(&ready.entry.below, &ready.record);
@@ -305,7 +300,7 @@ impl<'a, 'r> Worker<'a, 'r> {
             if !fresh.is_empty() {
                 lines.push_str(&manifest::blocks(&ready.entry.below, fresh));
             }
-            job.note(&lines).map_err(noting)?;
+            job.note(&lines).map_err(cannot("note its progress"))?;
             self.meter.lap(Doing::Write);
             if progress == Progress::Whole || job.control.is_stopped() {
                 return Ok(progress);
@@ -347,7 +342,7 @@ impl<'a> Worker<'a, '_> {
         }
         for file in &ready {
             match self.target(file.entry).and_then(|(directory, name)| {
-                publish(directory, file.record.part, name).map_err(|error| Why::io("name it", &error))
+                publish(directory, file.record.part, name).map_err(cannot("name it"))
             }) {
                 Ok(()) => self.job.count(file.record.size, &file.blocks),
                 Err(why) => self.give_up(file, why),
@@ -370,9 +365,8 @@ impl<'a> Worker<'a, '_> {
         let together = ready.len() >= SYNC_TOGETHER && ready.iter().all(|file| file.device == first.device);
         if together {
             let entry = first.entry;
-            let synced = self.target(entry).and_then(|(directory, _)| {
-                syncfs(directory).map_err(|errno| Why::io("sync it", &errno.into()))
-            });
+            let synced =
+                self.target(entry).and_then(|(directory, _)| syncfs(directory).map_err(cannot("sync it")));
             if let Err(why) = synced {
                 // The kernel tells of a failed write once, and not of which file.
                 for file in ready.drain(..) {
@@ -392,8 +386,8 @@ impl<'a> Worker<'a, '_> {
 
     fn sync_one(&mut self, entry: &Entry, part: PartName) -> Result<(), Why> {
         let (directory, _) = self.target(entry)?;
-        let (file, _) = read_part(directory, part).map_err(|error| Why::io("sync it", &error))?;
-        file.sync_all().map_err(|error| Why::io("sync it", &error))
+        let (file, _) = read_part(directory, part).map_err(cannot("sync it"))?;
+        file.sync_all().map_err(cannot("sync it"))
     }
 
     /// Whether a part reads back as it was written. One that does not is given up; when the copy is stopped meanwhile, one
@@ -411,19 +405,18 @@ impl<'a> Worker<'a, '_> {
     fn read_back(&mut self, file: &Ready<'_>) -> Result<Progress, Why> {
         let job = self.job;
         let (directory, _) = self.target(file.entry)?;
-        let (part, direct) =
-            read_part(directory, file.record.part).map_err(|error| Why::io("read it back", &error))?;
+        let (part, direct) = read_part(directory, file.record.part).map_err(cannot("read it back"))?;
         if !direct {
             // A hint, which the kernel may ignore: the result says so.
             let _ = fadvise(&part, 0, None, Advice::DontNeed);
         }
-        let found = fstat(&part).map_err(|errno| Why::io("look at it", &errno.into()))?;
+        let found = fstat(&part).map_err(cannot("look at it"))?;
         if identity(&found) != (file.device, file.record.inode) || size(&found) != file.record.size {
             return Err(Why::Changed);
         }
         self.meter.lap(Doing::Metadata);
         let holes = data_between(&file.blocks, &part, file.record.size, self.block_size)
-            .map_err(|error| Why::io("look for its holes", &error))?;
+            .map_err(cannot("look for its holes"))?;
         let mut end = End { file: &part, direct };
         let told = |bytes: u64| job.control.moved(bytes);
         let mut pipeline = Pipeline::new(&mut self.mover, &mut self.meter, self.depth);

@@ -156,6 +156,11 @@ impl LoadSpec {
         u64::from(self.queue_depth) * u64::from(self.parallel.count())
     }
 
+    /// What is in flight at once.
+    pub fn in_flight(&self) -> Bytes {
+        Bytes::new(self.total_depth().saturating_mul(self.block_size.get()))
+    }
+
     /// The same with one I/O in flight.
     #[must_use]
     pub fn one_at_a_time(&self) -> Self {
@@ -177,11 +182,8 @@ impl LoadSpec {
             Pattern::Sequential => "SEQ",
             Pattern::Random => "RND",
         };
-        let size: String = human::block_size(self.block_size)
-            .trim_end_matches("iB")
-            .chars()
-            .filter(|c| !c.is_whitespace())
-            .collect();
+        let size = human::block_size(self.block_size);
+        let size = size.trim_end_matches("iB").replace(char::is_whitespace, "");
         format!("{order}{size} Q{}T{}", self.queue_depth, self.parallel.count())
     }
 }
@@ -195,7 +197,7 @@ impl Test {
     /// The least target that it can be run on: a block for each I/O in flight, or one sample.
     pub fn least_size(&self) -> Bytes {
         match &self.work {
-            Work::Load(load) => Bytes::new(load.total_depth().saturating_mul(load.block_size.get())),
+            Work::Load(load) => load.in_flight(),
             Work::Scan(plan) => plan.sample_size,
         }
     }

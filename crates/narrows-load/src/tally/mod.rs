@@ -380,15 +380,7 @@ impl Parts {
     /// Makes one part of two.
     fn widen(&mut self) {
         self.width = self.width.saturating_mul(2);
-        self.parts = self
-            .parts
-            .chunks(2)
-            .map(|pair| {
-                let mut both = Counts::default();
-                pair.iter().for_each(|part| both.merge(part));
-                both
-            })
-            .collect();
+        self.parts = self.parts.chunks(2).map(sum).collect();
     }
 
     /// Adds the parts of another worker over the same time. Both must have been entered last with the histograms that
@@ -418,13 +410,16 @@ impl Parts {
         (0..count)
             .map(|tenth| {
                 let (from, to) = (kept * tenth / count, kept * (tenth + 1) / count);
-                let mut counts = Counts::default();
-                let members = self.parts.iter().skip(from as usize).take((to - from) as usize);
-                members.for_each(|part| counts.merge(part));
-                counts
+                sum(self.parts.iter().skip(from as usize).take((to - from) as usize))
             })
             .collect()
     }
+}
+
+fn sum<'a>(parts: impl IntoIterator<Item = &'a Counts>) -> Counts {
+    let mut sum = Counts::default();
+    parts.into_iter().for_each(|part| sum.merge(part));
+    sum
 }
 
 /// How many are kept.

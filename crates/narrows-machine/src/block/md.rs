@@ -75,7 +75,7 @@ pub fn parse_speed(text: &str) -> Option<BytesPerSec> {
 }
 
 /// `sync_completed` is `123 / 456`, in sectors: done and all.
-fn parse_done(text: &str) -> Option<f64> {
+pub fn parse_done(text: &str) -> Option<f64> {
     let (done, all) = text.split_once('/')?;
     let (done, all): (u64, u64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
     (all > 0).then(|| (done as f64 / all as f64).min(1.0))

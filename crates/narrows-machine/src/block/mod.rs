@@ -98,9 +98,8 @@ pub fn read(root: &Root) -> BTreeMap<String, BlockDevice> {
     let partitions: Vec<(String, BlockDevice)> = devices
         .values()
         .filter_map(|partition| {
-            Some((partition.name.clone(), devices.get(partition.partition_of.as_ref()?)?))
+            Some((partition.name.clone(), devices.get(partition.partition_of.as_ref()?)?.clone()))
         })
-        .map(|(name, disk)| (name, disk.clone()))
         .collect();
     for (name, disk) in partitions {
         if let Some(partition) = devices.get_mut(&name) {

@@ -58,15 +58,9 @@ fn nics(root: &Root) -> BTreeMap<String, Vec<String>> {
 }
 
 /// The directories from a device up whose power state is that of something on the way to it.
-fn powered(place: &str) -> Vec<String> {
-    let mut dirs = Vec::new();
-    let mut place = place;
-    while place.starts_with("/sys/devices/") {
-        dirs.push(place.to_owned());
-        let Some((above, _)) = place.rsplit_once('/') else { break };
-        place = above;
-    }
-    dirs
+pub(crate) fn powered(place: &str) -> Vec<String> {
+    let up = std::iter::successors(Some(place), |place| Some(place.rsplit_once('/')?.0));
+    up.take_while(|place| place.starts_with("/sys/devices/")).map(str::to_owned).collect()
 }
 
 /// The first of these devices that does not run: reading its registers, or what lies behind it, would wake it.

@@ -297,34 +297,28 @@ fn archive(tree: &Tree, is_redacted: bool) -> io::Result<Vec<u8>> {
 
 fn append(builder: &mut Builder<Vec<u8>>, path: &str, node: &Node) -> io::Result<()> {
     let mut header = Header::new_gnu();
+    let (mode, content): (_, &[u8]) = match node {
+        Node::File(content) => (0o644, content.as_slice()),
+        Node::Denied => (0, &[]),
+        Node::Dir => (0o755, &[]),
+        Node::Link(_) => (0o777, &[]),
+    };
+    header.set_mode(mode);
     header.set_mtime(0);
-    header.set_size(0);
+    header.set_size(u64::try_from(content.len()).map_err(io::Error::other)?);
     match node {
-        Node::File(content) => {
-            header.set_mode(0o644);
-            header.set_size(u64::try_from(content.len()).map_err(io::Error::other)?);
-            builder.append_data(&mut header, path, content.as_slice())
-        }
-        Node::Denied => {
-            header.set_mode(0);
-            builder.append_data(&mut header, path, io::empty())
-        }
-        Node::Dir => {
-            header.set_entry_type(EntryType::Directory);
-            header.set_mode(0o755);
-            builder.append_data(&mut header, path, io::empty())
-        }
+        Node::File(_) | Node::Denied => {}
+        Node::Dir => header.set_entry_type(EntryType::Directory),
         Node::Link(target) => {
             header.set_entry_type(EntryType::Symlink);
-            header.set_mode(0o777);
             if target.len() > LINK_FIELD {
                 return builder.append_link(&mut header, path, target);
             }
             // Literally: `append_link` would tidy the target up.
             header.set_link_name_literal(target)?;
-            builder.append_data(&mut header, path, io::empty())
         }
     }
+    builder.append_data(&mut header, path, content)
 }
 
 /// A reader that fails, rather than ends, when more is asked of it than it may give.

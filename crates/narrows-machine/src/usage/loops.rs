@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::class::Class;
 use super::wanted::{FileBehind, Wanted};
-use super::{Findings, How, number};
+use super::{Findings, How, number, size};
 use crate::block::dm_table::parse_number_pair;
 use crate::block::is_numbered;
 use crate::ioctl::{Behind, behind_loop as ask};
@@ -49,23 +49,12 @@ pub(super) struct Told {
 /// The file behind a loop device, which the kernel told. Where its name leads to it no longer, it is taken to be as long as the
 /// device, and its file system is told by its number.
 pub(super) fn file_behind(root: &Root, name: &str, file: FileId) -> FileBehind {
-    let device = name.to_owned();
     let path = root.text(&format!("/sys/class/block/{name}/loop/backing_file")).get().unwrap_or_default();
-    if let Some(stat) = root.stat(&path).filter(|stat| stat.file == file) {
-        return FileBehind {
-            file,
-            bytes: stat.bytes,
-            stands_elsewhere: root.stands_elsewhere(&path),
-            device,
-        };
-    }
-    let sectors = root.number(&format!("/sys/class/block/{name}/size")).get().unwrap_or(0);
-    FileBehind {
-        file,
-        bytes: sectors.saturating_mul(512),
-        stands_elsewhere: is_elsewhere(root, file.device),
-        device,
-    }
+    let (bytes, stands_elsewhere) = match root.stat(&path).filter(|stat| stat.file == file) {
+        Some(stat) => (stat.bytes, root.stands_elsewhere(&path)),
+        None => (size(root, name).get().unwrap_or_default().get(), is_elsewhere(root, file.device)),
+    };
+    FileBehind { file, bytes, stands_elsewhere, device: name.to_owned() }
 }
 
 /// File systems without a device of their own that keep their files for themselves.

@@ -120,7 +120,7 @@ pub fn read(root: &Root, name: &str) -> DeviceUsage {
     DeviceUsage {
         name: name.to_owned(),
         number: number(root, name),
-        size: root.number(&format!("{block}/size")).map(|n| Bytes::from_sectors(Sectors512::new(n))),
+        size: size(root, name),
         read_only: root.number(&format!("{block}/ro")).map(|flag| flag != 0),
         identity: Identity::read(root, name),
         family: wanted.names().cloned().collect(),
@@ -132,6 +132,17 @@ pub fn read(root: &Root, name: &str) -> DeviceUsage {
 /// Major and minor number of a device.
 pub fn number(root: &Root, name: &str) -> Fact<(u32, u32)> {
     root.parse(&format!("/sys/class/block/{name}/dev"), parse_number_pair)
+}
+
+/// The size of the device with a kernel name.
+pub fn size(root: &Root, name: &str) -> Fact<Bytes> {
+    root.number(&format!("/sys/class/block/{name}/size")).map(|n| Bytes::from_sectors(Sectors512::new(n)))
+}
+
+/// What tells a device with a world-wide name from all others, whatever path leads to it.
+pub fn world_wide_name(root: &Root, name: &str) -> Option<String> {
+    let text = |file: &str| root.text(&format!("/sys/class/block/{name}/{file}")).get();
+    ["wwid", "device/wwid"].iter().find_map(|file| text(file).filter(|text| !text.is_empty()))
 }
 
 /// Looks for everything that uses the device with a kernel name, or a device of its family.
@@ -231,13 +242,7 @@ impl Finder<'_> {
     /// Other whole devices with the worldwide name of the target: paths to one drive, or drives that nobody can tell
     /// from each other.
     fn paths(&mut self, name: &str) {
-        let wide = |name: &str| {
-            let block = format!("/sys/class/block/{name}");
-            let text = ["wwid", "device/wwid"]
-                .iter()
-                .find_map(|file| self.root.text(&format!("{block}/{file}")).get());
-            text.filter(|text| !text.is_empty())
-        };
+        let wide = |name: &str| world_wide_name(self.root, name);
         let Some(own) = wide(name) else { return };
         let blocks = self.root.list("/sys/class/block");
         let others = blocks.iter().filter(|other| *other != name && !self.wanted.has(other));

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::number;
+use super::{number, world_wide_name};
 use crate::block::dm_table::parse_number_pair;
 use crate::block::is_numbered;
 use crate::root::{FileId, FileKind, Root, Stat};
@@ -199,7 +199,7 @@ impl Identity {
         if let Some(serial) = serial.or_else(page) {
             return Self::Serial(serial);
         }
-        if let Some(name) = ["wwid", "device/wwid"].iter().find_map(|file| text(file)) {
+        if let Some(name) = world_wide_name(root, name) {
             return Self::WorldWideName(name);
         }
         let is_memory = is_numbered(name, "ram") || is_numbered(name, "zram") || name.starts_with("nullb");

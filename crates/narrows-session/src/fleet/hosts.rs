@@ -45,11 +45,7 @@ impl HostName {
     /// # Errors
     /// [`HostError::Name`].
     pub fn new(text: &str) -> Result<Self, HostError> {
-        let refused = || HostError::Name(text.chars().take(100).collect());
-        let (user, name) = match text.split_once('@') {
-            Some((user, name)) => (Some(user), name),
-            None => (None, text),
-        };
+        let (user, name) = text.split_once('@').map_or((None, text), |(user, name)| (Some(user), name));
         let is_word = |word: &str, extra: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c) || extra.contains(c);
             let begins =
@@ -58,9 +54,10 @@ impl HostName {
         };
         // A colon is in the address of an IPv6 host, which has two of them at least.
         let is_name = is_word(name, ":") && matches!(name.matches(':').count(), 0 | 2..);
-        match is_name && user.is_none_or(|user| is_word(user, "")) {
-            true => Ok(Self(text.to_owned())),
-            false => Err(refused()),
+        if is_name && user.is_none_or(|user| is_word(user, "")) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(HostError::Name(text.chars().take(100).collect()))
         }
     }
 

@@ -46,6 +46,20 @@ pub(super) struct Ends {
     pub(super) known: Vec<(Offset, Look)>,
 }
 
+impl Ends {
+    /// The connection of one of them.
+    pub(super) fn link(&self, place: usize) -> Option<&Link> {
+        self.links.get(place)?.as_ref()
+    }
+
+    fn lost(&self, place: usize, reason: String) -> LegLost {
+        LegLost {
+            host: self.link(place).map_or_else(|| "?".to_owned(), |link| link.host.to_string()),
+            reason,
+        }
+    }
+}
+
 /// The hosts of a leg.
 pub(super) struct Sides<'a> {
     pub(super) clients: &'a Ends,
@@ -98,7 +112,7 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
                 Ok(LegAnswer::Received(bytes)) => {
                     record.flows.push(flow_of(pair.client, pair.server, bytes.values().sum()));
                 }
-                other => record.lost.push(lost(&sides.clients.links, pair.client, &said(other))),
+                other => record.lost.push(sides.clients.lost(pair.client, said(other))),
             }
         }
     }
@@ -108,11 +122,6 @@ pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
 
 const fn flow_of(client: usize, server: usize, bytes: u64) -> LegFlow {
     LegFlow { client, server, bytes: Bytes::new(bytes) }
-}
-
-fn lost(links: &[Option<Link>], place: usize, why: &str) -> LegLost {
-    let host = links.get(place).and_then(Option::as_ref).map(|link| link.host.to_string());
-    LegLost { host: host.unwrap_or_else(|| "?".to_owned()), reason: why.to_owned() }
 }
 
 fn said(answer: Result<LegAnswer, String>) -> String {
@@ -139,14 +148,7 @@ fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, Ip
             other => Err((*place, said(other))),
         }
     });
-    let mut ways = Vec::new();
-    for one in told {
-        match one {
-            Ok(way) => ways.push(way),
-            Err((place, why)) => missing.push(lost(&sides.clients.links, place, &why)),
-        }
-    }
-    ways
+    came(told, sides.clients, missing)
 }
 
 /// Opens the port of each server; a server without one of the addresses is named.
@@ -174,7 +176,7 @@ fn listen(
                 record.opened.push(format!("{}: {}", link.host, opened.0));
                 ports.insert(place, opened);
             }
-            Err(why) => record.lost.push(lost(&sides.servers.links, place, &why)),
+            Err(why) => record.lost.push(sides.servers.lost(place, why)),
         }
     }
     ports
@@ -193,8 +195,7 @@ fn connect(
     let connected = each(ways, fan_out(), |(client, address, own)| {
         let (server, port) = port_of(address)
             .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
-        let link = sides.clients.links.get(*client).and_then(Option::as_ref);
-        let link = link.ok_or_else(|| (*client, "it is gone".to_owned()))?;
+        let link = sides.clients.link(*client).ok_or_else(|| (*client, "it is gone".to_owned()))?;
         let order = LegOrder::Use { server: port, token: token.as_str().to_owned(), flow };
         let mut leg = link.leg(&order).map_err(|why| (*client, why))?;
         match leg.answer(LEG_STEP) {
@@ -202,14 +203,13 @@ fn connect(
             other => Err((*client, said(other))),
         }
     });
-    let mut pairs = Vec::new();
-    for one in connected {
-        match one {
-            Ok(pair) => pairs.push(pair),
-            Err((client, why)) => missing.push(lost(&sides.clients.links, client, &why)),
-        }
-    }
-    pairs
+    came(connected, sides.clients, missing)
+}
+
+/// Those that came; the others are missing.
+fn came<T>(all: Vec<Result<T, (usize, String)>>, of: &Ends, missing: &mut Vec<LegLost>) -> Vec<T> {
+    let mut gone = |(place, why)| missing.push(of.lost(place, why));
+    all.into_iter().filter_map(|one| one.map_err(&mut gone).ok()).collect()
 }
 
 /// Tells all the same moment, each on its own clock.

@@ -23,6 +23,7 @@ use super::hosts::{Go, HostName, Look, Offset, Prepared, RoundTrip, Word, offset
 use super::leg::{LEG_STEP, LegAnswer, LegOrder};
 use super::script::{Lengths, PREFIX, Token};
 use super::started::{LinkError, Started, lines, next, now, put, rest};
+use narrows_base::hex;
 use reach::{Bridge, CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
 
 /// Round trips of which the fastest tells the clock.
@@ -51,8 +52,7 @@ pub struct Pushed {
 impl Pushed {
     /// This program and perhaps a fio.
     pub fn new(narrows: Vec<u8>, fio: Vec<u8>) -> Self {
-        let digest = Sha256::digest(&narrows);
-        let checksum = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let checksum = hex::digits(&Sha256::digest(&narrows));
         Self { narrows: narrows.into(), checksum, fio: fio.into() }
     }
 
@@ -101,39 +101,19 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Connects, pushes, and waits until the server of fio is there.
+    /// Connects, pushes, and waits until the host is ready. Without load it has no lock and no server of fio.
     pub(super) fn open(
         reach: &Reach,
         host: &HostName,
-        place: (PathBuf, &Token),
-        (pushed, seconds): (&Pushed, u64),
-    ) -> Result<Self, LinkError> {
-        let lengths = pushed.lengths(seconds, true);
-        Self::connect(reach, host, place, (pushed, &lengths))
-    }
-
-    /// As [`open`](Self::open), without a lock and a server of fio.
-    pub(super) fn look_only(
-        reach: &Reach,
-        host: &HostName,
-        place: (PathBuf, &Token),
-        (pushed, seconds): (&Pushed, u64),
-    ) -> Result<Self, LinkError> {
-        let without = Pushed { fio: Arc::default(), ..pushed.clone() };
-        let lengths = without.lengths(seconds, false);
-        Self::connect(reach, host, place, (&without, &lengths))
-    }
-
-    fn connect(
-        reach: &Reach,
-        host: &HostName,
         (directory, token): (PathBuf, &Token),
-        (pushed, lengths): (&Pushed, &Lengths),
+        pushed: &Pushed,
+        (seconds, has_load): (u64, bool),
     ) -> Result<Self, LinkError> {
         if reach.stop.load(Ordering::Relaxed) {
             return Err(LinkError::Silent);
         }
-        let (mut command, script) = reach.keeper(host, &directory.join("m"), token, lengths)?;
+        let (mut command, script) =
+            reach.keeper(host, &directory.join("m"), token, &pushed.lengths(seconds, has_load))?;
         // What belongs to the run is told by where it works, here as on the hosts.
         command.current_dir(&directory).stdin(Stdio::piped());
         let mut keeper = Started::new(&mut command)?;
@@ -240,8 +220,11 @@ impl Link {
     /// Asks what the host is and has, and what its clock says.
     pub(super) fn look(&self, target: Option<&str>) -> Result<Looked, LinkError> {
         let clock = self.clock()?;
-        let words = target
-            .map_or_else(|| "look".to_owned(), |target| format!("look --target {}", hexadecimal(target)));
+        // A text of the user goes as digits, which the host's shell passes on without a look at them.
+        let words = target.map_or_else(
+            || "look".to_owned(),
+            |target| format!("look --target {}", hex::digits(target.as_bytes())),
+        );
         let text =
             String::from_utf8_lossy(&answer(self.on_host(&words)?, &[], &self.reach.stop)?).into_owned();
         let look = serde_json::from_str(&text).map_err(|_| {
@@ -289,7 +272,7 @@ impl Link {
         size: u64,
         patience: Duration,
     ) -> Result<Prepared, LinkError> {
-        let words = format!("hold --target {} --size {size}", hexadecimal(target));
+        let words = format!("hold --target {} --size {size}", hex::digits(target.as_bytes()));
         let mut command = self.on_host(&words)?;
         command.stdin(Stdio::piped());
         let mut child = Started::new(&mut command)?;
@@ -465,11 +448,6 @@ fn is_ours(remote: &str) -> bool {
     remote.starts_with('/') && remote.len() < 90 && remote.chars().all(is_plain) && name.starts_with(PREFIX)
 }
 
-/// A text of the user as the host's shell passes it on without a look at it.
-fn hexadecimal(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
-}
-
 /// A side of a leg that runs. It ends when this is dropped.
 pub(super) struct Leg {
     child: Started,
@@ -535,6 +513,6 @@ mod tests {
         ] {
             assert!(!is_ours(text), "{text}");
         }
-        assert_eq!(hexadecimal("a;ö"), "613bc3b6");
+        assert_eq!(hex::digits("a;ö".as_bytes()), "613bc3b6");
     }
 }

@@ -18,7 +18,6 @@ pub mod started;
 pub use hosts::{HostError, HostName};
 pub use job::{Job, JobTarget};
 pub use link::{HOST, Launcher, LauncherError, Looked, Pushed, Reach, as_bytes, as_lines};
-pub use run::Said;
 pub use run::{Asked, Fleet, Point, Preflight, objections};
 pub use script::{Ground, files};
 pub use started::LinkError;
@@ -76,11 +75,9 @@ pub fn inventory(
 ) -> Vec<Result<Option<String>, LinkError>> {
     let numbered: Vec<(usize, &HostName)> = hosts.iter().enumerate().collect();
     each(&numbered, fan_out().min(AT_ONCE), |(number, host)| {
-        let directory = ground
-            .directory(&format!("h{number}"))
-            .map_err(|error| LinkError::Refused(format!("cannot make a directory here: {error}")))?;
-        let place = (directory.clone(), &ground.token.of_host(*number));
-        let (ending, bytes, why) = match Link::look_only(reach, host, place, (pushed, KEPT)) {
+        let (directory, token) = ground.place(*number)?;
+        let place = (directory.clone(), &token);
+        let (ending, bytes, why) = match Link::open(reach, host, place, pushed, (KEPT, false)) {
             Ok(mut link) => {
                 let record = link.record();
                 link.close();

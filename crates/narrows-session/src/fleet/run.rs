@@ -93,21 +93,13 @@ impl<'a> Fleet<'a> {
     /// The controller's own directory cannot be made.
     pub fn open(root: &Root, asked: &'a Asked, pushed: &Pushed) -> std::io::Result<(Self, Vec<Preflight>)> {
         let ground = Ground::make(root)?;
-        let names: Vec<(usize, &HostName, bool)> = asked
-            .clients
-            .iter()
-            .map(|host| (host, true))
-            .chain(asked.servers.iter().map(|host| (host, false)))
-            .enumerate()
-            .map(|(number, (host, is_client))| (number, host, is_client))
-            .collect();
+        let clients = asked.clients.iter().map(|host| (host, true));
+        let servers = asked.servers.iter().map(|host| (host, false));
+        let names: Vec<_> = clients.chain(servers).enumerate().collect();
         let seconds = asked.longest().as_secs();
-        let opened = each(&names, fan_out(), |(number, host, is_client)| {
-            let directory = ground
-                .directory(&format!("h{number}"))
-                .map_err(|error| LinkError::Refused(format!("cannot make a directory here: {error}")))?;
-            let place = (directory, &ground.token.of_host(*number));
-            let link = Link::open(&asked.reach, host, place, (pushed, seconds))?;
+        let opened = each(&names, fan_out(), |(number, (host, is_client))| {
+            let (directory, token) = ground.place(*number)?;
+            let link = Link::open(&asked.reach, host, (directory, &token), pushed, (seconds, true))?;
             let target = asked.targets.get(*number).filter(|_| *is_client).map(String::as_str);
             let looked = link.look(target)?;
             Ok((link, looked))
@@ -121,7 +113,7 @@ impl<'a> Fleet<'a> {
             _ground: ground,
         };
         let mut told = Vec::new();
-        for ((_, host, is_client), opened) in names.into_iter().zip(opened) {
+        for ((_, (host, is_client)), opened) in names.into_iter().zip(opened) {
             let (link, looked) = match opened {
                 Ok((link, looked)) => (Some(link), Ok(looked)),
                 Err(error) => (None, Err(error)),
@@ -202,22 +194,17 @@ impl<'a> Fleet<'a> {
         self.leg.insert(leg::run(&sides, wanted))
     }
 
-    /// Runs one load on all clients that are left, or on every second of them.
+    /// Runs one load on all clients that are left, or on every second of them. `say` hears of each that is lost.
     pub fn run(
         &mut self,
         number: usize,
         load: &Load,
         is_proof: bool,
         stop: &AtomicBool,
-        say: &(dyn Fn(Said<'_>) + Sync),
+        say: &(dyn Fn(&HostOutcome) + Sync),
     ) -> (Point, bool) {
         let name = format!("point-{number:03}");
-        let is_there = |client: &usize| {
-            self.clients
-                .links
-                .get(*client)
-                .is_some_and(|link| link.as_ref().is_some_and(|link| link.ended.is_none()))
-        };
+        let is_there = |client: &usize| self.clients.link(*client).is_some_and(|link| link.ended.is_none());
         let mut chosen: Vec<usize> = (0..self.clients.links.len()).filter(is_there).collect();
         if is_proof {
             chosen = chosen.into_iter().step_by(2).collect();
@@ -266,7 +253,7 @@ impl<'a> Fleet<'a> {
         hosts: usize,
     ) -> std::io::Result<Client> {
         let gone = || std::io::Error::other("the host is gone");
-        let link = self.clients.links.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
+        let link = self.clients.link(client).ok_or_else(gone)?;
         let prepared = self.prepared.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
         let target = self.asked.targets.get(client).map_or("", String::as_str);
         let target = match NbdUri::parse(target) {
@@ -387,10 +374,8 @@ pub fn objections(asked: &Asked, told: &[Preflight]) -> Vec<(String, String)> {
         let mut object = |why: String| found.push((host.host.to_string(), why));
         let Ok(Looked { look, clock }) = &host.looked else { continue };
         if clock.uncertainty_ns > MOST_UNCERTAIN_NS {
-            object(format!(
-                "its clock is known to within {} only",
-                narrows_base::units::human::time(Nanos::new(clock.uncertainty_ns))
-            ));
+            let within = human::time(Nanos::new(clock.uncertainty_ns));
+            object(format!("its clock is known to within {within} only"));
         }
         if !host.is_client {
             continue;
@@ -434,8 +419,8 @@ fn against(asked: &Asked, target: &HostTarget) -> Option<String> {
                 format!(
                     "{} has {} free, and the scratch file has {}",
                     target.name,
-                    narrows_base::units::human::bytes(free),
-                    narrows_base::units::human::bytes(asked.size)
+                    human::bytes(free),
+                    human::bytes(asked.size)
                 )
             })
         }
@@ -457,24 +442,6 @@ const MOST_MEMORY: u64 = 1 << 30;
 const MOST_FILE: u64 = 256 << 20;
 /// How often clients are looked at.
 const GLANCE: Duration = Duration::from_millis(20);
-
-/// What is said on the way.
-#[derive(Debug, Clone, Copy)]
-pub enum Said<'a> {
-    /// What happens now.
-    Step(&'a str),
-    /// A client is lost.
-    Lost {
-        /// Its place.
-        client: usize,
-        /// How.
-        state: State,
-        /// Why.
-        reason: &'a str,
-        /// Since the common start.
-        after: Nanos,
-    },
-}
 
 /// A client of fio on its way.
 pub(super) struct Client {
@@ -551,7 +518,7 @@ pub(super) fn follow(
     links: &mut [Option<Link>],
     (start_ns, time): (u64, Duration),
     stop: &AtomicBool,
-    say: &(dyn Fn(Said<'_>) + Sync),
+    say: &(dyn Fn(&HostOutcome) + Sync),
 ) -> bool {
     let length = u64::try_from((time + GRACE).as_nanos()).unwrap_or(u64::MAX);
     let deadline = start_ns.saturating_add(length);
@@ -566,12 +533,7 @@ pub(super) fn follow(
             let link = links.get_mut(client.client).and_then(Option::as_mut);
             look(client, link, start_ns, deadline);
             if let Some(outcome) = client.outcome.as_ref().filter(|outcome| outcome.state != State::Ok) {
-                say(Said::Lost {
-                    client: outcome.client,
-                    state: outcome.state,
-                    reason: outcome.reason.as_deref().unwrap_or_default(),
-                    after: outcome.known_after_ns.unwrap_or_default(),
-                });
+                say(outcome);
             }
         }
         thread::sleep(GLANCE);

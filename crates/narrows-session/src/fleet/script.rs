@@ -14,6 +14,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
+use super::started::LinkError;
+use narrows_base::hex;
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
@@ -108,7 +110,7 @@ impl Token {
     pub fn random() -> Result<Self, getrandom::Error> {
         let mut bytes = [0; 8];
         getrandom::fill(&mut bytes)?;
-        Ok(Self(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+        Ok(Self(hex::digits(&bytes)))
     }
 
     /// A new one of 128 bits.
@@ -158,7 +160,7 @@ pub struct Ground {
     path: PathBuf,
     watchdog: Child,
     /// With it begin the names of what belongs to it.
-    pub(super) token: Token,
+    token: Token,
 }
 
 impl Ground {
@@ -181,6 +183,12 @@ impl Ground {
         command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         let watchdog = program::spawn(&mut command)?;
         Ok(Self { path, watchdog, token })
+    }
+
+    /// The directory of a host in it, and the host's token.
+    pub(super) fn place(&self, number: usize) -> Result<(PathBuf, Token), LinkError> {
+        let refused = |error| LinkError::Refused(format!("cannot make a directory here: {error}"));
+        Ok((self.directory(&format!("h{number}")).map_err(refused)?, self.token.of_host(number)))
     }
 
     /// A directory of its own in it, short enough for a socket.

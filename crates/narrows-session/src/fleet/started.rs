@@ -208,7 +208,7 @@ pub(super) fn put(mut to: &ChildStdin, mut bytes: &[u8], end: Instant, stop: &At
 }
 
 /// Our clock, in nanoseconds since 1970.
-pub(super) fn now() -> u64 {
+pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }

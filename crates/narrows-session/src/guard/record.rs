@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 
 use crate::trust::{self, DIRECTORY};
+use narrows_base::hex;
 use narrows_base::units::Bytes;
 use narrows_load::guard::{RunSecret, keyed_hash};
 use narrows_load::held::Maker;
@@ -38,8 +39,7 @@ struct Text {
 /// The file of the device with this identity and size.
 fn name(identity: &str, size: Bytes) -> String {
     let hash = keyed_hash(&[0; 32], &[&size.get().to_le_bytes(), identity.as_bytes()]);
-    let digits: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("run-{digits}.json")
+    format!("run-{}.json", hex::digits(hash.iter().take(16)))
 }
 
 fn lock(file: File) -> io::Result<Flock<File>> {

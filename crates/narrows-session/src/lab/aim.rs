@@ -10,6 +10,8 @@ mod tests;
 
 pub use narrows_model::plan::layout::{Aim, AimError};
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::outcome::{Measured, Outcome, Predicted};
@@ -21,6 +23,8 @@ use narrows_model::plan::layout::{Array, Resources, layouts};
 
 /// How well a rate is known that has no interval: runs too short for one differ by about that.
 pub const UNKNOWN: f64 = 0.1;
+/// Laws are no better than 3 % ([`narrows_model::plan::layout`]), so predictions that are closer say the same.
+const LAW: f64 = 0.015;
 
 /// What one outcome reaches for one aim: a rate in bytes per second, or a fraction.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,8 +39,8 @@ pub struct Score {
 }
 
 impl Score {
-    const fn exact(value: f64) -> Self {
-        Self { value, low: value, high: value }
+    const fn within(value: f64, share: f64) -> Self {
+        Self { value, low: value * (1.0 - share), high: value * (1.0 + share) }
     }
 
     /// Whether chance can make the two equal.
@@ -165,23 +169,26 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     let said = |at: usize, aim: Aim| outcomes.get(at).and_then(|one| predicted(one, devices, aim, &tests));
     let scored: Vec<Aim> = aims.iter().copied().filter(|aim| has_score(*aim)).collect();
     let groups = divide(fitting.clone(), &scored, &|at, aim| score(at, aim));
-    let by_prediction = divide(fitting, &scored, &|at, aim| said(at, aim).map(near));
-    let predicted_ranks = ranks(&by_prediction);
+    let by_prediction =
+        divide(fitting, &scored, &|at, aim| said(at, aim).map(|said| Score::within(said, LAW)));
+    let ranked = numbered(by_prediction);
+    let predicted_ranks: BTreeMap<usize, usize> =
+        ranked.flat_map(|(rank, group)| group.into_iter().map(move |at| (at, rank))).collect();
     let first = scored.first().copied();
     let mut places = Vec::new();
     for (rank, mut group) in numbered(groups) {
         group.sort_by_key(|at| outcomes.get(*at).map(|one| simplicity(&one.cell)));
-        places.extend(group.into_iter().map(|at| AimPlace {
-            cell: outcomes.get(at).map(|outcome| outcome.cell.to_string()).unwrap_or_default(),
-            outcome: at,
-            rank,
-            score: first.and_then(|aim| score(at, aim)),
-            predicted: first.and_then(|aim| said(at, aim)),
-            predicted_rank:
-                first.and_then(|aim| said(at, aim)).and_then(|_| {
-                    predicted_ranks.iter().find(|(other, _)| *other == at).map(|(_, rank)| *rank)
-                }),
-            trusted: outcomes.get(at).is_some_and(|one| is_trusted(one, aims)),
+        places.extend(group.into_iter().map(|at| {
+            let predicted = first.and_then(|aim| said(at, aim));
+            AimPlace {
+                cell: outcomes.get(at).map(|outcome| outcome.cell.to_string()).unwrap_or_default(),
+                outcome: at,
+                rank,
+                score: first.and_then(|aim| score(at, aim)),
+                predicted,
+                predicted_rank: predicted.and(predicted_ranks.get(&at).copied()),
+                trusted: outcomes.get(at).is_some_and(|one| is_trusted(one, aims)),
+            }
         }));
     }
     let agreement = agreement(&places);
@@ -194,12 +201,6 @@ pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     };
     let aims = aims.iter().map(|aim| words(*aim)).collect();
     Ranking { aims, unit, places, unfit, agreement, best, sentence }
-}
-
-/// Laws are no better than 3 % ([`narrows_model::plan::layout`]), so predictions that are closer say the same.
-fn near(value: f64) -> Score {
-    const LAW: f64 = 0.015;
-    Score { value, low: value * (1.0 - LAW), high: value * (1.0 + LAW) }
 }
 
 const fn has_score(aim: Aim) -> bool {
@@ -255,10 +256,10 @@ fn why_unfit(
 /// What an outcome reaches for an aim; `None` when a test of it is missing.
 fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec)]) -> Option<Score> {
     if let Some(exact) = property(outcome.cell.layout, devices, aim) {
-        return Some(Score::exact(exact));
+        return Some(Score::within(exact, 0.0));
     }
     if aim == Aim::Copy {
-        return outcome.copied().map(|copied| unsure(copied.bytes_per_second.get()));
+        return outcome.copied().map(|copied| Score::within(copied.bytes_per_second.get(), UNKNOWN));
     }
     let wanted: Vec<&str> =
         tests.iter().filter(|(_, load)| counts(aim, load)).map(|(name, _)| name.as_str()).collect();
@@ -270,15 +271,10 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
 /// A rate with its interval.
 pub fn interval(measured: &Measured) -> Score {
     let value = measured.measurement.bytes_per_second.get();
-    measured.measurement.ci95.map_or(unsure(value), |ends| {
+    measured.measurement.ci95.map_or(Score::within(value, UNKNOWN), |ends| {
         let [low, high] = ends.map(BytesPerSec::get);
         Score { value, low: low.min(value), high: high.max(value) }
     })
-}
-
-/// A rate that was measured once.
-fn unsure(value: f64) -> Score {
-    Score { value, low: value * (1.0 - UNKNOWN), high: value * (1.0 + UNKNOWN) }
 }
 
 /// The geometric mean, and its interval when the rates are independent; a single rate keeps its own.
@@ -308,7 +304,7 @@ fn predicted(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, Load
     let find = |name: &str| outcome.predicted.iter().find(|one| one.test == name)?.bytes_per_second;
     let rates: Option<Vec<BytesPerSec>> = wanted.map(|(name, _)| find(name)).collect();
     let rates = rates.filter(|rates| !rates.is_empty())?;
-    Some(mean(rates.into_iter().map(|rate| Score::exact(rate.get()))).value)
+    Some(mean(rates.into_iter().map(|rate| Score::within(rate.get(), 0.0))).value)
 }
 
 /// What a layout has whatever the drives do: capacity, and how little it writes on each drive.
@@ -385,10 +381,6 @@ fn numbered(groups: Vec<Vec<usize>>) -> impl Iterator<Item = (usize, Vec<usize>)
         *next += group.len();
         Some((rank, group))
     })
-}
-
-fn ranks(groups: &[Vec<usize>]) -> Vec<(usize, usize)> {
-    numbered(groups.to_vec()).flat_map(|(rank, group)| group.into_iter().map(move |at| (at, rank))).collect()
 }
 
 fn agreement(places: &[AimPlace]) -> Agreement {

@@ -25,6 +25,7 @@ use narrows_load::guard::{
     self, Device, Mark, Medium, Ours, Restored, Unmade, Usage, Use, UseKind, WritableDevice, WriteError,
 };
 use narrows_machine::root::Root;
+use narrows_machine::usage::size;
 
 /// How long a device may take to come after the tool that made it has ended.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -163,7 +164,7 @@ impl<'a> Workshop<'a> {
         loop {
             let name = sight::kernel_name(self.root, on, &self.names);
             let is_there = name.is_some_and(|name| {
-                sight::size(self.root, &name).is_some_and(|size| size.get() > 0)
+                size(self.root, &name).get().is_some_and(|size| size.get() > 0)
                     && self.root.kind(&node(&name)).is_some()
             });
             if is_there && self.root.kind(&on.node(&self.names)).is_some() {

@@ -14,6 +14,7 @@ use super::recipe::Cell;
 use super::slice::{PARTITION, SliceRecord};
 use super::step::Step;
 use narrows_load::guard::RunSecret;
+use narrows_machine::block::is_numbered;
 
 /// What the first line says of the format.
 const FORMAT: &str = "narrows-lab/2";
@@ -32,10 +33,8 @@ pub struct NamedDevice {
     /// Whether it is memory, so that nothing is left of it after a restart.
     pub volatile: bool,
     /// The number that the kernel gave the medium (`diskseq`), which no other has until the machine is started again.
-    #[serde(default)]
     pub sequence: Option<u64>,
     /// Its worldwide name, where it has one beside a serial number.
-    #[serde(default)]
     pub world_wide_name: Option<String>,
 }
 
@@ -165,7 +164,7 @@ impl Journal {
             text.split_inclusive(|byte| *byte == b'\n').filter_map(|line| line.strip_suffix(b"\n"));
         let first = lines.next().ok_or_else(|| without_line(text))?;
         let head: Head = serde_json::from_slice(first).map_err(|_| NoJournal::Other)?;
-        if head.format != FORMAT || !is_array(&head.array) || !head.devices.iter().all(is_sane) {
+        if head.format != FORMAT || !is_numbered(&head.array, "md") || !head.devices.iter().all(is_sane) {
             return Err(NoJournal::Other);
         }
         let mut journal = Self {
@@ -238,12 +237,6 @@ impl Journal {
     pub fn has_left(&self) -> bool {
         !self.steps.is_empty() || !self.ground.is_empty() || self.damaged > 0
     }
-}
-
-/// Whether this is a kernel name of an md array, so that it can be named to a tool.
-fn is_array(name: &str) -> bool {
-    name.strip_prefix("md")
-        .is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 /// Whether the kernel name is one: it ends up in paths.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use narrows_base::hex;
 use narrows_base::units::Bytes;
 use narrows_load::guard::{DeviceKey, RunSecret};
 
@@ -29,7 +30,7 @@ impl LabId {
     }
 
     fn hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        hex::digits(&self.0)
     }
 
     /// As a UUID is written (RFC 9562, 4).
@@ -60,13 +61,8 @@ impl LabId {
 
     /// Reads what [`uuid`](Self::uuid) wrote.
     pub fn parse(text: &str) -> Option<Self> {
-        let digits: Vec<u8> = text.bytes().filter(|byte| *byte != b'-').collect();
-        let text = (digits.len() == 32).then(|| String::from_utf8(digits).ok()).flatten()?;
-        let mut bytes = [0; 16];
-        for (index, byte) in bytes.iter_mut().enumerate() {
-            *byte = u8::from_str_radix(text.get(2 * index..2 * index + 2)?, 16).ok()?;
-        }
-        Some(Self(bytes))
+        let digits: String = text.chars().filter(|digit| *digit != '-').collect();
+        Some(Self(hex::bytes(&digits)?.try_into().ok()?))
     }
 }
 

@@ -9,10 +9,10 @@ use super::names::{Names, node, partition};
 use super::slice::{Counters, Moment, SliceKnown};
 use super::slices::SlicePlace;
 use super::step::On;
-use narrows_base::units::Bytes;
+use narrows_machine::block::md::parse_done;
 use narrows_machine::block::{DmKind, DmTarget, dm_targets};
 use narrows_machine::root::Root;
-use narrows_machine::usage::{Identity, number};
+use narrows_machine::usage::{self, Identity, number, world_wide_name};
 use narrows_machine::{mount, zfs};
 
 /// Kernel names of whole devices.
@@ -96,11 +96,6 @@ fn sequence(root: &Root, name: &str) -> Option<u64> {
     root.number(&format!("/sys/class/block/{name}/diskseq")).get()
 }
 
-fn world_wide_name(root: &Root, name: &str) -> Option<String> {
-    let text = |file: &str| root.text(&format!("/sys/class/block/{name}/{file}")).get();
-    ["wwid", "device/wwid"].iter().find_map(|file| text(file)).filter(|text| !text.is_empty())
-}
-
 /// The slice of a disk and the disk as they are now; `None` when there is none.
 pub fn moment(root: &Root, place: &SlicePlace) -> Option<Moment> {
     // In this order: see `slice::since`.
@@ -180,7 +175,7 @@ pub fn named(root: &Root, name: &str) -> Option<NamedDevice> {
     Some(NamedDevice {
         name: name.to_owned(),
         number: number(root, name).get()?,
-        bytes: root.number(&format!("/sys/class/block/{name}/size")).get()?.checked_mul(512)?,
+        bytes: usage::size(root, name).get()?.get(),
         identity,
         volatile,
         sequence: sequence(root, name),
@@ -390,18 +385,8 @@ pub fn resync(root: &Root, array: &str) -> Option<(String, Option<f64>)> {
     let md = format!("/sys/block/{array}/md");
     let action = root.text(&format!("{md}/sync_action")).get();
     let action = action.filter(|word| word != "idle" && word != "frozen")?;
-    let done = root.text(&format!("{md}/sync_completed")).get().and_then(|text| {
-        let (done, all) = text.split_once('/')?;
-        let (done, all): (f64, f64) = (done.trim().parse().ok()?, all.trim().parse().ok()?);
-        (all > 0.0).then_some(done / all)
-    });
+    let done = root.parse(&format!("{md}/sync_completed"), parse_done).get();
     Some((action, done))
-}
-
-/// The size of a device.
-pub fn size(root: &Root, name: &str) -> Option<Bytes> {
-    let sectors = root.number(&format!("/sys/class/block/{name}/size")).get()?;
-    Some(Bytes::new(sectors.checked_mul(512)?))
 }
 
 #[cfg(test)]

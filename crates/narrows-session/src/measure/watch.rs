@@ -51,6 +51,7 @@ pub(super) struct Watch<'a, W> {
 }
 
 /// What was taken of a run so far.
+#[derive(Default)]
 struct Taken {
     /// All that counters are derived from, first to last.
     samples: Vec<Sample>,
@@ -146,16 +147,7 @@ impl<W: Witness> Watch<'_, W> {
 
 impl Taken {
     fn new(first: Sample, processors: Sample) -> Self {
-        Self {
-            samples: vec![first],
-            processors: (processors, None),
-            under_load: None,
-            states: Vec::new(),
-            connections: BTreeMap::new(),
-            looks: 0,
-            queues_at: Duration::ZERO,
-            threads_at: Duration::ZERO,
-        }
+        Self { samples: vec![first], processors: (processors, None), ..Self::default() }
     }
 
     fn activity(self) -> Activity {

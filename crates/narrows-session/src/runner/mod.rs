@@ -315,9 +315,8 @@ impl<T: Teller> Runner<'_, T> {
         self.progress.phase("trying what writes", TRIALS);
         let mut tried = Vec::new();
         for (load, budget) in trials {
-            let in_flight = load.total_depth().saturating_mul(load.block_size.get());
-            let is_fitting =
-                in_flight <= budget.left().get() / 2 && in_flight <= target.region().length.get();
+            let room = target.region().length.get().min(budget.left().get() / 2);
+            let is_fitting = load.in_flight().get() <= room;
             if self.is_stopped() || !is_fitting {
                 continue;
             }

@@ -3,12 +3,12 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use super::Trials;
 use super::copying::Copying;
-use super::{Came, Trials};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
-    self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, On, Outcome, Step, Workshop,
-    Written,
+    self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
+    Workshop, Written,
 };
 use crate::scene::Scene;
 use crate::{Objection, Teller};
@@ -146,19 +146,13 @@ impl<T: Teller> Lab<'_, T> {
         let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Objection::new)?;
         self.record(&Line::Cell(cell))?;
         for step in steps {
-            if self.trials.is_stopped() {
-                return Err(Objection::new("interrupted"));
-            }
+            self.trials.go_on()?;
             self.workshop.take(step)?;
             if matches!(step, Step::Array { .. }) {
                 self.settle(outcome)?;
             }
         }
-        let (measured, trouble) = self.measure(cell)?;
-        outcome.measured = measured;
-        if let Some(trouble) = trouble {
-            return Err(trouble);
-        }
+        self.measure(cell, &mut outcome.measured)?;
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
             let to = (cell, Path::new(&point));
@@ -175,19 +169,17 @@ impl<T: Teller> Lab<'_, T> {
             if self.trials.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let is_settled = self.workshop.settle(self.waits, follow);
-        if self.trials.is_stopped() {
-            return Err(Objection::new("interrupted"));
-        }
+        self.trials.go_on()?;
         outcome.resyncing = !is_settled;
         Ok(())
     }
 
-    fn measure(&mut self, cell: Cell) -> Result<Came, Objection> {
+    fn measure(&mut self, cell: Cell, measured: &mut Vec<Measured>) -> Result<(), Objection> {
         if cell.file_system != FileSystem::None {
             let point = self.workshop.names.mount_point();
             let scene = (self.scene)(&point)?;
             let target = self.trials.scratch(Path::new(&point), &scene)?;
-            return Ok(self.trials.all(&scene, &target));
+            return self.trials.all(&scene, &target, measured);
         }
         let (opened, node) = match lab::top(cell) {
             On::Device(index) => (self.workshop.open_slice(index)?, self.workshop.names.device(index)),
@@ -199,7 +191,7 @@ impl<T: Teller> Lab<'_, T> {
         };
         let scene = (self.scene)(&node)?;
         let target = self.trials.fill(opened, &scene)?;
-        Ok(self.trials.all(&scene, &target))
+        self.trials.all(&scene, &target, measured)
     }
 }
 
@@ -259,14 +251,14 @@ impl<T: Teller> Lab<'_, T> {
             let opened = self.workshop.open_slice(index)?;
             let scene = (self.scene)(&self.workshop.names.device(index))?;
             let target = self.trials.fill(opened, &scene)?;
-            let measured = whole(self.trials.alone(&scene, &target))?;
+            let measured = self.trials.alone(&scene, &target)?;
             paused.push(self.trials.after_pauses(&scene, &target, &measured)?);
             alone.push(measured);
             targets.push(target);
             last = Some(scene);
         }
         let together = match last {
-            Some(scene) if targets.len() > 1 => whole(self.trials.together(&scene, &targets))?,
+            Some(scene) if targets.len() > 1 => self.trials.together(&scene, &targets)?,
             _ => alone.first().cloned().unwrap_or_default(),
         };
         let cores = u32::try_from(std::thread::available_parallelism().map_or(1, usize::from)).unwrap_or(1);
@@ -295,7 +287,7 @@ impl<T: Teller> Lab<'_, T> {
             let came = over(&mut self.workshop, encryption, &self.trials, &scene);
             self.workshop.undo()?;
             match came {
-                Ok(came) => mappings.push(Mapping { encryption, tests: whole(came)? }),
+                Ok(tests) => mappings.push(Mapping { encryption, tests: tests? }),
                 Err(error) => self.trials.note(&format!("not measured: {error}")),
             }
         }
@@ -303,17 +295,12 @@ impl<T: Teller> Lab<'_, T> {
     }
 }
 
-/// All tests, or why there are not all.
-fn whole<M>((measured, trouble): (M, Option<Objection>)) -> Result<M, Objection> {
-    trouble.map_or(Ok(measured), Err)
-}
-
 fn over<T: Teller>(
     workshop: &mut Workshop<'_>,
     encryption: Encryption,
     trials: &Trials<T>,
     scene: &Scene,
-) -> Result<Came, BuildError> {
+) -> Result<Result<Vec<Measured>, Objection>, BuildError> {
     for step in over_nothing(encryption, trials.reach()) {
         workshop.take(step)?;
     }
@@ -330,10 +317,7 @@ fn ciphers(root: &Root, asked: &[Encryption]) -> Vec<CipherRate> {
         cipher: "aes-xts-plain64".to_owned(),
         key_bits: 512,
         sector_size: Bytes::new(512),
-        no_read_workqueue: false,
-        no_write_workqueue: false,
-        same_cpu_crypt: false,
-        submit_from_crypt_cpus: false,
+        ..CryptTable::default()
     };
     let rate = cipher::read(root, &table).get();
     let named = |rate: cipher::CipherRate| CipherRate {

@@ -6,6 +6,7 @@ pub mod copying;
 
 pub use cells::{Lab, Results, encryptions, over_nothing};
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,11 +15,12 @@ use std::time::{Duration, Instant};
 use crate::lab::Measured;
 use crate::measure::{Asked, Command, Timing, at_once};
 use crate::place::{self, Place};
-use crate::runner::Runner;
+use crate::runner::{LoadOutcome, Runner};
 use crate::scene::Scene;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
 use crate::{Objection, Teller};
 use narrows_base::units::Bytes;
+use narrows_load::LoadError;
 use narrows_load::guard::{Budget, WritableDevice};
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
@@ -45,9 +47,6 @@ pub struct Trials<T> {
     pub stop: Arc<AtomicBool>,
     writes: Writes,
 }
-
-/// What came of a target: as much as was measured, and why that is not all.
-pub type Came = (Vec<Measured>, Option<Objection>);
 
 impl<T: Teller> Trials<T> {
     /// The tests that were asked for, on `fills` targets in all, beside which `copies` is copied, on drives of this `life`.
@@ -110,6 +109,11 @@ impl<T: Teller> Trials<T> {
         self.stop.load(Ordering::Relaxed)
     }
 
+    /// Refuses to go on after a signal.
+    fn go_on(&self) -> Result<(), Objection> {
+        if self.is_stopped() { Err(Objection::new("interrupted")) } else { Ok(()) }
+    }
+
     fn runner<'a>(&self, scene: &'a Scene, writes: Option<Writes>) -> Runner<'a, T> {
         Runner::begin(Command::Lab, scene, writes, ((self.teller)(), self.stop.clone()))
     }
@@ -121,38 +125,39 @@ impl<T: Teller> Trials<T> {
 
     /// Fills a device that may be written, and makes a target of it.
     pub fn fill(&self, device: WritableDevice, scene: &Scene) -> Result<Target, Objection> {
-        let runner = self.counting(scene);
-        runner.progress.phase("filling the device", Duration::ZERO);
-        let begin = Instant::now();
-        let progress = &mut |written, _| {
-            self.estimate(&runner, begin, written);
-            runner.follow(begin, written)
-        };
-        let target = place::fill(device, self.size, progress);
-        self.counted(target?)
+        self.filled(scene, "filling the device", |progress| place::fill(device, self.size, progress))
     }
 
     /// A filled scratch file on a file system.
     pub fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Objection> {
         let options = ScratchOptions { reserve: Some(RESERVE), minimum: LEAST, ..ScratchOptions::default() };
-        let runner = self.counting(scene);
-        runner.progress.phase("writing scratch file", Duration::ZERO);
-        let begin = Instant::now();
-        let progress = &mut |written, _| {
-            self.estimate(&runner, begin, written);
-            runner.follow(begin, written)
-        };
-        let made = Place::Scratch(mount_point.to_owned()).open_or_make(self.size, &options, progress);
-        self.counted(made?)
+        let place = Place::Scratch(mount_point.to_owned());
+        self.filled(scene, "writing scratch file", |progress| {
+            place.open_or_make(self.size, &options, progress)
+        })
     }
 
-    /// Says what the whole lab is going to write and how long it takes, once, after the first 256 MiB or all of the first
-    /// target.
-    fn estimate(&self, runner: &Runner<'_, T>, begin: Instant, written: Bytes) {
-        if written >= self.size.min(ESTIMATED_AFTER) && !self.writes.is_estimated() {
-            let text = self.writes.estimate_first(written.per(begin.elapsed()), written);
-            runner.progress.note(&text);
-        }
+    /// Fills a target, which counts. What the whole lab is going to write and how long it takes is said once, after the first
+    /// 256 MiB or all of the first target.
+    fn filled(
+        &self,
+        scene: &Scene,
+        phase: &str,
+        fill: impl FnOnce(&mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>) -> Result<Target, LoadError>,
+    ) -> Result<Target, Objection> {
+        let runner = self.counting(scene);
+        runner.progress.phase(phase, Duration::ZERO);
+        let begin = Instant::now();
+        let target = fill(&mut |written, _| {
+            if written >= self.size.min(ESTIMATED_AFTER) && !self.writes.is_estimated() {
+                let text = self.writes.estimate_first(written.per(begin.elapsed()), written);
+                runner.progress.note(&text);
+            }
+            runner.follow(begin, written)
+        })?;
+        let taken = self.writes.take_filled(target.region().length);
+        taken.map_err(|over| Objection::new(over.to_string()))?;
+        Ok(target)
     }
 
     /// Takes what a drive counted since `sent` had been sent, beside what was sent since.
@@ -161,49 +166,60 @@ impl<T: Teller> Trials<T> {
         self.writes.take_beside(counted.saturating_sub(since));
     }
 
-    fn counted(&self, target: Target) -> Result<Target, Objection> {
-        let taken = self.writes.take_filled(target.region().length);
-        taken.map_err(|over| Objection::new(over.to_string()))?;
-        Ok(target)
-    }
-
-    /// Runs all tests on a target.
-    pub fn all(&self, scene: &Scene, target: &Target) -> Came {
-        self.each(scene, target, self.tests.iter())
+    /// Runs all tests on a target. What was measured before one failed is there all the same.
+    ///
+    /// # Errors
+    /// A test failed, or a signal came.
+    pub fn all(&self, scene: &Scene, target: &Target, measured: &mut Vec<Measured>) -> Result<(), Objection> {
+        self.each(scene, target, self.tests.iter(), measured)
     }
 
     /// Runs all tests on a device alone, and what predictions need beside them.
-    pub fn alone(&self, scene: &Scene, target: &Target) -> Came {
-        self.each(scene, target, self.tests.iter().chain(&self.probes))
+    ///
+    /// # Errors
+    /// As for [`Self::all`].
+    pub fn alone(&self, scene: &Scene, target: &Target) -> Result<Vec<Measured>, Objection> {
+        let mut measured = Vec::new();
+        self.each(scene, target, self.tests.iter().chain(&self.probes), &mut measured)?;
+        Ok(measured)
     }
 
-    fn each<'t>(&self, scene: &Scene, target: &Target, tests: impl Iterator<Item = &'t Timed>) -> Came {
+    fn each<'t>(
+        &self,
+        scene: &Scene,
+        target: &Target,
+        tests: impl Iterator<Item = &'t Timed>,
+        measured: &mut Vec<Measured>,
+    ) -> Result<(), Objection> {
         let runner = self.counting(scene);
-        let mut measured = Vec::new();
         let fitting: Vec<&Timed> = tests.filter(|test| test.least <= target.region().length).collect();
-        for (index, test) in fitting.iter().enumerate() {
-            if self.is_stopped() {
-                return (measured, Some(Objection::new("interrupted")));
-            }
-            runner.progress.test(index, fitting.len(), &test.name);
-            let outcome = match runner.load(&test.name, &test.load, target, &test.timing) {
-                Ok(outcome) => outcome,
-                Err(error) => return (measured, Some(error.into())),
-            };
+        self.run(&runner, target, &fitting, measured, |test, outcome| {
             if let Some(why) = &outcome.measurement.cut_short {
-                return (measured, Some(Objection::new(format!("{}: {why}", test.name))));
+                return Err(Objection::new(format!("{}: {why}", test.name)));
             }
-            let subject = scene.subject.with_runs(runner.runs(&outcome));
+            let subject = scene.subject.with_runs(runner.runs(outcome));
             let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
-            measured.push(Measured {
-                test: test.name.clone(),
-                load: test.load.clone(),
-                trusted: verdict.trusts(&subject).unwrap_or(false),
-                processors: Some(outcome.processors()),
-                measurement: outcome.measurement,
-            });
+            Ok(verdict.trusts(&subject).unwrap_or(false))
+        })
+    }
+
+    /// Runs tests one after the other; `is_trusted` says whether to believe what came of one.
+    fn run(
+        &self,
+        runner: &Runner<'_, T>,
+        target: &Target,
+        tests: &[&Timed],
+        measured: &mut Vec<Measured>,
+        is_trusted: impl Fn(&Timed, &LoadOutcome) -> Result<bool, Objection>,
+    ) -> Result<(), Objection> {
+        for (index, test) in tests.iter().enumerate() {
+            self.go_on()?;
+            runner.progress.test(index, tests.len(), &test.name);
+            let outcome = runner.load(&test.name, &test.load, target, &test.timing)?;
+            let (trusted, processors) = (is_trusted(test, &outcome)?, outcome.processors());
+            measured.push(test.measured(outcome.measurement, trusted, processors));
         }
-        (measured, None)
+        Ok(())
     }
 
     /// Sequences that were read or written one request at a time on a device, at half of the rate that they had then, so
@@ -245,81 +261,52 @@ impl<T: Teller> Trials<T> {
 
     /// Runs all tests on something that keeps nothing, beside the path of `scene`: nothing of them wears a device, and no hop
     /// of a path says whether to believe them.
-    pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Came {
+    ///
+    /// # Errors
+    /// As for [`Self::all`].
+    pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Result<Vec<Measured>, Objection> {
         let runner = self.runner(scene, None);
         let begin = Instant::now();
-        let progress = &mut |written, _| runner.follow(begin, written);
-        let target = match place::fill(device, self.reach(), progress) {
-            Ok(target) => target,
-            Err(error) => return (Vec::new(), Some(error.into())),
-        };
-        let mut measured = Vec::new();
+        let target = place::fill(device, self.reach(), &mut |written, _| runner.follow(begin, written))?;
         let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
-        for (index, test) in tests.iter().enumerate() {
-            if self.is_stopped() {
-                return (measured, Some(Objection::new("interrupted")));
-            }
-            runner.progress.test(index, tests.len(), &test.name);
-            let outcome = match runner.load(&test.name, &test.load, &target, &test.timing) {
-                Ok(outcome) => outcome,
-                Err(error) => return (measured, Some(error.into())),
-            };
-            measured.push(Measured {
-                test: test.name.clone(),
-                load: test.load.clone(),
-                trusted: outcome.measurement.cut_short.is_none() && outcome.measurement.errors == 0,
-                processors: Some(outcome.processors()),
-                measurement: outcome.measurement,
-            });
-        }
-        (measured, None)
+        let mut measured = Vec::new();
+        self.run(&runner, &target, &tests, &mut measured, |_, outcome| Ok(is_whole(&outcome.measurement)))?;
+        Ok(measured)
     }
 
     /// Runs each test on all targets at the same time, for a fixed time.
-    pub fn together(&self, scene: &Scene, targets: &[Target]) -> Came {
+    ///
+    /// # Errors
+    /// As for [`Self::all`].
+    pub fn together(&self, scene: &Scene, targets: &[Target]) -> Result<Vec<Measured>, Objection> {
         let runner = self.counting(scene);
+        let targets: Vec<&Target> = targets.iter().collect();
         let mut measured = Vec::new();
         for test in &self.tests {
-            if self.is_stopped() {
-                return (measured, Some(Objection::new("interrupted")));
-            }
+            self.go_on()?;
             if targets.iter().any(|target| target.region().length < test.least) {
                 continue;
             }
-            match self.at_once(&runner, test, targets) {
-                Ok((measurement, working)) => measured.push(Measured {
-                    test: test.name.clone(),
-                    load: test.load.clone(),
-                    trusted: measurement.cut_short.is_none() && measurement.errors == 0,
-                    processors: Some(working),
-                    measurement,
-                }),
-                Err(failure) => return (measured, Some(failure)),
-            }
+            let (time, timing) = fixed(test.timing);
+            let (workload, options) = runner.session.terms(&test.load, &timing);
+            runner.progress.phase(&format!("all at once: {}", test.name), time);
+            let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &())?;
+            let measurement = at_once(seen.measurements);
+            let trusted = is_whole(&measurement);
+            measured.push(test.measured(measurement, trusted, seen.activity.working));
         }
-        (measured, None)
-    }
-
-    /// What all gave together, and the processors that were at work.
-    fn at_once(
-        &self,
-        runner: &Runner<'_, T>,
-        test: &Timed,
-        targets: &[Target],
-    ) -> Result<(Measurement, f64), Objection> {
-        let (time, timing) = fixed(test.timing);
-        let (workload, options) = runner.session.terms(&test.load, &timing);
-        runner.progress.phase(&format!("all at once: {}", test.name), time);
-        let targets: Vec<&Target> = targets.iter().collect();
-        let seen = runner.session.run(&self.asked(workload, options, timing), &targets, &());
-        let seen = seen?;
-        Ok((at_once(seen.measurements), seen.activity.working))
+        Ok(measured)
     }
 
     /// A run that keeps to what may be written.
     fn asked(&self, workload: Workload, options: RunOptions, timing: Timing) -> Asked {
         Asked { workload, options, timing, budget: Some(self.writes.budget().clone()), is_short: false }
     }
+}
+
+/// Whether a run came to its end without an error.
+fn is_whole(measurement: &Measurement) -> bool {
+    measurement.cut_short.is_none() && measurement.errors == 0
 }
 
 /// The same for a time that is known beforehand, and that time.
@@ -344,19 +331,20 @@ pub struct Timed {
     pub least: Bytes,
 }
 
+impl Timed {
+    fn measured(&self, measurement: Measurement, trusted: bool, processors: f64) -> Measured {
+        let (test, load) = (self.name.clone(), self.load.clone());
+        Measured { test, load, measurement, trusted, processors: Some(processors) }
+    }
+}
+
 /// What is asked of the tests of a lab.
 #[derive(Debug, Clone)]
 pub struct Wish {
     /// The presets whose tests are run.
     pub presets: Vec<Preset>,
-    /// How narrow the interval of a rate must be.
-    pub precision: f64,
-    /// The longest that a test runs.
-    pub max_time: Duration,
-    /// Exactly this time, if it was asked for.
-    pub duration: Option<Duration>,
-    /// What is not counted.
-    pub warm_up: Duration,
+    /// How long tests run; each preset has its own rule when to stop.
+    pub timing: Timing,
     /// How much of each target is filled, if that was asked for.
     pub size: Option<Bytes>,
     /// The most that may be written, if that was asked for.
@@ -372,13 +360,7 @@ impl Wish {
     }
 
     fn of(&self, preset: &Preset) -> Vec<Timed> {
-        let timing = Timing {
-            stop: preset.stop,
-            precision: self.precision,
-            max_time: self.max_time,
-            fixed: self.duration,
-            warm_up: self.warm_up,
-        };
+        let timing = Timing { stop: preset.stop, ..self.timing };
         let one = |test: &Test| match &test.work {
             Work::Load(load) if !load.buffered => Some(Timed {
                 name: format!("{}/{}", preset.name, test.name),
@@ -434,15 +416,13 @@ pub fn slice(filled: Bytes, copied: Bytes) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::UNTIL_KNOWN;
     use narrows_load::preset;
 
     fn wish(presets: &str) -> Wish {
         Wish {
             presets: presets.split(',').map(|name| preset::by_name(name).expect("is a preset")).collect(),
-            precision: 0.02,
-            max_time: Duration::from_secs(30),
-            duration: None,
-            warm_up: Duration::ZERO,
+            timing: UNTIL_KNOWN,
             size: None,
             max_writes: None,
             encrypts: false,

@@ -48,8 +48,8 @@ impl Item {
     /// What it is thought to write: enough in any case for what it has in flight. While rates are only guessed
     /// (`is_known` is false) they have no unit, and only how tests divide what there is follows from them.
     fn need(&self, is_known: bool) -> f64 {
-        let in_flight = |load: &LoadSpec| load.total_depth().saturating_mul(load.block_size.get()) as f64;
-        let least = self.load.as_ref().filter(|_| is_known).map_or(0.0, in_flight) * IN_FLIGHT;
+        let load = self.load.as_ref().filter(|_| is_known);
+        let least = load.map_or(0.0, |load| load.in_flight().as_f64()) * IN_FLIGHT;
         if self.rate > 0.0 { (self.seconds * self.rate).max(least) } else { 0.0 }
     }
 }
@@ -238,8 +238,7 @@ impl Allowance {
     /// # Errors
     /// There is less.
     pub fn suffices(&self, load: &LoadSpec) -> Result<(), OverBudget> {
-        let in_flight = load.total_depth().saturating_mul(load.block_size.get());
-        self.budget.announce(Bytes::new(in_flight.saturating_mul(2)))
+        self.budget.announce(load.in_flight() + load.in_flight())
     }
 }
 

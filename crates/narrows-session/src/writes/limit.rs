@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Objection;
+use crate::scene::device_hops;
 use narrows_base::catalog::{Medium, MediumClass, catalog};
 use narrows_base::units::{Bytes, human};
 use narrows_load::preset::{LoadSpec, Work};
@@ -141,11 +142,8 @@ impl Life {
     pub fn of_path(path: &Path) -> Option<Self> {
         let by_usb = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Usb(_)));
         let by_sas = path.hops.iter().any(|hop| matches!(hop.spec, HopSpec::Sas(_)));
-        let drives = path.hops.iter().filter_map(|hop| match &hop.spec {
-            HopSpec::Device(drive) => Some(drive),
-            _ => None,
-        });
-        drives.filter_map(|drive| Self::of_drive(drive, by_usb, by_sas)).min_by_key(|life| life.rated)
+        let lives = device_hops(path).filter_map(|drive| Self::of_drive(drive, by_usb, by_sas));
+        lives.min_by_key(|life| life.rated)
     }
 
     fn of_drive(drive: &DeviceHop, by_usb: bool, by_sas: bool) -> Option<Self> {

@@ -26,7 +26,8 @@ pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
     let ended = starts_until_end_of_input();
     if fio == "-" {
         say(&Word::Ready)?;
-        return wait(&ended);
+        wait(&ended);
+        return Ok(NOTHING_FOUND);
     }
     let (_lock, mut server) = match HostLock::take().and_then(|lock| Ok((lock, server(fio)?))) {
         Ok(both) => both,
@@ -47,7 +48,7 @@ pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
         if let Ok(Some(status)) = server.try_wait() {
             say(&Word::Ended(format!("fio on the host ended: {status}")))?;
             // The controller reads that, and then ends the connection.
-            wait(&ended)?;
+            wait(&ended);
             return Ok(FAILED);
         }
         thread::sleep(GLANCE);
@@ -125,7 +126,7 @@ fn waiting(root: &Root) -> Option<(usize, usize)> {
 }
 
 /// Says that a job waits, and sleeps until the run begins.
-pub(super) fn at(point: usize) -> Result<u8, Failure> {
+pub(super) fn at(point: usize) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::new(format!("cannot write in the run's directory: {error}"));
     let here = Held::open(Path::new("."), Aim::Write).map_err(|error| Failure::new(error.to_string()))?;
     let name = waiting_name(point, std::process::id());
@@ -136,7 +137,7 @@ pub(super) fn at(point: usize) -> Result<u8, Failure> {
         let told = root.text(&file.to_string_lossy()).get();
         if let Some(start) = told.and_then(|text| text.trim().parse().ok()) {
             sleep_until(start);
-            return Ok(NOTHING_FOUND);
+            return Ok(());
         }
         thread::sleep(GLANCE);
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use narrows_session::fleet::leg::{LEG_STEP, LegAnswer, LegLoad, LegOrder};
 
 use super::{now, say, sleep_until};
-use crate::cli::{Failure, NOTHING_FOUND};
+use crate::cli::Failure;
 
 /// Bytes of one write or read.
 const PIECE: usize = 256 << 10;
@@ -22,7 +22,7 @@ const TOKEN: Duration = Duration::from_secs(2);
 const WELCOME: u8 = b'+';
 
 /// Does what the first line of standard input orders.
-pub(super) fn leg() -> Result<u8, Failure> {
+pub(super) fn leg() -> Result<(), Failure> {
     let orders = orders();
     let answer = match orders.recv_timeout(LEG_STEP) {
         Ok(LegOrder::Way { server }) => way(&server),
@@ -32,8 +32,7 @@ pub(super) fn leg() -> Result<u8, Failure> {
         Ok(LegOrder::Use { server, token, flow }) => connect(&orders, server, (&token, flow)),
         Ok(LegOrder::Start { .. }) | Err(_) => Err("there is no order".to_owned()),
     };
-    say(&answer.unwrap_or_else(LegAnswer::Refused))?;
-    Ok(NOTHING_FOUND)
+    say(&answer.unwrap_or_else(LegAnswer::Refused))
 }
 
 /// The orders of standard input. The channel closes with it, which is when the controller or the connection ends.

@@ -1,97 +1,80 @@
 //! IP addresses, and routing tables that lead to the replaced addresses as they led to the real ones.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::Lines;
+
+use crate::nic::{self, Route};
 
 /// Addresses and the documentation addresses that stand for them (RFC 5737, RFC 3849; RFC 2544 when those run out).
 #[derive(Debug, Default)]
 pub(super) struct Addresses {
-    four: BTreeMap<Ipv4Addr, Ipv4Addr>,
-    six: BTreeMap<Ipv6Addr, Ipv6Addr>,
+    tokens: BTreeMap<IpAddr, IpAddr>,
+    /// How many of version 4 and of version 6 there are.
+    counts: (usize, usize),
     /// Those met outside routing tables: the ones that something leads to.
-    remotes_four: BTreeSet<Ipv4Addr>,
-    remotes_six: BTreeSet<Ipv6Addr>,
+    remotes: BTreeSet<IpAddr>,
 }
 
 impl Addresses {
     /// What stands for an address that something may lead to.
-    pub(super) fn four(&mut self, address: Ipv4Addr) -> Ipv4Addr {
-        let token = self.map_four(address);
+    pub(super) fn remote(&mut self, address: IpAddr) -> IpAddr {
+        let token = self.token(address);
         if token != address {
-            self.remotes_four.insert(address);
+            self.remotes.insert(address);
         }
         token
     }
 
-    /// What stands for an address that something may lead to.
-    pub(super) fn six(&mut self, address: Ipv6Addr) -> Ipv6Addr {
-        let token = self.map_six(address);
-        if token != address {
-            self.remotes_six.insert(address);
-        }
-        token
-    }
-
-    fn map_four(&mut self, address: Ipv4Addr) -> Ipv4Addr {
-        let is_mask = u32::from(address).leading_ones() + u32::from(address).trailing_zeros() >= 32;
+    fn token(&mut self, address: IpAddr) -> IpAddr {
+        let is_mask = matches!(address, IpAddr::V4(address)
+            if address.to_bits().leading_ones() + address.to_bits().trailing_zeros() >= 32);
         if address.is_loopback() || address.is_unspecified() || address.is_multicast() || is_mask {
             return address;
         }
-        let number = self.four.len();
-        *self.four.entry(address).or_insert_with(|| documentation_four(number))
-    }
-
-    fn map_six(&mut self, address: Ipv6Addr) -> Ipv6Addr {
-        if address.is_loopback() || address.is_unspecified() || address.is_multicast() {
-            return address;
+        if let Some(token) = self.tokens.get(&address) {
+            return *token;
         }
-        let number = self.six.len() as u128 + 1;
-        *self.six.entry(address).or_insert_with(|| Ipv6Addr::from((0x2001_0db8_u128 << 96) | number))
+        let count = if address.is_ipv4() { &mut self.counts.0 } else { &mut self.counts.1 };
+        let token = match address {
+            IpAddr::V4(_) => documentation_four(*count).into(),
+            IpAddr::V6(_) => Ipv6Addr::from_bits((0x2001_0db8 << 96) | (*count as u128 + 1)).into(),
+        };
+        *count += 1;
+        self.tokens.insert(address, token);
+        token
     }
 
     /// `/proc/net/route`: each route but the default one becomes routes to the single addresses that it led to.
     pub(super) fn routes_four(&mut self, table: &str) -> String {
-        let routes: Vec<RouteFour> = table.lines().filter_map(RouteFour::parse).collect();
-        let remotes: Vec<Ipv4Addr> = self.remotes_four.iter().copied().collect();
         let mut lines = table.lines();
-        let mut out: Vec<String> = lines.next().map(str::to_owned).into_iter().collect();
-        for line in lines {
-            let Some(route) = RouteFour::parse(line) else { continue };
-            let gateway = self.map_four(route.gateway);
-            if route.mask == 0 {
-                out.push(route.line(line, route.destination, gateway, 0));
-                continue;
-            }
-            let led_here = remotes.iter().filter(|remote| best_four(&routes, **remote) == Some(&route));
-            let mut led_here: Vec<Ipv4Addr> = led_here.copied().collect();
-            if led_here.is_empty() {
-                led_here.push(route.destination);
-            }
-            for remote in led_here {
-                let token = self.map_four(remote);
-                out.push(route.line(line, token, gateway, u32::MAX));
-            }
-        }
-        out.iter().map(|line| format!("{line}\n")).collect()
+        let head = lines.next().map(|head| format!("{head}\n")).unwrap_or_default();
+        head + &self.routes(lines, nic::ipv4_route)
     }
 
     /// `/proc/net/ipv6_route`, likewise.
     pub(super) fn routes_six(&mut self, table: &str) -> String {
-        let routes: Vec<RouteSix> = table.lines().filter_map(RouteSix::parse).collect();
-        let remotes: Vec<Ipv6Addr> = self.remotes_six.iter().copied().collect();
+        self.routes(table.lines(), nic::ipv6_route)
+    }
+
+    fn routes(&mut self, lines: Lines<'_>, parse: fn(&str) -> Option<Route>) -> String {
+        let routes = lines.filter_map(|line| Some((line, parse(line)?)));
+        let (lines, routes): (Vec<&str>, Vec<Route>) = routes.unzip();
+        let remotes: Vec<(IpAddr, Option<&Route>)> =
+            self.remotes.iter().map(|remote| (*remote, nic::choose(&routes, *remote))).collect();
         let mut out = String::new();
-        for (line, route) in table.lines().filter_map(|line| Some((line, RouteSix::parse(line)?))) {
-            let gateway = self.map_six(route.gateway);
-            let led_here = remotes.iter().filter(|remote| best_six(&routes, **remote) == Some(&route));
-            let mut led_here: Vec<(Ipv6Addr, u32)> = led_here.map(|remote| (*remote, 128)).collect();
-            if route.length == 0 {
-                led_here = vec![(route.destination, 0)];
+        for (line, route) in lines.iter().zip(&routes) {
+            let gateway = self.token(route.gateway);
+            let width = if route.network.is_ipv4() { 32 } else { 128 };
+            let led_here = remotes.iter().filter(|(_, chosen)| *chosen == Some(route));
+            let mut led_here: Vec<(IpAddr, u32)> = led_here.map(|(remote, _)| (*remote, width)).collect();
+            if route.prefix == 0 {
+                led_here = vec![(route.network, 0)];
             } else if led_here.is_empty() {
-                led_here.push((route.destination, 128));
+                led_here.push((route.network, width));
             }
-            for (remote, length) in led_here {
-                let token = self.map_six(remote);
-                out.push_str(&route.line(line, token, gateway, length));
+            for (remote, prefix) in led_here {
+                out.push_str(&with_addresses(line, self.token(remote), prefix, gateway));
                 out.push('\n');
             }
         }
@@ -102,8 +85,8 @@ impl Addresses {
     pub(super) fn interfaces_six(&mut self, table: &str) -> String {
         let line = |line: &str| {
             let (address, rest) = line.split_once(' ')?;
-            let address = self.map_six(hex_six(address)?);
-            Some(format!("{:032x} {rest}\n", u128::from(address)))
+            let address = self.token(nic::hex_ipv6(address)?.into());
+            Some(format!("{} {rest}\n", digits(address)))
         };
         table.lines().filter_map(line).collect()
     }
@@ -118,99 +101,29 @@ fn documentation_four(number: usize) -> Ipv4Addr {
     }
 }
 
-/// One line of `/proc/net/route` (kernel `net/ipv4/fib_trie.c`, `fib_route_seq_show`): interface, destination,
-/// gateway, flags, two counters, metric and mask; addresses are in memory order, printed as numbers of the host.
-#[derive(Debug, PartialEq)]
-struct RouteFour {
-    interface: String,
-    destination: Ipv4Addr,
-    gateway: Ipv4Addr,
-    metric: u32,
-    mask: u32,
-}
-
-impl RouteFour {
-    fn parse(line: &str) -> Option<Self> {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        let number = |at: usize| u32::from_str_radix(fields.get(at)?, 16).ok();
-        Some(Self {
-            interface: (*fields.first()?).to_owned(),
-            destination: Ipv4Addr::from(number(1)?.to_ne_bytes()),
-            gateway: Ipv4Addr::from(number(2)?.to_ne_bytes()),
-            metric: fields.get(6)?.parse().ok()?,
-            mask: u32::from_be_bytes(number(7)?.to_ne_bytes()),
-        })
-    }
-
-    fn leads_to(&self, address: Ipv4Addr) -> bool {
-        (u32::from(address) ^ u32::from(self.destination)) & self.mask == 0
-    }
-
-    /// `line` with other addresses.
-    fn line(&self, line: &str, destination: Ipv4Addr, gateway: Ipv4Addr, mask: u32) -> String {
-        let printed = |bytes: [u8; 4]| format!("{:08X}", u32::from_ne_bytes(bytes));
-        let mut fields: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        for (at, bytes) in [(1, destination.octets()), (2, gateway.octets()), (7, mask.to_be_bytes())] {
-            if let Some(field) = fields.get_mut(at) {
-                *field = printed(bytes);
-            }
+/// The line of a routing table with other addresses.
+fn with_addresses(line: &str, network: IpAddr, prefix: u32, gateway: IpAddr) -> String {
+    let (changed, between) = if network.is_ipv4() {
+        let mask = Ipv4Addr::from_bits(u32::MAX.checked_shl(32 - prefix).unwrap_or(0));
+        ([(1, digits(network)), (2, digits(gateway)), (7, digits(mask.into()))], "\t")
+    } else {
+        ([(0, digits(network)), (1, format!("{prefix:02x}")), (4, digits(gateway))], " ")
+    };
+    let mut fields: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    for (at, text) in changed {
+        if let Some(field) = fields.get_mut(at) {
+            *field = text;
         }
-        fields.join("\t")
     }
+    fields.join(between)
 }
 
-fn best_four(routes: &[RouteFour], address: Ipv4Addr) -> Option<&RouteFour> {
-    let leading = routes.iter().filter(|route| route.leads_to(address));
-    leading.min_by_key(|route| (std::cmp::Reverse(route.mask), route.metric))
-}
-
-/// One line of `/proc/net/ipv6_route` (kernel `net/ipv6/ip6_fib.c`, `ipv6_route_native_seq_show`): destination and
-/// its prefix length, source and its length, gateway, metric, counters, flags and interface, all hexadecimal.
-#[derive(Debug, PartialEq)]
-struct RouteSix {
-    interface: String,
-    destination: Ipv6Addr,
-    length: u32,
-    gateway: Ipv6Addr,
-    metric: u32,
-}
-
-impl RouteSix {
-    fn parse(line: &str) -> Option<Self> {
-        let fields: Vec<&str> = line.split_whitespace().collect();
-        Some(Self {
-            destination: hex_six(fields.first()?)?,
-            length: u32::from_str_radix(fields.get(1)?, 16).ok().filter(|length| *length <= 128)?,
-            gateway: hex_six(fields.get(4)?)?,
-            metric: u32::from_str_radix(fields.get(5)?, 16).ok()?,
-            interface: (*fields.get(9)?).to_owned(),
-        })
+/// An address as the tables of the kernel show it.
+fn digits(address: IpAddr) -> String {
+    match address {
+        IpAddr::V4(address) => format!("{:08X}", address.to_bits().swap_bytes()),
+        IpAddr::V6(address) => format!("{:032x}", address.to_bits()),
     }
-
-    fn leads_to(&self, address: Ipv6Addr) -> bool {
-        let differs = u128::from(address) ^ u128::from(self.destination);
-        differs.leading_zeros() >= self.length
-    }
-
-    fn line(&self, line: &str, destination: Ipv6Addr, gateway: Ipv6Addr, length: u32) -> String {
-        let mut fields: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let printed = |address: Ipv6Addr| format!("{:032x}", u128::from(address));
-        for (at, text) in [(0, printed(destination)), (1, format!("{length:02x}")), (4, printed(gateway))] {
-            if let Some(field) = fields.get_mut(at) {
-                *field = text;
-            }
-        }
-        fields.join(" ")
-    }
-}
-
-fn best_six(routes: &[RouteSix], address: Ipv6Addr) -> Option<&RouteSix> {
-    let leading = routes.iter().filter(|route| route.leads_to(address));
-    leading.min_by_key(|route| (std::cmp::Reverse(route.length), route.metric))
-}
-
-fn hex_six(text: &str) -> Option<Ipv6Addr> {
-    (text.len() == 32).then(|| u128::from_str_radix(text, 16).ok().map(Ipv6Addr::from)).flatten()
 }
 
 #[cfg(test)]
@@ -231,9 +144,9 @@ mod tests {
         )
     }
 
-    fn interface(table: &str, address: Ipv4Addr) -> Option<String> {
-        let routes: Vec<RouteFour> = table.lines().filter_map(RouteFour::parse).collect();
-        best_four(&routes, address).map(|route| route.interface.clone())
+    fn interface(table: &str, address: IpAddr) -> Option<String> {
+        let routes: Vec<Route> = table.lines().filter_map(nic::ipv4_route).collect();
+        nic::choose(&routes, address).map(|route| route.interface.clone())
     }
 
     #[test]
@@ -245,8 +158,8 @@ mod tests {
             route("eth2", [10, 5, 7, 0], [0, 0, 0, 0], 24)
         );
         let mut addresses = Addresses::default();
-        let remotes = [[10, 5, 1, 1], [10, 5, 7, 9], [8, 8, 4, 4]].map(Ipv4Addr::from);
-        let tokens = remotes.map(|remote| addresses.four(remote));
+        let remotes = [[10, 5, 1, 1], [10, 5, 7, 9], [8, 8, 4, 4]].map(IpAddr::from);
+        let tokens = remotes.map(|remote| addresses.remote(remote));
         let after = addresses.routes_four(&table);
         for (remote, token) in remotes.into_iter().zip(tokens) {
             assert_eq!(interface(&after, token), interface(&table, remote), "{remote}:\n{after}");
@@ -262,12 +175,12 @@ mod tests {
              fd00000000000000000000000000ab00 78 {zero} 00 {zero} 00000100 00000001 00000000 00000001     eth1\n"
         );
         let mut addresses = Addresses::default();
-        let near = addresses.six("fd00::ab17".parse().expect("valid"));
-        let far = addresses.six("2a00::1".parse().expect("valid"));
+        let near = addresses.remote("fd00::ab17".parse().expect("valid"));
+        let far = addresses.remote("2a00::1".parse().expect("valid"));
         let after = addresses.routes_six(&table);
-        let routes: Vec<RouteSix> = after.lines().filter_map(RouteSix::parse).collect();
-        assert_eq!(best_six(&routes, near).map(|route| route.interface.as_str()), Some("eth1"));
-        assert_eq!(best_six(&routes, far).map(|route| route.interface.as_str()), Some("eth0"));
+        let routes: Vec<Route> = after.lines().filter_map(nic::ipv6_route).collect();
+        assert_eq!(nic::choose(&routes, near).map(|route| route.interface.as_str()), Some("eth1"));
+        assert_eq!(nic::choose(&routes, far).map(|route| route.interface.as_str()), Some("eth0"));
         assert!(!after.contains("aaaa") && !after.contains("ab00"), "{after}");
     }
 
@@ -295,8 +208,8 @@ mod tests {
             let mut addresses = Addresses::default();
             let tokens: Vec<_> = remotes
                 .iter()
-                .map(|remote| Ipv4Addr::from(*remote))
-                .map(|remote| (remote, addresses.four(remote)))
+                .map(|remote| IpAddr::from(*remote))
+                .map(|remote| (remote, addresses.remote(remote)))
                 .filter(|(remote, token)| remote != token)
                 .collect();
             let after = addresses.routes_four(&table);

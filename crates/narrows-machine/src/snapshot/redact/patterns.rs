@@ -62,12 +62,12 @@ impl Redactor {
     fn address(&mut self, text: &str) -> Option<(usize, String)> {
         let six = run(text, |b| b.is_ascii_hexdigit() || b == b':' || b == b'.');
         if let Some(address) = six.matches(':').nth(1).and_then(|_| six.parse::<Ipv6Addr>().ok()) {
-            return Some((six.len(), self.addresses.six(address).to_string()));
+            return Some((six.len(), self.addresses.remote(address.into()).to_string()));
         }
         let four = run(text, |b| b.is_ascii_digit() || b == b'.').trim_end_matches('.');
         let address = four.parse::<Ipv4Addr>().ok()?;
         let is_whole = !text.as_bytes().get(four.len()).is_some_and(u8::is_ascii_alphanumeric);
-        is_whole.then(|| (four.len(), self.addresses.four(address).to_string()))
+        is_whole.then(|| (four.len(), self.addresses.remote(address.into()).to_string()))
     }
 }
 

@@ -301,13 +301,6 @@ fn each(test: &Measured) -> Option<f64> {
     test.processors.filter(|at_work| *at_work > 0.0 && rate > 0.0).map(|at_work| at_work / rate)
 }
 
-/// What a request of `size` takes in the generator and the kernel above any drive, in seconds, where that was measured.
-fn generator_seconds(basis: &Basis, test: &str, load: &LoadSpec, size: Bytes) -> Option<f64> {
-    let plain = basis.mappings.iter().find(|mapping| mapping.encryption == Encryption::Plain)?;
-    let rate = find(&plain.tests, test, load)?.measurement.bytes_per_second;
-    (rate.get() > 0.0).then(|| size.as_f64() / rate.get())
-}
-
 // What dm-crypt leaves of what lies below it.
 //
 // Two bounds. The cipher: its rate on one core, as `crypt::with_submitters` has it for as many threads as ask, and with
@@ -355,7 +348,9 @@ fn below_cipher(
     let Some(setting) = setting(encryption) else { return Ok(carried) };
     if let Some(measured) = mapping(basis, encryption, test, load) {
         // The time of the generator is in what the drive gave, too.
-        let twice = generator_seconds(basis, test, load, load.block_size).unwrap_or(0.0);
+        // What a request takes in the generator and the kernel above any drive is in both.
+        let plain = mapping(basis, Encryption::Plain, test, load);
+        let twice = plain.map_or(0.0, |rate| load.block_size.as_f64() / rate.get());
         return Ok(as_measured(carried, measured, twice, load));
     }
     let cipher = cipher(basis).ok_or("the rate of the cipher on one core is not known")?;
