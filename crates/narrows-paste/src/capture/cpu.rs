@@ -140,12 +140,8 @@ fn lscpu_pairs(text: &Text) -> LscpuPairs {
 /// The text behind a key of JSON. lscpu prints no escapes in what is of interest.
 fn json_value<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     let (_, rest) = line.split_once(key)?;
-    rest.trim_start()
-        .strip_prefix(':')?
-        .trim_start()
-        .strip_prefix('"')?
-        .split_once('"')
-        .map(|(value, _)| value)
+    let value = rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?;
+    value.split_once('"').map(|(value, _)| value)
 }
 
 /// Reads `NUMA node0 CPU(s): 0-63,128-191`.

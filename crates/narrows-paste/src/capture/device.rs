@@ -5,13 +5,18 @@
 //! known by that name only, `8:2` for a device known by number only. `join` puts the kernel's name in
 //! their place as soon as any text tells it.
 
+use std::collections::BTreeMap;
+
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::block::is_numbered;
-use narrows_machine::block::{Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, Transport};
+use narrows_machine::block::{
+    Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Transport,
+};
 use narrows_machine::pci::{PciAddress, PciDevice};
 
+use super::number::bit_rate;
 use crate::text::is_digits;
 
 /// More layers than a real device has members or holders are a text made to be slow.
@@ -78,12 +83,11 @@ pub(super) fn known<T>(value: Option<T>, source: impl Into<String>) -> Fact<T> {
     value.map_or_else(Fact::default, |value| Fact::known(value, source))
 }
 
-/// What a text tells, or that it does not.
-pub(super) fn told<T>(value: Option<T>, source: impl Into<String>) -> Fact<T> {
-    match value {
-        Some(value) => Fact::known(value, source),
-        None => Fact::absent(source),
-    }
+/// The address of these numbers: domain, bus, device and function.
+pub(super) fn address_of([domain, bus, device, function]: [u32; 4]) -> Option<PciAddress> {
+    let small = |number: u32, most: u8| u8::try_from(number).ok().filter(|number| *number <= most);
+    let (bus, device, function) = (small(bus, 255)?, small(device, 31)?, small(function, 7)?);
+    Some(PciAddress { domain, bus, device, function })
 }
 
 /// The PCI function at an address.
@@ -98,14 +102,43 @@ pub(super) fn learn<T>(fact: &mut Fact<T>, value: Option<T>, source: &str) {
     }
 }
 
-/// What the name of a drive alone says of its bus.
-pub(super) fn implied(name: &str) -> Transport {
-    match name {
-        _ if name.starts_with("nvme") => Transport::Other { name: "nvme".to_owned(), pci: None },
-        _ if name.starts_with("mmcblk") => Transport::Mmc { pci: None, mode: Fact::default() },
-        _ if name.starts_with("vd") => Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() },
+/// What the name of a drive says of its bus, which hangs on this function.
+pub(super) fn implied(name: &str, pci: Option<PciAddress>) -> Transport {
+    match (name, pci, name.rsplit_once('n')) {
+        (_, Some(pci), Some((controller, _))) if is_numbered(controller, "nvme") => {
+            Transport::NvmePci { controller: controller.to_owned(), pci }
+        }
+        _ if name.starts_with("nvme") => Transport::Other { name: "nvme".to_owned(), pci },
+        _ if name.starts_with("mmcblk") => Transport::Mmc { pci, mode: Fact::default() },
+        _ if name.starts_with("vd") => Transport::Virtio { pci, flavour: "virtio-blk".to_owned() },
         _ => Transport::None,
     }
+}
+
+/// What carries a disk, by the word of a tool for it: `sata`, `usb`.
+pub(super) fn carrier(bus: &str) -> Option<Transport> {
+    Some(match bus {
+        "nvme" | "pcie" => implied("nvme", None),
+        "sata" => Transport::Sata(Default::default()),
+        "sas" => Transport::Sas(Default::default()),
+        "usb" => Transport::Usb(Default::default()),
+        "iscsi" | "iqn" => Transport::Iscsi(Default::default()),
+        "mmc" => implied("mmcblk", None),
+        "tcp" | "rdma" => {
+            Transport::NvmeFabric(NvmeFabric { transport: bus.to_owned(), ..NvmeFabric::default() })
+        }
+        "ata" | "spi" | "fc" | "fcoe" | "sbp" => Transport::Other { name: bus.to_owned(), pci: None },
+        _ => return None,
+    })
+}
+
+/// What a reader kept under `prefix` until its device is known, by what follows that.
+pub(super) fn take_kept<V>(map: &mut BTreeMap<String, V>, prefix: &str) -> Vec<(String, V)> {
+    let keys = map.range(prefix.to_owned()..).map_while(|(key, _)| key.strip_prefix(prefix));
+    let keys: Vec<String> = keys.map(str::to_owned).collect();
+    keys.into_iter()
+        .filter_map(|key| map.remove(&format!("{prefix}{key}")).map(|value| (key, value)))
+        .collect()
 }
 
 /// Puts down that `upper` is built on `lower`.
@@ -113,14 +146,16 @@ pub(super) fn stack(machine: &mut Machine, upper: &str, lower: &str) {
     if upper == lower {
         return;
     }
-    let add = |names: &mut Vec<String>, name: &str| {
-        if names.len() < MOST_MEMBERS && !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
-    };
-    add(&mut device(machine, upper).slaves, lower);
+    add_name(&mut device(machine, upper).slaves, lower);
     if !is_number(lower) {
-        add(&mut device(machine, lower).holders, upper);
+        add_name(&mut device(machine, lower).holders, upper);
+    }
+}
+
+/// Adds a name to a list that has each once.
+pub(super) fn add_name(names: &mut Vec<String>, name: &str) {
+    if names.len() < MOST_MEMBERS && !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
     }
 }
 
@@ -234,10 +269,10 @@ fn stem(name: &str) -> Option<&str> {
     }
 }
 
-/// A rate of SATA in Gbit/s; other rates are of other links.
-pub(super) fn sata_rate(gigabits: &str) -> Option<BitsPerSec> {
-    let rate: f64 = gigabits.trim().parse().ok()?;
-    [1.5, 3.0, 6.0].contains(&rate).then(|| BitsPerSec::from_mbit(rate * 1000.0))
+/// A rate of SATA; other rates are of other links.
+pub(super) fn sata_rate(text: &str) -> Option<BitsPerSec> {
+    let rates = [1500.0, 3000.0, 6000.0].map(BitsPerSec::from_mbit);
+    bit_rate(text).filter(|rate| rates.contains(rate))
 }
 
 #[cfg(test)]

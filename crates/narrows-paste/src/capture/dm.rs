@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::device::{device, key_of, key_of_number, learn, mapping, stack};
+use super::number::{Base, factor};
 use super::{Output, Part, Text, read_outputs};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, Sectors512};
@@ -255,20 +256,20 @@ struct CryptStatus {
 ///
 /// Reads every status; whether there was one.
 fn read_status(machine: &mut Machine, text: &Text) -> bool {
-    let mut found = false;
-    let mut open: Option<CryptStatus> = None;
+    let mut all: Vec<Option<CryptStatus>> = Vec::new();
     for (number, line) in text.lines() {
         if let Some((path, _)) = line.split_once(" is active") {
-            found |= finish_status(machine, text, open.take());
             let name = path.split_whitespace().next_back().unwrap_or_default();
             let key = key_of(name).or_else(|| key_of(&format!("/dev/mapper/{name}")));
             let table = CryptTable { sector_size: sector(None), ..CryptTable::default() };
-            open = key.map(|key| CryptStatus { line: number, key, table, ..CryptStatus::default() });
-        } else if let (Some(status), Some((field, value))) = (&mut open, line.trim().split_once(':')) {
+            all.push(key.map(|key| CryptStatus { line: number, key, table, ..CryptStatus::default() }));
+        } else if let (Some(Some(status)), Some((field, value))) =
+            (all.last_mut(), line.trim().split_once(':'))
+        {
             status.take(field, value.trim());
         }
     }
-    found | finish_status(machine, text, open)
+    all.into_iter().flatten().filter_map(|status| status.put(machine, text)).count() > 0
 }
 
 /// The size of the sectors of a cipher; 512 bytes where none is told.
@@ -299,32 +300,24 @@ impl CryptStatus {
             _ => {}
         }
     }
-}
 
-fn finish_status(machine: &mut Machine, text: &Text, open: Option<CryptStatus>) -> bool {
-    let Some(status) = open.filter(|status| !status.table.cipher.is_empty() && status.table.key_bits > 0)
-    else {
-        return false;
-    };
-    let source = text.source(status.line);
-    if let Some(lower) = &status.device {
-        stack(machine, &status.key, lower);
+    fn put(self, machine: &mut Machine, text: &Text) -> Option<()> {
+        (!self.table.cipher.is_empty() && self.table.key_bits > 0).then_some(())?;
+        let source = text.source(self.line);
+        if let Some(lower) = &self.device {
+            stack(machine, &self.key, lower);
+        }
+        let length = self.sectors.map(|sectors| Bytes::from_sectors(Sectors512::new(sectors)));
+        learn(&mut device(machine, &self.key).size, length, &source);
+        let dm = mapping(machine, &self.key)?;
+        let owner = self.kind.map_or_else(|| "CRYPT".to_owned(), |kind| format!("CRYPT-{kind}"));
+        learn(&mut dm.owner, Some(owner), &source);
+        learn(&mut dm.name, self.key.strip_prefix("mapper/").map(str::to_owned), &source);
+        let length = length.unwrap_or_else(|| Bytes::new(0));
+        let target = DmTarget { start: Bytes::new(0), length, kind: DmKind::Crypt(self.table) };
+        learn(&mut dm.table, Some(vec![target]), &source);
+        Some(())
     }
-    let length = status.sectors.map(|sectors| Bytes::from_sectors(Sectors512::new(sectors)));
-    learn(&mut device(machine, &status.key).size, length, &source);
-    let Some(dm) = mapping(machine, &status.key) else { return false };
-    let owner = status.kind.map_or_else(|| "CRYPT".to_owned(), |kind| format!("CRYPT-{kind}"));
-    learn(&mut dm.owner, Some(owner), &source);
-    learn(&mut dm.name, status.key.strip_prefix("mapper/").map(str::to_owned), &source);
-    let target = DmTarget {
-        start: Bytes::new(0),
-        length: length.unwrap_or_else(|| Bytes::new(0)),
-        kind: DmKind::Crypt(status.table),
-    };
-    if dm.table.value().is_none() {
-        dm.table = Fact::known(vec![target], source);
-    }
-    true
 }
 
 /// What one dump says.
@@ -348,24 +341,22 @@ struct LuksDump {
 ///
 /// Reads every dump; whether there was one.
 fn read_luks(machine: &mut Machine, text: &Text) -> bool {
-    let mut found = false;
-    let mut open: Option<LuksDump> = None;
+    let mut all: Vec<LuksDump> = Vec::new();
     let mut named = of_file(text.name());
     for (number, line) in text.lines() {
         if let Some(device) = commanded(line) {
             named = Some(device);
         }
         if line.trim_start().starts_with("LUKS header information") {
-            found |= finish_luks(machine, text, open.take());
             // `LUKS header information for /dev/sda2` is what version 1 says.
             let own = line.split_once(" for ").and_then(|(_, device)| key_of(device.trim()));
-            open =
-                Some(LuksDump { line: number, device: own.or_else(|| named.take()), ..LuksDump::default() });
-        } else if let Some(dump) = &mut open {
+            let device = own.or_else(|| named.take());
+            all.push(LuksDump { line: number, device, ..LuksDump::default() });
+        } else if let Some(dump) = all.last_mut() {
             dump.take(line);
         }
     }
-    found | finish_luks(machine, text, open)
+    all.into_iter().filter_map(|dump| put_luks(machine, text, dump)).count() > 0
 }
 
 impl LuksDump {
@@ -404,11 +395,10 @@ fn of_file(name: &str) -> Option<String> {
     key_of(&format!("/dev/{}", device.trim_end_matches(".txt").replace('.', "/")))
 }
 
-fn finish_luks(machine: &mut Machine, text: &Text, open: Option<LuksDump>) -> bool {
-    let Some(dump) = open else { return false };
-    let (Some(cipher), Some(key_bits)) = (dump.cipher, dump.key_bits) else { return false };
+fn put_luks(machine: &mut Machine, text: &Text, dump: LuksDump) -> Option<()> {
+    let (cipher, key_bits) = (dump.cipher?, dump.key_bits?);
     let cipher = dump.mode.map_or_else(|| cipher.clone(), |mode| format!("{cipher}-{mode}"));
-    let Some(device) = dump.device else { return true };
+    let Some(device) = dump.device else { return Some(()) };
     let source = text.source(dump.line);
     let table = CryptTable { cipher, key_bits, sector_size: sector(dump.sector), ..CryptTable::default() };
     let target = DmTarget { start: Bytes::new(0), length: Bytes::new(0), kind: DmKind::Crypt(table) };
@@ -425,7 +415,7 @@ fn finish_luks(machine: &mut Machine, text: &Text, open: Option<LuksDump>) -> bo
         ..BlockDevice::default()
     };
     machine.block.entry(name).or_insert(kept);
-    true
+    Some(())
 }
 
 /// What the benchmark encrypts at a time, in the kernel's AF_ALG interface (cryptsetup
@@ -447,38 +437,52 @@ fn read_benchmark(machine: &mut Machine, text: &Text) -> bool {
 }
 
 fn rate(line: &str) -> Option<CipherRate> {
-    let words: Vec<&str> = line.split_whitespace().filter(|word| *word != "|").collect();
-    let [name, key, encrypt, unit_of_encrypt, decrypt, unit_of_decrypt] = words.as_slice() else {
-        return None;
-    };
-    let (cipher, mode) = name.split_once('-')?;
-    let is_name = |text: &str| {
-        (2..=24).contains(&text.len())
-            && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_,".contains(&byte))
-    };
-    let key_bits = key.strip_suffix('b')?.parse().ok().filter(|bits| (1..=4096).contains(bits))?;
-    (is_name(cipher) && is_name(mode)).then_some(())?;
+    let row = BenchmarkRow::of(line)?;
+    let (cipher, mode) = row.name.split_once('-')?;
     Some(CipherRate {
         cipher: format!("{mode}({cipher})"),
-        key_bits,
+        key_bits: row.key_bits,
         sector_size: REQUEST,
-        decrypt: speed(decrypt, unit_of_decrypt)?,
-        encrypt: speed(encrypt, unit_of_encrypt)?,
+        decrypt: row.decrypt,
+        encrypt: row.encrypt,
         // It is the kernel's; which of its drivers served is not said.
         driver: Some(format!("{mode}({cipher})")),
     })
 }
 
+/// A cipher of `cryptsetup benchmark`.
+pub(crate) struct BenchmarkRow<'l> {
+    /// `aes-xts`.
+    pub(crate) name: &'l str,
+    pub(crate) key_bits: u32,
+    pub(crate) encrypt: BytesPerSec,
+    pub(crate) decrypt: BytesPerSec,
+}
+
+impl<'l> BenchmarkRow<'l> {
+    /// A row, which may be one of a Markdown table or stand behind the mark of a comment or a quote.
+    pub(crate) fn of(line: &'l str) -> Option<Self> {
+        let is_mark = |word: &&str| !word.contains(char::is_alphanumeric);
+        let words: Vec<&str> = line.split_whitespace().filter(|word| !is_mark(word)).collect();
+        let [name, key, encrypt, unit_of_encrypt, decrypt, unit_of_decrypt, ..] = words.as_slice() else {
+            return None;
+        };
+        let (cipher, mode) = name.split_once('-')?;
+        let is_name = |text: &str| {
+            (2..=24).contains(&text.len())
+                && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_,".contains(&byte))
+        };
+        let key_bits = key.strip_suffix('b')?.parse().ok().filter(|bits| (1..=4096).contains(bits))?;
+        (is_name(cipher) && is_name(mode)).then_some(())?;
+        let (encrypt, decrypt) = (speed(encrypt, unit_of_encrypt)?, speed(decrypt, unit_of_decrypt)?);
+        Some(Self { name, key_bits, encrypt, decrypt })
+    }
+}
+
 fn speed(number: &str, unit: &str) -> Option<BytesPerSec> {
-    let power = match unit {
-        "KiB/s" => 1,
-        "MiB/s" => 2,
-        "GiB/s" => 3,
-        _ => return None,
-    };
     let number: f64 = number.replace(',', ".").parse().ok()?;
-    let rate = number * 1024f64.powi(power);
-    (rate > 0.0 && rate < 1e13).then(|| BytesPerSec::new(rate))
+    let rate = number * factor(unit, Base::Binary);
+    (unit.ends_with("iB/s") && rate > 0.0 && rate < 1e13).then(|| BytesPerSec::new(rate))
 }
 
 #[cfg(test)]

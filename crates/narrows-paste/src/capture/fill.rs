@@ -25,6 +25,8 @@ pub(super) enum Than {
     Same,
     /// Less than this one.
     Less,
+    /// As far as this one: it is another output of the same tool in the same text.
+    Again,
 }
 
 /// Something that can take from another of its kind what it lacks.
@@ -34,8 +36,8 @@ pub(super) trait Fill {
 }
 
 impl<T> Fill for Fact<T> {
-    fn fill(&mut self, other: Self, _: Than) {
-        self.take_better(other, Asked::Elsewhere);
+    fn fill(&mut self, other: Self, than: Than) {
+        self.take_better(other, if than == Than::Again { Asked::Again } else { Asked::Elsewhere });
     }
 }
 
@@ -189,11 +191,16 @@ fill_by_field!(Cpus
 /// after a card was replaced, show different ids at one address.
 impl Fill for PciDevice {
     fn fill(&mut self, mut other: Self, than: Than) {
-        if self.id.value().is_some_and(|id| other.id.value().is_some_and(|other| other != id)) {
-            return;
-        }
-        if than == Than::Same {
-            keep_worse(self, &mut other);
+        match than {
+            Than::Again if link_weight(&other.link) > link_weight(&self.link) => {
+                std::mem::swap(&mut self.link, &mut other.link);
+            }
+            Than::Again => {}
+            _ if self.id.value().is_some_and(|id| other.id.value().is_some_and(|other| other != id)) => {
+                return;
+            }
+            Than::Same => keep_worse(self, &mut other),
+            Than::Less => {}
         }
         fill_fields!(PciDevice(self, other, than)
             fills { id, name, board, wire, port, acs, class, parent, domain_owner, driver, link, express, numa_node,
@@ -202,6 +209,17 @@ impl Fill for PciDevice {
             keeps { address }
             with { aer: fill_errors });
     }
+}
+
+/// How much a view of a link tells.
+fn link_weight(link: &LinkEnd) -> u8 {
+    fn weight<T>(fact: &Fact<T>) -> u8 {
+        fact.weight(Asked::Again)
+    }
+    weight(&link.current_speed)
+        + weight(&link.current_width)
+        + weight(&link.max_speed)
+        + weight(&link.max_width)
 }
 
 /// Sees to it that `kept`, into which `other` is filled, has the worse of the two states of its link, and remembers the

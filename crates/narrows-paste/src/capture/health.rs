@@ -5,10 +5,10 @@
 use serde_json::Value;
 
 use super::device::{device, implied, learn};
-use super::json::text_of;
+use super::fill::{Fill, Than};
+use super::json::{list, text_of};
 use narrows_base::units::{Bytes, Celsius, Nanos};
 use narrows_machine::Machine;
-use narrows_machine::block::Transport;
 use narrows_machine::health::SmartLog;
 
 /// Data units are thousands of 512 bytes.
@@ -62,21 +62,23 @@ impl Log {
             "critical composite temperature time"
             | "critical comp time"
             | "critical comp temperature time" => put(&mut log.critical_time, time(MINUTE)),
-            _ => match (throttling(&key), key.strip_prefix("temperature sensor ")) {
-                (Some((state, of)), _) => {
-                    let [light, heavy] = &mut log.throttling;
-                    let state = if state == 1 { light } else { heavy };
-                    match of {
-                        Counter::Transitions => put(&mut state.transitions, number()),
-                        Counter::Time => put(&mut state.time, time(SECOND)),
-                    }
+            _ if key.starts_with("temperature sensor ") => {
+                log.sensors.extend(temperature(value).filter(|_| log.sensors.len() < SENSORS));
+                true
+            }
+            _ => {
+                let [light, heavy] = &mut log.throttling;
+                let (state, counter) = match throttling(&key) {
+                    Some(("1", counter)) => (light, counter),
+                    Some(("2", counter)) => (heavy, counter),
+                    _ => return false,
+                };
+                match counter {
+                    "trans count" | "transition count" => put(&mut state.transitions, number()),
+                    "total time" => put(&mut state.time, time(SECOND)),
+                    _ => false,
                 }
-                (None, Some(_)) => {
-                    log.sensors.extend(temperature(value).filter(|_| log.sensors.len() < SENSORS));
-                    true
-                }
-                (None, None) => false,
-            },
+            }
         };
         self.fields += usize::from(is_known);
         is_known
@@ -91,8 +93,7 @@ impl Log {
                 log.set(key, &text);
             }
         }
-        let sensors = object.get("temperature_sensors").and_then(Value::as_array);
-        for sensor in sensors.into_iter().flatten().filter_map(Value::as_i64) {
+        for sensor in list(object, "temperature_sensors").filter_map(Value::as_i64) {
             log.set("temperature_sensor_0", &format!("{sensor} C"));
         }
         log
@@ -109,26 +110,11 @@ impl Log {
     }
 }
 
-/// Which of the two counters of a state of thermal management.
-#[derive(Clone, Copy)]
-enum Counter {
-    Transitions,
-    Time,
-}
-
 /// `thermal management t1 trans count`, `thm temp1 trans count`, `thermal temp 1 transition count`: the state, and which
 /// of its counters.
-fn throttling(key: &str) -> Option<(u8, Counter)> {
-    let rest = ["thermal management t", "thm temp", "thermal temp "]
-        .iter()
-        .find_map(|start| key.strip_prefix(start))?;
-    let (state, counter) = rest.split_once(' ')?;
-    let counter = match counter {
-        "trans count" | "transition count" => Counter::Transitions,
-        "total time" => Counter::Time,
-        _ => return None,
-    };
-    state.parse().ok().filter(|state| [1, 2].contains(state)).map(|state| (state, counter))
+fn throttling(key: &str) -> Option<(&str, &str)> {
+    let starts = ["thermal management t", "thm temp", "thermal temp "];
+    starts.iter().find_map(|start| key.strip_prefix(start))?.split_once(' ')
 }
 
 fn put<T>(field: &mut T, value: Option<T>) -> bool {
@@ -192,10 +178,7 @@ pub(super) fn temperature(text: &str) -> Option<Celsius> {
 /// Puts down the log of a drive.
 pub(super) fn take(machine: &mut Machine, name: &str, log: Log, source: &str) {
     if !name.starts_with(UNNAMED) {
-        let drive = device(machine, name);
-        if matches!(drive.transport, Transport::None) {
-            drive.transport = implied(name);
-        }
+        device(machine, name).transport.fill(implied(name, None), Than::Same);
     }
     let health = machine.health.entry(name.to_owned()).or_default();
     learn(&mut health.temperature, log.temperature(), source);

@@ -17,7 +17,7 @@ use narrows_machine::captured::DeviceLoad;
 use serde_json::Value;
 
 use super::device::{is_kernel_name, key_of};
-use super::json::documents;
+use super::json::{documents, list};
 use super::number::{Base, factor, leading};
 use super::{Part, Rank, Text};
 
@@ -125,9 +125,8 @@ pub struct IostatSample {
 
 /// The devices of one document of `iostat -o JSON`, in order, the first report among them.
 pub(crate) fn of_document(document: &Value) -> Vec<(&str, IostatSample)> {
-    let hosts = document.get("sysstat").and_then(|all| all.get("hosts")).and_then(Value::as_array);
-    let reports = hosts.into_iter().flatten().filter_map(|host| host.get("statistics")?.as_array()).flatten();
-    let disks = reports.filter_map(|report| report.get("disk")?.as_array()).flatten();
+    let hosts = document.get("sysstat").into_iter().flat_map(|all| list(all, "hosts"));
+    let disks = hosts.flat_map(|host| list(host, "statistics")).flat_map(|report| list(report, "disk"));
     disks.filter_map(|disk| Some((disk.get("disk_device")?.as_str()?, of_object(disk)))).collect()
 }
 

@@ -8,18 +8,15 @@ mod links;
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
-use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport};
-use narrows_machine::health::DriveHealth;
-use narrows_machine::pci::PciAddress;
+use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport, is_numbered};
+use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::{Machine, cipher};
 
-use super::device::{device, disk_of, is_number, stack, volume_name};
+use super::device::{device, disk_of, is_number, stack, take_kept, volume_name};
 use super::fill::{Fill, Than};
 use super::{health, mounts, sensors, storcli};
 
-/// The class of an NVM Express controller and of a SATA controller, without programming interface (PCI Code and ID
-/// Assignment Specification, section 1.2).
-const NVME_CLASS: u32 = 0x0108;
+/// The class of a SATA controller, without programming interface (PCI Code and ID Assignment Specification, section 1.2).
 const SATA_CLASS: u32 = 0x0106;
 
 /// Joins what was told of one device under several names, and what only several texts together tell.
@@ -152,7 +149,7 @@ fn join_mounts(machine: &mut Machine) {
 
 /// Gives every header that `luksDump` printed to the mapping that is open on its device.
 fn take_luks_headers(machine: &mut Machine) {
-    let headers = take_kept(machine, "luks/");
+    let headers = take_kept(&mut machine.block, "luks/");
     if headers.is_empty() {
         return;
     }
@@ -162,30 +159,23 @@ fn take_luks_headers(machine: &mut Machine) {
         .filter(|(_, device)| matches!(&device.kind, BlockKind::Dm(dm) if is_encrypted(dm)));
     let open: BTreeMap<Vec<String>, String> =
         encrypted.map(|(key, device)| (device.slaves.clone(), key.clone())).collect();
-    for header in headers {
+    for (_, header) in headers {
         if let Some(mapping) = open.get(&header.slaves).and_then(|key| machine.block.get_mut(key)) {
             absorb(mapping, header);
         }
     }
 }
 
-/// What a reader kept under `prefix` until its device is known.
-fn take_kept(machine: &mut Machine, prefix: &str) -> Vec<BlockDevice> {
-    let keys = machine.block.range(prefix.to_owned()..).map(|(key, _)| key);
-    let keys: Vec<String> = keys.take_while(|key| key.starts_with(prefix)).cloned().collect();
-    keys.iter().filter_map(|key| machine.block.remove(key)).collect()
-}
-
 /// Gives what smartctl said of a drive that it did not name to the drive with that serial number, or else to the only one
 /// of that model. A drive that no other text knows is one that has no name.
 fn take_smart(machine: &mut Machine) {
-    let drives = take_kept(machine, "smart/");
+    let drives = take_kept(&mut machine.block, "smart/");
     if drives.is_empty() {
         return;
     }
     let serials = only_with(machine, |device| &device.serial);
     let models = only_with(machine, |device| &device.model);
-    for (count, drive) in (1..).zip(drives) {
+    for (count, (_, drive)) in (1..).zip(drives) {
         let name = |names: &BTreeMap<String, Option<String>>, fact: &Fact<String>| {
             fact.value().and_then(|value| names.get(value)?.clone())
         };
@@ -205,12 +195,10 @@ fn take_smart(machine: &mut Machine) {
 
 /// Gives a health log that does not name its drive to the only NVMe drive that there is.
 fn take_health(machine: &mut Machine) {
-    let unnamed: Vec<String> =
-        machine.health.keys().filter(|name| name.starts_with(health::UNNAMED)).cloned().collect();
-    let mut logs: Vec<DriveHealth> = unnamed.iter().filter_map(|name| machine.health.remove(name)).collect();
+    let mut logs = take_kept(&mut machine.health, health::UNNAMED);
     let is_drive = |device: &&BlockDevice| device.name.starts_with("nvme") && device.partition_of.is_none();
     let mut drives = machine.block.values().filter(is_drive).map(|device| device.name.clone());
-    if let (1, Some(log), Some(drive), None) = (logs.len(), logs.pop(), drives.next(), drives.next()) {
+    if let (1, Some((_, log)), Some(drive), None) = (logs.len(), logs.pop(), drives.next(), drives.next()) {
         machine.health.entry(drive).or_insert(log);
     }
 }
@@ -249,11 +237,10 @@ fn only_with(machine: &Machine, fact: fn(&BlockDevice) -> &Fact<String>) -> BTre
 
 /// Puts volumes whose devices no text told onto the device of their group, where it has only one.
 fn take_groups(machine: &mut Machine) {
-    let groups = take_kept(machine, "vg/");
-    let groups: BTreeMap<String, String> = groups
+    let groups: BTreeMap<String, String> = take_kept(&mut machine.block, "vg/")
         .into_iter()
-        .filter_map(|group| match group.slaves.as_slice() {
-            [physical] => Some((volume_name(group.name.strip_prefix("vg/")?, ""), physical.clone())),
+        .filter_map(|(name, group)| match group.slaves.as_slice() {
+            [physical] => Some((volume_name(&name, ""), physical.clone())),
             _ => None,
         })
         .collect();
@@ -288,21 +275,19 @@ fn is_encrypted(dm: &block::DmDevice) -> bool {
     dm.owner.value().is_some_and(|owner| owner.starts_with("CRYPT"))
 }
 
-/// Where disks sit on the bus, when there is only one place where they can.
+/// Where disks sit on the bus, when there is only one place where they can. One text may name the disks, and another the function.
 fn place_disks(machine: &mut Machine) {
-    let only = |class: u32| -> Option<PciAddress> {
-        let is_class = |device: &&narrows_machine::pci::PciDevice| {
-            device.class.value().is_some_and(|full| full >> 8 == class)
-        };
-        let mut found = machine.pci.values().filter(is_class).map(|device| device.address);
+    let only = |is_one: fn(&PciDevice) -> bool| -> Option<PciAddress> {
+        let mut found = machine.pci.values().filter(|device| is_one(device)).map(|device| device.address);
         found.next().filter(|_| found.next().is_none())
     };
-    let (nvme, sata) = (only(NVME_CLASS), only(SATA_CLASS));
+    let sata = only(|device| device.class.value().is_some_and(|full| full >> 8 == SATA_CLASS));
+    let nvme = only(PciDevice::is_nvme);
     let controllers: BTreeSet<String> = machine.block.values().filter_map(nvme_controller).collect();
     for device in machine.block.values_mut() {
         let controller = nvme_controller(device);
         match (&mut device.transport, nvme, controller) {
-            (Transport::Other { .. }, Some(pci), Some(controller)) if controllers.len() == 1 => {
+            (_, Some(pci), Some(controller)) if controllers.len() == 1 => {
                 device.transport = Transport::NvmePci { controller, pci };
             }
             (Transport::Sata(link), ..) if link.pci.is_none() => link.pci = sata,
@@ -313,9 +298,9 @@ fn place_disks(machine: &mut Machine) {
 
 /// The controller of a namespace whose place is not known: `nvme0` of `nvme0n1`.
 fn nvme_controller(device: &BlockDevice) -> Option<String> {
-    let is_nvme = matches!(&device.transport, Transport::Other { name, pci: None } if name == "nvme");
+    let is_open = matches!(&device.transport, Transport::None | Transport::Other { pci: None, .. });
     let (controller, _) = device.name.rsplit_once('n')?;
-    (is_nvme && device.partition_of.is_none() && controller.starts_with("nvme"))
+    (is_open && device.partition_of.is_none() && is_numbered(controller, "nvme"))
         .then(|| controller.to_owned())
 }
 

@@ -54,6 +54,11 @@ fn read_until(text: &str, lines: usize) -> usize {
     text.split_inclusive('\n').take(lines).map(str::len).sum()
 }
 
+/// What a list has that is a member of an object.
+pub(crate) fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> + use<'v> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
 /// A value as the text that another version of the same tool would print: numbers and booleans were strings once.
 pub(super) fn plain(value: &Value) -> Option<String> {
     match value {

@@ -4,7 +4,7 @@
 //! A name below `by-path` is the way to the disk through the buses (systemd `src/udev/udev-builtin-path_id.c`):
 //! `pci-0000:02:00.0-nvme-1`, `pci-0000:00:1f.2-ata-2.0`, `pci-0000:03:00.0-sas-phy3-lun-0`.
 
-use super::device::{device, is_kernel_name};
+use super::device::{device, implied, is_kernel_name};
 use super::{Part, Rank, Text};
 use narrows_machine::Machine;
 use narrows_machine::block::{Sas, Sata, Transport, Usb, is_numbered};
@@ -108,18 +108,13 @@ fn transport(name: &str, disk: &str) -> Option<Transport> {
     let pci: PciAddress = address.parse().ok()?;
     let (bus, place) = rest.strip_prefix('-').unwrap_or_default().split_once('-').unwrap_or_default();
     Some(match bus {
-        "nvme" => {
-            // A line that was cut off may end in the name of the controller.
-            let (controller, _) =
-                disk.rsplit_once('n').filter(|(controller, _)| controller.len() > "nvme".len())?;
-            Transport::NvmePci { controller: controller.to_owned(), pci }
-        }
+        // A line that was cut off may end in the name of the controller.
+        "nvme" if is_numbered(disk, "nvme") => return None,
+        "nvme" => implied(disk, Some(pci)),
         "ata" => Transport::Sata(Sata { pci: Some(pci), ..Sata::default() }),
         "sas" => Transport::Sas(Sas { pci: Some(pci), expander: expander(place), ..Sas::default() }),
         _ if bus.starts_with("usb") => Transport::Usb(Usb { pci: Some(pci), ..Usb::default() }),
-        "" if disk.starts_with("vd") => {
-            Transport::Virtio { pci: Some(pci), flavour: "virtio-blk".to_owned() }
-        }
+        "" if disk.starts_with("vd") => implied(disk, Some(pci)),
         "" => return None,
         // A SCSI host of any kind, or an ATA port of an old udev.
         other => Transport::Other { name: other.to_owned(), pci: Some(pci) },

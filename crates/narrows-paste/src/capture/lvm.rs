@@ -10,10 +10,10 @@ use narrows_machine::Machine;
 use narrows_machine::block::{DmKind, DmTarget};
 use serde_json::Value;
 
-use super::device::{device, key_of, learn, mapping, stack, volume_name};
-use super::json::{documents, text_of};
+use super::device::{add_name, device, key_of, learn, mapping, stack, volume_name};
+use super::json::{documents, list, text_of};
 use super::table::{TableHead, words};
-use super::{Gap, Lacks, Part, Rank, Text, number};
+use super::{Lacks, Part, Rank, Text, gap, number};
 
 /// The stripe size that LVM uses when it is not told otherwise (lvm.conf(5), `allocation/stripesize` of lvmconfig; 64 KiB
 /// in lvcreate(8), `--stripesize`).
@@ -77,11 +77,8 @@ fn volume(part: &mut Part, row: &LvmRow, source: &str) -> Option<()> {
         dm.table = Fact::known(vec![DmTarget { start: nothing, length: nothing, kind }], source);
     }
     if below.is_empty() {
-        let gap = Gap {
-            what: format!("the devices below the volume {group}/{name}"),
-            run: "sudo lvs -a -o +devices,stripes".to_owned(),
-            lacks: Lacks::Below(key),
-        };
+        let what = format!("the devices below the volume {group}/{name}");
+        let gap = gap(what, "sudo lvs -a -o +devices,stripes", Lacks::Below(key));
         if part.gaps.len() < 64 && !part.gaps.contains(&gap) {
             part.gaps.push(gap);
         }
@@ -123,20 +120,13 @@ fn physical(machine: &mut Machine, row: &LvmRow) -> Option<()> {
     let key = key_of(row.get("pv_name")?)?;
     device(machine, &key);
     if let Some(group) = row.get("vg_name").and_then(|group| key_of(&format!("/dev/{group}"))) {
-        stack_group(machine, &group, &key);
+        add_name(&mut device(machine, &format!("vg/{group}")).slaves, &key);
     }
     Some(())
 }
 
-fn stack_group(machine: &mut Machine, group: &str, key: &str) {
-    let group = device(machine, &format!("vg/{group}"));
-    if group.slaves.len() < 1024 && !group.slaves.iter().any(|known| known == key) {
-        group.slaves.push(key.to_owned());
-    }
-}
-
 /// Heads of columns that are read, and what JSON calls them.
-const LINE_FIELDS: &[(&str, &str)] = &[
+const FIELDS: &[(&str, &str)] = &[
     ("LV", "lv_name"),
     ("VG", "vg_name"),
     ("PV", "pv_name"),
@@ -167,7 +157,7 @@ fn rows_of_lines(text: &Text) -> Vec<LvmRow> {
         };
         let cells = head.cells(&words);
         let found = names.iter().zip(cells).filter_map(|(name, cell)| {
-            let (_, field) = LINE_FIELDS.iter().find(|(known, _)| known == name)?;
+            let (_, field) = FIELDS.iter().find(|(known, _)| known == name)?;
             Some((*field, cell))
         });
         let row = LvmRow { line: number, cells: found.collect() };
@@ -195,22 +185,17 @@ fn is_row(row: &LvmRow) -> bool {
     name.is_some() && attributes && is_device && ["lv_name", "vg_name", "pv_name"].into_iter().all(one_word)
 }
 
-/// The fields that are read.
-const JSON_FIELDS: &[&str] =
-    &["lv_name", "vg_name", "pv_name", "lv_size", "lv_attr", "devices", "stripes", "stripe_size", "segtype"];
-
 /// `--reportformat json`: `{"report": [{"lv": [{"lv_name": "root", …}]}]}`.
 ///
 /// Every row of every report.
 fn rows_of_json(text: &Text) -> Vec<LvmRow> {
     let mut rows = Vec::new();
     for (line, document) in documents(text) {
-        let reports = document.get("report").and_then(Value::as_array);
-        let members =
-            reports.into_iter().flatten().filter_map(Value::as_object).flat_map(|report| report.iter());
+        let reports = list(&document, "report").filter_map(Value::as_object);
+        let members = reports.flat_map(|report| report.iter());
         let lists = members.filter(|(kind, _)| matches!(kind.as_str(), "lv" | "pv" | "seg" | "pvseg"));
         for value in lists.filter_map(|(_, list)| list.as_array()).flatten() {
-            let cells = JSON_FIELDS.iter().filter_map(|field| Some((*field, text_of(value, field)?)));
+            let cells = FIELDS.iter().filter_map(|(_, field)| Some((*field, text_of(value, field)?)));
             rows.push(LvmRow { line, cells: cells.collect() });
         }
     }

@@ -9,7 +9,8 @@ use narrows_machine::block::MdArray;
 use narrows_machine::block::is_numbered;
 use narrows_machine::block::md::parse_speed;
 
-use super::device::{array, device, key_of, learn, stack};
+use super::device::{array, device, key_of, known, learn, stack};
+use super::fill::{Fill, Than};
 use super::{Output, Part, Text, number, read_outputs};
 
 /// Reads every output about md arrays in a text.
@@ -60,33 +61,30 @@ fn read_mdstat(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
     let mut current: Option<MdstatArray> = None;
     for (number, line) in text.lines() {
-        if let Some(begun) = MdstatArray::begin(number, line) {
-            found |= finish_mdstat(machine, text, current.replace(begun));
+        let source = text.source(number);
+        if let Some(begun) = MdstatArray::begin(&source, line) {
+            found |= finish_mdstat(machine, current.replace(begun));
         } else if let Some(open) = &mut current
-            && !open.take(number, line)
+            && !open.take(&source, line)
         {
-            found |= finish_mdstat(machine, text, current.take());
+            found |= finish_mdstat(machine, current.take());
         }
     }
-    found | finish_mdstat(machine, text, current)
+    found | finish_mdstat(machine, current)
 }
 
 /// One array as it is read.
 #[derive(Debug, Default)]
 struct MdstatArray {
-    line: usize,
+    source: String,
     name: String,
-    level: Option<String>,
     active: bool,
     members: Vec<MdstatMember>,
     blocks: Option<u64>,
-    /// The chunk in KiB.
-    chunk: Option<u64>,
-    layout: Option<u64>,
     /// Members when complete, and those that are in sync.
     disks: Option<(u32, u32)>,
-    bitmap: Option<String>,
-    sync: Option<MdstatSync>,
+    /// What needs no more than a line.
+    md: MdArray,
 }
 
 #[derive(Debug)]
@@ -96,30 +94,23 @@ struct MdstatMember {
     flags: String,
 }
 
-#[derive(Debug)]
-struct MdstatSync {
-    line: usize,
-    action: &'static str,
-    done: Option<f64>,
-    speed: Option<String>,
-    left: Option<Nanos>,
-}
-
 impl MdstatArray {
     /// `md0 : active (auto-read-only) raid5 sdc1[2](S) sdb1[1]`.
-    fn begin(line: usize, text: &str) -> Option<Self> {
+    fn begin(source: &str, text: &str) -> Option<Self> {
         let (name, rest) = text.trim_start().split_once(" : ")?;
         let name = name.trim_end();
         if !(is_numbered(name, "md") || name.starts_with("md_") || name.starts_with("md/")) || name.len() > 64
         {
             return None;
         }
-        let mut array = Self { line, name: name.to_owned(), ..Self::default() };
+        let mut array = Self { source: source.to_owned(), name: name.to_owned(), ..Self::default() };
         for word in rest.split_whitespace() {
             match word {
                 "active" => array.active = true,
                 "inactive" | "(read-only)" | "(auto-read-only)" | "broken" | "failed" => {}
-                _ if array.level.is_none() && level(word).is_some() => array.level = level(word),
+                _ if array.md.level.value().is_none() && level(word).is_some() => {
+                    array.md.level = known(level(word), source);
+                }
                 _ => array.members.extend(mdstat_member(word)),
             }
         }
@@ -127,7 +118,7 @@ impl MdstatArray {
     }
 
     /// Takes a line that belongs to the array; `false` when the line ends it.
-    fn take(&mut self, number: usize, line: &str) -> bool {
+    fn take(&mut self, source: &str, line: &str) -> bool {
         let line = line.trim_start();
         if line.contains(" blocks") && line.starts_with(|c: char| c.is_ascii_digit()) {
             self.blocks_line(line);
@@ -138,12 +129,13 @@ impl MdstatArray {
             || line.contains("=PENDING")
             || line.contains("=REMOTE")
         {
-            self.sync = mdstat_sync(number, line).or(self.sync.take());
+            _ = mdstat_sync(&mut self.md, source, line);
             return true;
         }
         if let Some(rest) = line.strip_prefix("bitmap:") {
             let file = rest.split_once("file:").map(|(_, file)| format!("file:{}", file.trim()));
-            self.bitmap = Some(file.unwrap_or_else(|| "internal".to_owned()));
+            let place = file.unwrap_or_else(|| "internal".to_owned());
+            self.md.bitmap = Fact::known(place, self.source.as_str());
             return true;
         }
         // Members that a mail program moved to the next line, and what it cut off the line of blocks.
@@ -168,14 +160,19 @@ impl MdstatArray {
             let [first, second] = pair else { continue };
             match *second {
                 "blocks" => self.blocks = first.parse().ok(),
-                "chunk" | "chunks" => self.chunk = first.trim_end_matches(['k', 'K']).parse().ok(),
+                "chunk" | "chunks" => {
+                    let kib = first.trim_end_matches(['k', 'K']).parse::<u64>().ok();
+                    let chunk = kib.filter(|kib| (1..1 << 30).contains(kib)).map(Bytes::from_kib);
+                    self.md.chunk = known(chunk, self.source.as_str());
+                }
                 "near-copies" | "far-copies" | "offset-copies" => {
-                    self.layout = layout_of_copies(second.trim_end_matches("-copies"), first);
+                    let layout = layout_of_copies(second.trim_end_matches("-copies"), first);
+                    self.md.layout = known(layout, self.source.as_str());
                 }
                 _ => {}
             }
             if *first == "algorithm" {
-                self.layout = second.parse().ok();
+                self.md.layout = known(second.parse().ok(), self.source.as_str());
             }
         }
         for word in words {
@@ -205,7 +202,8 @@ impl MdstatArray {
     /// Whether a member is the one that is being rebuilt. It takes the place of one that is gone, and so has a number
     /// above those that the array began with; when that does not tell exactly as many as are missing, none is named.
     fn is_rebuilt(&self, member: &MdstatMember) -> bool {
-        let recovers = self.sync.as_ref().is_some_and(|sync| sync.action == "recover" && sync.done.is_some());
+        let (action, done) = (self.md.sync_action.value(), self.md.sync_done.value());
+        let recovers = action.is_some_and(|action| action == "recover") && done.is_some();
         let Some((all, working)) = self.disks.filter(|_| recovers) else { return false };
         let is_new = |member: &&MdstatMember| member.number >= all && member.flags.is_empty();
         let new = self.members.iter().filter(is_new).count();
@@ -224,7 +222,7 @@ fn mdstat_member(word: &str) -> Option<MdstatMember> {
 }
 
 /// `[=>…] recovery = 7.7% (109702192/1423666176) finish=5790.5min speed=3781K/sec`, `resync=DELAYED`.
-fn mdstat_sync(number: usize, line: &str) -> Option<MdstatSync> {
+fn mdstat_sync(md: &mut MdArray, source: &str, line: &str) -> Option<()> {
     let names = [
         ("recovery", "recover"),
         ("resync", "resync"),
@@ -243,57 +241,43 @@ fn mdstat_sync(number: usize, line: &str) -> Option<MdstatSync> {
         (all > 0).then(|| (done as f64 / all as f64).min(1.0))
     });
     let percent = || number::percent(rest.split_once('%')?.0);
-    let speed =
-        rest.split_once("speed=").and_then(|(_, speed)| speed.split_once('K')).map(|(kib, _)| kib.to_owned());
+    let speed = rest.split_once("speed=").and_then(|(_, speed)| parse_speed(speed.split_once('K')?.0));
     let left = rest
         .split_once("finish=")
         .and_then(|(_, left)| left.split_once("min")?.0.trim().parse::<f64>().ok())
         .filter(|minutes| minutes.is_finite() && (0.0..1e9).contains(minutes))
         .map(|minutes| Nanos::new((minutes * 60e9) as u64));
-    Some(MdstatSync { line: number, action, done: done.or_else(percent), speed, left })
+    md.sync_action = Fact::known(action.to_owned(), source);
+    md.sync_done = known(done.or_else(percent), source);
+    md.sync_speed = known(speed, source);
+    md.sync_left = known(left, source);
+    Some(())
 }
 
 /// Puts a finished array down; whether there was one.
-fn finish_mdstat(machine: &mut Machine, text: &Text, open: Option<MdstatArray>) -> bool {
+fn finish_mdstat(machine: &mut Machine, open: Option<MdstatArray>) -> bool {
     let Some(open) = open else { return false };
-    let source = text.source(open.line);
+    let source = open.source.as_str();
     for member in &open.members {
         stack(machine, &open.name, &member.name);
     }
     let size = open.blocks.filter(|blocks| *blocks < 1 << 50).map(Bytes::from_kib);
-    learn(&mut device(machine, &open.name).size, size, &source);
+    learn(&mut device(machine, &open.name).size, size, source);
     let Some(md) = array(machine, &open.name) else { return false };
-    fill_mdstat(md, &open, text, &source);
-    true
-}
-
-fn fill_mdstat(md: &mut MdArray, open: &MdstatArray, text: &Text, source: &str) {
-    learn(&mut md.level, open.level.clone(), source);
-    learn(&mut md.chunk, open.chunk.filter(|kib| (1..1 << 30).contains(kib)).map(Bytes::from_kib), source);
-    learn(&mut md.layout, open.layout, source);
     // Levels without redundancy show no such pair; all that is listed is then needed.
     let listed = u32::try_from(open.members.iter().filter(|member| member.flags.is_empty()).count()).ok();
     let needed = open.disks.map(|(all, _)| all).or(listed.filter(|count| *count > 0 && open.active));
     learn(&mut md.raid_disks, needed, source);
     learn(&mut md.degraded, open.disks.map(|(all, working)| all.saturating_sub(working)), source);
-    learn(&mut md.bitmap, open.bitmap.clone(), source);
     for member in &open.members {
         let state = Fact::known(open.state(member), source);
         md.members.entry(member.name.clone()).or_insert(state);
     }
-    match &open.sync {
-        Some(sync) => {
-            let source = text.source(sync.line);
-            learn(&mut md.sync_action, Some(sync.action.to_owned()), &source);
-            learn(&mut md.sync_done, sync.done, &source);
-            learn(&mut md.sync_left, sync.left, &source);
-            learn(&mut md.sync_speed, sync.speed.as_deref().and_then(parse_speed), &source);
-        }
-        None if open.active && open.blocks.is_some() => {
-            learn(&mut md.sync_action, Some("idle".to_owned()), source);
-        }
-        None => {}
+    md.fill(open.md, Than::Same);
+    if open.active && open.blocks.is_some() {
+        learn(&mut md.sync_action, Some("idle".to_owned()), source);
     }
+    true
 }
 
 /// `mdadm --detail /dev/md0` (mdadm `Detail.c`).
@@ -459,11 +443,11 @@ fn fill_examined<'a>(
     names.entry(uuid).or_insert_with(|| name.clone());
     stack(machine, &name, &member.device);
     let md = array(machine, &name)?;
-    learn(&mut md.level, get("Raid Level").and_then(|(_, value)| level(value)), &source);
-    let count = get("Raid Devices").and_then(|(_, value)| value.split_whitespace().next()?.parse().ok());
-    learn(&mut md.raid_disks, count, &source);
-    learn(&mut md.chunk, get("Chunk Size").and_then(|(_, value)| number::binary_size(value)), &source);
-    learn(&mut md.layout, get("Layout").and_then(|(_, value)| layout_number(value)), &source);
+    for key in ["Raid Level", "Raid Devices", "Chunk Size", "Layout"] {
+        if let Some((_, value)) = get(key) {
+            detail_field(md, key, value, &source);
+        }
+    }
     let state = match get("Device Role").map(|(_, role)| role) {
         Some(role) if role.starts_with("Active") => Some("in_sync"),
         Some(role) if role.starts_with("spare") => Some("spare"),

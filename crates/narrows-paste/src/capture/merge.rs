@@ -8,7 +8,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_machine::Machine;
-use narrows_machine::block::Transport;
 use narrows_machine::pci::{PciAddress, PciDevice};
 
 use super::fill::{Fill, Than};
@@ -53,7 +52,6 @@ impl Merger {
         }
         unnamed_twins(&mut machine.pci);
         parents(&mut machine.pci);
-        only_nvme(&mut machine);
         super::join::join(&mut machine);
         let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
         let left = self
@@ -161,28 +159,6 @@ fn lone_pairs(pci: &mut BTreeMap<PciAddress, PciDevice>) {
                     device.parent = Some(port);
                 }
             }
-        }
-    }
-}
-
-/// Where one text names the disks of the only NVMe controller and another its PCI function, both are the same.
-fn only_nvme(machine: &mut Machine) {
-    let mut functions = machine.pci.values().filter(|device| device.is_nvme()).map(|device| device.address);
-    let (Some(pci), None) = (functions.next(), functions.next()) else { return };
-    let is_open =
-        |transport: &Transport| matches!(transport, Transport::None | Transport::Other { pci: None, .. });
-    let controller = |name: &str| {
-        let rest = name.strip_prefix("nvme")?;
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, rest) = rest.split_at(digits);
-        (!number.is_empty() && rest.starts_with('n')).then(|| format!("nvme{number}"))
-    };
-    let mut names: Vec<String> = machine.block.keys().filter_map(|name| controller(name)).collect();
-    names.dedup();
-    let [only] = names.as_slice() else { return };
-    for (name, device) in &mut machine.block {
-        if controller(name).is_some() && is_open(&device.transport) {
-            device.transport = Transport::NvmePci { controller: only.clone(), pci };
         }
     }
 }

@@ -151,6 +151,11 @@ pub fn parts(text: &Text) -> Vec<Part> {
     may_read.map(|(reader, ..)| reader(text)).filter(|part| part.kind.is_some()).collect()
 }
 
+/// What a text lacks, and what to run to get it.
+fn gap(what: impl Into<String>, run: &str, lacks: Lacks) -> Gap {
+    Gap { what: what.into(), run: run.to_owned(), lacks }
+}
+
 /// What some functions of the `of` of a text lack; `None` where none does.
 fn gap_of(lacks: fn(Counted) -> Lacks, functions: Vec<PciAddress>, of: usize) -> Option<Gap> {
     let count = functions.len();
@@ -159,8 +164,7 @@ fn gap_of(lacks: fn(Counted) -> Lacks, functions: Vec<PciAddress>, of: usize) ->
         Lacks::Numbers(_) => ("vendor and device numbers", "sudo lspci -nnvvv"),
         _ => ("the link registers", "sudo lspci -vvv"),
     };
-    let what = format!("{what} of {count} of {of} PCI functions");
-    (count > 0).then(|| Gap { what, run: run.to_owned(), lacks })
+    (count > 0).then(|| gap(format!("{what} of {count} of {of} PCI functions"), run, lacks))
 }
 
 /// What of it is left, now that all texts are known; `None` when they tell it. `is_past` says whether a fact is from a

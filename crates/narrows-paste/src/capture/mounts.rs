@@ -8,8 +8,9 @@ use narrows_machine::mount::{self, Mount, unescape};
 use narrows_machine::{Machine, mount as live};
 use serde_json::Value;
 
-use super::device::{device, key_of, told};
-use super::json::{documents, text_of};
+use super::device::{device, key_of};
+use super::fill::{Fill, Than};
+use super::json::{documents, list, text_of};
 use super::table::{TableHead, is_tree, words};
 use super::{Part, Rank, Text, number};
 
@@ -60,12 +61,12 @@ fn complete(mut mount: Mount, source: &str) -> Mount {
         mount.root = "/".to_owned();
     }
     if mount.is_network() {
-        let address = told(mount.option("addr").map(str::to_owned), source);
-        let port = told(mount.server_port(), source);
+        let address = Fact::of(mount.option("addr").map(str::to_owned), source);
+        let port = Fact::of(mount.server_port(), source);
         mount.remote = Some(Remote { address, port, interface: Fact::absent(source) });
     }
     let has_options = mount.is_network() && !mount.options.is_empty();
-    mount.connections = told(has_options.then(|| mount::connections(&mount).get()).flatten(), source);
+    mount.connections = Fact::of(has_options.then(|| mount::connections(&mount).get()).flatten(), source);
     mount
 }
 
@@ -95,15 +96,9 @@ pub(super) fn add(machine: &mut Machine, mounts: impl IntoIterator<Item = Mount>
 }
 
 fn fill(known: &mut Mount, other: Mount) {
-    if known.fstype.is_empty() {
-        known.fstype = other.fstype;
-    }
-    if known.options.is_empty() {
-        known.options = other.options;
-    }
-    if known.devices.is_empty() {
-        known.devices = other.devices;
-    }
+    known.fstype.fill(other.fstype, Than::Less);
+    known.options.fill(other.options, Than::Less);
+    known.devices.fill(other.devices, Than::Less);
     if known.number == (0, 0) {
         known.number = other.number;
     }
@@ -276,20 +271,16 @@ fn of_cells([source, target, fstype, options]: [Option<String>; 4]) -> Option<Mo
 fn mounts_of_json(text: &Text) -> Vec<(usize, Mount)> {
     let mut found = Vec::new();
     for (line, document) in documents(text) {
-        if let Some(Value::Array(mounts)) = document.get("filesystems") {
-            add_found(&mut found, line, mounts);
-        }
+        add_found(&mut found, line, &document, "filesystems");
     }
     found
 }
 
-fn add_found(found: &mut Vec<(usize, Mount)>, line: usize, mounts: &[Value]) {
-    for value in mounts {
+fn add_found(found: &mut Vec<(usize, Mount)>, line: usize, above: &Value, key: &str) {
+    for value in list(above, key) {
         let member = |column: &str| text_of(value, &column.to_ascii_lowercase());
         found.extend(of_cells(WANTED.map(member)).map(|mount| (line, mount)));
-        if let Some(Value::Array(children)) = value.get("children") {
-            add_found(found, line, children);
-        }
+        add_found(found, line, value, "children");
     }
 }
 

@@ -12,7 +12,8 @@ use narrows_machine::cpu::parse_list;
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::PciAddress;
 
-use super::device::{function, learn};
+use super::device::{add_name, function, learn};
+use super::number::bit_rate;
 use super::{Output, Part, Text, read_outputs};
 
 const OUTPUTS: [Output; 5] = [
@@ -61,20 +62,17 @@ const VIRTUAL: &[&str] = &[
     "wireguard",
 ];
 
-/// No interface has more below it.
-const MOST_LOWER: usize = 256;
-
 /// `ip link` and `ip addr`, with and without `-d` (iproute2 `ip/ipaddress.c`).
 ///
 /// Reads every interface; whether there was one.
 fn read_ip(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
-    let mut open: Option<String> = None;
+    let mut open: Option<&str> = None;
     for (number, line) in text.lines() {
-        if let Some(link) = IpLink::parse(line) {
-            found |= put_link(machine, &link, &text.source(number)).is_some();
-            open = Some(link.name.to_owned());
-        } else if let Some(nic) = open.as_ref().and_then(|name| machine.nics.get_mut(name)) {
+        if let Some(name) = put_link(machine, line, &text.source(number)) {
+            found |= machine.nics.contains_key(name);
+            open = Some(name);
+        } else if let Some(nic) = open.and_then(|name| machine.nics.get_mut(name)) {
             let first = line.split_whitespace().next().unwrap_or_default();
             nic.is_virtual |=
                 line.starts_with("    ") && VIRTUAL.contains(&first) || first == "link/loopback";
@@ -83,55 +81,32 @@ fn read_ip(machine: &mut Machine, text: &Text) -> bool {
     found
 }
 
-/// `5: eth0.10@eth0: <BROADCAST,UP> mtu 1500 qdisc noqueue master br0 state UP mode DEFAULT`.
-struct IpLink<'a> {
-    name: &'a str,
-    /// What a VLAN or macvlan lies on.
-    lower: Option<&'a str>,
-    master: Option<&'a str>,
-    mtu: Option<u64>,
-    state: Option<&'a str>,
-}
-
-impl<'a> IpLink<'a> {
-    fn parse(line: &'a str) -> Option<Self> {
-        let (index, rest) = line.split_once(": ")?;
-        let (name, rest) = rest.split_once(": <")?;
-        index.trim().parse::<u32>().ok()?;
-        let (name, lower) = name.split_once('@').map_or((name, None), |(name, lower)| (name, Some(lower)));
-        let words: Vec<&str> = rest.split_whitespace().collect();
-        let after = |key: &str| {
-            words.windows(2).find(|pair| pair.first() == Some(&key)).and_then(|pair| pair.get(1)).copied()
-        };
-        Some(Self {
-            name,
-            // `veth0@if5` lies in another namespace.
-            lower: lower.filter(|lower| *lower != "NONE" && !lower.starts_with("if")),
-            master: after("master"),
-            mtu: after("mtu").and_then(|mtu| mtu.parse().ok()),
-            state: after("state"),
-        })
-    }
-}
-
-fn put_link(machine: &mut Machine, link: &IpLink<'_>, source: &str) -> Option<()> {
-    let add = |names: &mut Vec<String>, name: &str| {
-        if names.len() < MOST_LOWER && !names.iter().any(|known| known == name) {
-            names.push(name.to_owned());
-        }
+/// `5: eth0.10@eth0: <BROADCAST,UP> mtu 1500 qdisc noqueue master br0 state UP mode DEFAULT`: what a VLAN or macvlan lies
+/// on stands behind the `@`.
+///
+/// Puts an interface down; its name.
+fn put_link<'a>(machine: &mut Machine, line: &'a str, source: &str) -> Option<&'a str> {
+    let (index, rest) = line.split_once(": ")?;
+    let (name, rest) = rest.split_once(": <")?;
+    index.trim().parse::<u32>().ok()?;
+    let (name, lower) = name.split_once('@').map_or((name, None), |(name, lower)| (name, Some(lower)));
+    let words: Vec<&str> = rest.split_whitespace().collect();
+    let after = |key: &str| {
+        words.windows(2).find(|pair| pair.first() == Some(&key)).and_then(|pair| pair.get(1)).copied()
     };
-    let own = nic(machine, link.name)?;
-    learn(&mut own.mtu, link.mtu.map(Bytes::new), source);
-    learn(&mut own.state, link.state.map(str::to_lowercase), source);
-    if let Some(lower) = link.lower {
-        add(&mut own.lower, lower);
+    let Some(own) = nic(machine, name) else { return Some(name) };
+    learn(&mut own.mtu, after("mtu").and_then(|mtu| mtu.parse().ok()).map(Bytes::new), source);
+    learn(&mut own.state, after("state").map(str::to_lowercase), source);
+    // `veth0@if5` lies in another namespace.
+    if let Some(lower) = lower.filter(|lower| *lower != "NONE" && !lower.starts_with("if")) {
+        add_name(&mut own.lower, lower);
         own.is_virtual = true;
     }
-    if let Some(master) = link.master.and_then(|master| nic(machine, master)) {
-        add(&mut master.lower, link.name);
+    if let Some(master) = after("master").and_then(|master| nic(machine, master)) {
+        add_name(&mut master.lower, name);
         master.is_virtual = true;
     }
-    Some(())
+    Some(name)
 }
 
 /// `ethtool eth0` and `ethtool -i eth0`. The second does not name its interface: that is in the command above it, or in
@@ -160,7 +135,7 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
         let source = text.source(number);
         let value = value.trim();
         match key {
-            "Speed" => learn(&mut nic.speed, speed(value), &source),
+            "Speed" => learn(&mut nic.speed, bit_rate(value), &source),
             "Duplex" => {
                 let known = Some(value.to_lowercase()).filter(|duplex| !duplex.starts_with("unknown"));
                 learn(&mut nic.duplex, known, &source);
@@ -182,12 +157,6 @@ fn read_ethtool(machine: &mut Machine, text: &Text) -> bool {
         found = true;
     }
     found
-}
-
-/// `25000Mb/s`, `Unknown!`.
-fn speed(value: &str) -> Option<BitsPerSec> {
-    let megabits: u32 = value.strip_suffix("Mb/s")?.parse().ok()?;
-    (megabits > 0 && megabits < u32::MAX).then(|| BitsPerSec::from_mbit(f64::from(megabits)))
 }
 
 /// `ibstat` and `ibstatus`: ports of InfiniBand and RoCE adapters, by the name of their RDMA device (`mlx5_0`).
@@ -229,13 +198,6 @@ fn quoted<'a>(line: &'a str, before: &str) -> Option<&'a str> {
     line.strip_prefix(before)?.split('\'').next()
 }
 
-/// Which of the two properties of a link is being listed.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum GpuProperty {
-    Generation,
-    Width,
-}
-
 /// `nvidia-smi`: which GPUs there are. `nvidia-smi -q`: the PCIe link of each GPU. What it calls maximum is what GPU and slot can do together on old
 /// versions, and what the device can do (`Device Max`) on new ones; only the latter is a fact of the device.
 ///
@@ -243,7 +205,8 @@ enum GpuProperty {
 fn read_nvidia(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
     let mut open: Option<PciAddress> = None;
-    let mut property: Option<GpuProperty> = None;
+    // Which of the two properties of a link is being listed.
+    let mut property: Option<&str> = None;
     for (number, line) in text.lines() {
         let trimmed = line.trim();
         if let Some(gpu) = listed_gpu(trimmed) {
@@ -257,8 +220,7 @@ fn read_nvidia(machine: &mut Machine, text: &Text) -> bool {
             continue;
         }
         match trimmed {
-            "PCIe Generation" => property = Some(GpuProperty::Generation),
-            "Link Width" => property = Some(GpuProperty::Width),
+            "PCIe Generation" | "Link Width" => property = Some(trimmed),
             _ => {
                 let Some((key, value)) = trimmed.split_once(':') else {
                     property = None;
@@ -292,7 +254,7 @@ fn gpu_address(text: &str) -> Option<PciAddress> {
 fn put_gpu_link(
     machine: &mut Machine,
     address: PciAddress,
-    property: GpuProperty,
+    property: &str,
     (key, value): (&str, &str),
     source: &str,
 ) -> bool {
@@ -306,10 +268,10 @@ fn put_gpu_link(
     learn(&mut function.driver, Some("nvidia".to_owned()), source);
     let link = &mut function.link;
     match (property, key) {
-        (GpuProperty::Generation, "Device Max") => learn(&mut link.max_speed, speed(), source),
-        (GpuProperty::Generation, _) => learn(&mut link.current_speed, speed(), source),
-        (GpuProperty::Width, "Device Max") => learn(&mut link.max_width, width(), source),
-        (GpuProperty::Width, _) => learn(&mut link.current_width, width(), source),
+        ("PCIe Generation", "Device Max") => learn(&mut link.max_speed, speed(), source),
+        ("PCIe Generation", _) => learn(&mut link.current_speed, speed(), source),
+        (_, "Device Max") => learn(&mut link.max_width, width(), source),
+        _ => learn(&mut link.current_width, width(), source),
     }
     true
 }
@@ -381,7 +343,6 @@ fn name_by(legend: &BTreeMap<&str, &str>, affinities: &mut BTreeMap<String, Affi
 /// The head of a matrix: the devices of its columns.
 struct TopologyMatrix<'t> {
     devices: Vec<&'t str>,
-    has_cpus: bool,
     has_nodes: bool,
 }
 
@@ -400,7 +361,7 @@ impl<'t> TopologyMatrix<'t> {
         let (devices, rest) = line.split_once("CPU Affinity")?;
         let devices: Vec<&str> = devices.split_whitespace().take(MOST).collect();
         devices.first().filter(|name| is_numbered(name, "GPU"))?;
-        Some(Self { devices, has_cpus: true, has_nodes: rest.contains("NUMA Affinity") })
+        Some(Self { devices, has_nodes: rest.contains("NUMA Affinity") })
     }
 
     fn row(&mut self, line: &'t str) -> Option<TopologyRow<'t>> {
@@ -411,10 +372,8 @@ impl<'t> TopologyMatrix<'t> {
             let connection = Connection::from_word(words.next()?);
             connections.extend(connection.map(|connection| (*device, connection)));
         }
-        let mut after = words;
-        let cpus = after.next().filter(|_| self.has_cpus).and_then(parse_list);
-        let cpus = cpus.filter(|cpus| (1..=MOST_CPUS).contains(&cpus.len()));
-        let node = after.next().filter(|_| self.has_nodes).and_then(|node| node.parse().ok());
+        let cpus = words.next().and_then(parse_list).filter(|cpus| (1..=MOST_CPUS).contains(&cpus.len()));
+        let node = words.next().filter(|_| self.has_nodes).and_then(|node| node.parse().ok());
         Some(TopologyRow { name, cpus, node, connections })
     }
 }

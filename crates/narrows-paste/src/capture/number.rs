@@ -1,6 +1,6 @@
 //! Numbers and sizes as tools print them: decimal commas, exponents, prefixes of units.
 
-use narrows_base::units::Bytes;
+use narrows_base::units::{BitsPerSec, Bytes};
 
 /// The number at the beginning of a text, and what follows it. A comma between digits is a decimal point, as many
 /// languages write it. An exponent is part of the number when it has a sign, as C prints it.
@@ -35,6 +35,18 @@ fn exponent(text: &str) -> &str {
     let digits = text.strip_prefix(['e', 'E']).and_then(|rest| rest.strip_prefix(['+', '-']));
     let count = digits.map_or(0, |rest| rest.bytes().take_while(u8::is_ascii_digit).count());
     text.get(..if count > 0 { 2 + count } else { 0 }).unwrap_or_default()
+}
+
+/// The rate of a link at the beginning of a text: `6.0Gb/s`, `480Mbps`, `1Gbit/s`, `10 gbps`.
+pub(super) fn bit_rate(text: &str) -> Option<BitsPerSec> {
+    let (number, unit) = leading(text)?;
+    let megabits = match unit.trim_start().get(..2)? {
+        "Gb" | "gb" => number * 1000.0,
+        "Mb" | "mb" => number,
+        _ => return None,
+    };
+    // What is not known is a number without end.
+    (megabits > 0.0 && megabits < 1e8).then(|| BitsPerSec::from_mbit(megabits))
 }
 
 /// The share that a text in percent says.

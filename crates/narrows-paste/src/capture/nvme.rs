@@ -3,9 +3,10 @@
 
 use serde_json::Value;
 
-use super::device::{device, implied, is_kernel_name, learn, told};
+use super::device::{add_name, device, implied, is_kernel_name, learn};
+use super::fill::{Fill, Than};
 use super::health::{Log, UNNAMED, take, warns_from};
-use super::json::{documents, text_of};
+use super::json::{documents, list, text_of};
 use super::table::{TableHead, TableWord, words};
 use super::{Output, Part, Text, number, read_outputs};
 use crate::text::is_digits;
@@ -46,11 +47,8 @@ fn carry(machine: &mut Machine, namespace: &str, carrier: &Carrier<'_>, source: 
         return;
     }
     let device = device(machine, namespace);
-    if !matches!(device.transport, Transport::None | Transport::Other { .. }) {
-        return;
-    }
     let controller = carrier.controller.to_owned();
-    device.transport = match (carrier.transport, carrier.address.parse().ok()) {
+    let told = match (carrier.transport, carrier.address.parse().ok()) {
         ("pcie", Some(pci)) => Transport::NvmePci { controller, pci },
         (network @ ("tcp" | "rdma" | "fc"), _) => Transport::NvmeFabric(NvmeFabric {
             controller,
@@ -60,12 +58,13 @@ fn carry(machine: &mut Machine, namespace: &str, carrier: &Carrier<'_>, source: 
         }),
         _ => return,
     };
+    device.transport.fill(told, Than::Same);
 }
 
 /// Options are separated by commas, or by blanks in old versions.
 fn remote(address: &str, source: &str) -> Remote {
     let joined = address.replace(' ', ",");
-    let option = |name: &str| told(fabric_option(&joined, name).map(str::to_owned), source);
+    let option = |name: &str| Fact::of(fabric_option(&joined, name).map(str::to_owned), source);
     Remote {
         address: option("traddr"),
         port: option("trsvcid").parse(|text| text.parse().ok()),
@@ -81,10 +80,7 @@ fn paths(machine: &mut Machine, namespace: &str, path: &str) {
     device(machine, path);
     let head = device(machine, namespace);
     match &mut head.kind {
-        BlockKind::NvmeMultipath(paths) if paths.len() < 64 && !paths.iter().any(|known| known == path) => {
-            paths.push(path.to_owned());
-        }
-        BlockKind::NvmeMultipath(_) => {}
+        BlockKind::NvmeMultipath(paths) => add_name(paths, path),
         _ => head.kind = BlockKind::NvmeMultipath(vec![path.to_owned()]),
     }
 }
@@ -125,9 +121,7 @@ fn identify(
     learn(&mut device.model, known(model), source);
     learn(&mut device.serial, known(serial), source);
     learn(&mut device.firmware, known(firmware), source);
-    if matches!(device.transport, Transport::None) {
-        device.transport = implied(namespace);
-    }
+    device.transport.fill(implied(namespace, None), Than::Same);
 }
 
 /// `nvme list` for people: columns that a line of dashes delimits. With `-v` there is a table of controllers too, which
@@ -297,25 +291,23 @@ fn sizes_of_json(machine: &mut Machine, name: &str, value: &Value, source: &str)
 
 /// A subsystem: its controllers, the namespaces of each, and its own namespaces, which several controllers may lead to.
 fn subsystem_of_json(machine: &mut Machine, value: &Value, source: &str) -> bool {
-    let list =
-        |value: &Value, key: &str| value.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let mut controllers = list(value, "Controllers");
-    controllers.extend(list(value, "Paths").into_iter().filter(|path| path.get("Transport").is_some()));
-    let shared: Vec<String> = list(value, "Namespaces").iter().filter_map(namespace_name).collect();
+    let of_paths = list(value, "Paths").filter(|path| path.get("Transport").is_some());
+    let controllers: Vec<&Value> = list(value, "Controllers").chain(of_paths).collect();
+    let shared: Vec<String> = list(value, "Namespaces").filter_map(namespace_name).collect();
     for controller in &controllers {
         let text = |key: &str| text_of(controller, key);
         let Some(name) = text("Controller").or_else(|| text("Name")) else { continue };
         let (transport, address) =
             (text("Transport").unwrap_or_default(), text("Address").unwrap_or_default());
         let carrier = Carrier { controller: &name, transport: &transport, address: &address };
-        let namespaces = list(controller, "Namespaces");
+        let namespaces: Vec<&Value> = list(controller, "Namespaces").collect();
         for namespace in &namespaces {
             let Some(own) = namespace_name(namespace) else { continue };
             carry(machine, &own, &carrier, source);
             known_namespace(machine, &own, controller, source);
             sizes_of_json(machine, &own, namespace, source);
         }
-        for path in list(controller, "Paths").iter().filter_map(|path| text_of(path, "Path")) {
+        for path in list(controller, "Paths").filter_map(|path| text_of(path, "Path")) {
             carry(machine, &path, &carrier, source);
             for head in shared.iter().filter(|head| leads_to(&path, head)) {
                 paths(machine, head, &path);
@@ -333,8 +325,8 @@ fn subsystem_of_json(machine: &mut Machine, value: &Value, source: &str) -> bool
         }
     }
     for namespace in list(value, "Namespaces") {
-        if let Some(name) = namespace_name(&namespace).filter(|_| !controllers.is_empty()) {
-            sizes_of_json(machine, &name, &namespace, source);
+        if let Some(name) = namespace_name(namespace).filter(|_| !controllers.is_empty()) {
+            sizes_of_json(machine, &name, namespace, source);
         }
     }
     !controllers.is_empty()
@@ -397,40 +389,37 @@ struct NvmeIdentity<'a> {
 ///
 /// Reads every output whose device is known; whether there was one.
 fn read_identify(machine: &mut Machine, text: &Text) -> bool {
-    let mut found = false;
-    let mut open: Option<NvmeIdentity<'_>> = None;
+    let mut all: Vec<NvmeIdentity<'_>> = Vec::new();
     let mut named = text.name().rsplit_once("id-ctrl").and_then(|(_, rest)| namespace_in(rest));
     for (number, line) in text.lines() {
         if let Some((_, rest)) = line.split_once("id-ctrl ") {
             named = namespace_in(rest);
         }
         let Some((key, value)) = line.split_once(':') else { continue };
-        match key.trim_end() {
-            "vid" => {
-                found |= finish_identity(machine, text, open.take());
-                open = Some(NvmeIdentity { line: number, name: named.take(), ..NvmeIdentity::default() });
+        match (key.trim_end(), all.last_mut()) {
+            ("vid", _) => {
+                all.push(NvmeIdentity { line: number, name: named.take(), ..NvmeIdentity::default() });
             }
-            "sn" => open.iter_mut().for_each(|open| open.serial = Some(value)),
-            "mn" => open.iter_mut().for_each(|open| open.model = Some(value)),
-            "wctemp" => {
+            ("sn", Some(open)) => open.serial = Some(value),
+            ("mn", Some(open)) => open.model = Some(value),
+            ("wctemp", Some(open)) => {
                 let kelvins = value.trim().parse::<u16>().ok().filter(|kelvins| *kelvins > 0);
-                open.iter_mut().for_each(|open| open.warning = kelvins.map(Celsius::from_kelvin));
+                open.warning = kelvins.map(Celsius::from_kelvin);
             }
-            "fr" => open.iter_mut().for_each(|open| open.firmware = Some(value)),
+            ("fr", Some(open)) => open.firmware = Some(value),
             _ => {}
         }
     }
-    found | finish_identity(machine, text, open)
-}
-
-fn finish_identity(machine: &mut Machine, text: &Text, open: Option<NvmeIdentity<'_>>) -> bool {
-    let Some(identity) = open else { return false };
-    let Some(name) = identity.name.filter(|_| identity.model.is_some()) else { return false };
-    let facts = [identity.model, identity.serial, identity.firmware];
-    let source = text.source(identity.line);
-    identify(machine, &name, facts, &source);
-    warns_from(machine, &name, identity.warning, &source);
-    true
+    let mut found = false;
+    for identity in all {
+        let Some(name) = identity.name.filter(|_| identity.model.is_some()) else { continue };
+        let facts = [identity.model, identity.serial, identity.firmware];
+        let source = text.source(identity.line);
+        identify(machine, &name, facts, &source);
+        warns_from(machine, &name, identity.warning, &source);
+        found = true;
+    }
+    found
 }
 
 /// The name of the output, in commands and file names.

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::device::learn;
+use super::device::{learn, take_kept};
 use super::fill::{Fill, Than};
 use super::health::temperature;
 use super::json::documents;
@@ -18,7 +18,6 @@ use crate::text::is_digits;
 use narrows_base::units::Celsius;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, Transport};
-use narrows_machine::health::DriveHealth;
 use narrows_machine::pci::PciAddress;
 
 /// Under this prefix the temperature of a drive is kept of which only the place is known.
@@ -160,12 +159,7 @@ fn of_json(line: usize, document: &Value) -> Vec<Chip> {
 /// Gives each temperature to the drive at its place; one that another text told stays. A place without a drive gives
 /// nothing.
 pub(super) fn give(machine: &mut Machine) {
-    let keys: Vec<String> = machine.health.range(KEPT.to_owned()..).map(|(key, _)| key.clone()).collect();
-    let kept = keys.into_iter().filter_map(|key| {
-        let place = key.strip_prefix(KEPT)?.to_owned();
-        Some((place, machine.health.remove(&key)?))
-    });
-    let kept: Vec<(String, DriveHealth)> = kept.collect();
+    let kept = take_kept(&mut machine.health, KEPT);
     let is_alone = |is_nvme: bool| {
         kept.iter().filter(|(place, _)| place.parse::<PciAddress>().is_ok() == is_nvme).count() == 1
     };

@@ -4,12 +4,13 @@
 //! makes it (`smartctl_--all_.dev.sda`), or is found by serial number or model. Until then it is kept under
 //! `smart/SERIAL`, and `join` gives it to its drive.
 
-use narrows_base::units::{BitsPerSec, Bytes, Celsius};
+use narrows_base::units::{Bytes, Celsius};
 use narrows_machine::Machine;
-use narrows_machine::block::{Transport, is_numbered};
+use narrows_machine::block::{BlockDevice, Queue, Sata, Transport, is_numbered};
 use serde_json::Value;
 
-use super::device::{device, key_of, learn, sata_rate};
+use super::device::{device, implied, key_of, known, learn, sata_rate};
+use super::fill::{Fill, Than};
 use super::health::{Log, take, temperature, warns_from};
 use super::json::{documents, text_of};
 use super::{Part, Rank, Text};
@@ -38,35 +39,15 @@ pub fn read(text: &Text) -> Part {
 struct SmartDrive {
     /// Where it was read.
     source: String,
-    /// The device, where it is known.
+    /// Its name, where it is known.
     name: Option<String>,
-    model: Option<String>,
-    serial: Option<String>,
-    firmware: Option<String>,
-    size: Option<Bytes>,
-    rotational: Option<bool>,
-    logical_block: Option<Bytes>,
-    physical_block: Option<Bytes>,
-    kind: SmartKind,
-    /// The rate of the link now, and the most that the drive can do.
-    speed: Option<BitsPerSec>,
-    drive_speed: Option<BitsPerSec>,
+    device: BlockDevice,
     /// The health log of an NVMe drive.
     log: Log,
     /// The temperature of any other.
     temperature: Option<Celsius>,
     /// From this temperature on it warns.
     warning: Option<Celsius>,
-}
-
-/// What a drive speaks.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum SmartKind {
-    #[default]
-    Unknown,
-    Sata,
-    Sas,
-    Nvme,
 }
 
 /// The device of `/dev/sda`, or the first namespace of the controller `/dev/nvme0`.
@@ -76,32 +57,10 @@ fn device_in(text: &str) -> Option<String> {
 }
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
-    let name = match (&drive.name, &drive.serial) {
-        (Some(name), _) => name.clone(),
-        (None, Some(serial)) => format!("smart/{serial}"),
-        (None, None) => return None,
-    };
+    let unnamed = drive.device.serial.value().map(|serial| format!("smart/{serial}"));
+    let name = drive.name.or(unnamed)?;
     let source = drive.source.as_str();
-    let device = device(machine, &name);
-    learn(&mut device.model, drive.model, source);
-    learn(&mut device.serial, drive.serial, source);
-    learn(&mut device.firmware, drive.firmware, source);
-    learn(&mut device.size, drive.size, source);
-    learn(&mut device.queue.rotational, drive.rotational, source);
-    learn(&mut device.queue.logical_block, drive.logical_block, source);
-    learn(&mut device.queue.physical_block, drive.physical_block, source);
-    if matches!(device.transport, Transport::None) {
-        device.transport = match drive.kind {
-            SmartKind::Sata => Transport::Sata(Default::default()),
-            SmartKind::Sas => Transport::Sas(Default::default()),
-            SmartKind::Nvme => Transport::Other { name: "nvme".to_owned(), pci: None },
-            SmartKind::Unknown => Transport::None,
-        };
-    }
-    if let Transport::Sata(sata) = &mut device.transport {
-        learn(&mut sata.speed, drive.speed, source);
-        learn(&mut sata.drive_speed, drive.drive_speed, source);
-    }
+    device(machine, &name).fill(drive.device, Than::Same);
     if drive.log.is_log() {
         take(machine, &name, drive.log, source);
     } else if drive.temperature.is_some() {
@@ -134,16 +93,12 @@ fn drives_of_lines(text: &Text) -> Vec<SmartDrive> {
             open = true;
         } else if line.starts_with("=== START OF") {
             open = false;
-        } else if let (true, Some(drive), Some((key, value))) =
-            (open, drives.last_mut(), line.split_once(':'))
-        {
-            take_line(drive, key.trim(), value.trim());
-        } else if let (false, Some(drive), Some((key, value))) =
-            (open, drives.last_mut(), line.split_once(':'))
-        {
-            drive.log.set(key, value);
-        } else if let (false, Some(drive), Some(raw)) = (open, drives.last_mut(), attribute(line)) {
-            drive.temperature = raw;
+        } else if let Some(drive) = drives.last_mut() {
+            match line.split_once(':') {
+                Some((key, value)) if open => take_line(drive, key.trim(), value.trim()),
+                Some((key, value)) => _ = drive.log.set(key, value),
+                None => drive.temperature = attribute(line).filter(|_| !open).unwrap_or(drive.temperature),
+            }
         }
     }
     drives
@@ -157,30 +112,38 @@ fn of_file(name: &str) -> Option<String> {
 }
 
 fn take_line(drive: &mut SmartDrive, key: &str, value: &str) {
-    let text = || Some(value.to_owned()).filter(|text| !text.is_empty());
+    let SmartDrive { source, device, warning, .. } = drive;
+    let source = source.as_str();
+    let text = || known(Some(value.to_owned()).filter(|text| !text.is_empty()), source);
     match key {
         "Device Model" => {
-            drive.model = text();
-            drive.kind = SmartKind::Sata;
+            device.model = text();
+            device.transport = Transport::Sata(Sata::default());
         }
         "Model Number" => {
-            drive.model = text();
-            drive.kind = SmartKind::Nvme;
+            device.model = text();
+            device.transport = implied("nvme", None);
         }
         // SCSI: the vendor stands on its own line, and the kernel's model is without it.
-        "Product" => drive.model = text(),
-        "Transport protocol" if value.starts_with("SAS") => drive.kind = SmartKind::Sas,
-        "Serial Number" | "Serial number" => drive.serial = text(),
-        "Firmware Version" | "Revision" => drive.firmware = text(),
-        "User Capacity" | "Namespace 1 Size/Capacity" | "Total NVM Capacity" if drive.size.is_none() => {
-            drive.size = capacity(value);
+        "Product" => device.model = text(),
+        "Transport protocol" if value.starts_with("SAS") => {
+            device.transport = Transport::Sas(Default::default());
         }
-        "Rotation Rate" => drive.rotational = rotation(value),
+        "Serial Number" | "Serial number" => device.serial = text(),
+        "Firmware Version" | "Revision" => device.firmware = text(),
+        "User Capacity" | "Namespace 1 Size/Capacity" | "Total NVM Capacity" => {
+            learn(&mut device.size, capacity(value), source);
+        }
+        "Rotation Rate" => device.queue.rotational = known(rotation(value), source),
         "Sector Size" | "Sector Sizes" | "Logical block size" | "Physical block size" => {
-            sectors(drive, key, value)
+            sectors(&mut device.queue, key, value, source);
         }
-        "Warning  Comp. Temp. Threshold" => drive.warning = temperature(value),
-        "SATA Version is" => take_links(drive, value),
+        "Warning  Comp. Temp. Threshold" => *warning = temperature(value),
+        "SATA Version is" => {
+            if let Transport::Sata(sata) = &mut device.transport {
+                take_links(sata, value, source);
+            }
+        }
         _ => {}
     }
 }
@@ -208,26 +171,25 @@ fn rotation(value: &str) -> Option<bool> {
 }
 
 /// `512 bytes logical, 4096 bytes physical`, `512 bytes logical/physical`, `512 bytes`.
-fn sectors(drive: &mut SmartDrive, key: &str, value: &str) {
+fn sectors(queue: &mut Queue, key: &str, value: &str, source: &str) {
     let size = |text: &str| {
         let bytes = text.split_whitespace().next()?.parse().ok()?;
         (512..=1 << 20).contains(&bytes).then(|| Bytes::new(bytes))
     };
     let (logical, physical) = value.split_once(',').unwrap_or((value, value));
     if key != "Physical block size" {
-        drive.logical_block = size(logical);
+        queue.logical_block = known(size(logical), source);
     }
     if key != "Logical block size" {
-        drive.physical_block = size(physical);
+        queue.physical_block = known(size(physical), source);
     }
 }
 
 /// `SATA 3.2, 6.0 Gb/s (current: 3.0 Gb/s)`.
-fn take_links(drive: &mut SmartDrive, value: &str) {
-    let most = value.split_once(',').and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(most, _)| most);
-    let now = value.split_once("current:").and_then(|(_, rest)| rest.split_once("Gb/s")).map(|(now, _)| now);
-    drive.drive_speed = most.and_then(sata_rate);
-    drive.speed = now.and_then(sata_rate);
+fn take_links(sata: &mut Sata, value: &str, source: &str) {
+    let rate = |before: &str| value.split_once(before).and_then(|(_, rest)| sata_rate(rest));
+    sata.drive_speed = known(rate(","), source);
+    sata.speed = known(rate("current:"), source);
 }
 
 /// `smartctl -j` (smartmontools 7 and later).
@@ -243,31 +205,43 @@ fn drive_of_json(document: &Value, source: String) -> SmartDrive {
     let bytes = |path: &str| at(path).and_then(Value::as_u64).filter(|bytes| *bytes > 0).map(Bytes::new);
     let protocol = at("/device/protocol").and_then(Value::as_str).unwrap_or_default();
     let speed = |which: &str| {
-        let text = at(&format!("/interface_speed/{which}/string")).and_then(Value::as_str)?;
-        sata_rate(text.strip_suffix("Gb/s")?)
+        let text = at(&format!("/interface_speed/{which}/string")).and_then(Value::as_str);
+        known(text.and_then(sata_rate), source.as_str())
     };
     let celsius = |path: &str| at(path).and_then(Value::as_f64).filter(|now| *now > 0.0).map(Celsius::new);
     // `megaraid,4` and the like name a drive behind a volume by the volume's device.
     let kind = at("/device/type").and_then(Value::as_str).unwrap_or_default();
     let name = at("/device/name").and_then(Value::as_str).filter(|_| !kind.contains(','));
+    let model = text_of(document, "model_name").or_else(|| text_of(document, "scsi_product"));
+    let size = bytes("/user_capacity/bytes").or_else(|| bytes("/nvme_total_capacity"));
+    let turns = at("/rotation_rate").and_then(Value::as_u64).map(|rate| rate > 0);
+    let device = BlockDevice {
+        model: known(model, source.as_str()),
+        serial: known(text_of(document, "serial_number"), source.as_str()),
+        firmware: known(text_of(document, "firmware_version"), source.as_str()),
+        size: known(size, source.as_str()),
+        queue: Queue {
+            rotational: known(turns, source.as_str()),
+            logical_block: known(bytes("/logical_block_size"), source.as_str()),
+            physical_block: known(bytes("/physical_block_size"), source.as_str()),
+            ..Queue::default()
+        },
+        transport: match protocol {
+            "ATA" => Transport::Sata(Sata {
+                speed: speed("current"),
+                drive_speed: speed("max"),
+                ..Sata::default()
+            }),
+            "NVMe" => implied("nvme", None),
+            _ if document.get("scsi_transport_protocol").is_some() => Transport::Sas(Default::default()),
+            _ => Transport::None,
+        },
+        ..BlockDevice::default()
+    };
     SmartDrive {
         source,
         name: name.and_then(device_in),
-        model: text_of(document, "model_name").or_else(|| text_of(document, "scsi_product")),
-        serial: text_of(document, "serial_number"),
-        firmware: text_of(document, "firmware_version"),
-        size: bytes("/user_capacity/bytes").or_else(|| bytes("/nvme_total_capacity")),
-        rotational: at("/rotation_rate").and_then(Value::as_u64).map(|rate| rate > 0),
-        logical_block: bytes("/logical_block_size"),
-        physical_block: bytes("/physical_block_size"),
-        kind: match protocol {
-            "ATA" => SmartKind::Sata,
-            "NVMe" => SmartKind::Nvme,
-            _ if document.get("scsi_transport_protocol").is_some() => SmartKind::Sas,
-            _ => SmartKind::Unknown,
-        },
-        speed: speed("current"),
-        drive_speed: speed("max"),
+        device,
         log: at("/nvme_smart_health_information_log").map(Log::of_json).unwrap_or_default(),
         temperature: celsius("/temperature/current"),
         // Other drives have a limit of operation only, which is none of throttling.

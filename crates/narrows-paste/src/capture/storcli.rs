@@ -7,15 +7,15 @@
 use std::collections::BTreeMap;
 
 use narrows_base::fact::Fact;
-use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockDevice, Sas, Transport};
 use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume};
 use narrows_machine::pci::PciAddress;
 use serde_json::Value;
 
-use super::device::{device, learn};
-use super::json::{documents, plain, text_of};
+use super::device::{address_of, device, learn};
+use super::fill::{Fill, Than};
+use super::json::{documents, list, plain, text_of};
 use super::table::words;
 use super::{Part, Rank, Text, number};
 use crate::text::{is_digits, is_in};
@@ -152,10 +152,8 @@ impl Reading<'_, '_> {
         let pci = adapter.pci;
         let Some(volume) = adapter.volumes.iter_mut().find(|(at, _)| at.ends_with(&ends)) else { return };
         volume.1.disk = Some(disk.clone());
-        let BlockDevice { transport, .. } = device(self.machine, &disk);
-        if matches!(transport, Transport::None) {
-            *transport = Transport::Sas(Sas { hidden: true, pci, ..Sas::default() });
-        }
+        let carrier = Transport::Sas(Sas { hidden: true, pci, ..Sas::default() });
+        device(self.machine, &disk).transport.fill(carrier, Than::Same);
     }
 
     fn adapter(&mut self) -> Option<&mut Adapter> {
@@ -163,8 +161,7 @@ impl Reading<'_, '_> {
     }
 
     fn document(&mut self, line: usize, document: &Value) {
-        let all = document.get("Controllers").and_then(Value::as_array);
-        for controller in all.into_iter().flatten() {
+        for controller in list(document, "Controllers") {
             let number = controller.get("Command Status").and_then(|status| status.get("Controller"));
             self.number =
                 number.and_then(Value::as_u64).and_then(|number| number.try_into().ok()).unwrap_or(0);
@@ -219,8 +216,8 @@ fn entry<K: Ord, V: Default>(map: &mut BTreeMap<K, V>, key: K) -> Option<&mut V>
 fn attribute(drive: &mut AdapterDrive, key: &str, value: &str, source: &str) {
     match key {
         // The newer tools give these names.
-        "Link Speed" | "Negotiated Speed" => learn(&mut drive.link, parse_speed(value), source),
-        "Device Speed" | "Capable Speed" => learn(&mut drive.most, parse_speed(value), source),
+        "Link Speed" | "Negotiated Speed" => learn(&mut drive.link, number::bit_rate(value), source),
+        "Device Speed" | "Capable Speed" => learn(&mut drive.most, number::bit_rate(value), source),
         "Predictive Failure Count" => {
             drive.predicted_failures = drive.predicted_failures.or_else(|| value.parse().ok());
         }
@@ -262,22 +259,9 @@ fn is_place(text: &str) -> bool {
 
 /// `00:3b:00:00`: domain, bus, device and function, all hexadecimal.
 fn parse_address(text: &str) -> Option<PciAddress> {
-    let mut parts = text.split_whitespace().next()?.split(':');
-    let mut part = || u32::from_str_radix(parts.next()?, 16).ok();
-    let (domain, bus, device, function) = (part()?, part()?, part()?, part()?);
-    let address = PciAddress {
-        domain,
-        bus: bus.try_into().ok()?,
-        device: device.try_into().ok().filter(|device| *device < 32)?,
-        function: function.try_into().ok().filter(|function| *function < 8)?,
-    };
-    parts.next().is_none().then_some(address)
-}
-
-/// `6.0Gb/s`; what is `Unknown` or counted otherwise (`8.0GT/s`) is none.
-fn parse_speed(text: &str) -> Option<BitsPerSec> {
-    let number: f64 = text.trim().strip_suffix("Gb/s")?.trim().parse().ok()?;
-    (number > 0.0 && number < 100.0).then(|| BitsPerSec::from_mbit(number * 1000.0))
+    let parts = text.split_whitespace().next()?.split(':');
+    let numbers: Option<Vec<u32>> = parts.map(|part| u32::from_str_radix(part, 16).ok()).collect();
+    address_of(numbers?.try_into().ok()?)
 }
 
 /// The adapters that volumes and disks of other texts belong to.

@@ -6,8 +6,10 @@ use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
 use narrows_machine::usb::{UsbAddress, UsbDevice, UsbDevices};
 
+use super::device::known;
 use super::lspci::pci_id;
-use super::{Gap, Lacks, Part, Rank, Text};
+use super::number::bit_rate;
+use super::{Gap, Lacks, Part, Rank, Text, gap};
 
 /// More devices than a machine can have: 256 buses of 127.
 const MOST_DEVICES: usize = 32_512;
@@ -61,11 +63,7 @@ fn gaps(devices: &UsbDevices) -> Vec<Gap> {
     if devices.values().any(says_more) {
         return Vec::new();
     }
-    vec![Gap {
-        what: "the rates that the USB devices run at".to_owned(),
-        run: "lsusb -t".to_owned(),
-        lacks: Lacks::UsbRates,
-    }]
+    vec![gap("the rates that the USB devices run at", "lsusb -t", Lacks::UsbRates)]
 }
 
 /// Keeps the faster of a known rate and another.
@@ -131,11 +129,7 @@ fn take_root(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> b
     };
     let Ok(bus) = bus.parse() else { return false };
     found.branch = UsbBranch { bus: Some(bus), ports: Vec::new() };
-    let Some(fields) = rest.split_once(": ").and_then(|(_, fields)| UsbFields::parse(fields)) else {
-        return false;
-    };
-    put(found, bus, format!("usb{bus}"), &fields, source);
-    true
+    rest.split_once(": ").is_some_and(|(_, fields)| put(found, bus, format!("usb{bus}"), fields, source))
 }
 
 /// `Port 4: Dev 4, If 0, Class=Mass Storage, Driver=usb-storage, 5000M`.
@@ -144,7 +138,7 @@ fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn()
     let Some((port, fields)) = line.strip_prefix("Port ").and_then(|rest| rest.split_once(": ")) else {
         return false;
     };
-    let (Ok(port), Some(fields)) = (port.parse(), UsbFields::parse(fields)) else { return false };
+    let Ok(port) = port.parse() else { return false };
     let ports = &mut found.branch.ports;
     while ports.last().is_some_and(|(above, _)| *above >= column) {
         ports.pop();
@@ -155,56 +149,35 @@ fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn()
     ports.push((column, port));
     let path: Vec<String> = ports.iter().map(|(_, port)| port.to_string()).collect();
     let name = format!("{bus}-{}", path.join("."));
-    put(found, bus, name, &fields, source);
-    true
+    put(found, bus, name, fields, source)
 }
 
-fn put(found: &mut UsbFound, bus: u16, name: String, fields: &UsbFields<'_>, source: impl Fn() -> String) {
-    if let Some(device) = found.open(UsbAddress { bus, device: fields.device }) {
-        device.name = Fact::known(name, source());
-        fields.fill(device, source);
-    }
-}
-
-/// What stands behind the place of a device.
-struct UsbFields<'a> {
-    device: u16,
-    class: Option<&'a str>,
-    driver: Option<&'a str>,
-    speed: Option<BitsPerSec>,
-}
-
-impl<'a> UsbFields<'a> {
-    fn parse(text: &'a str) -> Option<Self> {
-        let mut fields = text.split(", ");
-        let device = fields.next()?.strip_prefix("Dev ")?.trim().parse().ok()?;
-        let mut found = Self { device, class: None, driver: None, speed: None };
-        for field in fields {
-            if let Some(class) = field.strip_prefix("Class=") {
-                found.class = Some(class.trim());
-            } else if let Some(driver) = field.strip_prefix("Driver=") {
-                // Hubs add the number of their ports, `hub/4p`.
-                let driver = driver.split('/').next().unwrap_or_default().trim();
-                found.driver = Some(driver).filter(|driver| !driver.is_empty() && *driver != "[none]");
-            } else if let Some(speed) = parse_speed(field) {
-                found.speed = Some(speed);
-            }
-        }
-        Some(found)
-    }
-
-    /// A device has a line for each interface: the one that stores counts, else the first.
-    fn fill(&self, device: &mut UsbDevice, source: impl Fn() -> String) {
-        if let Some(speed) = self.speed {
+/// Puts down a device by what stands behind its place; whether that names one.
+fn put(found: &mut UsbFound, bus: u16, name: String, fields: &str, source: impl Fn() -> String) -> bool {
+    let mut fields = fields.split(", ");
+    let number = fields.next().and_then(|field| field.strip_prefix("Dev ")?.trim().parse().ok());
+    let Some(number) = number else { return false };
+    let Some(device) = found.open(UsbAddress { bus, device: number }) else { return true };
+    device.name = Fact::known(name, source());
+    let (mut class, mut driver) = (None, None);
+    for field in fields {
+        if let Some(text) = field.strip_prefix("Class=") {
+            class = Some(text.trim());
+        } else if let Some(text) = field.strip_prefix("Driver=") {
+            // Hubs add the number of their ports, `hub/4p`.
+            let text = text.split('/').next().unwrap_or_default().trim();
+            driver = Some(text).filter(|driver| !driver.is_empty() && *driver != "[none]");
+        } else if let Some(speed) = parse_speed(field) {
             device.speed = Fact::known(speed, source());
         }
-        let is_first = device.class.value().is_none() && device.driver.value().is_none();
-        if is_first || (!device.is_storage() && matches!(self.driver, Some("uas" | "usb-storage"))) {
-            let known = |text: Option<&str>| text.map(|text| Fact::known(text.to_owned(), source()));
-            device.class = known(self.class).unwrap_or_default();
-            device.driver = known(self.driver).unwrap_or_default();
-        }
     }
+    // A device has a line for each interface: the one that stores counts, else the first.
+    let is_first = device.class.value().is_none() && device.driver.value().is_none();
+    if is_first || (!device.is_storage() && matches!(driver, Some("uas" | "usb-storage"))) {
+        device.class = known(class.map(str::to_owned), source());
+        device.driver = known(driver.map(str::to_owned), source());
+    }
+    true
 }
 
 /// Reads `480M`, `1.5M`, `20000M/x2`; what somebody wrote behind it does not matter.
@@ -266,16 +239,16 @@ fn take_descriptor(device: &mut UsbDevice, line: &str, source: impl Fn() -> Stri
 
 /// The rates that a device announces, and the one that usbutils from 014 on asks the kernel for.
 fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> bool {
-    if let Some(rate) = line.strip_prefix("Negotiated speed: ").and_then(bracketed).and_then(parse_rate) {
+    if let Some(rate) = line.strip_prefix("Negotiated speed: ").and_then(bracketed).and_then(bit_rate) {
         device.speed = Fact::known(rate, source());
         return true;
     }
     let most = if let Some(speed) = line.strip_prefix("Device can operate at ") {
-        bracketed(speed).and_then(parse_rate)
+        bracketed(speed).and_then(bit_rate)
     } else if let Some((_, speed)) =
         line.strip_prefix("Speed Attribute ID: ").and_then(|rest| rest.split_once(' '))
     {
-        speed.split(' ').next().and_then(parse_rate)
+        bit_rate(speed)
     } else {
         None
     };
@@ -288,13 +261,6 @@ fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) ->
 /// The rate in `SuperSpeed+ (10Gbps)`.
 fn bracketed(text: &str) -> Option<&str> {
     text.split_once('(')?.1.split_once(')').map(|(rate, _)| rate)
-}
-
-/// Reads `480Mbps`, `5Gbps`, `10Gb/s`.
-fn parse_rate(text: &str) -> Option<BitsPerSec> {
-    let number = |end: &str| text.split_once(end).and_then(|(number, _)| number.trim().parse::<f64>().ok());
-    let megabits = number("Gb").map(|rate| rate * 1000.0).or_else(|| number("Mb"))?;
-    (megabits > 0.0 && megabits < 1e6).then(|| BitsPerSec::from_mbit(megabits))
 }
 
 /// The rate of two lanes, Gen 2x2: a root hub has two only when it can do that (kernel `xhci_gen_setup`).

@@ -151,9 +151,7 @@ impl StatusPool {
             Some(_) if is_group => {}
             Some(vdev) if vdev.devices.len() < MOST_VDEVS => vdev.devices.push(device),
             Some(_) => {}
-            None => {
-                self.pool.vdevs.push(vdev(name, &self.role, device));
-            }
+            None => self.pool.vdevs.push(vdev(name, &self.role, device)),
         }
     }
 }

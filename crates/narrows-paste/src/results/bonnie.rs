@@ -45,27 +45,27 @@ struct BonnieTest {
     longest: Option<f64>,
 }
 
-/// The tests whose numbers are of blocks; those of single characters measure a processor.
-#[derive(Debug, Clone, Default)]
+/// The tests whose numbers are of blocks, each with its place among all six; those of single characters measure a processor.
+const TESTS: [(&str, Op, usize); 4] = [
+    ("block output", Op::Write, 1),
+    ("rewrite", Op::Write, 2),
+    ("block input", Op::Read, 4),
+    ("seeks", Op::Read, SEEKS),
+];
+
+const SEEKS: usize = 5;
+
+#[derive(Debug, Clone)]
 struct BonnieTests {
     set: Option<Bytes>,
-    write: BonnieTest,
-    rewrite: BonnieTest,
-    read: BonnieTest,
-    seeks: BonnieTest,
+    each: [BonnieTest; 4],
 }
 
 impl BonnieTests {
     fn measurements(&self, line: usize) -> Vec<Measured> {
-        let tests = [
-            ("block output", Op::Write, self.write),
-            ("rewrite", Op::Write, self.rewrite),
-            ("block input", Op::Read, self.read),
-            ("seeks", Op::Read, self.seeks),
-        ];
-        let measured = |(label, op, test): (&str, Op, BonnieTest)| {
+        let measured = |((label, op, place), test): ((&str, Op, usize), &BonnieTest)| {
             let rate = test.rate?;
-            let is_seek = label == "seeks";
+            let is_seek = place == SEEKS;
             let work = Work {
                 pattern: Some(if is_seek { Pattern::Random } else { Pattern::Sequential }),
                 block_size: Some(BLOCK),
@@ -81,7 +81,7 @@ impl BonnieTests {
             let cpu = test.cpu.filter(|_| !is_seek).map(|part| Cpu { user: 0.0, system: part });
             Some(Measured { cpu, ..Measured::of(line, work, op, side) })
         };
-        tests.into_iter().filter_map(measured).collect()
+        TESTS.into_iter().zip(&self.each).filter_map(measured).collect()
     }
 
     fn result(&self, page: &Page<'_>, line: usize, version: Option<String>) -> Option<Imported> {
@@ -133,18 +133,16 @@ fn result_of_csv(page: &Page<'_>, number: usize, line: &str) -> Option<Imported>
     };
     let cell = |at: usize| cells.get(at).copied().unwrap_or_default();
     // Latencies are of: characters written, blocks written, rewritten, characters read, blocks read, seeks.
-    let test = |at: usize, factor: f64, place: usize| BonnieTest {
-        rate: plain(cell(at)).filter(|rate| *rate > 0.0).map(|rate| rate * factor),
-        cpu: plain(cell(at + 1)).map(|percent| percent / 100.0),
-        longest: latencies.and_then(|first| bonnie_latency(cell(first + place))),
+    let test = |(_, _, place): (&str, Op, usize)| {
+        let at = write + 2 * (place - 1);
+        let factor = if place == SEEKS { 1.0 } else { 1024.0 };
+        BonnieTest {
+            rate: plain(cell(at)).filter(|rate| *rate > 0.0).map(|rate| rate * factor),
+            cpu: plain(cell(at + 1)).map(|percent| percent / 100.0),
+            longest: latencies.and_then(|first| bonnie_latency(cell(first + place))),
+        }
     };
-    let tests = BonnieTests {
-        set: size(cell(set), Base::Binary),
-        write: test(write, 1024.0, 1),
-        rewrite: test(write + 2, 1024.0, 2),
-        read: test(write + 6, 1024.0, 4),
-        seeks: test(write + 8, 1.0, 5),
-    };
+    let tests = BonnieTests { set: size(cell(set), Base::Binary), each: TESTS.map(test) };
     let version = if latencies.is_some() { cell(1) } else { "1.03" };
     tests.result(page, number, Some(version.to_owned()))
 }
@@ -209,10 +207,10 @@ fn table_row(words: &[&str]) -> Option<BonnieTests> {
     if before.is_empty() || !is_size || !pairs.chunks(2).all(is_pair) {
         return None;
     }
-    let test = |place: usize, is_rate: bool| {
+    let test = |(_, _, place): (&str, Op, usize)| {
         let rate = pairs.get(2 * place).and_then(|cell| leading(cell));
         // Without a unit it is KiB; 2.00 writes one behind each number. Seeks are counts.
-        let factor = |unit: &str| match (unit.chars().next(), is_rate) {
+        let factor = |unit: &str| match (unit.chars().next(), place != SEEKS) {
             (Some('g'), true) => 1_073_741_824.0,
             (Some('m'), true) => 1_048_576.0,
             (_, true) => 1024.0,
@@ -225,27 +223,18 @@ fn table_row(words: &[&str]) -> Option<BonnieTests> {
             longest: None,
         }
     };
-    Some(BonnieTests {
-        set: Some(set),
-        write: test(1, true),
-        rewrite: test(2, true),
-        read: test(4, true),
-        seeks: test(5, false),
-    })
+    Some(BonnieTests { set: Some(set), each: TESTS.map(test) })
 }
 
 /// The latencies of the line's six tests.
 fn longest(tests: &mut BonnieTests, words: &[&str]) {
-    let at = |place: usize| words.get(place + 1).and_then(|word| bonnie_latency(word));
-    tests.write.longest = at(1);
-    tests.rewrite.longest = at(2);
-    tests.read.longest = at(4);
-    tests.seeks.longest = at(5);
+    for (test, (_, _, place)) in tests.each.iter_mut().zip(TESTS) {
+        test.longest = words.get(place + 1).and_then(|word| bonnie_latency(word));
+    }
 }
 
 #[cfg(test)]
-mod rows {
-    use super::super::{Measured, Op};
+mod tests {
     use super::*;
 
     #[test]
@@ -258,21 +247,11 @@ mod rows {
         let rates = |body: &str| -> Vec<f64> {
             let found = read_table(&Page { name: "x", body });
             let all = found.iter().flat_map(|one| &one.measurements);
-            all.filter_map(|one: &Measured| one.side(Op::Write))
-                .map(|side| side.bytes_per_second.get())
-                .collect()
+            all.filter_map(|one| one.side(Op::Write)).map(|side| side.bytes_per_second.get()).collect()
         };
         assert_eq!(rates(&format!("{head}{units}{raid}")), [247_419.0 * 1024.0, 100_752.0 * 1024.0]);
         assert_eq!(rates(&format!("{head}{small}")), [127_068.0 * 1024.0, 63_048.0 * 1024.0]);
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use narrows_base::units::Bytes;
-
-    use super::super::Measured;
-    use super::*;
 
     #[test]
     fn lines_of_both_ages() {

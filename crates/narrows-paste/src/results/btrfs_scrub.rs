@@ -5,7 +5,7 @@
 use narrows_base::units::BytesPerSec;
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, Rounded, contradiction, leading, seconds, to_bytes};
+use super::number::{self, Base, Rounded, contradiction, factor, leading, seconds, to_bytes};
 use super::{Imported, Op, Page, Side, Tool, Work};
 
 /// The reports in a text, each a result.
@@ -46,7 +46,7 @@ impl ScrubRun {
     fn see(&mut self, line: &str) {
         let number = |text: &str| {
             let (number, unit) = Rounded::leading(text)?;
-            Some(number.times(super::number::factor(unit, Base::Binary)))
+            Some(number.times(factor(unit, Base::Binary)))
         };
         if std::mem::take(&mut self.is_broken) && clock(line).is_some() {
             self.time = clock(line);
@@ -111,10 +111,8 @@ fn clock(text: &str) -> Option<Rounded> {
         leading(word)?;
         return Rounded::of(word);
     }
-    let add = |total: f64, part: &str| Some(total * 60.0 + f64::from(part.parse::<u32>().ok()?));
-    let total = word.split(':').try_fold(0.0, add)?;
     // Cut to whole seconds.
-    Rounded::of(&format!("{total:.0}"))
+    Rounded::of(&format!("{:.0}", number::clock(word)?))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, factor, leading, number, seconds, to_bytes};
+use super::number::{Base, clock, factor, leading, number, seconds, to_bytes};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
 /// The copies in a text.
@@ -113,8 +113,7 @@ fn elapsed(line: &str) -> Option<f64> {
             None => rest.replace(',', ".").parse().ok()?,
         }
     } else {
-        let (_, clock) = line.strip_prefix("Elapsed (wall clock) time")?.rsplit_once(' ')?;
-        clock.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + part.parse::<f64>().ok()?))?
+        clock(line.strip_prefix("Elapsed (wall clock) time")?.rsplit_once(' ')?.1)?
     };
     (seconds > 0.0 && seconds < 1e9).then_some(seconds)
 }

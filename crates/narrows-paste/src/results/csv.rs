@@ -11,7 +11,12 @@ pub(super) struct Columns {
 impl Columns {
     /// The names in a heading.
     pub(super) fn of(heading: &str) -> Self {
-        Self { names: cells(heading).iter().map(|name| name.trim().to_owned()).collect() }
+        Self::named(cells(heading))
+    }
+
+    /// Columns of these names, wherever their cells are parted.
+    pub(super) fn named<'n>(names: impl IntoIterator<Item = &'n str>) -> Self {
+        Self { names: names.into_iter().map(|name| name.trim().to_owned()).collect() }
     }
 
     /// The cell of a row in the column of this name; empty cells are none.

@@ -90,7 +90,7 @@ fn add_report(
         found.len() - 1
     });
     let Some(device) = found.get_mut(at) else { return };
-    device.source = format!("{}:{line}", page.name);
+    device.source = page.source(line);
     if std::mem::replace(&mut device.begun, true) && device.samples.len() < MOST_REPORTS {
         device.samples.push(sample);
     }

@@ -191,16 +191,25 @@ fn measured_of_csv(columns: &Columns, number: usize, row: &[&str]) -> Option<Mea
 /// The columns of one direction; those of the reads in a mix begin with `rwmix read`.
 fn side_of_csv(columns: &Columns, row: &[&str], of: &str) -> Option<Side> {
     let cell = |name: &str| columns.number(row, &format!("{of}{name}"));
-    let mib = cell("MiB/s [last]").filter(|rate| *rate > 0.0)?;
+    let [rate, bytes] = ["MiB/s [last]", "MiB [last]"].map(|name| cell(name).map(|mib| mib * MIB));
+    let [iops, mean, longest] = ["IOPS [last]", "IO lat us [avg]", "IO lat us [max]"].map(cell);
+    side([rate, iops, bytes], [mean, longest], columns.count(row, "time ms [last]"))
+}
+
+/// One direction: its rate, I/Os each second and bytes, the mean and greatest latency in microseconds, and the milliseconds that it took.
+fn side(
+    [rate, iops, bytes]: [Option<f64>; 3],
+    [mean, longest]: [Option<f64>; 2],
+    millis: Option<u64>,
+) -> Option<Side> {
+    let mean = mean.filter(|mean| *mean > 0.0).map(|micros| micros * 1e3);
+    let max = longest.map(|micros| micros * 1e3);
     Some(Side {
-        iops: cell("IOPS [last]").map(Iops::new),
-        bytes: cell("MiB [last]").and_then(|mib| to_bytes(mib * MIB)),
-        elapsed_ns: columns.count(row, "time ms [last]").filter(|ms| *ms < 1 << 40).map(Nanos::from_millis),
-        latency_ns: cell("IO lat us [avg]").filter(|mean| *mean > 0.0).map(|mean| Latency {
-            max: cell("IO lat us [max]").map(|most| most * 1e3),
-            ..Latency::of_mean(mean * 1e3)
-        }),
-        ..Side::at(BytesPerSec::new(mib * MIB))
+        iops: iops.map(Iops::new),
+        bytes: bytes.and_then(to_bytes),
+        elapsed_ns: millis.filter(|millis| *millis < 1 << 40).map(Nanos::from_millis),
+        latency_ns: mean.map(|mean| Latency { max, ..Latency::of_mean(mean) }),
+        ..Side::at(BytesPerSec::new(rate.filter(|rate| *rate > 0.0)?))
     })
 }
 
@@ -234,7 +243,7 @@ fn measured_of_json(document: &Document) -> Option<Measured> {
     let none = Value::Null;
     let config = value.get("config").unwrap_or(&none);
     let last = value.get("last_done")?;
-    let setting = |name: &str| count(config, &name.to_lowercase().replace(' ', "_"));
+    let setting = |name: &str| count::<u64>(config, &name.to_lowercase().replace(' ', "_"));
     let is_set = |name: &str| {
         let key = if name == "random" { "random_offsets" } else { "direct_io" };
         match config.get(key)? {
@@ -244,33 +253,23 @@ fn measured_of_json(document: &Document) -> Option<Measured> {
             _ => None,
         }
     };
-    let elapsed = count(last, "elapsed_time_ms").filter(|ms| *ms < 1 << 40).map(Nanos::from_millis);
+    let millis = count(last, "elapsed_time_ms");
     let latency = last.get("latency").and_then(|latency| latency.get("IO"));
-    let side = side_of_json(last, latency, elapsed)?;
+    let side = side_of_json(last, latency, millis)?;
     let work = work(phase, text(config, "path_type"), setting, is_set);
     let mut measured = Measured::of(document.line, work, op, side);
-    measured.nodes = setting("hosts").and_then(|hosts| hosts.try_into().ok());
+    measured.nodes = count(config, "hosts");
     measured.entries = number(last, "entries/s").filter(|rate| *rate > 0.0).map(Iops::new);
     let of_mix = latency.and_then(|latency| latency.get("rwmix_read"));
-    if let Some(mixed) = last.get("rwmix_read").and_then(|read| side_of_json(read, of_mix, elapsed)) {
+    if let Some(mixed) = last.get("rwmix_read").and_then(|read| side_of_json(read, of_mix, millis)) {
         measured.put(Op::Read, mixed);
     }
     Some(measured)
 }
 
-fn side_of_json(value: &Value, latency: Option<&Value>, elapsed_ns: Option<Nanos>) -> Option<Side> {
-    let rate = number(value, "bytes/s").filter(|rate| *rate > 0.0)?;
-    let mean = latency.and_then(|latency| number(latency, "avg_us")).filter(|mean| *mean > 0.0);
-    Some(Side {
-        iops: number(value, "iops").map(Iops::new),
-        bytes: number(value, "bytes").and_then(to_bytes),
-        elapsed_ns,
-        latency_ns: mean.map(|mean| Latency {
-            max: latency.and_then(|latency| number(latency, "max_us")).map(|most| most * 1e3),
-            ..Latency::of_mean(mean * 1e3)
-        }),
-        ..Side::at(BytesPerSec::new(rate))
-    })
+fn side_of_json(value: &Value, latency: Option<&Value>, millis: Option<u64>) -> Option<Side> {
+    let latencies = ["avg_us", "max_us"].map(|key| latency.and_then(|latency| number(latency, key)));
+    side(["bytes/s", "iops", "bytes"].map(|key| number(value, key)), latencies, millis)
 }
 
 /// Fewer intervals show nothing of how steady a rate was.
@@ -351,24 +350,21 @@ fn measured_live(line: usize, samples: &[LiveSample<'_>]) -> Option<Measured> {
         return None;
     }
     let each = |of: fn(&LiveSample<'_>) -> Option<f64>| samples.iter().filter_map(of).collect::<Vec<f64>>();
+    let mean = |values: &[f64]| Spread::of(values).map(|all| all.mean);
     let rates = each(|sample| Some(sample.mib * MIB));
     let threads = samples.iter().filter_map(|sample| sample.threads).max();
     let jobs = threads.and_then(|jobs| u32::try_from(jobs).ok()).filter(|jobs| *jobs > 0);
     let side = Side {
-        iops: live_mean(&each(|sample| Some(sample.iops))).filter(|rate| *rate > 0.0).map(Iops::new),
+        iops: mean(&each(|sample| Some(sample.iops))).filter(|rate| *rate > 0.0).map(Iops::new),
         bytes: to_bytes(bytes),
         elapsed_ns: Some(Nanos::from_millis(last.millis)),
-        latency_ns: live_mean(&each(|sample| sample.micros)).map(|micros| Latency::of_mean(micros * 1e3)),
+        latency_ns: mean(&each(|sample| sample.micros)).map(|micros| Latency::of_mean(micros * 1e3)),
         spread: live_spread(&rates),
         series: rates.into_iter().map(BytesPerSec::new).collect(),
         ..Side::at(BytesPerSec::new(bytes / (last.millis as f64 / 1e3)))
     };
     let work = Work { jobs, ..Work::named(last.phase) };
     Some(Measured::of(line, work, last.op, side))
-}
-
-fn live_mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// How far the rate of the intervals moved. In the last one threads end.

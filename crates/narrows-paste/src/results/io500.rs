@@ -67,11 +67,9 @@ impl Io500Reader<'_> {
             }
             let is_known =
                 matches!(name, "run" | "SCORE") || DATA.contains(&name) || METADATA.contains(&name);
-            self.section = is_known.then(|| Io500Section {
-                line: number,
-                name: name.to_owned(),
-                ..Io500Section::default()
-            });
+            // Six decimals are printed.
+            let phase = Phase { line: number, name: name.to_owned(), half_digit: 5e-7, ..Phase::default() };
+            self.section = is_known.then(|| Io500Section { phase, ..Io500Section::default() });
         } else if let Some(section) = &mut self.section {
             section.see(line);
         }
@@ -85,11 +83,11 @@ impl Io500Reader<'_> {
 
     fn close(&mut self) {
         let Some(section) = self.section.take() else { return };
-        match section.name.as_str() {
+        match section.phase.name.as_str() {
             "run" | "SCORE" => {}
             // A file of settings has the same sections, without scores.
             _ if section.score.is_none() => return,
-            _ if self.found.last().is_none_or(|run| run.ended) => self.begin(section.line, None),
+            _ if self.found.last().is_none_or(|run| run.ended) => self.begin(section.phase.line, None),
             _ => {}
         }
         if let Some(run) = self.found.last_mut() {
@@ -99,7 +97,7 @@ impl Io500Reader<'_> {
 }
 
 /// One line of a summary, or a section of `result.txt`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Phase {
     line: usize,
     name: String,
@@ -170,32 +168,28 @@ impl Phase {
 /// A section of `result.txt`: `score`, `t_delta` in seconds, `exe`; in `[SCORE]` also `MD` and `BW`.
 #[derive(Debug, Clone, Default)]
 struct Io500Section {
-    line: usize,
-    name: String,
+    phase: Phase,
     score: Option<f64>,
-    seconds: Option<f64>,
     data: Option<f64>,
     metadata: Option<f64>,
-    command: Option<String>,
     version: Option<String>,
-    is_invalid: bool,
 }
 
 impl Io500Section {
     fn see(&mut self, line: &str) {
-        self.is_invalid |= line.starts_with("; ERROR INVALID");
+        self.phase.is_invalid |= line.starts_with("; ERROR INVALID");
         let Some((key, value)) = line.split_once('=') else { return };
         let value = value.trim();
         let number = || number(value);
         match key.trim() {
             "score" | "SCORE" => {
                 self.score = number();
-                self.is_invalid |= value.contains("INVALID");
+                self.phase.is_invalid |= value.contains("INVALID");
             }
-            "t_delta" => self.seconds = number(),
+            "t_delta" => self.phase.seconds = number(),
             "BW" => self.data = number(),
             "MD" => self.metadata = number(),
-            "exe" => self.command = Some(value.to_owned()),
+            "exe" => self.phase.command = Some(value.to_owned()),
             "version" => self.version = Some(value.to_owned()),
             _ => {}
         }
@@ -211,25 +205,14 @@ struct Io500Run {
 
 impl Io500Run {
     fn take(&mut self, section: Io500Section) {
-        match section.name.as_str() {
+        match section.phase.name.as_str() {
             "run" => self.imported.version = section.version,
             "SCORE" => {
                 let all = [("MD", section.metadata), ("BW", section.data), ("SCORE", section.score)];
                 self.scores.extend(all.into_iter().filter_map(|(name, score)| Some((name, score?))));
                 self.ended = true;
             }
-            _ => {
-                let Some(value) = section.score else { return };
-                self.phases.push(Phase {
-                    line: section.line,
-                    name: section.name,
-                    value,
-                    half_digit: 5e-7,
-                    seconds: section.seconds,
-                    is_invalid: section.is_invalid,
-                    command: section.command,
-                });
-            }
+            _ => self.phases.extend(section.score.map(|value| Phase { value, ..section.phase })),
         }
     }
 

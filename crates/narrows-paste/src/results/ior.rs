@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::command::{Commands, has_word, option};
 use super::csv::{Columns, cells};
-use super::json::{self, Document, count, documents, text};
+use super::json::{self, Document, count, documents, list, text};
 use super::number::{self, Base, MIB, leading, plain, seconds, size, to_bytes};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
@@ -242,11 +242,7 @@ pub(super) fn read_json(page: &Page<'_>) -> Vec<Imported> {
 fn run_of_json(page: &Page<'_>, document: &Document) -> Option<Imported> {
     let value = &document.value;
     let command = text(value, "Command line");
-    let accesses = value
-        .get("tests")?
-        .as_array()?
-        .iter()
-        .flat_map(|test| rows_of_json(test).map(move |row| (test, row)));
+    let accesses = list(value, "tests").flat_map(|test| rows_of_json(test).map(move |row| (test, row)));
     let imported = Imported {
         version: text(value, "Version").map(str::to_owned),
         command: command.map(str::to_owned),
@@ -261,8 +257,7 @@ fn run_of_json(page: &Page<'_>, document: &Document) -> Option<Imported> {
 
 /// The accesses of a test: a list for each repetition, or, in some releases, one list of all.
 fn rows_of_json(test: &Value) -> impl Iterator<Item = &Value> {
-    let results = test.get("Results").and_then(Value::as_array);
-    results.into_iter().flatten().flat_map(|one| match one {
+    list(test, "Results").flat_map(|one| match one {
         Value::Array(accesses) => accesses.iter().collect::<Vec<_>>(),
         other => vec![other],
     })
@@ -273,28 +268,13 @@ fn measured_of_json(line: usize, test: &Value, row: &Value, command: Option<&str
     let names = ["bwMiB", "iops", "latency", "xferKiB", "totalTime"];
     let value = IorRow::of(names, |name| json::number(row, name))?;
     let none = Value::Null;
-    let options = test.get("Options").unwrap_or(&none);
+    let [options, parameters] = ["Options", "Parameters"].map(|name| test.get(name).unwrap_or(&none));
     let asked = text(options, "aggregate filesize").and_then(|size_of| size(size_of, Base::Binary));
-    let stonewalled = count(options, "stonewallingTime").is_some_and(|seconds| seconds > 0);
+    let stonewalled = count::<u64>(options, "stonewallingTime").is_some_and(|seconds| seconds > 0);
     // A deadline ends the run before all is moved that was asked for.
     let moved = if stonewalled { value.moved() } else { asked.or_else(|| value.moved()) };
-    let work = settings_of_json(op, test, options, command, &value, moved);
-    let nodes = small_number(options, "nodes");
-    Some(Measured { nodes, ..Measured::of(line, work, op, value.side(moved)) })
-}
-
-fn settings_of_json(
-    op: Op,
-    test: &Value,
-    options: &Value,
-    command: Option<&str>,
-    row: &IorRow,
-    moved: Option<Bytes>,
-) -> Work {
-    let none = Value::Null;
-    let parameters = test.get("Parameters").unwrap_or(&none);
     let order = text(options, "ordering in a file");
-    let flag = |name: &str| count(parameters, name).map(|value| value > 0);
+    let flag = |name: &str| count::<u64>(parameters, name).map(|value| value > 0);
     let durability = match (flag("fsyncperwrite"), flag("fsync")) {
         (Some(true), _) => Some(Durability::Each),
         (_, Some(true)) => Some(Durability::AtEnd),
@@ -302,23 +282,20 @@ fn settings_of_json(
         _ => None,
     };
     let typed = work_of_command(command);
-    Work {
+    let work = Work {
         label: op.word().to_owned(),
         pattern: order
             .map(|order| if order == "random" { Pattern::Random } else { Pattern::Sequential })
             .or(typed.pattern),
-        block_size: row.transfer,
-        jobs: small_number(options, "tasks").or_else(|| command.and_then(tasks_of)),
+        block_size: value.transfer,
+        jobs: count(options, "tasks").or_else(|| command.and_then(tasks_of)),
         engine: text(options, "api").map(str::to_owned).or_else(|| typed.engine.clone()),
         durability: (op == Op::Write).then(|| durability.or(typed.durability)).flatten(),
         working_set: moved,
         target: text(options, "test filename").map(str::to_owned),
         ..typed
-    }
-}
-
-fn small_number(value: &Value, key: &str) -> Option<u32> {
-    count(value, key).and_then(|count| u32::try_from(count).ok())
+    };
+    Some(Measured { nodes: count(options, "nodes"), ..Measured::of(line, work, op, value.side(moved)) })
 }
 
 /// What the command line tells (`ior -h`): `-z` random offsets, `-e` fsync before the clock stops.

@@ -3,7 +3,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::command::{Commands, has_word};
+use super::command::{Commands, has_word, letter};
 use super::number::{Base, after, leading, size, whole};
 use super::{Durability, Imported, Measured, Op, Page, Side, Tool, Work};
 
@@ -256,16 +256,9 @@ fn of_tests(command: &str) -> Option<Vec<usize>> {
 
 /// A size behind a flag, apart or not: `-s 2048m`, `-s1g`. A bare number is KiB.
 fn of_flag(command: &str, flag: &str) -> Option<Bytes> {
-    let mut words = command.split_whitespace();
-    while let Some(word) = words.next() {
-        let Some(rest) = word.strip_prefix(flag) else { continue };
-        let text = if rest.is_empty() { words.next()? } else { rest };
-        if let Some((number, unit)) = leading(text) {
-            let bytes = size(text, Base::Binary)?;
-            return Some(if unit.is_empty() { Bytes::from_kib(number as u64) } else { bytes });
-        }
-    }
-    None
+    let text = letter(command, flag)?;
+    let (number, unit) = leading(text)?;
+    if unit.is_empty() { Some(Bytes::from_kib(number as u64)) } else { size(text, Base::Binary) }
 }
 
 /// `iozone -R`: the numbers again, for a spreadsheet. Of the automatic mode a table for each operation, with the records'

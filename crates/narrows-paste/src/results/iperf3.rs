@@ -7,7 +7,7 @@ use narrows_base::units::{BytesPerSec, Nanos};
 use serde_json::Value;
 
 use super::command::Commands;
-use super::json::{Document, documents, number};
+use super::json::{Document, documents, list, number};
 use super::number::{Base, Rounded, contradiction, factor, leading, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Page, Side, Spread, Tool, Work};
 
@@ -91,10 +91,10 @@ struct Iperf3Row<'t> {
     id: &'t str,
     from: f64,
     time: Rounded,
+    /// In bytes.
     amount: Rounded,
-    amount_factor: f64,
-    bits: Rounded,
-    bits_factor: f64,
+    /// In bytes per second.
+    rate: Rounded,
     end: Option<End>,
 }
 
@@ -128,28 +128,15 @@ impl<'t> Iperf3Row<'t> {
             id: id.trim(),
             from,
             time: to,
-            amount,
-            amount_factor: factor(unit, Base::Binary),
-            bits,
-            bits_factor: factor(bits_unit, Base::Decimal) / 8.0,
+            amount: amount.times(factor(unit, Base::Binary)),
+            rate: bits.times(factor(bits_unit, Base::Decimal) / 8.0),
             end: last.and_then(End::of),
         })
     }
 
-    fn rate(&self) -> f64 {
-        self.bits.value() * self.bits_factor
-    }
-
     /// Its rate, where amount and time make another.
     fn contradiction(&self) -> Option<Derived> {
-        let amount = self.amount.times(self.amount_factor);
-        contradiction(
-            "rate, in bytes per second",
-            self.bits.times(self.bits_factor),
-            &[1.0],
-            amount,
-            self.time,
-        )
+        contradiction("rate, in bytes per second", self.rate, &[1.0], self.amount, self.time)
     }
 }
 
@@ -183,7 +170,7 @@ impl<'t> Iperf3Run<'t> {
             None => {
                 let rates = if is_sum { &mut self.sums } else { &mut self.singles };
                 if row.from >= 0.0 && rates.len() < MOST {
-                    rates.push(row.rate());
+                    rates.push(row.rate.value());
                 }
                 return;
             }
@@ -244,8 +231,8 @@ impl<'t> Iperf3Run<'t> {
         }
         let series = if self.ids.len() == 1 { self.singles } else { self.sums };
         let side = Side {
-            bytes_per_second: BytesPerSec::new(row.rate()),
-            bytes: to_bytes(row.amount.value() * row.amount_factor),
+            bytes_per_second: BytesPerSec::new(row.rate.value()),
+            bytes: to_bytes(row.amount.value()),
             elapsed_ns: seconds(row.time.value() - row.from),
             ..with_series(&series)
         };
@@ -289,8 +276,7 @@ fn of_document(page: &Page<'_>, document: &Document) -> Option<Imported> {
     result.started_s = clock.map(|seconds| seconds as u64);
     result.failures.extend(value.get("error").and_then(Value::as_str).map(str::to_owned));
     result.truncated = document.truncated;
-    let sums = value.get("intervals").and_then(Value::as_array).into_iter().flatten();
-    let series: Vec<f64> = sums
+    let series: Vec<f64> = list(value, "intervals")
         .filter_map(|interval| number(interval.get("sum")?, "bits_per_second"))
         .map(|bits| bits / 8.0)
         .collect();

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::Page;
+pub(super) use crate::capture::json::list;
 use crate::capture::json::{first, scan};
 use crate::text::that_fits;
 
@@ -133,13 +134,14 @@ pub(super) fn number(value: &Value, key: &str) -> Option<f64> {
     }
 }
 
-/// The whole number of a member.
-pub(super) fn count(value: &Value, key: &str) -> Option<u64> {
-    match value.get(key)? {
+/// The whole number of a member, where it is no larger than such a number can be.
+pub(super) fn count<T: TryFrom<u64>>(value: &Value, key: &str) -> Option<T> {
+    let count = match value.get(key)? {
         Value::Number(number) => number.as_u64(),
         Value::String(text) => text.trim().parse().ok(),
         _ => None,
-    }
+    };
+    count?.try_into().ok()
 }
 
 /// The text of a member.

@@ -262,6 +262,11 @@ impl<'a> Page<'a> {
         numbered(self.body)
     }
 
+    /// The source of what stands in this line: `fio.txt:12`.
+    fn source(&self, line: usize) -> String {
+        format!("{}:{line}", self.name)
+    }
+
     /// Whether one of the marks stands in it; a cheap test before a parser looks at lines.
     pub fn has(&self, marks: &[&str]) -> bool {
         is_in(marks, self.body)

@@ -68,9 +68,15 @@ pub(super) fn span(text: &str) -> Option<(f64, &str)> {
         "s" | "sec" | "secs" | "seconds" => 1e9,
         "m" | "min" => 60e9,
         "h" | "hour" => 3600e9,
+        "d" => 86_400e9,
         _ => return Some((number * 1e9, rest)),
     };
     Some((number * factor, behind))
+}
+
+/// Seconds of a clock: `1:29:49`, `00:00:05.48`.
+pub(super) fn clock(text: &str) -> Option<f64> {
+    text.split(':').try_fold(0.0, |sum, part| Some(sum * 60.0 + plain(part)?))
 }
 
 /// Nanoseconds from a float of seconds; `None` of what is no time of a run.

@@ -3,9 +3,10 @@
 use narrows_base::units::BytesPerSec;
 use serde_json::Value;
 
-use super::json::{Document, documents, number, text};
-use super::number::{MIB, leading, plain};
+use super::json::{Document, documents, list, number, text};
+use super::number::{leading, plain};
 use super::{Derived, Imported, Measured, Op, Page, Side, Spread, Tool, Work};
+use crate::capture::dm::BenchmarkRow;
 
 /// The matrix of a test.
 #[derive(Debug, Clone, Default)]
@@ -163,17 +164,19 @@ fn run_of_json(page: &Page<'_>, document: &Document) -> Option<Imported> {
     imported.version = text(value, "version").map(str::to_owned);
     imported.truncated = document.truncated;
     imported.failures.extend(text(value, "error").map(str::to_owned));
-    for test in value.get("testcases").and_then(Value::as_array).into_iter().flatten() {
+    for test in list(value, "testcases") {
         let name = text(test, "name").unwrap_or_default();
         if text(test, "status").is_some_and(|status| status.starts_with("Error")) {
             let reason = text(test, "error").unwrap_or("no reason given");
             imported.failures.push(format!("{name}: {reason}"));
         }
-        let rows = test.get("bandwidth_matrix").and_then(Value::as_array).into_iter().flatten();
         let matrix = CopyMatrix {
             line: document.line,
             test: name.to_owned(),
-            rows: rows.filter_map(Value::as_array).map(|row| row.iter().map(json_cell).collect()).collect(),
+            rows: list(test, "bandwidth_matrix")
+                .filter_map(Value::as_array)
+                .map(|row| row.iter().map(json_cell).collect())
+                .collect(),
             sum: number(test, "sum"),
             ..CopyMatrix::default()
         };
@@ -210,22 +213,11 @@ pub(super) fn read_cryptsetup(page: &Page<'_>) -> Vec<Imported> {
 
 /// `aes-xts        256b      2734.6 MiB/s      2732.8 MiB/s`.
 fn cipher(number: usize, line: &str) -> Option<Measured> {
-    // A row may stand behind the mark of a comment or a quote.
-    let is_mark = |word: &&str| !word.contains(char::is_alphanumeric);
-    let words: Vec<&str> = line.split_whitespace().skip_while(is_mark).collect();
-    let [name, key, encryption, "MiB/s", decryption, "MiB/s", ..] = words.as_slice() else { return None };
-    let is_key = key.strip_suffix('b').is_some_and(|bits| bits.bytes().all(|byte| byte.is_ascii_digit()));
-    if !is_key || !name.contains('-') {
-        return None;
-    }
-    let side = |rate: &str| {
-        let (rate, _) = leading(rate)?;
-        Some(Side::at(BytesPerSec::new(rate * MIB)))
-    };
-    let work = Work { jobs: Some(1), ..Work::named(format!("{name} {key}")) };
-    let mut measured = Measured::of(number, work, Op::Write, side(encryption)?);
+    let row = BenchmarkRow::of(line)?;
+    let work = Work { jobs: Some(1), ..Work::named(format!("{} {}b", row.name, row.key_bits)) };
+    let mut measured = Measured::of(number, work, Op::Write, Side::at(row.encrypt));
     measured.memory_only = true;
-    measured.put(Op::Read, side(decryption)?);
+    measured.put(Op::Read, Side::at(row.decrypt));
     Some(measured)
 }
 

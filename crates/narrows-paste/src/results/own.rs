@@ -4,9 +4,10 @@
 
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
+use serde::Deserialize;
 use serde_json::Value;
 
-use super::json::{Document, count, documents, number, text};
+use super::json::{Document, count, documents, list, number, text};
 use super::types::Doubt;
 use super::{Imported, Latency, Measured, Op, Page, Percentile, Side, Tool, Work};
 
@@ -58,6 +59,18 @@ impl OwnFound {
         self.add(measured);
     }
 
+    /// Puts it where the load's share of writes says: in one direction, or both together.
+    fn put_by_share(&mut self, load: &Value, work: Work, side: Option<Side>, doubts: Vec<Doubt>) {
+        match number(load, "write_percent") {
+            Some(percent) if percent > 0.0 && percent < 100.0 => {
+                let measured = Measured { both: side, doubts, ..Measured::new(self.line, work) };
+                self.measured.extend(Some(measured).filter(|one| one.both.is_some()));
+            }
+            Some(percent) if percent > 0.0 => self.put(work, Op::Write, side, doubts),
+            _ => self.put(work, Op::Read, side, doubts),
+        }
+    }
+
     fn add(&mut self, measured: Measured) {
         if measured.sides().next().is_some() {
             self.measured.push(measured);
@@ -65,14 +78,12 @@ impl OwnFound {
     }
 
     fn bench(&mut self, value: &Value) {
-        let target = target(value);
         for test in list(value, "results") {
             let Some(load) = test.get("load") else { continue };
-            let mut work = work(load, text(test, "name").unwrap_or_default());
-            work.target.clone_from(&target);
-            work.working_set = target_size(value);
+            let work = work_on_target(load, text(test, "name").unwrap_or_default(), value);
             let mut measured = Measured::new(self.line, work);
-            (measured.read, measured.write) = (side(test.get("read")), side(test.get("write")));
+            (measured.read, measured.write) =
+                (test.get("read").and_then(side), test.get("write").and_then(side));
             // The series is that of both directions.
             let is_mixed = measured.read.is_some() && measured.write.is_some();
             for side in [&mut measured.read, &mut measured.write].into_iter().flatten() {
@@ -87,21 +98,10 @@ impl OwnFound {
     }
 
     fn sweep(&mut self, value: &Value) {
-        let target = target(value);
         for point in list(value, "points") {
             let Some(load) = point.get("load") else { continue };
-            let writes = number(load, "write_percent").unwrap_or(0.0);
-            let mut work = work(load, "");
-            work.target.clone_from(&target);
-            work.working_set = target_size(value);
-            let mut measured = Measured::new(self.line, work);
-            match writes {
-                0.0 => measured.read = side(Some(point)),
-                100.0 => measured.write = side(Some(point)),
-                _ => measured.both = side(Some(point)),
-            }
-            measured.doubts = doubts(point.get("trusted"), point);
-            self.measured.push(measured);
+            let doubts = doubts(point.get("trusted"), point);
+            self.put_by_share(load, work_on_target(load, "", value), side(point), doubts);
         }
     }
 
@@ -110,7 +110,7 @@ impl OwnFound {
             for run in list(path, "runs") {
                 let Some(measurement) = run.get("measurement") else { continue };
                 let Some(load) = measurement.get("workload") else { continue };
-                let Some(mut side) = side(Some(measurement)) else { continue };
+                let Some(mut side) = side(measurement) else { continue };
                 side.bytes = count(measurement, "bytes").map(Bytes::new);
                 side.elapsed_ns = count(measurement, "elapsed_ns").map(Nanos::new);
                 put_series(&mut side, measurement);
@@ -135,7 +135,7 @@ impl OwnFound {
                 let writes = number(load, "write_percent").is_some_and(|percent| percent > 0.0);
                 let op = if writes { Op::Write } else { Op::Read };
                 let doubts = doubts(rung.get("trusted"), ladder);
-                self.put(work, op, side(Some(run)), doubts);
+                self.put(work, op, side(run), doubts);
             }
         }
     }
@@ -145,18 +145,8 @@ impl OwnFound {
             for test in list(cell, "measured") {
                 let (Some(load), Some(rate)) = (test.get("load"), test.get("measurement")) else { continue };
                 let name = [text(cell, "name"), text(test, "test")].into_iter().flatten().collect::<Vec<_>>();
-                let work = work(load, &name.join(": "));
-                let op = match number(load, "write_percent") {
-                    Some(percent) if percent >= 100.0 => Op::Write,
-                    Some(percent) if percent > 0.0 => {
-                        let (both, doubts) = (side(Some(rate)), doubts(test.get("trusted"), &Value::Null));
-                        let measured = Measured { both, doubts, ..Measured::new(self.line, work) };
-                        self.measured.extend(measured.both.is_some().then_some(measured));
-                        continue;
-                    }
-                    _ => Op::Read,
-                };
-                self.put(work, op, side(Some(rate)), doubts(test.get("trusted"), &Value::Null));
+                let doubts = doubts(test.get("trusted"), &Value::Null);
+                self.put_by_share(load, work(load, &name.join(": ")), side(rate), doubts);
             }
         }
     }
@@ -164,10 +154,10 @@ impl OwnFound {
     /// A copy read its source and wrote its destination at the same rate.
     fn copy(&mut self, value: &Value) {
         let Some(files) = value.get("files") else { return };
-        let (Some(mut side), Some(bytes)) = (side(Some(files)), count(files, "bytes")) else { return };
+        let (Some(mut side), Some(bytes)) = (side(files), count(files, "bytes")) else { return };
         side.bytes = Some(Bytes::new(bytes)).filter(|bytes| bytes.get() > 0);
         side.elapsed_ns = count(files, "elapsed_ns").map(Nanos::new);
-        let names = count(files, "files").map(|count| match count {
+        let names = count::<u64>(files, "files").map(|count| match count {
             1 => "copy of 1 file".to_owned(),
             _ => format!("copy of {count} files"),
         });
@@ -187,20 +177,16 @@ impl OwnFound {
         for one in list(value, "targets") {
             let mut work = work(load, "alone");
             work.target = text(one, "target").map(str::to_owned);
-            self.put(work, Op::Read, side(one.get("alone")), Vec::new());
+            self.put(work, Op::Read, one.get("alone").and_then(side), Vec::new());
         }
         for group in list(value, "groups") {
             let names: Vec<&str> = list(group, "targets").filter_map(Value::as_str).collect();
             let mut work = work(load, &format!("together: {}", names.join(" ")));
             work.jobs =
                 work.jobs.map(|jobs| jobs.saturating_mul(u32::try_from(names.len()).unwrap_or(u32::MAX)));
-            self.put(work, Op::Read, side(group.get("together")), Vec::new());
+            self.put(work, Op::Read, group.get("together").and_then(side), Vec::new());
         }
     }
-}
-
-fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn target(value: &Value) -> Option<String> {
@@ -210,23 +196,21 @@ fn target(value: &Value) -> Option<String> {
     Some(if is_device { format!("/dev/{name}") } else { name.to_owned() })
 }
 
-fn target_size(value: &Value) -> Option<Bytes> {
-    count(value.get("target")?, "size_bytes").map(Bytes::new)
+/// Work on the one target of a report.
+fn work_on_target(load: &Value, label: &str, report: &Value) -> Work {
+    let size = report.get("target").and_then(|target| count(target, "size_bytes"));
+    Work { target: target(report), working_set: size.map(Bytes::new), ..work(load, label) }
 }
 
 fn work(load: &Value, label: &str) -> Work {
     let parallel = load.get("parallel");
-    let workers = parallel.and_then(|parallel| {
+    let workers: Option<u64> = parallel.and_then(|parallel| {
         parallel.as_u64().or_else(|| count(parallel, "threads")).or_else(|| count(parallel, "streams"))
     });
     Work {
-        pattern: match text(load, "pattern") {
-            Some("sequential") => Some(Pattern::Sequential),
-            Some("random") => Some(Pattern::Random),
-            _ => None,
-        },
+        pattern: load.get("pattern").and_then(|word| Pattern::deserialize(word).ok()),
         block_size: count(load, "block_size").map(Bytes::new),
-        queue_depth: count(load, "queue_depth").and_then(|depth| u32::try_from(depth).ok()),
+        queue_depth: count(load, "queue_depth"),
         jobs: Some(workers.and_then(|workers| u32::try_from(workers).ok()).unwrap_or(1)),
         engine: Some("io_uring".to_owned()),
         direct: load.get("buffered").and_then(Value::as_bool).map(|buffered| !buffered),
@@ -234,16 +218,13 @@ fn work(load: &Value, label: &str) -> Work {
     }
 }
 
-fn side(value: Option<&Value>) -> Option<Side> {
-    let value = value?;
+fn side(value: &Value) -> Option<Side> {
+    let rate = number(value, "bytes_per_second").filter(|rate| rate.is_finite())?;
     Some(Side {
-        bytes_per_second: BytesPerSec::new(
-            number(value, "bytes_per_second").filter(|rate| rate.is_finite())?,
-        ),
         iops: number(value, "iops").map(Iops::new),
         latency_ns: value.get("latency_ns").and_then(latency),
         ios: value.get("latency_ns").and_then(|latency| count(latency, "count")),
-        ..Side::default()
+        ..Side::at(BytesPerSec::new(rate))
     })
 }
 

@@ -23,6 +23,11 @@ const ELSEWHEN: &[&str] = &[
     "waited", "without", "idle", "avoid", "never", "if ", "when ",
 ];
 
+/// What the first remark says of something, in lower case as it is asked, and where it stands.
+fn find<T>(page: &Page<'_>, of: impl Fn(&str) -> Option<T>) -> Option<(T, String)> {
+    remarks(page).find_map(|(number, line)| Some((of(&line.to_lowercase())?, page.source(number))))
+}
+
 fn is_elsewhen(lower: &str) -> bool {
     ELSEWHEN.iter().any(|word| lower.contains(word))
 }
@@ -30,10 +35,8 @@ fn is_elsewhen(lower: &str) -> bool {
 /// What an array or pool was busy with: md's `resync = 12.6%` (`Documentation/admin-guide/md.rst`), `zpool status`'s
 /// `scrub in progress since`, or a sentence that says so.
 pub(super) fn resync(page: &Page<'_>) -> Option<(String, String)> {
-    remarks(page).find_map(|(number, line)| {
-        let lower = line.to_lowercase();
-        let action = of_mdstat(&lower).or_else(|| of_pool(&lower)).or_else(|| of_sentence(&lower))?;
-        Some((action.to_owned(), format!("{}:{number}", page.name)))
+    find(page, |lower| {
+        of_mdstat(lower).or_else(|| of_pool(lower)).or_else(|| of_sentence(lower)).map(str::to_owned)
     })
 }
 
@@ -125,15 +128,15 @@ const BESIDE: &[&str] = &[
 
 /// Whether something else used the storage, by a sentence that says so.
 pub(super) fn other_work(page: &Page<'_>) -> Option<String> {
-    remarks(page).find_map(|(number, line)| {
-        let lower = line.to_lowercase();
+    let found = find(page, |lower| {
         let says = BESIDE.iter().any(|phrase| lower.contains(phrase))
             || lower.split("while ").skip(1).any(|rest| {
                 let near: String = rest.chars().take(40).collect();
                 WORK.iter().any(|work| near.contains(work))
             });
-        (says && !is_elsewhen(&lower)).then(|| format!("{}:{number}", page.name))
-    })
+        (says && !is_elsewhen(lower)).then_some(())
+    });
+    found.map(|(_, source)| source)
 }
 
 /// How fast a wire is that a text names: `10GbE`, `25 Gbit/s`, `GigE`. Of several the fastest; of a bond (`2x 25GbE`)
@@ -145,7 +148,7 @@ pub(super) fn wire(page: &Page<'_>) -> Option<(BytesPerSec, String)> {
         let Some(gigabits) = gigabits(&lower) else { continue };
         let rate = BytesPerSec::new(gigabits * 1e9 / 8.0);
         if best.as_ref().is_none_or(|(known, _)| rate.get() > known.get()) {
-            best = Some((rate, format!("{}:{number}", page.name)));
+            best = Some((rate, page.source(number)));
         }
     }
     best
@@ -181,8 +184,7 @@ fn gigabits(lower: &str) -> Option<f64> {
 
 /// Main memory in prose: `128GB RAM`, `64 GiB of memory`, `2Gb Ram`.
 pub(super) fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
-    remarks(page).find_map(|(number, line)| {
-        let lower = line.to_lowercase();
+    find(page, |lower| {
         let words: Vec<&str> =
             lower.split(|c: char| c.is_whitespace() || matches!(c, ',' | ';' | '(' | ')')).collect();
         let at = words.iter().position(|word| is_memory(word.trim_end_matches(['.', ':'])))?;
@@ -196,8 +198,7 @@ pub(super) fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
                 .and_then(|_| size(whole, Base::Binary)),
             [] => None,
         }?;
-        let is_likely = (64 << 20..=64 << 40).contains(&amount.get());
-        is_likely.then(|| (amount, format!("{}:{number}", page.name)))
+        (64 << 20..=64 << 40).contains(&amount.get()).then_some(amount)
     })
 }
 

@@ -23,8 +23,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         }
         if let Some(columns) = columns(line) {
             found.extend(table.take().and_then(|table| table.finish(page)));
-            table = Some(SpdkTable::new(number, columns, commands.last().map(str::to_owned)));
-            commands.forget();
+            table =
+                Some(SpdkTable { line: number, columns, command: commands.taken(), ..SpdkTable::default() });
         } else if let Some(known) = table.as_mut() {
             known.see(number, line);
         }
@@ -33,43 +33,22 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     found
 }
 
-/// A column of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Column {
-    Seconds,
-    Iops,
-    /// Whether it is headed `MB/s`.
-    Rate(bool),
-    Failed,
-    Mean,
-    Max,
-    Other,
-}
+/// The column of the times, which the total of bdevperf has not.
+const TIMES: &str = "runtime(s)";
+
+/// The columns of a table. `Latency(us)` stands above the last three, or among them where blanks were lost.
+const COLUMNS: [&str; 9] = [TIMES, "IOPS", "MiB/s", "MB/s", "Fail/s", "TO/s", "Average", "min", "max"];
 
 /// The columns behind `Device Information :`.
-fn columns(line: &str) -> Option<Vec<Column>> {
+fn columns(line: &str) -> Option<Vec<&'static str>> {
     let (name, rest) = line.rsplit_once(" :").or_else(|| line.rsplit_once(':'))?;
     let columns = named(rest);
-    (name.trim() == "Device Information" && columns.contains(&Column::Iops)).then_some(columns)
+    (name.trim() == "Device Information" && columns.contains(&"IOPS")).then_some(columns)
 }
 
 /// The columns that words name.
-fn named(words: &str) -> Vec<Column> {
-    words
-        .split_whitespace()
-        .filter_map(|word| match word {
-            "runtime(s)" => Some(Column::Seconds),
-            "IOPS" => Some(Column::Iops),
-            "MiB/s" => Some(Column::Rate(false)),
-            "MB/s" => Some(Column::Rate(true)),
-            "Fail/s" => Some(Column::Failed),
-            "Average" => Some(Column::Mean),
-            "max" => Some(Column::Max),
-            "TO/s" | "min" => Some(Column::Other),
-            // `Latency(us)`, which stands above the last three, or among them where blanks were lost.
-            _ => None,
-        })
-        .collect()
+fn named(words: &str) -> Vec<&'static str> {
+    words.split_whitespace().filter_map(|word| COLUMNS.into_iter().find(|column| *column == word)).collect()
 }
 
 /// A row: a device on a core, or all of them.
@@ -96,7 +75,7 @@ struct SpdkJob {
 #[derive(Debug, Default)]
 struct SpdkTable {
     line: usize,
-    columns: Vec<Column>,
+    columns: Vec<&'static str>,
     command: Option<String>,
     rows: Vec<SpdkRow>,
     total: Option<SpdkRow>,
@@ -108,10 +87,6 @@ struct SpdkTable {
 }
 
 impl SpdkTable {
-    fn new(line: usize, columns: Vec<Column>, command: Option<String>) -> Self {
-        Self { line, columns, command, ..Self::default() }
-    }
-
     fn see(&mut self, number: usize, line: &str) {
         /// No table of a machine has more rows.
         const MOST: usize = 10_000;
@@ -141,7 +116,7 @@ impl SpdkTable {
         let Some((row, count)) = self.row(number, &line) else { return };
         // A mark of a quotation may stand before it.
         let is_total = row.name.trim_start_matches(|c: char| !c.is_alphanumeric()) == "Total";
-        let timeless = usize::from(is_total && self.columns.contains(&Column::Seconds));
+        let timeless = usize::from(is_total && self.columns.contains(&TIMES));
         match self.columns.len().checked_sub(count + timeless) {
             Some(0) if is_total => self.total = Some(row),
             Some(0) => self.rows.push(row),
@@ -158,19 +133,19 @@ impl SpdkTable {
         let numbers: Vec<f64> = rest.split_whitespace().map(plain).collect::<Option<_>>()?;
         let count = numbers.len();
         let is_timeless = count + 1 == self.columns.len();
-        let columns = self.columns.iter().filter(|column| !is_timeless || **column != Column::Seconds);
-        let mut row = SpdkRow { line, name: name.trim().to_owned(), ..SpdkRow::default() };
-        for (column, number) in columns.zip(numbers) {
-            match column {
-                Column::Seconds => row.seconds = Some(number),
-                Column::Iops => row.iops = number,
-                Column::Rate(_) => row.mib = number,
-                Column::Failed => row.failed = number,
-                Column::Mean => row.mean = Some(number),
-                Column::Max => row.max = Some(number),
-                Column::Other => {}
-            }
-        }
+        let columns = self.columns.iter().filter(|column| !is_timeless || **column != TIMES);
+        let cells: Vec<(&str, f64)> = columns.copied().zip(numbers).collect();
+        let cell = |name: &str| cells.iter().find(|(column, _)| *column == name).map(|(_, number)| *number);
+        let row = SpdkRow {
+            line,
+            name: name.trim().to_owned(),
+            iops: cell("IOPS").unwrap_or_default(),
+            mib: cell("MiB/s").or_else(|| cell("MB/s")).unwrap_or_default(),
+            failed: cell("Fail/s").unwrap_or_default(),
+            seconds: cell(TIMES),
+            mean: cell("Average"),
+            max: cell("max"),
+        };
         Some((row, count))
     }
 
@@ -178,7 +153,7 @@ impl SpdkTable {
         let whole = self.whole()?;
         let mut result = Imported::new(Tool::Spdk, page.name, self.line);
         result.truncated = self.total.is_none();
-        if self.columns.contains(&Column::Rate(true)) {
+        if self.columns.contains(&"MB/s") {
             result.corrections.push("MB/s of SPDK is MiB/s; read as such".to_owned());
         }
         if let Some(total) = self.total.as_ref().filter(|total| self.rows.len() > 1 && total.iops > 0.0) {
@@ -251,7 +226,7 @@ impl SpdkTable {
         let number = |name: &str, long: &str| self.option(name, long).and_then(plain);
         let depth =
             number("-q", "io-depth").filter(|depth| (1.0..1e6).contains(depth)).map(|depth| depth as u32);
-        let is_bdev = self.columns.contains(&Column::Seconds);
+        let is_bdev = self.columns.contains(&TIMES);
         Work {
             pattern: workload
                 .map(|word| if word.starts_with("rand") { Pattern::Random } else { Pattern::Sequential }),

@@ -7,7 +7,7 @@ use narrows_base::units::{Bytes, BytesPerSec};
 
 use super::devices::Device;
 use super::number::{Base, count, plain, size};
-use super::{Page, remarks, yabs};
+use super::{Page, Spread, remarks, yabs};
 
 pub use super::fio::Log;
 
@@ -126,11 +126,11 @@ impl Surroundings {
                 && self.remote.len() < MOST_REMARKS
                 && let Some(rate) = stated_rate(line)
             {
-                self.remote.push((rate, format!("{}:{number}", page.name)));
+                self.remote.push((rate, page.source(number)));
             }
             for (word, marks) in WORDS {
                 if self.has(*word).is_none() && marks.iter().any(|mark| contains_word(&lower, mark)) {
-                    self.words.push((*word, format!("{}:{number}", page.name)));
+                    self.words.push((*word, page.source(number)));
                 }
             }
         }
@@ -328,14 +328,14 @@ fn memory(page: &Page<'_>) -> Option<(Bytes, String)> {
             let rest = line.trim().strip_prefix("MemTotal:")?;
             Bytes::from_kib(count(rest)?)
         };
-        Some((bytes, format!("{}:{number}", page.name)))
+        Some((bytes, page.source(number)))
     })
 }
 
 /// What YABS says of the machine above its table, or in its JSON.
 fn of_yabs(page: &Page<'_>) -> Option<(Bytes, String)> {
     let (memory, line) = yabs::memory_of_text(page).or_else(|| yabs::memory_of_json(page))?;
-    Some((memory, format!("{}:{line}", page.name)))
+    Some((memory, page.source(line)))
 }
 
 /// `arcstat`: the column `hit%`, the mean of the lines with many reads.
@@ -357,8 +357,7 @@ fn arc_hits(page: &Page<'_>) -> Option<(f64, String)> {
             last = number;
         }
     }
-    (!shares.is_empty())
-        .then(|| (shares.iter().sum::<f64>() / shares.len() as f64, format!("{}:{last}", page.name)))
+    Spread::of(&shares).map(|all| (all.mean, page.source(last)))
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use narrows_base::units::{BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
+use super::csv::Columns;
 use super::number::{Base, MIB, number, seconds, size, to_bytes};
 use super::{Imported, Latency, Measured, Op, Page, Side, Spread, Tool, Work};
 
@@ -30,12 +31,33 @@ struct VdbenchSample {
     read_response: Option<f64>,
     write_response: Option<f64>,
     /// The longest of all, of reads, of writes.
-    longest: Option<f64>,
-    longest_read: Option<f64>,
-    longest_write: Option<f64>,
+    longest: [Option<f64>; 3],
 }
 
 impl VdbenchSample {
+    /// What columns have, by their names or places: the rate, the MB/s, the size of an I/O and the percentage of reads; the response
+    /// times of all, of reads and of writes, and the longest of each.
+    fn of<K>(
+        sums: [K; 4],
+        responses: [K; 3],
+        longest: Option<[K; 3]>,
+        cell: impl Fn(K) -> Option<f64>,
+    ) -> Option<Self> {
+        let [rate, mib, size, reads] = sums.map(&cell);
+        let [response, read_response, write_response] = responses.map(&cell);
+        Some(Self {
+            rate: rate?,
+            bytes: mib? * MIB,
+            size: size?,
+            reads: reads? / 100.0,
+            response: response?,
+            read_response,
+            write_response,
+            longest: longest.map(|names| names.map(&cell)).unwrap_or_default(),
+            ..Self::default()
+        })
+    }
+
     /// Whether what a row says twice agrees as far as two decimals let it: a row of another table does not.
     fn is_sound(&self) -> bool {
         /// Rates have two decimals of MB, and the size of an I/O none.
@@ -60,8 +82,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
 /// What the columns are.
 #[derive(Debug, Clone, PartialEq)]
 enum ReportHeading {
-    /// Block workloads: the columns behind the response time, by the two words of each.
-    Block(Vec<(String, String)>),
+    /// Block workloads: the two words of each column.
+    Block(Vec<String>),
     /// File workloads, whose first columns are always the same; whether the part of reads is one of them.
     File,
 }
@@ -71,7 +93,6 @@ struct ReportReader {
     runs: Vec<VdbenchRun>,
     heading: Option<ReportHeading>,
     above: String,
-    last_time: Option<f64>,
     version: Option<String>,
 }
 
@@ -85,7 +106,6 @@ impl ReportReader {
             let mut run = VdbenchRun { line: number, name: name.trim().to_owned(), ..VdbenchRun::default() };
             run.set(settings);
             self.runs.push(run);
-            self.last_time = None;
         } else if line.contains("1024**2") {
             self.heading = block_heading(&self.above, line);
         } else if line.contains("ReqstdOps") {
@@ -120,11 +140,10 @@ impl ReportReader {
         let Some(sample) = sample.filter(VdbenchSample::is_sound) else { return };
         if self.runs.last().is_none_or(|run| run.average.is_some()) {
             self.runs.push(VdbenchRun { line: number, ..VdbenchRun::default() });
-            self.last_time = None;
         }
-        let Some(run) = self.runs.last_mut() else { return };
-        run.add(sample, average, self.last_time.zip(time));
-        self.last_time = time.or(self.last_time);
+        if let Some(run) = self.runs.last_mut() {
+            run.add(sample, average, time);
+        }
     }
 }
 
@@ -139,28 +158,17 @@ fn report_time_of(word: &str) -> Option<f64> {
 fn block_heading(above: &str, below: &str) -> Option<ReportHeading> {
     let at = above.to_lowercase().find("interval")? + "interval".len();
     let above = above.get(at..)?.trim_start_matches('.').split_whitespace();
-    let columns = above.zip(below.split_whitespace()).map(|(a, b)| (a.to_owned(), b.to_owned()));
-    let columns: Vec<(String, String)> = columns.collect();
+    let columns: Vec<String> =
+        above.zip(below.split_whitespace()).map(|(above, below)| format!("{above} {below}")).collect();
     (columns.len() >= 5).then_some(ReportHeading::Block(columns))
 }
 
-fn block_sample(columns: &[(String, String)], values: &[Option<f64>]) -> Option<VdbenchSample> {
-    let cell = |above: &str, below: &str| {
-        let at = columns.iter().position(|(a, b)| a == above && b == below)?;
+fn block_sample(columns: &[String], values: &[Option<f64>]) -> Option<VdbenchSample> {
+    let sums = ["i/o rate", "MB/sec 1024**2", "bytes i/o", "read pct"];
+    let responses = ["resp time", "read resp", "write resp"];
+    VdbenchSample::of(sums, responses, Some(["resp max", "read max", "write max"]), |name| {
+        let at = columns.iter().position(|column| column == name)?;
         values.get(at).copied().flatten()
-    };
-    Some(VdbenchSample {
-        rate: cell("i/o", "rate")?,
-        bytes: cell("MB/sec", "1024**2")? * MIB,
-        size: cell("bytes", "i/o")?,
-        reads: cell("read", "pct")? / 100.0,
-        response: cell("resp", "time")?,
-        read_response: cell("read", "resp"),
-        write_response: cell("write", "resp"),
-        longest: cell("resp", "max"),
-        longest_read: cell("read", "max"),
-        longest_write: cell("write", "max"),
-        ..VdbenchSample::default()
     })
 }
 
@@ -169,93 +177,54 @@ fn block_sample(columns: &[(String, String)], values: &[Option<f64>]) -> Option<
 fn file_sample(values: &[Option<f64>]) -> Option<VdbenchSample> {
     let value = |at: usize| values.get(at).copied().flatten();
     Some(VdbenchSample {
-        rate: value(0)?,
-        bytes: value(11)? * MIB,
-        size: value(12)?,
-        reads: value(4)? / 100.0,
         sides: value(9).zip(value(10)).map(|(read, write)| (read * MIB, write * MIB)),
         ios: value(5).zip(value(7)),
-        response: value(1)?,
-        read_response: value(6),
-        write_response: value(8),
-        ..VdbenchSample::default()
+        ..VdbenchSample::of([0, 11, 12, 4], [1, 6, 8], None, value)?
     })
 }
 
 /// `flatfile.html`: every interval and average of every run on one line, behind one line of names. Lines that begin with
 /// an asterisk are comments; what was not measured is `n/a`.
 pub(super) fn read_flat(page: &Page<'_>) -> Vec<Imported> {
-    let mut names: Option<Vec<&str>> = None;
+    let mut columns: Option<Columns> = None;
     let mut runs: Vec<VdbenchRun> = Vec::new();
     let mut version = None;
-    let mut last_time: Option<f64> = None;
-    for (number, line) in page.lines() {
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if line.trim_start().starts_with('*') {
+    for (line, row) in page.lines() {
+        let words: Vec<&str> = row.split_whitespace().collect();
+        if row.trim_start().starts_with('*') {
             continue;
         }
         if words.contains(&"reqrate") && words.contains(&"Interval") {
-            names = Some(words);
+            columns = Some(Columns::named(words));
             continue;
         }
-        let Some(names) = &names else { continue };
-        let row = FlatRow { names, words: &words };
-        let (Some(name), Some(interval), Some(sample)) =
-            (row.text("Run"), row.text("Interval"), row.sample())
-        else {
+        let Some(columns) = &columns else { continue };
+        let text = |name: &str| columns.text(&words, name).filter(|word| *word != "n/a");
+        let number = |name: &str| columns.number(&words, name);
+        let sums = ["rate", "MB/sec", "bytes/io", "read%"];
+        let responses = ["resp", "read_resp", "write_resp"];
+        let longest = ["resp_max", "read_max", "write_max"];
+        let sample = VdbenchSample::of(sums, responses, Some(longest), |name| match name {
+            "bytes/io" => number(name).or_else(|| Some(size(text("xfersize")?, Base::Binary)?.as_f64())),
+            _ => number(name),
+        });
+        // A row that was cut off has fewer words than names.
+        let (Some(name), Some(interval), Some(sample)) = (text("Run"), text("Interval"), sample) else {
             continue;
         };
         if runs.last().is_none_or(|run| run.name != name || run.average.is_some()) {
-            runs.push(VdbenchRun { line: number, name: name.to_owned(), ..VdbenchRun::default() });
-            last_time = None;
+            runs.push(VdbenchRun { line, name: name.to_owned(), ..VdbenchRun::default() });
         }
         let Some(run) = runs.last_mut() else { continue };
-        run.threads = row.number("threads").filter(|threads| *threads < 1e6).map(|threads| threads as u32);
-        run.seeks = row.number("seekpct").map(|percent| percent / 100.0).filter(|part| *part >= 0.0);
-        version = row.text("version").map(str::to_owned).or(version);
+        run.threads = number("threads").filter(|threads| *threads < 1e6).map(|threads| threads as u32);
+        run.seeks = number("seekpct").map(|percent| percent / 100.0);
+        version = text("version").map(str::to_owned).or(version);
         let average = averaged(interval);
         if average.is_some() || interval.parse::<u32>().is_ok() {
-            let now = row.text("tod").and_then(report_time_of);
-            run.add(sample, average, last_time.zip(now));
-            last_time = if average.is_some() { last_time } else { now };
+            run.add(sample, average, text("tod").and_then(report_time_of));
         }
     }
     imported(page.name, version, &runs)
-}
-
-struct FlatRow<'r> {
-    names: &'r [&'r str],
-    words: &'r [&'r str],
-}
-
-impl<'r> FlatRow<'r> {
-    fn text(&self, name: &str) -> Option<&'r str> {
-        let at = self.names.iter().position(|known| *known == name)?;
-        self.words.get(at).copied().filter(|word| *word != "n/a")
-    }
-
-    fn number(&self, name: &str) -> Option<f64> {
-        self.text(name)?.parse().ok().filter(|number: &f64| number.is_finite())
-    }
-
-    fn sample(&self) -> Option<VdbenchSample> {
-        // A row that was cut off has fewer words than names.
-        let size =
-            self.number("bytes/io").or_else(|| Some(size(self.text("xfersize")?, Base::Binary)?.as_f64()))?;
-        Some(VdbenchSample {
-            rate: self.number("rate")?,
-            bytes: self.number("MB/sec")? * MIB,
-            size,
-            reads: self.number("read%")? / 100.0,
-            response: self.number("resp")?,
-            read_response: self.number("read_resp"),
-            write_response: self.number("write_resp"),
-            longest: self.number("resp_max"),
-            longest_read: self.number("read_max"),
-            longest_write: self.number("write_max"),
-            ..VdbenchSample::default()
-        })
-    }
 }
 
 /// Fewer intervals show nothing of how steady a rate was.
@@ -269,6 +238,8 @@ struct VdbenchRun {
     name: String,
     /// The intervals, without the average.
     samples: Vec<VdbenchSample>,
+    /// The time of day of the last of them.
+    last_time: Option<f64>,
     /// Seconds of an interval.
     interval: Option<f64>,
     /// What the tool itself averaged, and over which intervals.
@@ -303,8 +274,8 @@ impl VdbenchRun {
         }
     }
 
-    /// Adds an interval, or the average of some, with the times of day of the interval before and of this one.
-    fn add(&mut self, sample: VdbenchSample, average: Option<(u32, u32)>, times: Option<(f64, f64)>) {
+    /// Adds an interval, or the average of some, with its time of day.
+    fn add(&mut self, sample: VdbenchSample, average: Option<(u32, u32)>, time: Option<f64>) {
         if let Some((first, last)) = average {
             self.average = Some((sample, first, last));
             self.interval = self.interval.or_else(|| Some(self.asked? / f64::from(last).max(1.0)));
@@ -312,8 +283,10 @@ impl VdbenchRun {
         }
         self.samples.push(sample);
         // The first interval may be longer: it contains the start.
+        let times = self.last_time.zip(time);
         let step = times.map(|(before, now)| (now - before).rem_euclid(86_400.0).round());
         self.interval = self.interval.or(step).filter(|step| *step > 0.0);
+        self.last_time = time.or(self.last_time);
     }
 
     /// The measurement, and whether the average is missing.
@@ -365,13 +338,14 @@ impl VdbenchRun {
         if bytes < 1e-3 * sample.bytes || bytes <= 0.0 {
             return None;
         }
+        let [of_all, of_reads, of_writes] = sample.longest;
         let (own, longest) = match op {
-            Op::Read => (sample.read_response, sample.longest_read),
-            Op::Write => (sample.write_response, sample.longest_write),
+            Op::Read => (sample.read_response, of_reads),
+            Op::Write => (sample.write_response, of_writes),
         };
         let is_alone = of_mix > 0.999;
         let mean = own.filter(|own| *own > 0.0).or_else(|| is_alone.then_some(sample.response));
-        let max = longest.or_else(|| is_alone.then_some(sample.longest).flatten());
+        let max = longest.or_else(|| of_all.filter(|_| is_alone));
         let rates: Vec<f64> = self.samples.iter().map(|sample| sample.bytes).collect();
         let elapsed = self.seconds();
         Some(Side {

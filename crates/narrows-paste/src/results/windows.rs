@@ -3,7 +3,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{MIB, leading, seconds, span, whole};
+use super::number::{MIB, clock, leading, seconds, span, whole};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// AS SSD Benchmark, as its menu copies a result: rates, or I/Os per second of the same run.
@@ -20,11 +20,12 @@ pub(super) fn read_as_ssd(page: &Page<'_>) -> Vec<Imported> {
             found.push(Imported { version, ..Imported::new(Tool::Asssd, page.name, number) });
             part = None;
         } else if let Some(result) = found.last_mut() {
-            if let Some(one) = AsSsdPart::of(line) {
+            let name = line.trim_end_matches(':');
+            if let Some(one) = AS_SSD_PARTS.iter().find(|(names, ..)| names.contains(&name)) {
                 part = Some(one);
-            } else if line.trim_end_matches(':') == "Score" {
+            } else if name == "Score" {
                 part = None;
-            } else if let Some(measured) = part.and_then(|part| part.row(number, line)) {
+            } else if let Some(measured) = part.and_then(|part| as_ssd_row(part, number, line)) {
                 note_as_ssd(result, line);
                 result.measurements.push(measured);
             }
@@ -47,77 +48,49 @@ fn note_as_ssd(result: &mut Imported, line: &str) {
     }
 }
 
-/// A part of the benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum AsSsdPart {
-    /// 16 MiB, one after another: `Sequential:`, or `16MB` where I/Os are counted.
-    Sequential,
-    /// 4 KiB at random, one at a time.
-    Random,
-    /// The same by 64 threads.
-    Threads,
-    /// The time of one access, reads anywhere on the drive.
-    Access,
-}
+/// A part of the benchmark: what its results call it and how it is shown here, the size of its I/Os, and its threads.
+type AsSsdPart = (&'static [&'static str], &'static str, Option<Bytes>, u32);
 
-impl AsSsdPart {
-    fn of(line: &str) -> Option<Self> {
-        match line.trim_end_matches(':') {
-            "Sequential" | "Seq" | "16MB" => Some(Self::Sequential),
-            "4K" => Some(Self::Random),
-            "4K-64Threads" | "4K-64Thrd" => Some(Self::Threads),
-            "Access Times" | "Acc.time" => Some(Self::Access),
-            _ => None,
+/// I/Os of 16 MiB one after another (`16MB` where they are counted), of 4 KiB at random, the same by 64 threads, and the time of one
+/// access, reads anywhere on the drive.
+const AS_SSD_PARTS: [AsSsdPart; 4] = [
+    (&["Sequential", "Seq", "16MB"], SEQUENTIAL, Some(Bytes::from_mib(16)), 1),
+    (&["4K"], "4K", Some(Bytes::new(4096)), 1),
+    (&["4K-64Threads", "4K-64Thrd"], "4K-64Thrd", Some(Bytes::new(4096)), 64),
+    (&["Access Times", "Acc.time"], "Acc.time", None, 1),
+];
+
+const SEQUENTIAL: &str = "Seq";
+
+/// `Read: 2468.65 MB/s`, `Read: 15521 iops` or `Read: 0.098 ms`.
+fn as_ssd_row((_, label, block, jobs): &AsSsdPart, number: usize, line: &str) -> Option<Measured> {
+    let (name, text) = line.split_once(':')?;
+    let op = Op::named(name)?;
+    let (value, unit) = leading(text)?;
+    let work = Work {
+        pattern: Some(if *label == SEQUENTIAL { Pattern::Sequential } else { Pattern::Random }),
+        block_size: *block,
+        queue_depth: Some(1),
+        jobs: Some(*jobs),
+        direct: Some(true),
+        working_set: block.map(|_| Bytes::from_mib(1024)),
+        ..Work::named(format!("{label}, {}", op.word()))
+    };
+    // What was not run is printed as 0.
+    if value <= 0.0 {
+        return None;
+    }
+    let rate = match (block, unit.trim()) {
+        (None, "ms") => {
+            let latency_ns = Some(Latency::of_mean(span(text)?.0));
+            return Some(Measured { latency_ns, ..Measured::new(number, work) });
         }
-    }
-
-    const fn label(self) -> &'static str {
-        match self {
-            Self::Sequential => "Seq",
-            Self::Random => "4K",
-            Self::Threads => "4K-64Thrd",
-            Self::Access => "Acc.time",
-        }
-    }
-
-    const fn block(self) -> Bytes {
-        match self {
-            Self::Sequential => Bytes::from_mib(16),
-            _ => Bytes::new(4096),
-        }
-    }
-
-    /// `Read: 2468.65 MB/s`, `Read: 15521 iops` or `Read: 0.098 ms`.
-    fn row(self, number: usize, line: &str) -> Option<Measured> {
-        let (name, text) = line.split_once(':')?;
-        let op = Op::named(name)?;
-        let (value, unit) = leading(text)?;
-        let work = Work {
-            pattern: Some(if self == Self::Sequential { Pattern::Sequential } else { Pattern::Random }),
-            block_size: Some(self.block()).filter(|_| self != Self::Access),
-            queue_depth: Some(1),
-            jobs: Some(if self == Self::Threads { 64 } else { 1 }),
-            direct: Some(true),
-            working_set: Some(Bytes::from_mib(1024)).filter(|_| self != Self::Access),
-            ..Work::named(format!("{}, {}", self.label(), op.word()))
-        };
-        let block = self.block().as_f64();
-        let rate = match (self, unit.trim()) {
-            (Self::Access, "ms") => {
-                let latency_ns = Some(Latency::of_mean(span(text)?.0));
-                return (value > 0.0).then(|| Measured { latency_ns, ..Measured::new(number, work) });
-            }
-            (Self::Access, _) => return None,
-            (_, "MB/s") => value * MIB,
-            (_, "iops") => value * block,
-            _ => return None,
-        };
-        // What was not run is printed as 0.
-        (rate > 0.0).then(|| {
-            let side = Side { iops: Some(Iops::new(rate / block)), ..Side::at(BytesPerSec::new(rate)) };
-            Measured::of(number, work, op, side)
-        })
-    }
+        (Some(_), "MB/s") => value * MIB,
+        (Some(block), "iops") => value * block.as_f64(),
+        _ => return None,
+    };
+    let iops = block.map(|block| Iops::new(rate / block.as_f64()));
+    Some(Measured::of(number, work, op, Side { iops, ..Side::at(BytesPerSec::new(rate)) }))
 }
 
 /// `winsat disk` of Windows: phases of seconds. The names of rates are English in every language, those of latencies are not.
@@ -160,7 +133,7 @@ pub(super) fn read_winsat(page: &Page<'_>) -> Vec<Imported> {
 /// `Run Time 00:00:05.48`, whatever the words before it are.
 fn winsat_clock(line: &str) -> Option<f64> {
     let word = line.split_whitespace().next_back().filter(|word| word.matches(':').count() == 2)?;
-    word.split(':').try_fold(0.0, |total, part| Some(total * 60.0 + leading(part)?.0))
+    clock(&word.replace(',', "."))
 }
 
 /// `Disk  Sequential 64.0 Read   111.23 MB/s   6.7`.

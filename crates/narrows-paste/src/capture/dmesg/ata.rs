@@ -14,6 +14,7 @@ use narrows_machine::pci::PciAddress;
 use narrows_machine::usb::{self, UsbAddress};
 
 use super::{Boot, DmesgDevice, LogLine};
+use crate::capture::number::bit_rate;
 use crate::capture::sensors;
 use crate::text::fields;
 
@@ -21,7 +22,7 @@ use crate::text::fields;
 #[derive(Default)]
 pub(super) struct Disks {
     /// The function that each NVMe controller is, by name.
-    nvme: BTreeMap<String, PciAddress>,
+    pub(super) nvme: BTreeMap<String, PciAddress>,
     /// The libata controller that spoke last.
     controller: Option<PciAddress>,
     /// The fastest rate of the ports of an AHCI controller.
@@ -31,7 +32,7 @@ pub(super) struct Disks {
     /// Ports, by number.
     ports: BTreeMap<u32, Port>,
     /// USB devices that are SCSI hosts, by host.
-    usb: BTreeMap<u32, UsbAddress>,
+    pub(super) usb: BTreeMap<u32, UsbAddress>,
     /// Disks by host and the rest of their SCSI address.
     disks: BTreeMap<String, Disk>,
 }
@@ -53,21 +54,6 @@ struct Disk {
     removable: bool,
 }
 
-impl Disks {
-    pub(super) fn set_controller(&mut self, name: &str, address: PciAddress) {
-        self.nvme.insert(name.to_owned(), address);
-    }
-
-    pub(super) fn controller(&self, name: &str) -> Option<PciAddress> {
-        self.nvme.get(name).copied()
-    }
-
-    /// Ties a SCSI host to a USB device.
-    pub(super) fn set_usb(&mut self, host: u32, device: UsbAddress) {
-        self.usb.insert(host, device);
-    }
-}
-
 /// A controller of libata speaks: its hosts come next.
 pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
     let is_libata = is_libata(device.driver);
@@ -87,8 +73,9 @@ fn is_libata(driver: &str) -> bool {
 /// Reads `AHCI 0001.0301 32 slots 8 ports 6 Gbps 0xff impl SATA mode`, from Linux 6.8 on `AHCI vers 0001.0301, 32
 /// command slots, 6 Gbps, SATA mode`.
 fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
-    let (before, _) = rest.strip_prefix("AHCI ")?.split_once(" Gbps")?;
-    gigabits(before.rsplit(' ').next()?)
+    let rest = rest.strip_prefix("AHCI ")?;
+    let (before, _) = rest.split_once(" Gbps")?;
+    bit_rate(rest.get(before.rfind(' ')?..)?)
 }
 
 /// A message of a port, a SCSI host or a disk.
@@ -129,12 +116,12 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bo
         boot.disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
         return true;
     }
-    if let Some(rate) = what.strip_prefix("SATA link up ").and_then(parse_rate) {
+    // `6.0 Gbps (SStatus 133 SControl 300)`
+    if let Some(rate) = what.strip_prefix("SATA link up ").and_then(bit_rate) {
         boot.disks.ports.entry(number).or_default().speed = line.known(rate);
         return true;
     }
-    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| parse_rate(rate))
-    {
+    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| bit_rate(rate)) {
         let megabits = (rate.get() / 1e6).round();
         let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
         // The rates of SATA are three, and fit.
@@ -159,16 +146,6 @@ fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bo
         return true;
     }
     false
-}
-
-/// Reads `6.0 Gbps (SStatus 133 SControl 300)`.
-fn parse_rate(text: &str) -> Option<BitsPerSec> {
-    gigabits(text.split_once(" Gbps")?.0.trim())
-}
-
-fn gigabits(text: &str) -> Option<BitsPerSec> {
-    let rate: f64 = text.parse().ok()?;
-    (rate > 0.0 && rate < 1000.0).then(|| BitsPerSec::from_mbit(rate * 1000.0))
 }
 
 /// Reads vendor, model and revision of `     ATA      ST4000NM0035-1V4 TN05 PQ: 0 ANSI: 5`: 8, 16 and 4 characters, as

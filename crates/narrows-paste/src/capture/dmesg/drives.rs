@@ -9,7 +9,7 @@ use narrows_machine::log::LogKind;
 use narrows_machine::pci::PciAddress;
 
 use super::{Boot, LogLine, parse_address, pci};
-use crate::capture::device::is_kernel_name;
+use crate::capture::device::{implied, is_kernel_name};
 use crate::capture::number;
 use crate::text::{fields, is_digits};
 
@@ -31,11 +31,11 @@ pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> bool {
         if function.class.value().is_none() {
             function.class = line.known(NVME);
         }
-        boot.disks.set_controller(controller, address);
+        boot.disks.nvme.insert(controller.to_owned(), address);
         return true;
     }
     let Some(kind) = parse_event(what) else { return false };
-    let pci = boot.disks.controller(controller);
+    let pci = boot.disks.nvme.get(controller).copied();
     boot.event_of(controller, pci, kind, line);
     true
 }
@@ -85,10 +85,7 @@ fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let disk = BlockDevice {
         name: name.to_owned(),
         // A log that was cut off at its begin does not say which function it is.
-        transport: match boot.disks.controller(&controller) {
-            Some(pci) => Transport::NvmePci { controller, pci },
-            None => Transport::Other { name: "nvme".to_owned(), pci: None },
-        },
+        transport: implied(name, boot.disks.nvme.get(&controller).copied()),
         ..BlockDevice::default()
     };
     for partition in words() {

@@ -22,7 +22,7 @@ pub(super) fn take_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLin
         bridge_entry(boot, device.address, line);
     }
     if let Some(slot) = slot_name(device.rest) {
-        boot.buses.set_slot(device.address, line.known(slot.to_owned()));
+        boot.buses.slots.insert(device.address, line.known(slot.to_owned()));
     }
     boot.event_at(device.address, kind, line);
     true
@@ -319,7 +319,7 @@ pub(super) fn take_host_bridge(boot: &mut Boot, line: &LogLine<'_>) -> bool {
         return false;
     }
     if let Some(link) = parse_link_up(rest) {
-        boot.buses.set_port_link(name, line.known(link.speed), line.known(link.width));
+        boot.buses.port_links.insert(name.to_owned(), (line.known(link.speed), line.known(link.width)));
         return true;
     }
     rest.strip_prefix("PCI host bridge to bus ").is_some_and(|bus| boot.buses.set_host(name, bus))

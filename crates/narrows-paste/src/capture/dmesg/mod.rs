@@ -21,7 +21,7 @@ use narrows_machine::block::MdArray;
 use narrows_machine::log::{EventLog, LogEvent, LogKind};
 use narrows_machine::pci::PciAddress;
 
-use super::{Gap, Lacks, Part, Rank, Text};
+use super::{Gap, Lacks, Part, Rank, Text, gap};
 use crate::text::{stamp, wrap};
 
 /// What one boot said.
@@ -155,10 +155,9 @@ pub fn read(text: &Text) -> Part {
     let names_alone = ata::names_alone(&boot);
     let machine = boot.finish();
     let mut gaps = gaps(&machine);
-    gaps.extend(names_alone.into_iter().map(|name| Gap {
-        what: format!("what {name} is, and what carries it"),
-        run: "lsblk -o NAME,SIZE,TRAN,HCTL,MODEL".to_owned(),
-        lacks: Lacks::Disk(name),
+    gaps.extend(names_alone.into_iter().map(|name| {
+        let what = format!("what {name} is, and what carries it");
+        gap(what, "lsblk -o NAME,SIZE,TRAN,HCTL,MODEL", Lacks::Disk(name))
     }));
     Part { kind: Some("dmesg"), rank: Rank::Log, machine, gaps }
 }
@@ -167,11 +166,8 @@ fn gaps(machine: &Machine) -> Vec<Gap> {
     if machine.pci.is_empty() {
         return Vec::new();
     }
-    vec![Gap {
-        what: "the PCI Express links as they are now: the log tells those of an earlier time".to_owned(),
-        run: "sudo lspci -vvv".to_owned(),
-        lacks: Lacks::PresentLinks,
-    }]
+    let what = "the PCI Express links as they are now: the log tells those of an earlier time";
+    vec![gap(what, "sudo lspci -vvv", Lacks::PresentLinks)]
 }
 
 /// Mail breaks at 72 columns; no message of interest fills more than this many further lines.

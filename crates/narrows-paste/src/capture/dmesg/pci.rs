@@ -32,9 +32,9 @@ pub(super) struct Buses {
     /// A port above a function, although perhaps not right above it.
     above: BTreeMap<PciAddress, PciAddress>,
     /// The name of the slot below a port.
-    slots: BTreeMap<PciAddress, Fact<String>>,
-    /// The link of a host bridge with one root port, by the bridge's name.
-    port_links: BTreeMap<String, (Fact<GtPerSec>, Fact<Lanes>)>,
+    pub(super) slots: BTreeMap<PciAddress, Fact<String>>,
+    /// How the link of a host bridge with one root port came up, by the bridge's name.
+    pub(super) port_links: BTreeMap<String, (Fact<GtPerSec>, Fact<Lanes>)>,
     /// The same by its root bus.
     root_links: BTreeMap<Bus, (Fact<GtPerSec>, Fact<Lanes>)>,
 }
@@ -47,29 +47,14 @@ impl Buses {
         }
     }
 
-    /// Remembers the name of the slot below `port`.
-    pub(super) fn set_slot(&mut self, port: PciAddress, name: Fact<String>) {
-        self.slots.insert(port, name);
-    }
-
-    /// Remembers how the link of the host bridge `name` came up.
-    pub(super) fn set_port_link(&mut self, name: &str, speed: Fact<GtPerSec>, width: Fact<Lanes>) {
-        self.port_links.insert(name.to_owned(), (speed, width));
-    }
-
     /// Remembers the root bus of the host bridge `name`; whether `bus` is one.
     pub(super) fn set_host(&mut self, name: &str, bus: &str) -> bool {
         let Some(bus) = parse_bus(bus) else { return false };
         if let Some(link) = self.port_links.remove(name) {
             self.root_links.insert(bus, link);
         }
-        self.set_root(bus);
-        true
-    }
-
-    /// Remembers a root bus.
-    fn set_root(&mut self, bus: Bus) {
         self.roots.insert(bus);
+        true
     }
 }
 
@@ -142,7 +127,7 @@ pub(super) fn take(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>
     }
     if let Some((domain, bus)) = device.rest.strip_prefix("PCI host bridge to bus ").and_then(parse_bus) {
         boot.buses.owners.insert(domain, device.address);
-        boot.buses.set_root((domain, bus));
+        boot.buses.roots.insert((domain, bus));
         return true;
     }
     if let Some(group) = device.rest.strip_prefix("Adding to iommu group ").and_then(|text| text.parse().ok())
@@ -242,12 +227,12 @@ pub(super) fn take_bus(boot: &mut Boot, line: &LogLine<'_>) -> bool {
     let Some(bus) = parse_bus(bus) else { return false };
     if let Some(node) = rest.strip_prefix("on NUMA node ").and_then(|node| node.trim().parse().ok()) {
         boot.buses.nodes.insert(bus, line.known(node));
-        boot.buses.set_root(bus);
+        boot.buses.roots.insert(bus);
         return true;
     }
     let is_root = rest.starts_with("root bus resource");
     if is_root {
-        boot.buses.set_root(bus);
+        boot.buses.roots.insert(bus);
     }
     is_root
 }

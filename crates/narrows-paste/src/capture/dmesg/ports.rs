@@ -6,6 +6,7 @@ use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::nic::Nic;
 
 use super::{Boot, DmesgDevice, LogLine};
+use crate::capture::number::bit_rate;
 
 /// The longest name of an interface, `IFNAMSIZ` without its zero (kernel `include/uapi/linux/if.h`).
 const LONGEST_NAME: usize = 15;
@@ -41,7 +42,8 @@ pub(super) fn take_nic(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine
     };
     let nic = nic_entry(boot, name, device, line);
     nic.state = line.known("up".to_owned());
-    if let Some(speed) = parse_speed(up) {
+    // ` 1000 mbps full duplex`, ` - 1gbps/full`, `, 10 gbps full duplex`, ` at 1000 mbps`.
+    if let Some(speed) = up.find(|c: char| c.is_ascii_digit()).and_then(|at| bit_rate(up.get(at..)?)) {
         nic.speed = line.known(speed);
     }
     if let Some(duplex) = ["full", "half"].iter().find(|duplex| up.contains(*duplex)) {
@@ -63,15 +65,6 @@ fn nic_entry<'b>(
     nic.pci = Some(device.address);
     nic.driver = line.known(device.driver.to_owned());
     nic
-}
-
-/// Reads the rate in ` 1000 mbps full duplex`, ` - 1gbps/full`, `, 10 gbps full duplex`, ` at 1000 mbps`.
-fn parse_speed(text: &str) -> Option<BitsPerSec> {
-    let (end, scale) =
-        text.find("gbps").map(|end| (end, 1000.0)).or_else(|| text.find("mbps").map(|end| (end, 1.0)))?;
-    let number = text.get(..end)?.trim_end().rsplit(|c: char| !c.is_ascii_digit() && c != '.').next()?;
-    let rate: f64 = number.parse().ok()?;
-    (rate > 0.0 && rate < 1e7).then(|| BitsPerSec::from_mbit(rate * scale))
 }
 
 /// Ports of Fibre Channel adapters, as their drivers report links.

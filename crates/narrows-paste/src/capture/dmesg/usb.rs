@@ -133,7 +133,7 @@ pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<
     if driver == "uas" {
         entry(boot, address).driver = line.known(driver.to_owned());
     }
-    boot.disks.set_usb(host, address);
+    boot.disks.usb.insert(host, address);
     true
 }
 

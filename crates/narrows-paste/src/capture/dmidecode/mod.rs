@@ -13,29 +13,16 @@ use narrows_machine::cpu::{self, Cpus};
 use narrows_machine::dmi::{Dmi, MemoryModule, Slot, is_placeholder, parse_identity, parse_slots, plausible};
 
 use super::device::known;
-use super::{Part, Rank, Text};
+use super::{Part, Rank, Text, number};
 
 pub use hex::read as read_hex;
 
 /// More slots than any machine has.
 const MOST_SLOTS: usize = 512;
 
-/// The structures that are of interest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DmiKind {
-    Bios,
-    System,
-    Board,
-    Processor,
-    MemoryDevice,
-    Slot,
-    /// Any other; its fields say nothing.
-    Other,
-}
-
 /// One structure as it is read.
 struct Structure<'a> {
-    kind: DmiKind,
+    title: &'a str,
     /// The line of its title.
     line: usize,
     fields: Vec<(&'a str, &'a str)>,
@@ -62,18 +49,18 @@ struct DmiFound {
 impl DmiFound {
     fn take(&mut self, structure: &Structure<'_>, text: &Text) {
         let source = text.source(structure.line);
-        let known = match structure.kind {
-            DmiKind::Bios => take_bios(&mut self.machine.dmi, structure, &source),
-            DmiKind::System => take_system(&mut self.machine, structure, &source),
+        let known = match structure.title {
+            "BIOS Information" => take_bios(&mut self.machine.dmi, structure, &source),
+            "System Information" => take_system(&mut self.machine, structure, &source),
             // A server of several boards lists its risers too; the first is that of the processors.
-            DmiKind::Board if !self.has_board => {
+            "Base Board Information" if !self.has_board => {
                 self.has_board = take_board(&mut self.machine.dmi, structure, &source);
                 self.has_board
             }
-            DmiKind::Processor => self.processors.take(structure, &source),
-            DmiKind::MemoryDevice => self.memory.take(structure, &source),
-            DmiKind::Slot => self.take_slot(structure, source),
-            DmiKind::Board | DmiKind::Other => false,
+            "Processor Information" => self.processors.take(structure, &source),
+            "Memory Device" => self.memory.take(structure, &source),
+            "System Slot Information" => self.take_slot(structure, source),
+            _ => false,
         };
         self.is_known |= known;
     }
@@ -103,8 +90,8 @@ pub fn read(text: &Text) -> Part {
     let mut open: Option<Structure<'_>> = None;
     for (number, line) in text.lines() {
         let line = line.trim();
-        if let Some(kind) = title(line) {
-            if let Some(whole) = open.replace(Structure { kind, line: number, fields: Vec::new() }) {
+        if is_title(line) {
+            if let Some(whole) = open.replace(Structure { title: line, line: number, fields: Vec::new() }) {
                 found.take(&whole, text);
             }
         } else if line.starts_with("Handle 0x") || line.starts_with("DMI type ") {
@@ -146,35 +133,27 @@ pub fn read_table(name: &str, table: &[u8]) -> Part {
 const MOST_FIELDS: usize = 64;
 
 fn add_field<'a>(structure: &mut Structure<'a>, line: &'a str) {
-    if structure.kind == DmiKind::Other || structure.fields.len() >= MOST_FIELDS {
-        return;
-    }
-    if let Some((key, value)) = line.split_once(':') {
+    if let Some((key, value)) = line.split_once(':').filter(|_| structure.fields.len() < MOST_FIELDS) {
         structure.fields.push((key.trim_end(), value.trim()));
     }
 }
 
 /// The titles of structures (dmidecode, `dmi_decode`). Any line that ends as titles do ends the structure above it.
-fn title(line: &str) -> Option<DmiKind> {
-    Some(match line {
-        "BIOS Information" => DmiKind::Bios,
-        "System Information" => DmiKind::System,
-        "Base Board Information" => DmiKind::Board,
-        "Processor Information" => DmiKind::Processor,
-        "Memory Device" => DmiKind::MemoryDevice,
-        "System Slot Information" => DmiKind::Slot,
-        "OEM Strings"
-        | "Onboard Device"
-        | "Memory Device Mapped Address"
-        | "Physical Memory Array"
-        | "End Of Table"
-        | "Temperature Probe"
-        | "Voltage Probe"
-        | "Cooling Device"
-        | "IPMI Device" => DmiKind::Other,
-        _ if line.ends_with(" Information") && !line.contains(':') && line.len() < 60 => DmiKind::Other,
-        _ => return None,
-    })
+fn is_title(line: &str) -> bool {
+    const NAMES: [&str; 10] = [
+        "Memory Device",
+        "OEM Strings",
+        "Onboard Device",
+        "Memory Device Mapped Address",
+        "Physical Memory Array",
+        "End Of Table",
+        "Temperature Probe",
+        "Voltage Probe",
+        "Cooling Device",
+        "IPMI Device",
+    ];
+    let is_information = line.ends_with(" Information") && !line.contains(':') && line.len() < 60;
+    is_information || NAMES.contains(&line)
 }
 
 /// Reads `SMBIOS 3.2.1 present.`
@@ -285,14 +264,15 @@ struct MemoryTotal {
 impl MemoryTotal {
     /// Adds a memory device; the flash chip of the firmware is listed as one too, and is none.
     fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
-        let Some(size) = structure.field("Size").and_then(parse_size) else { return false };
+        // `16384 MB`: these are powers of 1024 (DMTF DSP0134 3.7, section 7.18.5).
+        let Some(size) = structure.field("Size").and_then(number::binary_size) else { return false };
         if structure
             .field("Type")
             .is_none_or(|kind| matches!(kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM"))
         {
             return false;
         }
-        self.bytes = self.bytes.saturating_add(size);
+        self.bytes = self.bytes.saturating_add(size.get());
         self.modules.extend(memory_module(structure).filter(|_| self.modules.len() < MOST_MODULES));
         self.source.get_or_insert_with(|| source.to_owned());
         true
@@ -318,19 +298,6 @@ fn memory_module(structure: &Structure<'_>) -> Option<MemoryModule> {
     let number = |name: &str| structure.field(name)?.split(' ').next()?.parse::<u32>().ok();
     let configured = ["Configured Memory Speed", "Configured Clock Speed", "Speed"];
     MemoryModule::new(configured.into_iter().find_map(number)?, number("Data Width")?)
-}
-
-/// Reads `16384 MB`, `16 GB`. These are powers of 1024 (DMTF DSP0134 3.7, section 7.18.5).
-fn parse_size(text: &str) -> Option<u64> {
-    let (number, unit) = text.split_once(' ')?;
-    let shift = match unit {
-        "kB" | "KB" => 10,
-        "MB" => 20,
-        "GB" => 30,
-        "TB" => 40,
-        _ => return None,
-    };
-    number.parse::<u64>().ok()?.checked_mul(1 << shift)
 }
 
 /// `BIOS Information`.

@@ -9,7 +9,7 @@ mod pci;
 
 use std::collections::BTreeMap;
 
-use super::device::{device, is_kernel_name, told};
+use super::device::{device, implied, is_kernel_name};
 use super::{Part, Rank, Text};
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
@@ -61,7 +61,7 @@ impl<'t> Reading<'t> {
     }
 
     fn known<T>(&self, value: Option<T>, object: &Object) -> Fact<T> {
-        told(value, self.source(object))
+        Fact::of(value, self.source(object))
     }
 
     /// The objects around one, the nearest first.
@@ -78,35 +78,20 @@ impl<'t> Reading<'t> {
     }
 }
 
-/// What an operating-system device is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum OsDevice {
-    Block,
-    Network,
-}
-
-/// `osdev_type`: a number up to format 2, a set of bits from 3 on (`hwloc.h`, `hwloc_obj_osdev_type_e`). An InfiniBand
-/// adapter counts as a network interface, as `ibstat` shows it.
-fn os_device(version: u32, object: &Object) -> Option<OsDevice> {
-    let number: u64 = object.attribute("osdev_type")?.parse().ok()?;
-    match (version, number) {
-        (..3, 0) => Some(OsDevice::Block),
-        (..3, 2 | 3) => Some(OsDevice::Network),
-        (3.., bits) if bits & 1 != 0 => Some(OsDevice::Block),
-        (3.., bits) if bits & (16 | 32) != 0 => Some(OsDevice::Network),
-        _ => None,
-    }
-}
-
+/// Disks and network interfaces, by `osdev_type`: a number up to format 2, a set of bits from 3 on (`hwloc.h`,
+/// `hwloc_obj_osdev_type_e`). An InfiniBand adapter counts as a network interface, as `ibstat` shows it.
 fn os_devices(reading: &Reading<'_>, places: &BTreeMap<usize, PciAddress>, machine: &mut Machine) {
     let objects = reading.topology.objects.iter().filter(|object| object.kind() == "OSDev");
     for object in objects.take(MOST_OS_DEVICES) {
         let Some(name) = object.attribute("name") else { continue };
         let pci = reading.ancestors(object).find_map(|(index, _)| places.get(&index)).copied();
-        match os_device(reading.topology.version, object) {
-            Some(OsDevice::Block) => fill_disk(reading, object, name, pci, machine),
-            Some(OsDevice::Network) => network(name, pci, machine),
-            None => {}
+        let kind = object.attribute("osdev_type").and_then(|kind| kind.parse::<u64>().ok());
+        match (reading.topology.version, kind) {
+            (..3, Some(0)) => fill_disk(reading, object, name, pci, machine),
+            (..3, Some(2 | 3)) => network(name, pci, machine),
+            (3.., Some(bits)) if bits & 1 != 0 => fill_disk(reading, object, name, pci, machine),
+            (3.., Some(bits)) if bits & (16 | 32) != 0 => network(name, pci, machine),
+            _ => {}
         }
     }
 }
@@ -249,22 +234,15 @@ fn disk_model(text: &str) -> String {
 
 fn transport(name: &str, carrier: Option<&PciDevice>) -> Transport {
     let pci = carrier.map(|carrier| carrier.address);
-    let other = |name: &str| Transport::Other { name: name.to_owned(), pci };
     let is_virtio = carrier.and_then(|carrier| carrier.id.value()).is_some_and(|id| id.vendor == VIRTIO);
     let class = carrier.and_then(|carrier| carrier.class.value()).map(|class| class >> 8);
-    match (class, name.rsplit_once('n')) {
-        (_, Some((controller, _))) if name.starts_with("nvme") => match pci {
-            Some(pci) => Transport::NvmePci { controller: controller.to_owned(), pci },
-            None => other("nvme"),
-        },
-        _ if name.starts_with("vd") => Transport::Virtio { pci, flavour: "virtio-blk".to_owned() },
-        _ if is_virtio => Transport::Virtio { pci, flavour: "virtio-scsi".to_owned() },
-        _ if name.starts_with("mmcblk") => Transport::Mmc { pci, mode: Fact::default() },
-        (Some(0x0106), _) => Transport::Sata(Sata { pci, ..Sata::default() }),
-        (Some(0x0104 | 0x0107), _) => Transport::Sas(Sas { pci, ..Sas::default() }),
-        (Some(0x0c03), _) => Transport::Usb(Usb { pci, ..Usb::default() }),
-        (Some(_), _) => other("scsi"),
-        (None, _) => Transport::None,
+    match (implied(name, pci), class) {
+        (Transport::None, _) if is_virtio => Transport::Virtio { pci, flavour: "virtio-scsi".to_owned() },
+        (Transport::None, Some(0x0106)) => Transport::Sata(Sata { pci, ..Sata::default() }),
+        (Transport::None, Some(0x0104 | 0x0107)) => Transport::Sas(Sas { pci, ..Sas::default() }),
+        (Transport::None, Some(0x0c03)) => Transport::Usb(Usb { pci, ..Usb::default() }),
+        (Transport::None, Some(_)) => Transport::Other { name: "scsi".to_owned(), pci },
+        (told, _) => told,
     }
 }
 

@@ -9,10 +9,8 @@ use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PciId};
 use super::object::Object;
 use super::{Reading, parse_bitmap};
 use crate::capture::lspci::{full_class, half_id, hex_byte, pci_id};
-use crate::capture::{Gap, Lacks, Part};
+use crate::capture::{Lacks, Part, gap};
 
-/// What tells the registers of a link.
-const RUN: &str = "sudo lspci -vvv";
 /// More functions than any machine has.
 const MOST: usize = 8192;
 /// The most processors that are kept as next to functions, over all of them: 1024 functions with 1024 each.
@@ -43,7 +41,7 @@ pub(super) fn fill_pci(reading: &Reading<'_>, part: &mut Part) -> BTreeMap<usize
         if matches!(device.link.current_speed, Fact::Garbled { .. }) && part.gaps.len() < MOST_NAMED {
             let what =
                 format!("speed and width of the link of {address}, of which hwloc keeps the rate only");
-            part.gaps.push(Gap { what, run: RUN.to_owned(), lacks: Lacks::Link(address) });
+            part.gaps.push(gap(what, "sudo lspci -vvv", Lacks::Link(address)));
         }
         part.machine.pci.entry(address).or_insert(device);
         places.insert(index, address);

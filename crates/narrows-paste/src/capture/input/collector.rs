@@ -193,42 +193,29 @@ impl Collector<'_> {
         let may_be_benchmark = head.starts_with(BENCHMARK);
         let whole: Box<dyn Read + 'r> = Box::new(Cursor::new(head).chain(content));
         match format {
-            Format::Tar if is_snapshot && depth.archives == 0 => self.snapshot(name, whole),
-            Format::Tar if depth.archives < DEEPEST_ARCHIVE => walk::read_archive(self, name, whole, depth),
+            Format::Tar if is_snapshot && depth.archives == 0 => return self.snapshot(name, whole),
+            Format::Tar if depth.archives < DEEPEST_ARCHIVE => {
+                return walk::read_archive(self, name, whole, depth);
+            }
             Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
                 Ok(plain) => {
                     let depth = Depth { packings: depth.packings + 1, ..depth };
                     let plain = self.spent.reader(plain);
-                    self.file(unpacked_name(name), Box::new(plain), depth)
+                    return self.file(unpacked_name(name), Box::new(plain), depth);
                 }
-                Err(error) => {
-                    self.note(format!("`{name}` cannot be unpacked: {error}"));
-                    Ok(())
-                }
+                Err(error) => self.note(format!("`{name}` cannot be unpacked: {error}")),
             },
             Format::Text => {
                 // What is not packed is as long as its owner made it.
                 let is_packed = depth.packings > 0 || depth.archives > 0;
                 self.text(name, &mut whole.take(if is_packed { MOST_UNPACKED } else { u64::MAX }));
-                Ok(())
             }
-            Format::Other if may_be_benchmark => {
-                self.text(name, &mut whole.take(MOST_UNPACKED));
-                Ok(())
-            }
-            Format::Smbios => {
-                self.smbios(name, whole);
-                Ok(())
-            }
-            Format::Other if is_table(name) => {
-                self.smbios(name, whole);
-                Ok(())
-            }
-            Format::Tar | Format::Packed(_) | Format::Other => {
-                self.unrecognised(name);
-                Ok(())
-            }
+            Format::Other if may_be_benchmark => self.text(name, &mut whole.take(MOST_UNPACKED)),
+            Format::Smbios => self.smbios(name, whole),
+            Format::Other if is_table(name) => self.smbios(name, whole),
+            Format::Tar | Format::Packed(_) | Format::Other => self.unrecognised(name),
         }
+        Ok(())
     }
 
     /// Takes a file of `/proc/bus/pci`; whether it was one.

@@ -5,7 +5,8 @@
 //! The speed of an NVMe drive is the most that its link could do (`get_device_speed`, which asks for `max_link_speed`), so
 //! that it tells nothing of the link now; that of a SATA drive is the link's (`sata_spd`).
 
-use narrows_machine::block::{Transport, Usb};
+use narrows_base::fact::Fact;
+use narrows_machine::block::{Sata, Transport, Usb};
 
 use super::Drive;
 use crate::capture::device::{key_of, sata_rate};
@@ -55,20 +56,24 @@ fn put(part: &mut Part, text: &Text, line: usize, words: &str) {
         Some(vendor) if !model.starts_with(vendor) => format!("{vendor} {model}"),
         _ => model.to_owned(),
     });
-    let speed = value(words, "speed").and_then(|speed| sata_rate(speed.strip_suffix(" Gb/s")?));
+    let speed = value(words, "speed").and_then(sata_rate);
     if model.is_none() && value(words, "size").is_none() {
         return;
     }
+    let source = text.source(line);
+    let sata = speed
+        .filter(|_| name.starts_with("sd"))
+        .map(|speed| Sata { speed: Fact::known(speed, source.as_str()), ..Sata::default() });
+    let usb = is_usb.then(|| Transport::Usb(Usb::default()));
     let drive = Drive {
-        source: text.source(line),
+        source,
         model,
         serial: value(words, "serial")
             .filter(|serial| !serial.starts_with('<') && *serial != "N/A")
             .map(str::to_owned),
         size: value(words, "size").and_then(number::exact_size),
         rotational: rotational.filter(|_| !is_usb),
-        sata: speed.filter(|_| !is_usb && name.starts_with("sd")),
-        transport: is_usb.then(|| Transport::Usb(Usb::default())),
+        transport: usb.or_else(|| sata.map(Transport::Sata)),
     };
     drive.put(&mut part.machine, &name);
     part.kind = Some("inxi");

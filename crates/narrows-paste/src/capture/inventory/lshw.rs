@@ -1,13 +1,11 @@
 //! `lshw` in words: nodes (`*-nvme`, `*-disk`) indented below what they hang on, with a line for each property.
 
-use narrows_base::fact::Fact;
-use narrows_base::units::BitsPerSec;
 use narrows_machine::block::{Sata, Transport, Usb};
 use narrows_machine::nic::Nic;
 use narrows_machine::pci::PciAddress;
 
 use super::{Drive, put_nic};
-use crate::capture::device::{key_of, known};
+use crate::capture::device::{implied, key_of, known};
 use crate::capture::lspci::{ListedFunctions, class_of};
 use crate::capture::{Part, Rank, Text, number};
 
@@ -102,11 +100,7 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
     let pci = controller.and_then(Node::pci);
     let description = node.get("description").unwrap_or_default();
     let transport = match bus.split_once('@').map(|(bus, _)| bus) {
-        // The drive is the node above its namespaces.
-        Some("nvme") => pci.map(|pci| {
-            let (controller, _) = name.rsplit_once('n').unwrap_or((&name, ""));
-            Transport::NvmePci { controller: controller.to_owned(), pci }
-        }),
+        Some("nvme" | "mmc") => Some(implied(&name, pci)),
         Some("scsi")
             if above.iter().any(|node| node.get("bus info").is_some_and(|bus| bus.starts_with("usb@"))) =>
         {
@@ -119,9 +113,9 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
             let driver = controller.and_then(Node::driver).unwrap_or("scsi");
             Some(Transport::Other { name: driver.to_owned(), pci })
         }
-        Some("mmc") => Some(Transport::Mmc { pci, mode: Fact::default() }),
         _ => return,
     };
+    // An NVMe drive is the node above its namespaces.
     let of_drive = if bus.starts_with("nvme@") { controller.unwrap_or(node) } else { node };
     let turns =
         node.get("capabilities").is_some_and(|all| all.split_whitespace().any(|word| word.ends_with("rpm")));
@@ -132,7 +126,6 @@ fn drive(part: &mut Part, text: &Text, node: &Node<'_>, above: &[Node<'_>]) {
         size: node.get("size").and_then(|size| number::exact_size(size.split(" (").next()?)),
         rotational: turns.then_some(true),
         transport,
-        ..Drive::default()
     };
     drive.put(&mut part.machine, &name);
     part.kind = Some("lshw");
@@ -142,7 +135,7 @@ fn interface(part: &mut Part, text: &Text, node: &Node<'_>) {
     if node.get("description").is_some_and(|what| what.ends_with("interface")) {
         let source = text.source(node.line);
         let mut settings = node.get("configuration").into_iter().flat_map(str::split_whitespace);
-        let speed = settings.find_map(|word| rate(word.strip_prefix("speed=")?));
+        let speed = settings.find_map(|word| number::bit_rate(word.strip_prefix("speed=")?));
         let nic = Nic {
             pci: node.pci(),
             driver: known(node.driver().map(str::to_owned), source.as_str()),
@@ -153,18 +146,9 @@ fn interface(part: &mut Part, text: &Text, node: &Node<'_>) {
     }
 }
 
-/// Reads `1Gbit/s` and `100Mbit/s`.
-fn rate(text: &str) -> Option<BitsPerSec> {
-    let (number, factor) = match text.strip_suffix("Gbit/s") {
-        Some(number) => (number, 1000.0),
-        None => (text.strip_suffix("Mbit/s")?, 1.0),
-    };
-    let rate: f64 = number.parse().ok()?;
-    (rate > 0.0 && rate <= 1_000_000.0).then(|| BitsPerSec::from_mbit(rate * factor))
-}
-
 #[cfg(test)]
 mod tests {
+    use narrows_base::units::BitsPerSec;
     use narrows_machine::Machine;
     use proptest::prelude::*;
 

@@ -4,12 +4,13 @@ mod hwinfo;
 mod inxi;
 mod lshw;
 
-use narrows_base::units::{BitsPerSec, Bytes};
+use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::{Sata, Transport, Usb};
+use narrows_machine::block::Transport;
 use narrows_machine::nic::Nic;
 
-use super::device::{device, implied, key_of, learn};
+use super::device::{carrier, device, implied, key_of, learn};
+use super::fill::{Fill, Than};
 use super::{Part, Rank, Text, sensors};
 
 pub use hwinfo::read as read_hwinfo;
@@ -30,8 +31,6 @@ struct Drive {
     serial: Option<String>,
     size: Option<Bytes>,
     rotational: Option<bool>,
-    /// The rate of its SATA link now, where the text says that it has one.
-    sata: Option<BitsPerSec>,
     /// What carries its data, where the text tells.
     transport: Option<Transport>,
 }
@@ -51,17 +50,7 @@ impl Drive {
         learn(&mut device.serial, self.serial, source);
         learn(&mut device.size, self.size, source);
         learn(&mut device.queue.rotational, self.rotational, source);
-        if matches!(device.transport, Transport::None) {
-            device.transport = self.transport.unwrap_or_else(|| implied(name));
-        }
-        if let Some(speed) = self.sata {
-            if matches!(device.transport, Transport::None) {
-                device.transport = Transport::Sata(Sata::default());
-            }
-            if let Transport::Sata(sata) = &mut device.transport {
-                learn(&mut sata.speed, Some(speed), source);
-            }
-        }
+        device.transport.fill(self.transport.unwrap_or_else(|| implied(name, None)), Than::Same);
     }
 }
 
@@ -103,7 +92,8 @@ pub fn read_lsscsi(text: &Text) -> Part {
             continue;
         };
         let what = rest.split("/dev/").next().unwrap_or_default();
-        let transport = what.split_whitespace().next().and_then(lsscsi_carrier);
+        let bus = what.split_whitespace().next().and_then(|word| word.split_once(':'));
+        let transport = bus.and_then(|(bus, _)| carrier(bus));
         let drive = Drive {
             source: text.source(number),
             model: transport.is_none().then(|| lsscsi_model(what)).flatten(),
@@ -123,19 +113,6 @@ fn lsscsi_row(line: &str) -> Option<(&str, &str)> {
     let rest = rest.trim_start();
     let what = rest.strip_prefix("disk").or_else(|| rest.strip_prefix("zbc"))?;
     (sensors::is_scsi_address(at) && what.starts_with(' ')).then(|| (at, what.trim_start()))
-}
-
-/// What carries a disk, of the column that `-t` prints in the place of its model.
-fn lsscsi_carrier(word: &str) -> Option<Transport> {
-    let (bus, _) = word.split_once(':')?;
-    Some(match bus {
-        "sata" => Transport::Sata(Default::default()),
-        "sas" => Transport::Sas(Default::default()),
-        "usb" => Transport::Usb(Usb::default()),
-        "iqn" => Transport::Iscsi(Default::default()),
-        "fc" | "fcoe" | "spi" | "sbp" | "ata" => Transport::Other { name: bus.to_owned(), pci: None },
-        _ => return None,
-    })
 }
 
 /// Vendor, model and revision stand in columns of fixed width; the vendor of a SATA disk is `ATA`.

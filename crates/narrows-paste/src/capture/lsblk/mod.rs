@@ -156,15 +156,13 @@ fn unescape(value: &str) -> String {
 fn rows_of_json(text: &Text) -> Vec<LsblkRow> {
     let mut rows = Vec::new();
     for (line, document) in json::documents(text) {
-        if let Some(Value::Array(devices)) = document.get("blockdevices") {
-            add_devices(&mut rows, line, devices, None);
-        }
+        add_devices(&mut rows, line, &document, "blockdevices", None);
     }
     rows
 }
 
-fn add_devices(rows: &mut Vec<LsblkRow>, line: usize, devices: &[Value], parent: Option<&str>) {
-    for device in devices {
+fn add_devices(rows: &mut Vec<LsblkRow>, line: usize, above: &Value, key: &str, parent: Option<&str>) {
+    for device in json::list(above, key) {
         let Value::Object(members) = device else { continue };
         let mut row = LsblkRow { line, parent: parent.map(str::to_owned), ..LsblkRow::default() };
         for (column, value) in members {
@@ -177,9 +175,7 @@ fn add_devices(rows: &mut Vec<LsblkRow>, line: usize, devices: &[Value], parent:
         }
         let Some(key) = row.key() else { continue };
         rows.push(row);
-        if let Some(Value::Array(children)) = members.get("children") {
-            add_devices(rows, line, children, Some(&key));
-        }
+        add_devices(rows, line, device, "children", Some(&key));
     }
 }
 

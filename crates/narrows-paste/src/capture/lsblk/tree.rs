@@ -3,11 +3,13 @@
 use narrows_base::fact::Fact;
 use narrows_base::units::Bytes;
 use narrows_machine::Machine;
-use narrows_machine::block::{BlockDevice, BlockKind, LoopDevice, NvmeFabric, Transport};
+use narrows_machine::block::{BlockDevice, BlockKind, LoopDevice, Transport};
 use narrows_machine::mount::Mount;
 
 use super::LsblkRow;
-use crate::capture::device::{array, device, implied, is_kernel_name, key_of, learn, mapping, stack};
+use crate::capture::device::{
+    array, carrier, device, implied, is_kernel_name, key_of, learn, mapping, stack,
+};
 use crate::capture::table::{TableHead, TableWord, is_tree, words};
 use crate::capture::{Text, mounts, number, sensors};
 use crate::text::is_digits;
@@ -370,26 +372,13 @@ fn parse_flag(text: &str) -> Option<bool> {
 /// What carries the data of a disk, as far as TRAN, SUBSYSTEMS or the driver's name for it tell. Where it sits on the
 /// bus is in no column.
 fn transport(row: &LsblkRow) -> Transport {
-    let name = row.name().unwrap_or_default();
     let chain = row.get("SUBSYSTEMS").unwrap_or_default();
     let has = |bus: &str| chain.split(':').any(|part| part == bus);
-    let other = |name: &str| Transport::Other { name: name.to_owned(), pci: None };
-    match row.get("TRAN") {
-        Some("nvme" | "pcie") => other("nvme"),
-        Some("sata") => Transport::Sata(Default::default()),
-        Some("sas") => Transport::Sas(Default::default()),
-        Some("usb") => Transport::Usb(Default::default()),
-        Some("iscsi") => Transport::Iscsi(Default::default()),
-        Some("mmc") => Transport::Mmc { pci: None, mode: Fact::default() },
-        Some(network @ ("tcp" | "rdma")) => {
-            Transport::NvmeFabric(NvmeFabric { transport: network.to_owned(), ..NvmeFabric::default() })
-        }
-        Some(bus @ ("ata" | "spi" | "fc" | "fcoe" | "sbp")) => other(bus),
-        _ if has("virtio") && has("scsi") => {
-            Transport::Virtio { pci: None, flavour: "virtio-scsi".to_owned() }
-        }
-        _ if has("virtio") => Transport::Virtio { pci: None, flavour: "virtio-blk".to_owned() },
-        _ => implied(name),
+    let virtio = |flavour: &str| Transport::Virtio { pci: None, flavour: flavour.to_owned() };
+    match row.get("TRAN").and_then(carrier) {
+        Some(told) => told,
+        None if has("virtio") => virtio(if has("scsi") { "virtio-scsi" } else { "virtio-blk" }),
+        None => implied(row.name().unwrap_or_default(), None),
     }
 }
 

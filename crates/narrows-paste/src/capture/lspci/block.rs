@@ -183,7 +183,7 @@ impl<T: FnMut(Block)> Cutter<'_, T> {
         } else if let Some((offset, row)) = line::hex_row(line) {
             self.open = OpenBlock::Nothing;
             if let Some(block) = &mut self.block {
-                block.add_row(number, offset, row.bytes());
+                block.add_row(number, offset, &row);
             }
         } else if line::is_tree(line) || line::is_log(line) {
             self.open = OpenBlock::Nothing;

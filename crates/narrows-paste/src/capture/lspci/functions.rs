@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use narrows_base::fact::{Asked, Fact, Source};
+use narrows_base::fact::{Fact, Source};
 use narrows_machine::Machine;
-use narrows_machine::pci::{Buses, LinkEnd, PciAddress, PciDevice, PortType};
+use narrows_machine::pci::{Buses, PciAddress, PciDevice, PortType};
 
 use super::NEED;
 use super::capability::closed;
 use super::device::{Detail, FoundFunction};
-use crate::capture::{Gap, Lacks, Part, Rank, gap_of};
+use crate::capture::fill::{Fill, Than};
+use crate::capture::{Gap, Lacks, Part, Rank, gap, gap_of};
 
 /// More functions than any machine has: what is past them in one text is left out, to keep memory bounded.
 pub(super) const MOST: usize = 20_000;
@@ -51,7 +52,7 @@ impl Functions {
             self.dumped.insert(address, found.dumped);
         }
         match self.devices.get_mut(&address) {
-            Some(device) => complete(device, found.device),
+            Some(device) => device.fill(found.device, Than::Again),
             None => {
                 self.devices.insert(address, found.device);
             }
@@ -142,11 +143,8 @@ impl Functions {
             header: dumped(device) >= 64,
         });
         if self.left_out {
-            gaps.push(Gap {
-                what: format!("PCI functions past the first {MOST}"),
-                run: "lspci once for each file".to_owned(),
-                lacks: Lacks::Other,
-            });
+            let what = format!("PCI functions past the first {MOST}");
+            gaps.push(gap(what, "lspci once for each file", Lacks::Other));
         }
         gaps
     }
@@ -169,11 +167,8 @@ fn gaps(devices: &BTreeMap<PciAddress, PciDevice>, dump: impl Fn(&PciDevice) -> 
     let missing = gap_of(Lacks::Links, closed, total).into_iter();
     let missing = missing.chain(gap_of(Lacks::Numbers, unnumbered, total));
     let alone = devices.values().filter(|device| is_alone(device)).take(MOST_NAMED);
-    let alone = alone.map(|device| Gap {
-        what: format!("the port above {}", device.address),
-        run: "sudo lspci -vvv".to_owned(),
-        lacks: Lacks::Port(device.address),
-    });
+    let alone = alone.map(|device| device.address);
+    let alone = alone.map(|at| gap(format!("the port above {at}"), "sudo lspci -vvv", Lacks::Port(at)));
     missing.chain(alone).collect()
 }
 
@@ -192,49 +187,6 @@ fn is_alone(device: &PciDevice) -> bool {
     device.parent.is_none()
         && device.link.current_speed.value().is_some()
         && matches!(port, Some(PortType::Endpoint | PortType::UpstreamPort | PortType::PciBridge))
-}
-
-/// Adds what another output of the same text says of the function. What was known first stays.
-fn complete(into: &mut PciDevice, from: PciDevice) {
-    better(&mut into.id, from.id);
-    better(&mut into.name, from.name);
-    better(&mut into.class, from.class);
-    into.parent = into.parent.or(from.parent);
-    better(&mut into.driver, from.driver);
-    complete_link(&mut into.link, from.link);
-    better(&mut into.express, from.express);
-    better(&mut into.port, from.port);
-    better(&mut into.numa_node, from.numa_node);
-    better(&mut into.iommu_group, from.iommu_group);
-    better(&mut into.power_state, from.power_state);
-    better(&mut into.aer, from.aer);
-    better(&mut into.slot, from.slot);
-}
-
-fn better<T>(into: &mut Fact<T>, from: Fact<T>) {
-    into.take_better(from, Asked::Again);
-}
-
-/// Keeps the fuller of two views of a link, and fills what it lacks from the other.
-fn complete_link(into: &mut LinkEnd, mut from: LinkEnd) {
-    if link_weight(&from) > link_weight(into) {
-        std::mem::swap(into, &mut from);
-    }
-    better(&mut into.current_speed, from.current_speed);
-    better(&mut into.current_width, from.current_width);
-    better(&mut into.max_speed, from.max_speed);
-    better(&mut into.max_width, from.max_width);
-    into.downgraded.fill(from.downgraded);
-}
-
-fn link_weight(link: &LinkEnd) -> u8 {
-    fn weight<T>(fact: &Fact<T>) -> u8 {
-        fact.weight(Asked::Again)
-    }
-    weight(&link.current_speed)
-        + weight(&link.current_width)
-        + weight(&link.max_speed)
-        + weight(&link.max_width)
 }
 
 /// The need of a fact that `lspci` keeps from everyone but root.

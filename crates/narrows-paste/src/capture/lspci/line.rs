@@ -67,33 +67,18 @@ pub(super) fn keyed(line: &str) -> Option<(&str, &str)> {
 }
 
 /// A row of a hex dump, `40: 01 50 03 00 …`: where it starts, and its bytes.
-pub(super) fn hex_row(line: &str) -> Option<(usize, HexRow)> {
+pub(super) fn hex_row(line: &str) -> Option<(usize, Vec<u8>)> {
     let (offset, rest) = line.split_once(": ")?;
     if !(2..=3).contains(&offset.len()) || !offset.ends_with('0') {
         return None;
     }
     let offset = usize::from_str_radix(offset, 16).ok()?;
-    let mut row = HexRow::default();
-    for (word, place) in rest.split(' ').zip(&mut row.bytes) {
-        *place = hex_byte(word)?;
-        row.length += 1;
-    }
-    Some((offset, row))
+    let row: Option<Vec<u8>> = rest.split(' ').take(MOST_IN_ROW).map(hex_byte).collect();
+    Some((offset, row?))
 }
 
-/// The bytes of a row, at most 16.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct HexRow {
-    bytes: [u8; 16],
-    length: usize,
-}
-
-impl HexRow {
-    /// Those that are there.
-    pub(super) fn bytes(&self) -> &[u8] {
-        self.bytes.get(..self.length).unwrap_or_default()
-    }
-}
+/// No row has more bytes; behind them stand characters.
+const MOST_IN_ROW: usize = 16;
 
 pub(in crate::capture) fn hex_byte(text: &str) -> Option<u8> {
     let is_byte = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -311,7 +296,7 @@ mod tests {
 
     #[test]
     fn rows_of_a_dump_are_read_as_far_as_they_go() {
-        let read = |line| hex_row(line).map(|(at, row)| (at, row.bytes().to_vec()));
+        let read = |line| hex_row(line);
         assert_eq!(read("00: 57 19 70"), Some((0, vec![0x57, 0x19, 0x70])));
         assert_eq!(read("ff0: 01"), Some((0xff0, vec![1])));
         for line in ["00: 5", "00:57", "08: 11", "0000: 00", "00: xx", "00: "] {

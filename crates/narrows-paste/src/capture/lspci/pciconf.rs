@@ -12,7 +12,7 @@ use super::capability::{lanes_of, payload};
 use super::device::{Detail, FoundFunction};
 use super::functions::Functions;
 use super::line::{half_id, kept_name};
-use crate::capture::device::known;
+use crate::capture::device::{address_of, known};
 use crate::capture::{Lacks, Part, Rank, Text};
 
 /// What shows the links and the bus numbers of bridges.
@@ -99,18 +99,10 @@ fn head(number: usize, line: &str) -> Option<PciconfBlock> {
 fn address(text: &str) -> Option<PciAddress> {
     let numbers: Vec<u32> =
         text.trim_end_matches(':').split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
-    let (domain, bus, device, function) = match *numbers.as_slice() {
-        [domain, bus, device, function] => (domain, bus, device, function),
-        [bus, device, function] => (0, bus, device, function),
-        _ => return None,
-    };
-    let small = |number: u32, most: u8| u8::try_from(number).ok().filter(|number| *number <= most);
-    Some(PciAddress {
-        domain,
-        bus: small(bus, 255)?,
-        device: small(device, 31)?,
-        function: small(function, 7)?,
-    })
+    match *numbers.as_slice() {
+        [bus, device, function] => address_of([0, bus, device, function]),
+        _ => address_of(numbers.try_into().ok()?),
+    }
 }
 
 impl PciconfBlock {
@@ -167,13 +159,8 @@ impl PciconfBlock {
     }
 
     fn name(&self) -> Option<String> {
-        kept_name(
-            &[self.vendor.as_deref(), self.device.as_deref()]
-                .into_iter()
-                .flatten()
-                .collect::<Vec<_>>()
-                .join(" "),
-        )
+        let words = [&self.vendor, &self.device].map(|word| word.as_deref().unwrap_or_default());
+        kept_name(&words.join(" "))
     }
 
     /// `nvme` of `nvme0`.

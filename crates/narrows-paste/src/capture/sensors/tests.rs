@@ -1,6 +1,7 @@
 use super::*;
 use crate::capture::merge::Merger;
 use crate::capture::parts;
+use narrows_machine::health::DriveHealth;
 use proptest::prelude::*;
 
 const LOG: &str = "\

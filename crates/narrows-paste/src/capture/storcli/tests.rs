@@ -1,6 +1,6 @@
 //! Outputs of three adapters and versions, as the field has them; serial numbers and WWNs are made up.
 
-use narrows_base::units::Bytes;
+use narrows_base::units::{BitsPerSec, Bytes};
 use narrows_machine::captured::Lack;
 use proptest::prelude::*;
 

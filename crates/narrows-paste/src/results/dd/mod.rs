@@ -9,8 +9,7 @@ mod line;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 use super::command::{Commands, each};
-use super::number::Rounded;
-use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
+use super::{Imported, Measured, Op, Page, Side, Tool, Work};
 use line::{
     DdRecords, SeenReport, asked, block_of, broken, failure, is_piece, looks_like, reads, records, report,
     work,
@@ -52,9 +51,7 @@ const FAR: usize = 4;
 #[derive(Debug, Clone)]
 struct DdReport {
     line: usize,
-    bytes: u64,
-    seconds: Rounded,
-    wrong: Option<Derived>,
+    seen: SeenReport,
     failures: Vec<String>,
     command: Option<String>,
     /// The counts of records above it, as they stand at the end of a copy.
@@ -189,9 +186,7 @@ impl DdReader<'_> {
         let records = self.records.take().filter(|(line, _)| number - line <= 2);
         let report = DdReport {
             line: number,
-            bytes: seen.bytes,
-            seconds: seen.seconds,
-            wrong: seen.wrong,
+            seen,
             failures: std::mem::take(&mut self.failures),
             command: None,
             records: records.map(|(_, records)| records),
@@ -226,7 +221,7 @@ impl DdReader<'_> {
         let is_full = !self.loops && calls.len() > 1 && calls.len() == self.block.len();
         let is_unlike = calls.len() == 1
             && !self.is_told_first
-            && self.block.iter().all(|report| report.bytes != seen.bytes);
+            && self.block.iter().all(|report| report.seen.bytes != seen.bytes);
         is_other || is_told && (is_full || is_unlike)
     }
 
@@ -290,7 +285,7 @@ impl DdReader<'_> {
 /// last call, where it stands alone in it, without the empty lines below it.
 fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [DdReport]) {
     let count = calls.len();
-    let first = reports.first().map(|report| (report.line, report.bytes));
+    let first = reports.first().map(|report| (report.line, report.seen.bytes));
     let in_turn = count == reports.len() || loops && count > 0 && reports.len().is_multiple_of(count);
     for (at, report) in reports.iter_mut().enumerate() {
         let call = if in_turn {
@@ -300,11 +295,14 @@ fn assign(calls: &[&str], loops: bool, called: Option<usize>, reports: &mut [DdR
             // One that says that it moves another amount made another report.
             let is_near = count == 1
                 || first.zip(called).is_some_and(|((line, _), called)| line - called <= 4)
-                    && calls.last().and_then(|call| asked(call)).is_none_or(|bytes| bytes == report.bytes);
-            let is_same = at == 0 || count == 1 && first.is_some_and(|(_, bytes)| bytes == report.bytes);
+                    && calls
+                        .last()
+                        .and_then(|call| asked(call))
+                        .is_none_or(|bytes| bytes == report.seen.bytes);
+            let is_same = at == 0 || count == 1 && first.is_some_and(|(_, bytes)| bytes == report.seen.bytes);
             calls.last().filter(|_| is_near && is_same)
         };
-        let call = call.or_else(|| the_one(calls, report.bytes));
+        let call = call.or_else(|| the_one(calls, report.seen.bytes));
         report.command = call.map(|call| (*call).to_owned());
     }
 }
@@ -322,10 +320,11 @@ fn the_one<'a, 'c>(calls: &'a [&'c str], bytes: u64) -> Option<&'a &'c str> {
 
 /// Whether the later of two reports is of the same copy: it goes on from the earlier, which has no counts of records.
 fn is_progress(earlier: &DdReport, later: &DdReport) -> bool {
-    let more = later.bytes > earlier.bytes || later.is_final() && later.bytes == earlier.bytes;
-    let grows = more && later.seconds.value() >= earlier.seconds.value();
+    let (before, after) = (&earlier.seen, &later.seen);
+    let more = after.bytes > before.bytes || later.is_final() && after.bytes == before.bytes;
+    let grows = more && after.seconds.value() >= before.seconds.value();
     // dd reports its progress once a second.
-    let seconds = earlier.seconds.value();
+    let seconds = before.seconds.value();
     let is_on_time = (seconds - seconds.round()).abs() < 0.1;
     !earlier.is_final() && later.is_next && grows && is_on_time
 }
@@ -375,13 +374,13 @@ fn result(page: &Page<'_>, report: &DdReport) -> Imported {
     let command = report.command.as_deref();
     // What is 512 bytes where nothing else is asked.
     let by_itself = report.is_below.then(|| Bytes::new(512));
-    let block = block_of(report.bytes, report.records).or(by_itself);
+    let block = block_of(report.seen.bytes, report.records).or(by_itself);
     let work = command.map(|command| work(command, block)).unwrap_or_else(|| Work::named("copy"));
-    let seconds = report.seconds.value();
-    let rate = BytesPerSec::new(report.bytes as f64 / seconds);
+    let seconds = report.seen.seconds.value();
+    let rate = BytesPerSec::new(report.seen.bytes as f64 / seconds);
     let side = Side {
         iops: work.block_size.filter(|size| size.get() > 0).map(|size| Iops::new(rate.get() / size.as_f64())),
-        bytes: Some(Bytes::new(report.bytes)),
+        bytes: Some(Bytes::new(report.seen.bytes)),
         elapsed_ns: Some(Nanos::new((seconds * 1e9) as u64)),
         ..Side::at(rate)
     };
@@ -401,7 +400,7 @@ fn result(page: &Page<'_>, report: &DdReport) -> Imported {
     imported.is_cold = report.is_cold;
     imported.truncated = report.is_cut;
     imported.failures.clone_from(&report.failures);
-    imported.derived.extend(report.wrong.clone());
+    imported.derived.extend(report.seen.wrong.clone());
     if command.is_some() && measured.work.block_size.is_none() {
         imported.notes.push(BLOCK_UNKNOWN.to_owned());
     }

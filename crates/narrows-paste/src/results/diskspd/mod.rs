@@ -34,8 +34,8 @@ struct DiskspdRun {
     threads: Option<u32>,
     targets: u32,
     elapsed: Option<f64>,
-    section: Option<DiskspdSection>,
-    totals: Vec<(DiskspdSection, DiskspdTotals)>,
+    section: Option<&'static str>,
+    totals: Vec<(&'static str, DiskspdTotals)>,
     percentiles: [Vec<Percentile>; 2],
     maxima: [Option<f64>; 2],
     in_percentiles: bool,
@@ -52,13 +52,10 @@ struct DiskspdRun {
 /// What diskspd for Linux prints above the tables of each job.
 const OF_JOB: &str = "Results for job";
 
-/// A table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum DiskspdSection {
-    Total,
-    Read,
-    Write,
-}
+/// The headings of its tables, without blanks.
+const TOTAL: &str = "TotalIO";
+const READ: &str = "ReadIO";
+const WRITE: &str = "WriteIO";
 
 /// The last line of a table.
 #[derive(Debug, Clone, Copy, Default)]
@@ -81,7 +78,7 @@ struct DiskspdReader<'a> {
 
 impl DiskspdReader<'_> {
     fn line(&mut self, number: usize, line: &str) {
-        let begins = line.starts_with("Input parameters:") || section(line) == Some(DiskspdSection::Total);
+        let begins = line.starts_with("Input parameters:") || section(line) == Some(TOTAL);
         let is_call = line.starts_with("Command Line:") || Commands::is_call(line, "diskspd");
         // Each run has its parameters, where they were kept, and this table once.
         if (begins || is_call) && !self.run.totals.is_empty() {
@@ -105,7 +102,7 @@ impl DiskspdReader<'_> {
         if let Some(section) = section(line) {
             run.begins.get_or_insert(number);
             run.section = Some(section);
-            run.is_split |= section != DiskspdSection::Total;
+            run.is_split |= section != TOTAL;
             run.in_percentiles = false;
         }
         if line.contains("%-ile") {
@@ -140,18 +137,13 @@ fn is_of_linux(line: &str) -> bool {
 }
 
 /// The heading of a table: a line of its own, or the first cell of a table that was turned into Markdown.
-fn section(line: &str) -> Option<DiskspdSection> {
+fn section(line: &str) -> Option<&'static str> {
     let joined: String = line.split('|').find(|cell| !cell.trim().is_empty())?.split_whitespace().collect();
-    match joined.as_str() {
-        "TotalIO" => Some(DiskspdSection::Total),
-        "ReadIO" => Some(DiskspdSection::Read),
-        "WriteIO" => Some(DiskspdSection::Write),
-        _ => None,
-    }
+    [TOTAL, READ, WRITE].into_iter().find(|heading| *heading == joined)
 }
 
 /// `total: 146169856 | 35686 | 4.64 | 1189.03 | 0.840 | 129.18 | 1.051`, or a row of a Markdown table.
-fn totals(line: &str, section_above: Option<DiskspdSection>) -> Option<(DiskspdSection, DiskspdTotals)> {
+fn totals(line: &str, section_above: Option<&'static str>) -> Option<(&'static str, DiskspdTotals)> {
     let (section, cells) = match line.strip_prefix("total:") {
         Some(rest) => (section_above?, rest.split('|').collect::<Vec<_>>()),
         None => {
@@ -246,7 +238,7 @@ fn percentile(run: &mut DiskspdRun, line: &str) {
 impl DiskspdRun {
     fn result(self, page: &Page<'_>, command: Option<String>) -> Option<Imported> {
         let totals = if self.is_linux { &[] } else { self.totals.as_slice() };
-        let (_, total) = totals.iter().find(|(section, _)| *section == DiskspdSection::Total)?;
+        let (_, total) = totals.iter().find(|(section, _)| *section == TOTAL)?;
         let begins = self.begins.unwrap_or(1);
         let jobs = self.work.jobs.or_else(|| self.threads.map(|threads| threads.max(1)));
         let mut work = Work { label: "diskspd".to_owned(), jobs, ..self.work.clone() };
@@ -257,13 +249,13 @@ impl DiskspdRun {
         work.direct = self.cached.map(|cached| !cached).or(work.direct);
         let elapsed = self.elapsed.or_else(|| (total.iops > 0.0).then(|| total.ios / total.iops));
         let mut measured = Measured::new(begins, work);
-        let of = |section: DiskspdSection, percentiles: &[Percentile], max| {
+        let of = |section: &str, percentiles: &[Percentile], max| {
             let (_, one) = self.totals.iter().find(|(known, _)| *known == section)?;
             (one.ios > 0.0).then(|| side(one, elapsed, percentiles.to_vec(), max))
         };
         let ([of_reads, of_writes], [most_read, most_write]) = (&self.percentiles, self.maxima);
-        measured.read = of(DiskspdSection::Read, of_reads, most_read);
-        measured.write = of(DiskspdSection::Write, of_writes, most_write);
+        measured.read = of(READ, of_reads, most_read);
+        measured.write = of(WRITE, of_writes, most_write);
         if measured.sides().next().is_none() {
             if total.ios <= 0.0 {
                 return None;

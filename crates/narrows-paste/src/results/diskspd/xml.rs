@@ -226,13 +226,12 @@ fn together(own: &[&Imported]) -> Option<Imported> {
 fn sum_of_machines(each: &[Measured]) -> Option<Measured> {
     let first = each.first()?;
     let count = u32::try_from(each.len()).ok()?;
-    let added = |of: fn(&Work) -> Option<u64>| {
-        each.iter().map(|one| of(&one.work)).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)))
-    };
+    let jobs = sum(each.iter().map(|one| one.work.jobs.map(u64::from)));
+    let working_set = sum(each.iter().map(|one| one.work.working_set.map(Bytes::get)));
     let work = Work {
         label: format!("{count} machines together"),
-        jobs: added(|work| work.jobs.map(u64::from)).and_then(|jobs| u32::try_from(jobs).ok()),
-        working_set: added(|work| work.working_set.map(Bytes::get)).map(Bytes::new),
+        jobs: jobs.and_then(|jobs| u32::try_from(jobs).ok()),
+        working_set: working_set.map(Bytes::new),
         ..first.work.clone()
     };
     let mut all = Measured::new(first.line, work);
@@ -246,13 +245,14 @@ fn sum_of_machines(each: &[Measured]) -> Option<Measured> {
     Some(all)
 }
 
+/// `None` where one does not tell.
+fn sum(mut counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
+    counts.try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)))
+}
+
 /// One direction of all machines: rates and counts add up, the mean latency is weighed by the I/Os, and percentiles cannot
 /// be told.
 fn added_up(sides: &[&Side]) -> Side {
-    let count = |of: fn(&Side) -> Option<u64>| {
-        sides.iter().map(|side| of(side)).try_fold(0u64, |sum, one| Some(sum.saturating_add(one?)))
-    };
-    let ios = count(|side| side.ios);
     let latency = |side: &&Side| Some((side.latency_ns.clone()?, side.ios? as f64));
     let latencies: Vec<(Latency, f64)> = sides.iter().filter_map(latency).collect();
     let weighed = || latencies.iter().filter_map(|(latency, ios)| Some((latency.mean?, *ios)));
@@ -261,8 +261,8 @@ fn added_up(sides: &[&Side]) -> Side {
     let max = latencies.iter().filter_map(|(latency, _)| latency.max).reduce(f64::max);
     Side {
         iops: sides.iter().map(|side| Some(side.iops?.get())).sum::<Option<f64>>().map(Iops::new),
-        bytes: count(|side| side.bytes.map(Bytes::get)).map(Bytes::new),
-        ios,
+        bytes: sum(sides.iter().map(|side| side.bytes.map(Bytes::get))).map(Bytes::new),
+        ios: sum(sides.iter().map(|side| side.ios)),
         elapsed_ns: sides.iter().filter_map(|side| side.elapsed_ns).max(),
         latency_ns: (weight > 0.0).then(|| Latency { mean: Some(mean), max, ..Latency::default() }),
         ..Side::at(BytesPerSec::new(sides.iter().map(|side| side.bytes_per_second.get()).sum()))

@@ -20,27 +20,45 @@ pub(in crate::results) fn read(page: &Page<'_>) -> Vec<Imported> {
 
 fn result(page: &Page<'_>, document: &json::Document) -> Option<Imported> {
     let top = &document.value;
-    let version = text(top, "fio version")?;
     let jobs = ["jobs", "client_stats"].iter().find_map(|key| top.get(key)?.as_array())?;
-    let mut imported = Imported::new(Tool::Fio, page.name, document.line);
-    imported.version = Some(version.trim_start_matches("fio-").to_owned());
-    imported.truncated = document.truncated;
     let global = options::of_json(top.get("global options"));
     // The sum over all clients would count everything twice.
     let own = jobs.iter().filter(|job| text(job, "jobname") != Some("All clients"));
-    imported.measurements = own.map(|job| measured(job, &global, document.line)).collect();
-    let devices: Vec<DeviceUse> =
-        top.get("disk_util").and_then(Value::as_array).into_iter().flatten().map(device).collect();
+    let mut measurements: Vec<Measured> = own.map(|job| measured(job, &global, document.line)).collect();
     // The job in which a text ends may have nothing in it as yet.
-    if imported.truncated && imported.measurements.last().is_some_and(|last| last.sides().next().is_none()) {
-        imported.measurements.pop();
+    if document.truncated && measurements.last().is_some_and(|last| last.sides().next().is_none()) {
+        measurements.pop();
     }
-    // The counters are of the whole run: they can be set against a job only when it is the only one.
-    if let [only] = imported.measurements.as_mut_slice() {
-        only.devices = devices;
+    let of_document = FioDocument {
+        version: text(top, "fio version").map(str::to_owned),
+        measurements,
+        devices: devices(top.get("disk_util")),
+    };
+    of_document.result(page.name, document.line, document.truncated)
+}
+
+/// What a document tells.
+#[derive(Default)]
+pub(super) struct FioDocument {
+    pub(super) version: Option<String>,
+    pub(super) measurements: Vec<Measured>,
+    pub(super) devices: Vec<DeviceUse>,
+}
+
+impl FioDocument {
+    /// `None` when it is not fio's.
+    pub(super) fn result(self, name: &str, line: usize, truncated: bool) -> Option<Imported> {
+        let version = Some(self.version?.trim_start_matches("fio-").to_owned());
+        let failures = failures(&self.measurements);
+        let mut measurements = self.measurements;
+        // The counters are of the whole run: they can be set against a job only when it is the only one.
+        if let [only] = measurements.as_mut_slice() {
+            only.devices = self.devices;
+        }
+        let result =
+            Imported { version, truncated, measurements, failures, ..Imported::new(Tool::Fio, name, line) };
+        (!result.is_empty()).then_some(result)
     }
-    imported.failures = failures(&imported.measurements);
-    (!imported.is_empty()).then_some(imported)
 }
 
 /// What fio says of jobs that ended with an error.
@@ -152,7 +170,7 @@ fn latency(value: &Value, name: &str) -> (Option<Latency>, Option<f64>) {
 /// The samples of the rate. With a log of every I/O each of them is a sample, which says nothing of steadiness.
 fn spread(value: &Value) -> Option<Spread> {
     let of = |mean: &str, deviation: &str, samples: &str| {
-        let samples = count(value, samples);
+        let samples = count::<u64>(value, samples);
         let ios = count(value, "total_ios").unwrap_or(u64::MAX);
         let is_each_io = samples.is_some_and(|samples| samples > ios / 2);
         let mean = number(value, mean).filter(|mean| *mean > 0.0 && !is_each_io)?;
@@ -161,7 +179,11 @@ fn spread(value: &Value) -> Option<Spread> {
     of("iops_mean", "iops_stddev", "iops_samples").or_else(|| of("bw_mean", "bw_dev", "bw_samples"))
 }
 
-pub(super) fn device(value: &Value) -> DeviceUse {
+pub(super) fn devices(disk_util: Option<&Value>) -> Vec<DeviceUse> {
+    disk_util.and_then(Value::as_array).into_iter().flatten().map(device).collect()
+}
+
+fn device(value: &Value) -> DeviceUse {
     let of = |key: &str| count(value, key).unwrap_or_default();
     let sectors = |key: &str| count(value, key).map(|count| Bytes::from_sectors(Sectors512::new(count)));
     DeviceUse {

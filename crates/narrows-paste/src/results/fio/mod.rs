@@ -53,19 +53,12 @@ pub(super) fn drop_doubles(found: &mut Vec<Imported>) {
 /// Drops what normal text says of jobs that stand as JSON in the same text, where a quotation broke the name or the counts
 /// by which they are known.
 fn drop_twins_of_json(found: &mut Vec<Imported>) {
-    let of_json: Vec<(String, Measured)> = found
-        .iter()
-        .filter(|one| one.tool == Tool::Fio && is_json(one))
-        .flat_map(|one| one.measurements.iter().map(|measured| (one.file.clone(), measured.clone())))
-        .collect();
-    let sums: Vec<(String, Rates)> = found
-        .iter()
-        .filter(|one| one.tool == Tool::Fio && is_json(one))
-        .map(|one| (one.file.clone(), sums(one)))
-        .collect();
+    let of_json = found.iter().filter(|one| one.tool == Tool::Fio && is_json(one));
+    let of_json: Vec<(Imported, Rates)> = of_json.map(|one| (one.clone(), sums(one))).collect();
     drop_jobs(found, is_json, |file, text| {
-        of_json.iter().any(|(known, json)| known == file && are_twins(json, text))
-            || sums.iter().any(|(known, sums)| known == file && is_sum(text, sums))
+        of_json.iter().filter(|(document, _)| document.file == file).any(|(document, sums)| {
+            document.measurements.iter().any(|json| are_twins(json, text)) || is_sum(text, sums)
+        })
     });
 }
 
@@ -147,31 +140,17 @@ fn are_near(some: &Rates, others: &Rates) -> bool {
 }
 
 /// What makes a job the same: the text it stands in, its name, and numbers of one kind.
-type TwinKey = (String, String, TwinKind, Vec<u64>);
+type TwinKey = (String, String, &'static str, Vec<u64>);
 
-/// What the numbers of a key are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum TwinKind {
-    /// I/Os in each direction.
-    Ios,
-    /// Run times in each direction.
-    Times,
-    /// The error of a job that moved nothing.
-    Error,
-}
-
-/// The keys of a job, the best first.
+/// The keys of a job, the best first: I/Os in each direction, run times in each direction, the error of a job that moved
+/// nothing.
 fn keys(file: &str, measured: &Measured) -> impl Iterator<Item = TwinKey> {
     let ios: Vec<u64> = measured.sides().filter_map(|(_, side)| side.ios).collect();
-    let times: Vec<u64> = measured
-        .sides()
-        .filter_map(|(_, side)| side.elapsed_ns)
-        .map(narrows_base::units::Nanos::get)
-        .collect();
+    let times = measured.sides().filter_map(|(_, side)| Some(side.elapsed_ns?.get())).collect();
     let is_void = measured.sides().next().is_none();
     let error: Vec<u64> = is_void.then(|| measured.error.unsigned_abs()).into_iter().collect();
     let (file, label) = (file.to_owned(), measured.work.label.clone());
-    [(TwinKind::Ios, ios), (TwinKind::Times, times), (TwinKind::Error, error)]
+    [("I/Os", ios), ("times", times), ("error", error)]
         .into_iter()
         .filter(|(_, numbers)| !numbers.is_empty())
         .map(move |(kind, numbers)| (file.clone(), label.clone(), kind, numbers))

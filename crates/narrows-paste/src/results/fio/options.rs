@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::results::command::simple;
-use crate::results::number::{Base, scaled, size};
+use crate::results::number::{Base, size, span};
 use crate::results::{Durability, Imported, Work};
 use narrows_base::units::Nanos;
 use narrows_base::workload::Pattern;
@@ -125,16 +125,7 @@ pub(super) fn log_prefix(options: &Options, job: &str) -> Option<String> {
 
 /// A time of fio: seconds unless a unit stands behind it.
 fn seconds(text: &str) -> Option<Nanos> {
-    let (number, unit) = crate::results::number::leading(text)?;
-    let factor = match unit.trim() {
-        "us" => 1e-6,
-        "ms" => 1e-3,
-        "m" => 60.0,
-        "h" => 3600.0,
-        "d" => 86_400.0,
-        _ => 1.0,
-    };
-    let nanos = scaled(text, Base::Decimal).map(|_| number * factor * 1e9)?;
+    let (nanos, _) = span(text)?;
     (nanos < 1e18).then(|| Nanos::new(nanos as u64))
 }
 

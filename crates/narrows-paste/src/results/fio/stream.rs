@@ -6,11 +6,11 @@
 use memchr::{memchr, memchr2};
 use serde_json::Value;
 
-use super::json::{device, failures, measured};
+use super::json::{FioDocument, devices, measured};
 use super::options::{self, Options};
 use crate::results::json::{text, what_is_whole};
 use crate::results::long::Chunks;
-use crate::results::{DeviceUse, Imported, MOST_MEASUREMENTS, Measured, Tool};
+use crate::results::{Imported, MOST_MEASUREMENTS};
 
 /// No job is longer without its bins, in bytes.
 const LONGEST_JOB: usize = 16 << 20;
@@ -77,12 +77,10 @@ struct JobReader<'c, 'r> {
 /// A document as far as it is read.
 #[derive(Default)]
 struct Document {
-    version: Option<String>,
+    told: FioDocument,
     global: Options,
-    measurements: Vec<Measured>,
-    /// How many of them were read before the options of all.
+    /// How many jobs were read before the options of all.
     before_global: usize,
-    devices: Vec<DeviceUse>,
     left_out: usize,
 }
 
@@ -151,19 +149,10 @@ impl JobReader<'_, '_> {
         self.goes_on = false;
         let mut document = Document::default();
         let stopped = self.members(&mut document).is_err();
-        let mut imported = Imported::new(Tool::Fio, self.name, line);
-        imported.version = Some(document.version?.trim_start_matches("fio-").to_owned());
-        imported.truncated = stopped;
-        let late = document.measurements.get_mut(..document.before_global).unwrap_or_default();
+        let late = document.told.measurements.get_mut(..document.before_global).unwrap_or_default();
         late.iter_mut().for_each(|one| options::fill(&mut one.work, &document.global, true));
-        imported.measurements = document.measurements;
-        imported.left_out = document.left_out;
-        // The counters are of the whole run: they can be set against a job only when it is the only one.
-        if let [only] = imported.measurements.as_mut_slice() {
-            only.devices = document.devices;
-        }
-        imported.failures = failures(&imported.measurements);
-        (!imported.is_empty()).then_some(imported)
+        let result = document.told.result(self.name, line, stopped)?;
+        Some(Imported { left_out: document.left_out, ..result })
     }
 
     fn members(&mut self, document: &mut Document) -> Result<(), Stop> {
@@ -195,14 +184,12 @@ impl JobReader<'_, '_> {
             _ => self.collect()?,
         }
         match key.as_str() {
-            "fio version" => document.version = self.json()?.as_str().map(str::to_owned),
+            "fio version" => document.told.version = self.json()?.as_str().map(str::to_owned),
             "global options" => {
                 document.global = options::of_json(Some(&self.json()?));
-                document.before_global = document.measurements.len();
+                document.before_global = document.told.measurements.len();
             }
-            "disk_util" => {
-                document.devices = self.json()?.as_array().into_iter().flatten().map(device).collect();
-            }
+            "disk_util" => document.told.devices = devices(Some(&self.json()?)),
             _ => {}
         }
         Ok(())
@@ -235,7 +222,7 @@ impl JobReader<'_, '_> {
                     if job.is_object() && text(&job, "jobname") != Some("All clients") {
                         let one = measured(&job, &document.global, line);
                         if done.is_ok() || one.sides().next().is_some() {
-                            document.measurements.push(one);
+                            document.told.measurements.push(one);
                         }
                     }
                     done?;
