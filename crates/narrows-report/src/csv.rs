@@ -26,8 +26,17 @@ fn put_number_or_cell(line: &mut String, value: &str) {
     }
 }
 
-/// Adds a line of cells, each as [`put_number_or_cell`] does.
-pub(crate) fn put_row(out: &mut String, cells: &[String]) {
+/// The name of a column, and what it says of a row.
+pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
+
+/// The line of names.
+pub(crate) fn head<T>(columns: &[Column<T>]) -> String {
+    columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n"
+}
+
+/// Adds the line of a row, each cell as [`put_number_or_cell`] does.
+pub(crate) fn put<T>(out: &mut String, columns: &[Column<T>], row: &T) {
+    let cells: Vec<String> = columns.iter().map(|(_, of)| of(row)).collect();
     put_line(out, cells.iter().map(String::as_str), put_number_or_cell);
 }
 

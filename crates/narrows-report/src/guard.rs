@@ -175,7 +175,7 @@ pub fn render(report: &GuardReport) -> String {
 /// The report as a document.
 pub fn document(report: &GuardReport, audience: Audience) -> Document {
     let mut out = Document::new("guard", &report.device, None);
-    let subject = format!("{} ({})", report.device, human::bytes(report.size_bytes));
+    let subject = format!("{} ({})", report.device, report.size_bytes);
     if let Some(cleaned) = &report.cleaned {
         out.say(0, Tone::Normal, cleaned_text(cleaned));
     }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Row, Table, findings};
+use crate::document::{Audience, Blocks, Cell, Column, Document, Row, Table, findings};
 use crate::text::Tone;
 use narrows_base::lists::{distinct, some_of};
 use narrows_base::units::{Nanos, human};
@@ -216,9 +216,7 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
         row("sync", format!("mean {}", time(sync)));
     }
-    if !table.rows.is_empty() {
-        out.add(Block::Table(table));
-    }
+    out.table(table);
 }
 
 fn side(word: &str, side: &Side) -> Row {
@@ -229,7 +227,7 @@ fn side(word: &str, side: &Side) -> Row {
         rest.extend(one("mean", latency.mean));
         rest.extend(one("p99", latency.p99));
     }
-    rest.extend(side.elapsed_ns.map(|elapsed| format!("in {}", human::time(elapsed))));
+    rest.extend(side.elapsed_ns.map(|elapsed| format!("in {elapsed}")));
     let mut notes = Vec::new();
     if !rest.is_empty() {
         notes.say(11, Tone::Faint, rest.join(" · "));

@@ -126,7 +126,7 @@ impl Teller for Progress {
         let time = |span: Duration| human::time(Nanos::from(Duration::from_secs(span.as_secs() + 1)));
         let interval = live.half.map(|half| format!(" ± {}", human::percent(half))).unwrap_or_default();
         let at_most = if live.at_most { " at most" } else { "" };
-        let mut text = format!("{}{interval}, {} left{at_most}", human::rate(live.rate), time(live.left));
+        let mut text = format!("{}{interval}, {} left{at_most}", live.rate, time(live.left));
         if let Some(series) = self.series.get() {
             if series.index.saturating_add(1) < series.all {
                 text.push_str(&format!(", {} of all", time(series.left(live))));

@@ -155,10 +155,10 @@ fn put_ceiling(pairs: &mut Vec<(String, String)>, label: &str, ceiling: &Ceiling
     };
     let mut text = human::rate_with_binary(rate);
     if let Some(raw) = ceiling.raw_bytes_per_second {
-        text.push_str(&format!(", {} before packet overhead", human::rate(raw)));
+        text.push_str(&format!(", {raw} before packet overhead"));
     }
     if let Some(path) = ceiling.path_bytes_per_second.filter(|path| human::rate(*path) != human::rate(rate)) {
-        text.push_str(&format!("; {} for the application", human::rate(path)));
+        text.push_str(&format!("; {path} for the application"));
     }
     put(pairs, label, &text);
     if let Some(formula) = &ceiling.formula {

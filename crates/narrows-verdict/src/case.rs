@@ -80,8 +80,8 @@ impl<'a> Case<'a> {
     /// whose payload size was only assumed, the rate before packets.
     pub(super) fn bound(&self, index: usize) -> Option<BytesPerSec> {
         let hop = self.subject.path.hops.get(index)?;
-        let raw = match &hop.spec {
-            HopSpec::Link(link) if pcie::payload_is_assumed(link) => self.ceiling(index)?.limit()?.raw,
+        let raw = match hop.link() {
+            Some(link) if pcie::payload_is_assumed(link) => self.ceiling(index)?.limit()?.raw,
             _ => None,
         };
         let allowed = self.path_rate(index)? * LAW_ERROR;
@@ -111,13 +111,8 @@ impl<'a> Case<'a> {
     /// The media at the ends of the path: device hops that no other device hop lies below. A loop device is not one
     /// when the path goes on to the disk that holds its file.
     pub(super) fn leaves(&self) -> Vec<(usize, &'a Hop, &'a DeviceHop)> {
-        let devices: Vec<_> = self
-            .hops()
-            .filter_map(|(index, hop)| match &hop.spec {
-                HopSpec::Device(device) => Some((index, hop, device)),
-                _ => None,
-            })
-            .collect();
+        let devices: Vec<_> =
+            self.hops().filter_map(|(index, hop)| Some((index, hop, hop.device()?))).collect();
         let covered =
             |hop: &Hop| devices.iter().any(|(_, other, _)| other.id != hop.id && self.is_above(hop, other));
         devices.iter().filter(|(_, hop, _)| !covered(hop)).copied().collect()

@@ -259,6 +259,11 @@ impl Finding {
         self.with_evidence([Evidence::from_fact(fact, observed)])
     }
 
+    /// Adds a fact as an observation where it is known.
+    pub fn seen_known<T: ToString>(self, fact: impl Into<String>, observed: &Fact<T>) -> Self {
+        self.with_evidence(observed.value().map(|_| Evidence::from_fact(fact, observed)))
+    }
+
     /// Adds a step.
     pub fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         self.advice.extend(advice);
@@ -268,6 +273,11 @@ impl Finding {
     /// Adds a step whose gain cannot be computed.
     pub fn advise(self, action: impl Into<String>) -> Self {
         self.with_advice([Advice::new(action)])
+    }
+
+    /// Adds a step with what it brings.
+    pub fn advise_gain(self, action: impl Into<String>, gain: Option<BytesPerSec>) -> Self {
+        self.with_advice([Advice::with_gain(action, gain)])
     }
 
     /// Says what would disprove it, and shows it behind what was observed.

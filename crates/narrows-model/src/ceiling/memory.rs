@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::Ceilings;
 use crate::path::{Hop, HopSpec, Path, RaidLevel};
 use narrows_base::fact::Fact;
+use narrows_base::lists::grouped;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::dmi::MemoryModule;
 
@@ -47,15 +48,9 @@ pub fn claim(modules: &Fact<Vec<MemoryModule>>) -> Option<Claim> {
     let all = modules.value().filter(|all| !all.is_empty())?;
     let rate = |module: &MemoryModule| f64::from(module.megatransfers) * 1e6 * f64::from(module.width_bytes);
     let peak = BytesPerSec::new(all.iter().map(rate).sum());
-    let mut kinds: Vec<(&MemoryModule, usize)> = Vec::new();
-    for module in all {
-        match kinds.iter_mut().find(|(kind, _)| *kind == module) {
-            Some((_, count)) => *count += 1,
-            None => kinds.push((module, 1)),
-        }
-    }
-    let words = kinds.iter().map(|(module, count)| {
-        let noun = if *count == 1 { "module" } else { "modules" };
+    let kinds = grouped(all.iter().map(|module| (module, ())));
+    let words = kinds.iter().map(|(module, alike)| {
+        let (count, noun) = (alike.len(), if alike.len() == 1 { "module" } else { "modules" });
         format!("{count} {noun} × {} MT/s × {} bytes", module.megatransfers, module.width_bytes)
     });
     Some(Claim {
@@ -126,11 +121,11 @@ fn of_layer(hop: &Hop) -> (f64, f64) {
         // Writes are copied into the stripe cache, a read and a write, and read once more for the parity, which is written
         // (drivers/md/raid5.c, `async_copy_data`, `ops_run_reconstruct5`). Aligned reads go to the members as they are.
         HopSpec::Raid(raid) => {
-            let parities = match raid.level {
-                Some(RaidLevel::Raid5) => 1.0,
-                Some(RaidLevel::Raid6) => 2.0,
-                _ => return (0.0, 0.0),
-            };
+            let parity = raid.level.map_or(0, RaidLevel::parity);
+            if parity == 0 {
+                return (0.0, 0.0);
+            }
+            let parities = f64::from(parity);
             let data = (raid.members.len() as f64 - parities).max(1.0);
             (0.0, write * (2.0 + 1.0 + parities / data))
         }

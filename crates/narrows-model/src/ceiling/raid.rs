@@ -2,7 +2,7 @@
 
 use super::{Basis, Ceiling, Ceilings, FactRef, Limit};
 use crate::path::{RaidHop, RaidLevel, ZfsHop, ZfsLayout};
-use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 
 // What a software RAID array carries of its own.
 //
@@ -72,7 +72,7 @@ fn arithmetic(level: RaidLevel, members: usize, md: &narrows_machine::block::MdA
     match (md.sync_action.value().map(String::as_str), md.sync_speed.value()) {
         (Some("idle" | "frozen") | None, _) => rule,
         (Some(action), Some(&speed)) => {
-            format!("{rule}; a {action} takes {} from each member meanwhile", human::rate(speed))
+            format!("{rule}; a {action} takes {speed} from each member meanwhile")
         }
         (Some(action), None) => format!("{rule}; a {action} takes its share of each member meanwhile"),
     }
@@ -242,6 +242,7 @@ pub fn carried_together(sum: BytesPerSec) -> BytesPerSec {
 mod tests {
     use super::*;
     use narrows_base::fact::Fact;
+    use narrows_base::units::human;
     use narrows_machine::block::MdArray;
     use proptest::prelude::*;
 

@@ -10,7 +10,8 @@ use super::search::{Component, Found, Placement, Prefer, Request, Sums, is_servi
 use super::site::{Attachment, Shared, Site};
 use super::wish::Kind;
 use crate::predict::flow::{CapacityUse, Flow, max_min};
-use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
+use narrows_base::lists::grouped;
+use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// One device as a flow.
 struct Seat<'c> {
@@ -36,19 +37,14 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         })
         .collect();
     let (seats, groups) = seat(site, found, placement, &lanes);
-    let is_data = |kind: Kind| kind != Kind::Gpu;
-    let read = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.read);
-    let write = solve(&seats, &groups, &|seat| seat.own(), &|rates| rates.write);
+    let read = solve(&seats, &groups, &|rates| rates.read);
+    let write = solve(&seats, &groups, &|rates| rates.write);
     let devices: Vec<DeviceOutcome> = seats
         .iter()
         .enumerate()
         .map(|(at, seat)| seat.outcome(at, &groups, Rates { read: read[at], write: write[at] }))
         .collect();
-    let moving = || devices.iter().filter(|device| is_data(device.kind));
-    let sum = |of: &dyn Fn(&DeviceOutcome) -> Rates| Rates {
-        read: moving().map(|device| of(device).read).sum(),
-        write: moving().map(|device| of(device).write).sum(),
-    };
+    let moving = || devices.iter().filter(|device| device.kind != Kind::Gpu);
     let slots = placement
         .seated
         .iter()
@@ -69,8 +65,8 @@ pub fn outcome(site: &Site, request: &Request, found: &Found, placement: &Placem
         .collect();
     let shared = groups.iter().map(|group| group.outcome(&devices)).collect();
     Outcome {
-        together: sum(&|device| device.together),
-        alone: sum(&|device| device.alone),
+        together: moving().map(|device| device.together).sum(),
+        alone: moving().map(|device| device.alone).sum(),
         shared,
         settings: settings(site, placement),
         lost: lost(site, placement, &used, &is_set),
@@ -127,11 +123,8 @@ struct UplinkGroup {
 
 impl UplinkGroup {
     fn outcome(&self, devices: &[DeviceOutcome]) -> SharedOutcome {
-        let members = || self.members.iter().filter_map(|at| devices.get(*at));
-        let asked = Rates {
-            read: members().map(|device| device.alone.read).sum(),
-            write: members().map(|device| device.alone.write).sum(),
-        };
+        let asked: Rates =
+            self.members.iter().filter_map(|at| devices.get(*at)).map(|device| device.alone).sum();
         SharedOutcome {
             name: self.name.clone(),
             carries: self.carries,
@@ -195,12 +188,7 @@ fn chipset_group(site: &Site, seats: &[Seat<'_>]) -> Option<UplinkGroup> {
     })
 }
 
-fn solve(
-    seats: &[Seat<'_>],
-    groups: &[UplinkGroup],
-    own: &dyn Fn(&Seat<'_>) -> Rates,
-    of: &dyn Fn(Rates) -> BytesPerSec,
-) -> Vec<BytesPerSec> {
+fn solve(seats: &[Seat<'_>], groups: &[UplinkGroup], of: &dyn Fn(Rates) -> BytesPerSec) -> Vec<BytesPerSec> {
     let capacities: Vec<f64> = groups.iter().map(|group| of(group.carries).get()).collect();
     let flows: Vec<Flow> = seats
         .iter()
@@ -209,7 +197,7 @@ fn solve(
             let behind = groups.iter().enumerate().filter(|(_, group)| group.members.contains(&at));
             Flow {
                 weight: 1.0,
-                demand: Some(of(own(seat)).get()),
+                demand: Some(of(seat.own()).get()),
                 uses: behind.map(|(capacity, _)| CapacityUse { capacity, per_unit: 1.0 }).collect(),
             }
         })
@@ -260,14 +248,9 @@ fn lost(
 }
 
 fn parts(placement: &Placement) -> Vec<BoughtCards> {
-    let mut parts: Vec<BoughtCards> = Vec::new();
-    for card in placement.seated.iter().filter_map(|seat| seat.choice.card) {
-        match parts.iter_mut().find(|part| part.name == card.name) {
-            Some(part) => part.count += 1,
-            None => parts.push(BoughtCards { count: 1, name: card.name.clone() }),
-        }
-    }
-    parts
+    let cards = placement.seated.iter().filter_map(|seat| Some((&seat.choice.card?.name, ())));
+    let part = |(name, all): (&String, Vec<()>)| BoughtCards { count: all.len(), name: name.clone() };
+    grouped(cards).into_iter().map(part).collect()
 }
 
 fn free(problem: &Problem<'_>, used: &dyn Fn(usize) -> bool, is_set: &dyn Fn(usize) -> bool) -> Vec<String> {
@@ -319,9 +302,8 @@ fn balance(problem: &Problem<'_>, found: &Found, placement: &Placement, lanes: &
 pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placement, &Outcome)) -> String {
     let ((best_placement, best), (placement, outcome)) = (best, other);
     let component = placement.score.first_difference(&best_placement.score, prefer);
-    let less = |what: &str, mine: BytesPerSec, theirs: BytesPerSec| {
-        format!("{what} {} instead of {}", human::rate(mine), human::rate(theirs))
-    };
+    let less =
+        |what: &str, mine: BytesPerSec, theirs: BytesPerSec| format!("{what} {mine} instead of {theirs}");
     let count = |n: usize, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     match component {
         Some(Component::Together) => {
@@ -331,7 +313,7 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
         Some(Component::Served) => match (&outcome.balance, &best.balance) {
             (Some(mine), Some(theirs)) => {
                 less("sent through the network cards", mine.served, theirs.served)
-                    + &format!(": {} of it crosses sockets", human::rate(mine.crossing))
+                    + &format!(": {} of it crosses sockets", mine.crossing)
             }
             _ => "less reaches the network cards".to_owned(),
         },
@@ -369,15 +351,9 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
         let over = |shared: &SharedOutcome| shared.asked.read.fraction_of(shared.carries.read);
         over(one).total_cmp(&over(other))
     });
-    let shared =
-        most.filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0).map(|shared| {
-            format!(
-                "{} devices share {} of {}",
-                shared.devices,
-                human::rate(shared.carries.read),
-                shared.name
-            )
-        });
+    let shared = most
+        .filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0)
+        .map(|shared| format!("{} devices share {} of {}", shared.devices, shared.carries.read, shared.name));
     let link = outcome
         .slots
         .iter()
@@ -400,6 +376,16 @@ pub struct Rates {
     /// Towards the device.
     #[serde(rename = "write_bytes_per_second")]
     pub write: BytesPerSec,
+}
+
+impl std::iter::Sum for Rates {
+    fn sum<I: Iterator<Item = Self>>(rates: I) -> Self {
+        let all: Vec<Self> = rates.collect();
+        Self {
+            read: all.iter().map(|rates| rates.read).sum(),
+            write: all.iter().map(|rates| rates.write).sum(),
+        }
+    }
 }
 
 /// A device in its place.

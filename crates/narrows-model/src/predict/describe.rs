@@ -11,8 +11,7 @@ use crate::path::file::{
     Pattern, Raid, RaidKind, Slot, Switch, System, Volume, Workload,
 };
 use crate::path::{
-    CryptHop, DeviceHop, Hop, HopKind, HopSpec, LinkHop, Path, RaidHop, SocketHop, Target, UplinkHop,
-    VolumeLayout, build,
+    CryptHop, DeviceHop, Hop, HopKind, HopSpec, LinkHop, Path, RaidHop, SocketHop, Target, UplinkHop, build,
 };
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Source;
@@ -90,6 +89,15 @@ enum DescribedPlace {
     Switch(Name),
 }
 
+impl DescribedPlace {
+    fn upstream(&self) -> Name {
+        match self {
+            Self::Socket(_) => Name::new(HOST),
+            Self::Chipset(name) | Self::Slot(name) | Self::Switch(name) => name.clone(),
+        }
+    }
+}
+
 impl Writer<'_> {
     /// The part that a layer of software or a drive becomes, with everything below it. `None` for what cannot be said.
     fn layer(&mut self, path: &Path, hop: &Hop) -> Option<Name> {
@@ -109,10 +117,7 @@ impl Writer<'_> {
             HopSpec::Raid(raid) => PartKind::Raid(array(raid, members)?),
             HopSpec::Crypt(crypt) => PartKind::Crypt(mapping(crypt, members.first()?.clone())),
             HopSpec::Volume(volume) => {
-                let stripe = match volume.layout {
-                    VolumeLayout::Striped { chunk } => Some(chunk),
-                    _ => None,
-                };
+                let stripe = volume.layout.chunk();
                 (!members.is_empty()).then_some(PartKind::Volume(Volume { stripe, members }))?
             }
             HopSpec::Cache(_) => {
@@ -130,10 +135,7 @@ impl Writer<'_> {
                     kind: filesystem.fstype.clone(),
                     members,
                     options: filesystem.options.clone(),
-                    rate: None,
-                    recordsize: None,
-                    compression: None,
-                    arc: None,
+                    ..Filesystem::default()
                 })
             })?,
             _ => return None,
@@ -155,10 +157,7 @@ impl Writer<'_> {
             self.notes.push(format!("{}: its rates are those of a class; give read and write", hop.name));
         }
         let (place, link) = self.climb(&chain);
-        part.upstream = match place {
-            DescribedPlace::Socket(_) => Name::new(HOST),
-            DescribedPlace::Chipset(name) | DescribedPlace::Slot(name) | DescribedPlace::Switch(name) => name,
-        };
+        part.upstream = place.upstream();
         part.link = link;
         for it in &chain {
             match &it.spec {
@@ -197,20 +196,8 @@ impl Writer<'_> {
                 }
                 // A second chipset behind the first carries what a switch there would.
                 HopSpec::Switch(_) | HopSpec::Chipset(_) => {
-                    let upstream = match &place {
-                        DescribedPlace::Slot(name)
-                        | DescribedPlace::Switch(name)
-                        | DescribedPlace::Chipset(name) => name.clone(),
-                        DescribedPlace::Socket(_) => Name::new(HOST),
-                    };
-                    let switch = Switch {
-                        upstream,
-                        model: None,
-                        uplink: link,
-                        port_generation: None,
-                        port_width: None,
-                        latency: None,
-                    };
+                    let upstream = place.upstream();
+                    let switch = Switch { upstream, uplink: link, ..Switch::default() };
                     place = DescribedPlace::Switch(self.add(hop, PartKind::Switch(switch)));
                     link = LinkGiven::default();
                 }
@@ -289,10 +276,8 @@ impl Writer<'_> {
 
 /// Whether a hop is a chipset whose uplink is a PCIe link that is a hop of its own.
 fn shows_uplink(hop: &Hop) -> bool {
-    match &hop.spec {
-        HopSpec::Chipset(uplink) => uplink.chipset.as_ref().is_some_and(|entry| entry.visible_link),
-        _ => false,
-    }
+    let HopSpec::Chipset(uplink) = &hop.spec else { return false };
+    uplink.chipset.as_ref().is_some_and(|entry| entry.visible_link)
 }
 
 fn is_layer(hop: &Hop) -> bool {

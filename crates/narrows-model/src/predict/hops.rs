@@ -259,32 +259,18 @@ fn with_cipher(system: &System, hop: &Hop, crypt: &CryptHop) -> CryptHop {
 
 /// The host that a part lies on, by its first way down.
 pub(super) fn host_of<'s>(system: &'s System, name: &Name) -> Option<&'s Host> {
-    let mut part = system.part(name)?;
-    for _ in 0..=system.parts.len() {
-        if let PartKind::Host(host) = &part.kind {
-            return Some(host);
-        }
-        part = system.part(part.needs().first()?)?;
-    }
-    None
+    system.host_of(name).map(|(_, host)| host)
 }
 
 /// Chunk, members and members' worth of parity of an array that stripes.
 fn stripes(hop: &Hop) -> Option<(Bytes, usize, usize)> {
     match &hop.spec {
         HopSpec::Raid(raid) => {
-            let parity = match raid.level? {
-                RaidLevel::Raid0 | RaidLevel::Raid10 => 0,
-                RaidLevel::Raid5 => 1,
-                RaidLevel::Raid6 => 2,
-                RaidLevel::Raid1 | RaidLevel::Linear => return None,
-            };
-            Some((raid.md.chunk.get().unwrap_or(USUAL_CHUNK), raid.members.len(), parity))
+            let level = raid.level.filter(|level| !matches!(level, RaidLevel::Raid1 | RaidLevel::Linear))?;
+            let chunk = raid.md.chunk.get().unwrap_or(USUAL_CHUNK);
+            Some((chunk, raid.members.len(), usize::from(level.parity())))
         }
-        HopSpec::Volume(volume) => match volume.layout {
-            crate::path::VolumeLayout::Striped { chunk } => Some((chunk, volume.members.len(), 0)),
-            _ => None,
-        },
+        HopSpec::Volume(volume) => Some((volume.layout.chunk()?, volume.members.len(), 0)),
         _ => None,
     }
 }

@@ -30,7 +30,7 @@ use crate::ceiling::{Basis, Ceiling, Direction, FactRef, cache};
 use crate::path::file::{Pattern, Workload};
 use crate::path::{HopId, HopKind, Path};
 use hops::Loaded;
-use law::{Residuals, Situation, Term};
+use law::{Law, Residuals, Situation, Term};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 
 /// What a workload will get.
@@ -148,6 +148,21 @@ pub struct Bound {
     /// By which laws.
     #[serde(skip)]
     pub terms: Vec<Term>,
+}
+
+impl Bound {
+    /// A guess by one law, in both directions, of what its formula tells.
+    fn new(
+        kind: BoundKind,
+        (hop, name): (&HopId, String),
+        rate: BytesPerSec,
+        formula: String,
+        law: Law,
+    ) -> Self {
+        let (hop, terms) = (hop.clone(), Term::whole(law));
+        let (direction, basis, facts) = (None, Basis::Guess, Vec::new());
+        Self { kind, hop, name, direction, rate, basis, formula, facts, terms }
+    }
 }
 
 /// What was assumed, and what is not covered.

@@ -10,6 +10,7 @@ use crate::ceiling::queueing::{self, Cap};
 use crate::ceiling::{Basis, FactRef, cache, filesystem, memory as processor_copy, raid as spread};
 use crate::path::file::{Engine, PartKind, System, Vm, Workload};
 use crate::path::{HopId, HopKind, HopSpec};
+use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos, human};
 
 /// What is asked of [`bounds`].
@@ -87,20 +88,16 @@ fn depth(system: &System, hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
         value: human::time(nanos(stage.seconds(workload.read_share))),
         source: stage.hop.to_string(),
     });
+    let name = format!("time of one request, most of it in {}", longest.name);
+    let formula = format!(
+        "{in_flight} under way × {} ÷ {} that one takes = {rate}",
+        human::block_size(workload.block_size),
+        nanos(seconds)
+    );
     let bound = Bound {
-        kind: BoundKind::Depth,
-        hop: longest.hop.clone(),
-        name: format!("time of one request, most of it in {}", longest.name),
-        direction: None,
-        rate,
-        basis: Basis::Guess,
-        formula: format!(
-            "{in_flight} under way × {} ÷ {} that one takes = {rate}",
-            human::block_size(workload.block_size),
-            human::time(nanos(seconds)),
-        ),
         facts: facts.collect(),
         terms: shares(&stages, workload.read_share),
+        ..Bound::new(BoundKind::Depth, (&longest.hop, name), rate, formula, longest.law)
     };
     Some(near_knee(bound, system, hops, own))
 }
@@ -145,15 +142,9 @@ fn near_knee(bound: Bound, system: &System, hops: &[Loaded], own: &Own<'_>) -> B
 /// The laws of the stages of a request, each with its share of the time.
 fn shares(stages: &[Stage], read_share: f64) -> Vec<Term> {
     let all: f64 = stages.iter().map(|stage| stage.seconds(read_share)).sum();
-    let mut terms: Vec<Term> = Vec::new();
-    for stage in stages.iter().filter(|stage| stage.seconds(read_share) > 0.0) {
-        let share = stage.seconds(read_share) / all;
-        match terms.iter_mut().find(|term| term.law == stage.law) {
-            Some(term) => term.share += share,
-            None => terms.push(Term { law: stage.law, share }),
-        }
-    }
-    terms
+    let taking = stages.iter().filter(|stage| stage.seconds(read_share) > 0.0);
+    let laws = grouped(taking.map(|stage| (stage.law, stage.seconds(read_share) / all)));
+    laws.into_iter().map(|(law, shares)| Term { law, share: shares.iter().sum() }).collect()
 }
 
 fn raise(loaded: &Loaded, factor: f64) -> Loaded {
@@ -203,37 +194,21 @@ fn cores(system: &System, hops: &[Loaded], workload: &Workload, situation: &Situ
         false => Term::whole(Law::Core),
     };
     let noun = if at_work == 1 { "core" } else { "cores" };
-    Some(Bound {
-        kind: BoundKind::Processor,
-        hop: first.hop.id.clone(),
-        name: format!("{at_work} {noun} that start and complete I/Os"),
-        direction: None,
-        rate: BytesPerSec::new(iops.get() * workload.block_size.as_f64()),
-        basis: Basis::Guess,
-        formula: format!("{at_work} {noun} ÷ {} for each I/O = {iops}", human::time(cost)),
-        facts: Vec::new(),
-        terms,
-    })
+    let name = format!("{at_work} {noun} that start and complete I/Os");
+    let rate = BytesPerSec::new(iops.get() * workload.block_size.as_f64());
+    let formula = format!("{at_work} {noun} ÷ {cost} for each I/O = {iops}");
+    let bound = Bound::new(BoundKind::Processor, (&first.hop.id, name), rate, formula, Law::Core);
+    Some(Bound { terms, ..bound })
 }
 
 /// What drives carry together of the sum of what each carries alone.
 fn together(spread: &Narrowest) -> Bound {
     let sum = BytesPerSec::new(spread.rate);
     let rate = spread::carried_together(sum);
-    Bound {
-        kind: BoundKind::Bandwidth,
-        hop: spread.hop.clone(),
-        name: format!("{} and the drives beside it", spread.name),
-        direction: None,
-        rate,
-        basis: Basis::Guess,
-        formula: format!(
-            "{sum} of all drives × {} that drives carry together = {rate}",
-            spread::TOGETHER_SHARE
-        ),
-        facts: Vec::new(),
-        terms: Term::whole(Law::MediumTogether),
-    }
+    let name = format!("{} and the drives beside it", spread.name);
+    let formula =
+        format!("{sum} of all drives × {} that drives carry together = {rate}", spread::TOGETHER_SHARE);
+    Bound::new(BoundKind::Bandwidth, (&spread.hop, name), rate, formula, Law::MediumTogether)
 }
 
 /// What a file or block server writes of what its network carries.
@@ -243,17 +218,9 @@ fn served(hops: &[Loaded], own: &Own<'_>) -> Option<Bound> {
     let rated = networks.filter_map(|it| Some((it, rate(&it.ceilings, false)? * (own.factor)(&it.hop.id))));
     let (network, carried) = rated.min_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     let written = filesystem::written_by_server(carried);
-    Some(Bound {
-        kind: BoundKind::Bandwidth,
-        hop: network.hop.id.clone(),
-        name: format!("{}, as servers write over it", network.hop.name),
-        direction: None,
-        rate: written,
-        basis: Basis::Guess,
-        formula: format!("{carried} × {} = {written}", filesystem::SERVED_WRITE_SHARE),
-        facts: Vec::new(),
-        terms: Term::whole(Law::FileServerWrite),
-    })
+    let hop = (&network.hop.id, format!("{}, as servers write over it", network.hop.name));
+    let formula = format!("{carried} × {} = {written}", filesystem::SERVED_WRITE_SHARE);
+    Some(Bound::new(BoundKind::Bandwidth, hop, written, formula, Law::FileServerWrite))
 }
 
 /// What cores copy at most, where a RAM disk or the page cache of this host answers.
@@ -269,21 +236,14 @@ fn copied_by_cores(system: &System, hops: &[Loaded], workload: &Workload) -> Opt
     let at_work = in_flight(workload).clamp(1, there.max(1));
     let rate = processor_copy::most_copied(at_work);
     let noun = if at_work == 1 { "core" } else { "cores" };
-    Some(Bound {
-        kind: BoundKind::Bandwidth,
-        hop: first.hop.id.clone(),
-        name: format!("{at_work} {noun} that copy"),
-        direction: None,
-        rate,
-        basis: Basis::Spec,
-        formula: format!(
-            "{} bytes a cycle × {} GHz, the highest clock, × {at_work} {noun} = {rate}",
-            processor_copy::COPY_STORED,
-            processor_copy::COPY_FASTEST
-        ),
-        facts: Vec::new(),
-        terms: Term::whole(Law::Copy),
-    })
+    let hop = (&first.hop.id, format!("{at_work} {noun} that copy"));
+    let formula = format!(
+        "{} bytes a cycle × {} GHz, the highest clock, × {at_work} {noun} = {rate}",
+        processor_copy::COPY_STORED,
+        processor_copy::COPY_FASTEST
+    );
+    let bound = Bound::new(BoundKind::Bandwidth, hop, rate, formula, Law::Copy);
+    Some(Bound { basis: Basis::Spec, ..bound })
 }
 
 /// The copy out of the page cache, which does not overlap with the path.
@@ -298,24 +258,14 @@ fn copy(hops: &[Loaded], workload: &Workload, narrowest: Option<Narrowest>) -> O
     let rate = cache::read_rate(path, nanoseconds, workload.jobs);
     // Both stand one after the other; what takes longer is what narrows.
     let is_path = path.get() <= cache::copy_rate(nanoseconds, workload.jobs).get();
-    Some(Bound {
-        kind: BoundKind::Depth,
-        hop: if is_path { hop } else { hops.first()?.hop.id.clone() },
-        name: if is_path {
-            format!("{name}, then a copy out of the page cache")
-        } else {
-            "copy out of the page cache".to_owned()
-        },
-        direction: None,
-        rate,
-        basis: Basis::Formula,
-        formula: format!(
-            "1 ÷ (1 ÷ {path} + {nanoseconds} ns for each byte ÷ {} readers) = {rate}",
-            workload.jobs
-        ),
-        facts: Vec::new(),
-        terms: copied(&terms, rate.get() / path.get()),
-    })
+    let hop = match is_path {
+        true => (&hop, format!("{name}, then a copy out of the page cache")),
+        false => (&hops.first()?.hop.id, "copy out of the page cache".to_owned()),
+    };
+    let formula =
+        format!("1 ÷ (1 ÷ {path} + {nanoseconds} ns for each byte ÷ {} readers) = {rate}", workload.jobs);
+    let bound = Bound::new(BoundKind::Depth, hop, rate, formula, Law::PageCache);
+    Some(Bound { basis: Basis::Formula, terms: copied(&terms, rate.get() / path.get()), ..bound })
 }
 
 /// The terms of a path of which this share of the time is, and of the copy that follows on it.
@@ -418,15 +368,8 @@ fn cap_bound(loaded: &Loaded, given: &str, (vm, cap): (&Vm, Cap), size: Bytes, r
         (None, None) => Default::default(),
     };
     let noun = if vm.count == 1 { "machine" } else { "machines" };
-    Bound {
-        kind: BoundKind::Cap,
-        hop: loaded.hop.id.clone(),
-        name: format!("cap of {}", loaded.hop.name),
-        direction: None,
-        rate,
-        basis: Basis::Spec,
-        formula: format!("{} {noun} × {each} = {rate}", vm.count),
-        facts: vec![FactRef { fact: "cap of each".to_owned(), value, source: given.to_owned() }],
-        terms: Term::whole(Law::Cap),
-    }
+    let hop = (&loaded.hop.id, format!("cap of {}", loaded.hop.name));
+    let formula = format!("{} {noun} × {each} = {rate}", vm.count);
+    let facts = vec![FactRef { fact: "cap of each".to_owned(), value, source: given.to_owned() }];
+    Bound { basis: Basis::Spec, facts, ..Bound::new(BoundKind::Cap, hop, rate, formula, Law::Cap) }
 }

@@ -235,22 +235,12 @@ impl Shared {
                 continue;
             }
             let there = self.pool.capacities().get(used.capacity).copied().unwrap_or(0.0);
-            let bound = Bound {
-                kind: BoundKind::Iops,
-                hop: loaded.hop.id.clone(),
-                name: loaded.hop.name.clone(),
-                direction: None,
-                rate: BytesPerSec::new(there / used.per_unit),
-                basis: limit.basis,
-                formula: limit.formula(Bytes::new(size as u64)),
-                facts: vec![FactRef {
-                    fact: "I/Os a second".to_owned(),
-                    value: limit.shown(),
-                    source: limit.source.clone(),
-                }],
-                terms: Term::whole(law::operations_law(system, loaded)),
-            };
-            bounds.push((bound, Some(used.capacity)));
+            let (rate, law) = (BytesPerSec::new(there / used.per_unit), law::operations_law(system, loaded));
+            let (value, source) = (limit.shown(), limit.source.clone());
+            let facts = vec![FactRef { fact: "I/Os a second".to_owned(), value, source }];
+            let hop = (&loaded.hop.id, loaded.hop.name.clone());
+            let bound = Bound::new(BoundKind::Iops, hop, rate, limit.formula(Bytes::new(size as u64)), law);
+            bounds.push((Bound { basis: limit.basis, facts, ..bound }, Some(used.capacity)));
             flow.uses.push(used);
         }
     }

@@ -1,7 +1,7 @@
 //! What ZFS does with the I/Os of a workload, and what any cache before something slower gives.
 
 use super::hops::{Loaded, host_of};
-use super::law::{Law, Term};
+use super::law::Law;
 use super::{Bound, BoundKind, time};
 use crate::ceiling::{Basis, Ceiling, FactRef, Limit, cache, raid};
 use crate::path::file::{
@@ -174,21 +174,12 @@ pub(super) fn cached_bound(system: &System, hops: &[Loaded], workload: &Workload
     if !(rate.get().is_finite() && rate.get() > 0.0) {
         return None;
     }
-    Some(Bound {
-        kind: BoundKind::Depth,
-        hop: loaded.hop.id.clone(),
-        name: format!("{}, hits and misses in turn", loaded.hop.name),
-        direction: None,
-        rate,
-        basis: Basis::Formula,
-        formula: formula(cache, (&fast, &slow), workload, rate),
-        facts: vec![FactRef {
-            fact: "share of hits".to_owned(),
-            value: human::percent(cache.hit),
-            source: given(system, loaded),
-        }],
-        terms: Term::whole(Law::CacheTurns),
-    })
+    let hop = (&loaded.hop.id, format!("{}, hits and misses in turn", loaded.hop.name));
+    let (value, source) = (human::percent(cache.hit), given(system, loaded));
+    let facts = vec![FactRef { fact: "share of hits".to_owned(), value, source }];
+    let formula = formula(cache, (&fast, &slow), workload, rate);
+    let bound = Bound::new(BoundKind::Depth, hop, rate, formula, Law::CacheTurns);
+    Some(Bound { basis: Basis::Formula, facts, ..bound })
 }
 
 fn given(system: &System, loaded: &Loaded) -> String {

@@ -3,7 +3,6 @@
 use super::{Answer, step};
 use crate::text::compare::{relative, sentence_of};
 use narrows_base::lists::some_of;
-use narrows_base::units::human;
 use narrows_verdict::compare::{Change, Comparison, Verdict, WorkloadComparison};
 
 /// So many differences of what was measured on are named.
@@ -42,8 +41,8 @@ fn in_words(it: &WorkloadComparison) -> String {
     format!(
         "{}: A {}, B {}{}.",
         it.workload,
-        human::rate(it.a_bytes_per_second),
-        human::rate(it.b_bytes_per_second),
+        it.a_bytes_per_second,
+        it.b_bytes_per_second,
         change.map(|change| format!(", {change}")).unwrap_or_default()
     )
 }

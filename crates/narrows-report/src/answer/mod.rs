@@ -65,8 +65,8 @@ fn step(text: impl AsRef<str>) -> String {
 /// `1.23 GB/s ± 1.9 % (95 %)`.
 fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
     match ends {
-        Some(_) => format!("{} ± {} (95 %)", human::rate(rate), half(rate, ends)),
-        None => format!("{} (its interval is not known)", human::rate(rate)),
+        Some(_) => format!("{rate} ± {} (95 %)", half(rate, ends)),
+        None => format!("{rate} (its interval is not known)"),
     }
 }
 

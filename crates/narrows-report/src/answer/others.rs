@@ -74,8 +74,7 @@ fn after(path: &PathView) -> String {
     // The sentence names the next hop already.
     let next = path.next_hop.read.as_ref().and_then(|id| path.hop(id));
     let rate = next.and_then(|hop| hop.ceiling.of(Direction::Read).path_bytes_per_second);
-    rate.map(|rate| format!(" Were it wider, this path would give {} at most.", human::rate(rate)))
-        .unwrap_or_default()
+    rate.map(|rate| format!(" Were it wider, this path would give {rate} at most.")).unwrap_or_default()
 }
 
 /// What tells whether a drive limits of which nothing is known, where nothing was measured.
@@ -100,7 +99,7 @@ fn best_advice(findings: &[Finding]) -> String {
         return "No finding asks for a change.".to_owned();
     };
     let gain = advice.gain_bytes_per_second.filter(|gain| gain.get() > 0.0);
-    let gain = gain.map(|gain| format!(" (+{} at most)", human::rate(gain))).unwrap_or_default();
+    let gain = gain.map(|gain| format!(" (+{gain} at most)")).unwrap_or_default();
     step(format!("{}{gain}", advice.action))
 }
 
@@ -162,9 +161,9 @@ pub(crate) fn copy(report: &CopyReport) -> Answer {
     let moved = format!(
         "{} files ({}) in {}: {}.",
         human::grouped(report.files.files),
-        human::bytes(report.files.bytes),
-        human::time(report.elapsed_ns),
-        human::rate(report.files.bytes_per_second)
+        report.files.bytes,
+        report.elapsed_ns,
+        report.files.bytes_per_second
     );
     Answer { sentence: format!("{} {moved}", report.sentence), todo: vec![after_copy(report)] }
 }
@@ -199,19 +198,16 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
         let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
         let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
-        let was = was.map(|was| format!(" instead of {}", human::rate(was))).unwrap_or_default();
+        let was = was.map(|was| format!(" instead of {was}")).unwrap_or_default();
         let sentence = format!(
-            "The workload `{name}` gets {}{}{was}: {} limits.",
-            human::rate(rate),
+            "The workload `{name}` gets {rate}{}{was}: {} limits.",
             ends.unwrap_or_default(),
             limiting.name
         );
         let next = of.next.as_ref().map(|next| {
             step(format!(
                 "More of {} gives more, up to {}: then {} limits.",
-                limiting.name,
-                human::rate(next.rate),
-                next.name
+                limiting.name, next.rate, next.name
             ))
         });
         return Some(Answer { sentence, todo: next.into_iter().collect() });
@@ -219,8 +215,7 @@ pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
     let most = of.at_most.as_ref()?;
     let sentence = format!(
         "The workload `{name}` gets at most {}: the narrowest known hop is {}. How much less is not known.",
-        human::rate(most.rate),
-        most.name
+        most.rate, most.name
     );
     let measure = of.measure_instead.as_ref().map(|it| step(format!("To know it: measure {it}.")));
     Some(Answer { sentence, todo: measure.into_iter().collect() })

@@ -89,11 +89,8 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
         .span
         .map(|ends| format!(" (95 % intervals of its runs: {})", from_to(ends)))
         .unwrap_or_default();
-    let mut said = vec![format!(
-        "{} of {target} reach {}{span} with {at}.",
-        what(mix),
-        human::rate(level.plateau.bytes_per_second)
-    )];
+    let mut said =
+        vec![format!("{} of {target} reach {}{span} with {at}.", what(mix), level.plateau.bytes_per_second)];
     said.extend(kinds_of_limit(&levels));
     let mut todo = vec![load_to_use(level)];
     if let Some(drop) = level.curve.shape.drops.first() {

@@ -91,7 +91,7 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
         StopRule::Precision => format!(
             "each test until ± {}, {} at most",
             human::percent(report.settings.precision),
-            human::time(report.settings.max_time_ns)
+            report.settings.max_time_ns
         ),
         StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
         StopRule::SteadyRounds(seconds) => {
@@ -145,12 +145,9 @@ fn put_result(table: &mut Table, result: &TestResult) {
             (scan.rate_at(0.5), scan.rate_at(0.0), scan.mean_access())
         {
             let text = format!(
-                "{} samples: median {}, slowest {}; {} accesses: mean {}",
+                "{} samples: median {median}, slowest {slowest}; {} accesses: mean {access}",
                 scan.rates.len(),
-                human::rate(median),
-                human::rate(slowest),
-                scan.accesses.len(),
-                human::time(access)
+                scan.accesses.len()
             );
             notes.say(DETAIL, Tone::Normal, text);
         }

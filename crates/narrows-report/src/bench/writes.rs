@@ -10,7 +10,7 @@ pub(crate) fn put(out: &mut impl Blocks, writes: &Account, is_device: bool) {
     let (written, limit) = (human::bytes(writes.written), human::bytes(writes.limit));
     let mut text = format!("{written} of data that cannot be compressed");
     if let Some(counted) = writes.device_written.filter(|_| !is_device) {
-        text.push_str(&format!(" ({} by the device's counter, whoever wrote it)", human::bytes(counted)));
+        text.push_str(&format!(" ({counted} by the device's counter, whoever wrote it)"));
     }
     text.push_str(&match writes.limit_is_asked {
         false => format!("; {limit} are allowed without --max-writes"),
@@ -19,9 +19,7 @@ pub(crate) fn put(out: &mut impl Blocks, writes: &Account, is_device: bool) {
     if let Some(estimate) = &writes.estimate {
         text.push_str(&format!(
             "; estimated {} in {}, took {}",
-            human::bytes(estimate.bytes),
-            human::time(estimate.time),
-            human::time(estimate.actual_time)
+            estimate.bytes, estimate.time, estimate.actual_time
         ));
     }
     if is_device {

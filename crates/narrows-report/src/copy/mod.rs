@@ -272,17 +272,11 @@ fn cache_note(result: &CopyResult, moved: &Moved) -> Option<String> {
     let is_shared =
         moved.source.iter().any(|one| moved.destination.iter().any(|other| other.name == one.name));
     let read: Bytes = moved.source.iter().map(|device| device.read_bytes).sum();
-    let back = if is_shared && result.read_back.is_some_and(|back| back.direct > 0) {
-        copied
-    } else {
-        Bytes::new(0)
-    };
-    let read = read.saturating_sub(back);
+    let is_back = is_shared && result.read_back.is_some_and(|back| back.direct > 0);
+    let read = read.saturating_sub(if is_back { copied } else { Bytes::new(0) });
     (read.as_f64() < copied.as_f64() * FROM_DEVICE).then(|| {
         format!(
-            "The page cache served the source: its device read only {} of {}. The rate of a first copy may be lower.",
-            human::bytes(read),
-            human::bytes(copied)
+            "The page cache served the source: its device read only {read} of {copied}. The rate of a first copy may be lower."
         )
     })
 }
@@ -377,7 +371,7 @@ fn others(report: &CopyReport) -> String {
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if report.earlier_bytes > Bytes::new(0) {
-        parts.push(format!("{} written by an earlier run", human::bytes(report.earlier_bytes)));
+        parts.push(format!("{} written by an earlier run", report.earlier_bytes));
     }
     parts.join(" · ")
 }
@@ -412,11 +406,8 @@ fn time(time: &Spent) -> Table {
 fn devices(out: &mut impl Blocks, report: &CopyReport) {
     for (side, devices) in [("SRC", &report.source_devices), ("DST", &report.destination_devices)] {
         for DeviceView { name, read_bytes, written_bytes } in devices {
-            let text = format!(
-                "device {name} of {side}, whoever used it: read {}, wrote {}",
-                human::bytes(*read_bytes),
-                human::bytes(*written_bytes)
-            );
+            let text =
+                format!("device {name} of {side}, whoever used it: read {read_bytes}, wrote {written_bytes}");
             out.say(2, Tone::Faint, text);
         }
     }

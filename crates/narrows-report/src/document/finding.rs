@@ -2,7 +2,6 @@
 
 use super::{Block, Blocks};
 use narrows_base::lists::some_of;
-use narrows_base::units::human;
 use narrows_verdict::{self as verdict, Confidence, Severity};
 
 /// What was found.
@@ -86,7 +85,7 @@ fn text(finding: &verdict::Finding) -> String {
 
 fn advice(advice: &verdict::Advice) -> Advice {
     Advice {
-        gain: advice.gain_bytes_per_second.map(|gain| format!("+{}", human::rate(gain))),
+        gain: advice.gain_bytes_per_second.map(|gain| format!("+{gain}")),
         action: advice.action.clone(),
     }
 }

@@ -141,6 +141,13 @@ pub(crate) trait Blocks {
         self.add(Block::Gap);
     }
 
+    /// A table that has rows.
+    fn table(&mut self, table: Table) {
+        if !table.rows.is_empty() {
+            self.add(Block::Table(table));
+        }
+    }
+
     /// A title.
     fn heading(&mut self, text: impl Into<String>) {
         self.add(Block::Heading(text.into()));

@@ -3,7 +3,7 @@
 use super::leg::name;
 use super::{FleetRunReport, HostView, LatencyView, LegView, OutlierView, PointView, SCHEMA, SideView};
 use crate::view::tool;
-use narrows_base::units::{Iops, Nanos, human};
+use narrows_base::units::{Iops, Nanos};
 use narrows_verdict::fleet::judge::{Case, judge, map};
 use narrows_verdict::fleet::outlier::{Outlier, differing_facts, outliers};
 use narrows_verdict::fleet::record::{Host, PointRecord, Run, State};
@@ -225,7 +225,7 @@ fn proof(point: &Point, whole: Option<&PointView>) -> String {
         return "there is no run of all clients to compare with".to_owned();
     };
     let share = point.rate().get() / all.get();
-    let rates = format!("half of the clients get {} of {}", human::rate(point.rate()), human::rate(all));
+    let rates = format!("half of the clients get {} of {all}", point.rate());
     match share {
         SAME.. => format!("{rates}: they share the limit with the others"),
         ..=HALF => format!("{rates}: the limit is on the side of each client"),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::folded;
 use crate::document::{Blocks, Document};
 use crate::text::Tone;
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_verdict::fleet::record::{Host, LegLost, Run};
 
 /// Why there is none where it was not asked for.
@@ -131,11 +131,8 @@ pub(super) fn say_network(out: &mut Document, leg: &LegView) {
     let slow = leg.hosts.iter().filter(|client| client.bytes_per_second.get() < middle * SLOW);
     let names: Vec<&str> = slow.map(|client| client.host.as_str()).collect();
     if !names.is_empty() && !leg.is_capped {
-        let text = format!(
-            "below three quarters of the median of {}: {}",
-            human::rate(BytesPerSec::new(middle)),
-            folded(names)
-        );
+        let text =
+            format!("below three quarters of the median of {}: {}", BytesPerSec::new(middle), folded(names));
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
     lost(out, &leg.lost);
@@ -144,8 +141,8 @@ pub(super) fn say_network(out: &mut Document, leg: &LegView) {
 /// `11.2 GB/s to the clients for 10 s`.
 fn carried(leg: &LegView, rate: BytesPerSec, way: &str) -> String {
     let more = if leg.is_capped { ", as much as was asked for" } else { "" };
-    let time = leg.time_ns.map(|time| format!(" for {}", human::time(time))).unwrap_or_default();
-    format!("{}{way}{time}{more}", human::rate(rate))
+    let time = leg.time_ns.map(|time| format!(" for {time}")).unwrap_or_default();
+    format!("{rate}{way}{time}{more}")
 }
 
 /// At most three hosts that took no part, and how many more.
@@ -176,7 +173,7 @@ pub(super) fn say_drives(out: &mut Document, leg: &LegView) {
 /// What each of several servers gave; of many the least and the most.
 fn each(leg: &LegView) -> String {
     const MOST: usize = 4;
-    let of = |one: &LegHost| format!("{} {}", one.host, human::rate(one.bytes_per_second));
+    let of = |one: &LegHost| format!("{} {}", one.host, one.bytes_per_second);
     let by_rate = |a: &&LegHost, b: &&LegHost| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get());
     let (least, most) = (leg.hosts.iter().min_by(by_rate), leg.hosts.iter().max_by(by_rate));
     match (leg.hosts.len(), least, most) {

@@ -55,12 +55,12 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
 /// The load of each host in a line.
 pub(crate) fn describe(load: &Load) -> String {
     let (mix, order, jobs) = (mix_of(load), order_of(load), jobs_in_words(load.jobs));
-    let cap = load.rate_cap.map(|cap| format!(", capped at {}", human::rate(cap))).unwrap_or_default();
+    let cap = load.rate_cap.map(|cap| format!(", capped at {cap}")).unwrap_or_default();
     format!(
         "{} {mix} {order}, {jobs} × depth {} on each host, {}{cap}",
         human::block_size(load.block_size),
         load.depth,
-        human::time(load.time_ns)
+        load.time_ns
     )
 }
 
@@ -143,9 +143,7 @@ fn timing(out: &mut Document, point: &PointView) {
         return;
     };
     let text = format!(
-        "starts within {}; {} in common, at least {} of each host's time",
-        human::time(spread),
-        human::time(window),
+        "starts within {spread}; {window} in common, at least {} of each host's time",
         human::percent(overlap)
     );
     let (lead, tone) = if point.overlap_is_low { ("  ! ", Tone::Normal) } else { ("  ", Tone::Faint) };
@@ -197,7 +195,7 @@ fn row(host: &HostView) -> Row {
         || "-".to_owned(),
         |after| {
             let sign = if after < 0 { "-" } else { "+" };
-            format!("{sign}{}", human::time(Nanos::new(after.unsigned_abs())))
+            format!("{sign}{}", Nanos::new(after.unsigned_abs()))
         },
     );
     let time = |time: Option<Nanos>| time.map_or_else(|| "-".to_owned(), human::time);
@@ -205,8 +203,7 @@ fn row(host: &HostView) -> Row {
     let cells = [host.host.clone(), word(host.state), begin, rate, time(host.p50), time(host.p99)];
     let mut row = Row::of(cells.into_iter().map(|cell| Cell::toned(tone, cell)).collect());
     if let Some(reason) = &host.reason {
-        let known =
-            host.known_after_ns.map(|after| format!(", known {} after the start", human::time(after)));
+        let known = host.known_after_ns.map(|after| format!(", known {after} after the start"));
         row.notes.say(6, Tone::Faint, format!("{reason}{}", known.unwrap_or_default()));
     }
     row
@@ -239,11 +236,11 @@ fn summary(out: &mut Document, point: &PointView) {
     let text = format!(
         "{} ok ({names}): median {}, slowest {} {}, fastest {} {}; --csv and --json have every host",
         ok.len(),
-        human::rate(middle.0),
+        middle.0,
         slowest.1,
-        human::rate(slowest.0),
+        slowest.0,
         fastest.1,
-        human::rate(fastest.0)
+        fastest.0
     );
     out.say(2, Tone::Normal, text);
 }
@@ -302,22 +299,13 @@ pub(crate) fn in_words(series: &Series) -> String {
     let Some(last) = series.points.last() else { return "no run counts".to_owned() };
     let mut parts = vec![match &series.shape.plateau {
         Some(plateau) if plateau.from == plateau.to => {
-            format!("{hosts} the most, {}, with {}", human::rate(plateau.bytes_per_second), at(plateau.from))
+            format!("{hosts} the most, {}, with {}", plateau.bytes_per_second, at(plateau.from))
         }
         Some(plateau) => {
-            format!(
-                "{hosts} {} from {} to {}",
-                human::rate(plateau.bytes_per_second),
-                at(plateau.from),
-                at(plateau.to)
-            )
+            format!("{hosts} {} from {} to {}", plateau.bytes_per_second, at(plateau.from), at(plateau.to))
         }
         None => {
-            format!(
-                "{hosts} {} with {}, and the rate still rises there",
-                human::rate(last.bytes_per_second),
-                at(last.x)
-            )
+            format!("{hosts} {} with {}, and the rate still rises there", last.bytes_per_second, at(last.x))
         }
     }];
     parts.extend(
@@ -331,8 +319,8 @@ pub(crate) fn in_words(series: &Series) -> String {
         format!(
             "{} does not fit: {} where its neighbours let expect {}",
             at(odd.x),
-            human::rate(odd.bytes_per_second),
-            human::rate(odd.expected)
+            odd.bytes_per_second,
+            odd.expected
         )
     }));
     parts.join("; ")
@@ -344,14 +332,7 @@ fn earlier(series: &Series) -> Option<String> {
         .earlier
         .iter()
         .take(MOST_NAMED)
-        .map(|one| {
-            format!(
-                "{} with {} ({})",
-                one.host,
-                shown(series.along, one.knee),
-                human::rate(one.bytes_per_second)
-            )
-        })
+        .map(|one| format!("{} with {} ({})", one.host, shown(series.along, one.knee), one.bytes_per_second))
         .collect();
     let rest: Vec<&str> = series.earlier.iter().skip(MOST_NAMED).map(|one| one.host.as_str()).collect();
     let more = if rest.is_empty() { String::new() } else { format!("; also {}", folded(rest)) };

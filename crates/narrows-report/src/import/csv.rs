@@ -1,42 +1,63 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
 use super::{ImportReport, JudgedResult};
-use crate::csv::{put_row, shown};
+use crate::csv::{self, shown};
 use narrows_base::lists::distinct;
-use narrows_paste::results::{Measured, Side};
+use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::word;
 
-const COLUMNS: &[&str] = &[
-    "file",
-    "line",
-    "tool",
-    "tool_version",
-    "label",
-    "direction",
-    "pattern",
-    "block_size_bytes",
-    "queue_depth",
-    "jobs",
-    "engine",
-    "direct",
-    "durability",
-    "working_set_bytes",
-    "target",
-    "rate_bytes_per_second",
-    "rate_mib_per_second",
-    "iops",
-    "moved_bytes",
-    "ios",
-    "elapsed_ns",
-    "latency_mean_ns",
-    "latency_p50_ns",
-    "latency_p99_ns",
-    "latency_max_ns",
-    "trusted",
-    "findings",
-    "trust",
-    "measures",
-];
+/// One direction of a measurement.
+struct CsvLine<'a> {
+    judged: &'a JudgedResult,
+    codes: &'a str,
+    measured: &'a Measured,
+    direction: &'static str,
+    side: &'a Side,
+}
+
+impl CsvLine<'_> {
+    const fn rate(&self) -> f64 {
+        self.side.bytes_per_second.get()
+    }
+
+    const fn latency(&self) -> Option<&Latency> {
+        self.side.latency_ns.as_ref()
+    }
+}
+
+fn columns<'a>() -> [csv::Column<CsvLine<'a>>; 29] {
+    [
+        ("file", |it| it.judged.result.file.clone()),
+        ("line", |it| it.judged.result.line.to_string()),
+        ("tool", |it| word(it.judged.result.tool)),
+        ("tool_version", |it| shown(it.judged.result.version.as_deref())),
+        ("label", |it| it.measured.work.label.clone()),
+        ("direction", |it| it.direction.to_owned()),
+        ("pattern", |it| word(it.measured.work.pattern)),
+        ("block_size_bytes", |it| shown(it.measured.work.block_size.map(|size| size.get()))),
+        ("queue_depth", |it| shown(it.measured.work.queue_depth)),
+        ("jobs", |it| shown(it.measured.work.jobs)),
+        ("engine", |it| shown(it.measured.work.engine.as_deref())),
+        ("direct", |it| shown(it.measured.work.direct)),
+        ("durability", |it| word(it.measured.work.durability)),
+        ("working_set_bytes", |it| shown(it.measured.work.working_set.map(|set| set.get()))),
+        ("target", |it| shown(it.measured.work.target.as_deref())),
+        ("rate_bytes_per_second", |it| it.rate().to_string()),
+        ("rate_mib_per_second", |it| (it.rate() / 1_048_576.0).to_string()),
+        ("iops", |it| shown(it.side.iops.map(|iops| iops.get()))),
+        ("moved_bytes", |it| shown(it.side.bytes.map(|bytes| bytes.get()))),
+        ("ios", |it| shown(it.side.ios)),
+        ("elapsed_ns", |it| shown(it.side.elapsed_ns.map(|time| time.get()))),
+        ("latency_mean_ns", |it| shown(it.latency().and_then(|latency| latency.mean))),
+        ("latency_p50_ns", |it| shown(it.latency().and_then(|latency| latency.p50))),
+        ("latency_p99_ns", |it| shown(it.latency().and_then(|latency| latency.p99))),
+        ("latency_max_ns", |it| shown(it.latency().and_then(|latency| latency.max))),
+        ("trusted", |it| it.judged.verdict.trusted.to_string()),
+        ("findings", |it| it.codes.to_owned()),
+        ("trust", |it| word(it.judged.verdict.trust)),
+        ("measures", |it| shown(it.judged.verdict.measures.as_deref())),
+    ]
+}
 
 /// What has a rate of bytes, and what it is called.
 fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
@@ -50,14 +71,14 @@ fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
 
 /// The report as text. Lines end with a line feed; what is not known is an empty cell.
 pub fn render(report: &ImportReport) -> String {
-    let mut out = COLUMNS.join(",") + "\n";
-    for result in &report.results {
-        let codes = codes(result);
-        for measurement in &result.result.measurements {
-            for (direction, side) in sides(measurement) {
+    let mut out = csv::head(&columns());
+    for judged in &report.results {
+        let codes = codes(judged);
+        for measured in &judged.result.measurements {
+            for (direction, side) in sides(measured) {
                 if let Some(side) = side {
-                    let cells = cells(result, &codes, measurement, direction, side);
-                    put_row(&mut out, &cells);
+                    let line = CsvLine { judged, codes: &codes, measured, direction, side };
+                    csv::put(&mut out, &columns(), &line);
                 }
             }
         }
@@ -68,49 +89,6 @@ pub fn render(report: &ImportReport) -> String {
 /// What was found of a result, each code once: fifty thousand jobs may have as many findings.
 fn codes(result: &JudgedResult) -> String {
     distinct(result.verdict.findings.iter().map(|finding| finding.code.as_str())).join(" ")
-}
-
-fn cells(
-    JudgedResult { result, verdict }: &JudgedResult,
-    codes: &str,
-    measurement: &Measured,
-    direction: &str,
-    side: &Side,
-) -> Vec<String> {
-    let work = &measurement.work;
-    let rate = side.bytes_per_second.get();
-    let latency = side.latency_ns.as_ref();
-    vec![
-        result.file.clone(),
-        result.line.to_string(),
-        word(result.tool),
-        shown(result.version.as_deref()),
-        work.label.clone(),
-        direction.to_owned(),
-        word(work.pattern),
-        shown(work.block_size.map(|size| size.get())),
-        shown(work.queue_depth),
-        shown(work.jobs),
-        shown(work.engine.as_deref()),
-        shown(work.direct),
-        word(work.durability),
-        shown(work.working_set.map(|set| set.get())),
-        shown(work.target.as_deref()),
-        rate.to_string(),
-        (rate / 1_048_576.0).to_string(),
-        shown(side.iops.map(|iops| iops.get())),
-        shown(side.bytes.map(|bytes| bytes.get())),
-        shown(side.ios),
-        shown(side.elapsed_ns.map(|time| time.get())),
-        shown(latency.and_then(|latency| latency.mean)),
-        shown(latency.and_then(|latency| latency.p50)),
-        shown(latency.and_then(|latency| latency.p99)),
-        shown(latency.and_then(|latency| latency.max)),
-        verdict.trusted.to_string(),
-        codes.to_owned(),
-        word(verdict.trust),
-        shown(verdict.measures.as_deref()),
-    ]
 }
 
 #[cfg(test)]

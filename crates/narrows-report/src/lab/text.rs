@@ -126,6 +126,10 @@ pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
 }
 
 /// The columns of rankings and tests behind the names.
+fn marks_of(report: &LabReport, place: &Placed) -> String {
+    report.cells.get(place.outcome).map(|cell| marks(cell, place.trusted)).unwrap_or_default()
+}
+
 fn columns(mut columns: Vec<Column>) -> Vec<Column> {
     columns.extend(COLUMNS.map(|(title, width)| Column::right(title, width)));
     columns.push(Column::left("", Width::Fixed(3)).gap(1));
@@ -179,9 +183,7 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
         row.extend(place_numbers(report, ranking, place, tone).cells());
         table.row(row);
     }
-    if !table.rows.is_empty() {
-        out.add(Block::Table(table));
-    }
+    out.table(table);
     if let Some(text) = agreement(ranking) {
         out.say(0, Tone::Faint, text);
     }
@@ -191,7 +193,6 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
 }
 
 fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
-    let cell = report.cells.get(place.outcome);
     let found = place.score.map(|score| score.value);
     Numbers {
         tone,
@@ -203,7 +204,7 @@ fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: To
             .zip(found)
             .filter(|(_, value)| *value > 0.0)
             .map(|(said, value)| said / value - 1.0),
-        marks: cell.map(|cell| marks(cell, place.trusted)).unwrap_or_default(),
+        marks: marks_of(report, place),
     }
 }
 
@@ -312,7 +313,7 @@ pub(super) fn cost(device: &LabDevice) -> String {
         None if device.facts.scratch => " to the file behind it".to_owned(),
         None => ", of a life that the catalogue does not know".to_owned(),
     };
-    format!("{} written{share}", human::bytes(device.written_bytes))
+    format!("{} written{share}", device.written_bytes)
 }
 
 fn put_devices(out: &mut Document, report: &LabReport) {
@@ -360,7 +361,7 @@ fn basis(out: &mut Document, report: &LabReport) {
             said.lead((Tone::Normal, "- "), Tone::Normal, why);
         }
         for written in &cell.outcome.written {
-            let text = format!("{} written to {}", human::bytes(written.bytes), written.device);
+            let text = format!("{} written to {}", written.bytes, written.device);
             said.lead((Tone::Normal, "- "), Tone::Normal, text);
         }
         for test in cell.tests() {
@@ -416,7 +417,7 @@ fn copies_by_rate(report: &LabReport) -> Vec<(&LabCell, &Copied)> {
 /// What was copied: `Copy of /srv/photos, 1234 files, 5.68 GB`.
 fn copy_title(copied: &Copied) -> String {
     let files = human::grouped(copied.files);
-    format!("Copy of {}, {files} files, {}", copied.source, human::bytes(copied.bytes))
+    format!("Copy of {}, {files} files, {}", copied.source, copied.bytes)
 }
 
 /// What all rates of copies are.
@@ -470,11 +471,7 @@ pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usiz
         ]);
     }
     let unit = ranking.unit;
-    let is_shown = |mark: char| {
-        places.iter().any(|(place, _)| {
-            report.cells.get(place.outcome).is_some_and(|cell| marks(cell, place.trusted).contains(mark))
-        })
-    };
+    let is_shown = |mark| places.iter().any(|(place, _)| marks_of(report, place).contains(mark));
     let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
     let notes = marked.map(|(mark, means)| format!("{mark}: {means}")).collect();
     let signs = Signs { line: "predicted", notes, ..Signs::default() };
@@ -492,7 +489,7 @@ pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usiz
 
 fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {
     let is_best = ranking.best == Some(place.outcome);
-    let marks = report.cells.get(place.outcome).map(|cell| marks(cell, place.trusted)).unwrap_or_default();
+    let marks = marks_of(report, place);
     Row {
         name: format!("{}. {} {marks}", place.rank, place.cell).trim_end().to_owned(),
         class: if is_best { "narrowest" } else { "" },

@@ -245,7 +245,7 @@ const BAR: (usize, usize) = (6, 24);
 /// The report as a document.
 pub fn document(report: &LadderReport, audience: Audience) -> Document {
     let mut out = Document::new("ladder", &report.target, Some(&report.tool));
-    let about = format!("{}, from the media up, {} each", report.target, human::time(report.duration_ns));
+    let about = format!("{}, from the media up, {} each", report.target, report.duration_ns);
     out.lead((Tone::Strong, "ladder of "), Tone::Normal, about);
     for ladder in &report.ladders {
         out.gap();

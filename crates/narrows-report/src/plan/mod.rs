@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::BytesPerSec;
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
@@ -375,8 +375,7 @@ fn proof(found: &Found, planned: &Planned<'_>) -> Option<ProofView> {
     #[expect(clippy::cast_precision_loss, reason = "no rate comes near 2^53 bytes per second")]
     let bound =
         found.proof.bound.map(|bound| BytesPerSec::new(bound.get(prefer, Component::Together) as f64));
-    let limit =
-        bound.map(|bound| format!(" The bound is {} together.", human::rate(bound))).unwrap_or_default();
+    let limit = bound.map(|bound| format!(" The bound is {bound} together.")).unwrap_or_default();
     let nodes = found.proof.nodes;
     let optimal = found.proof.complete && planned.site.gaps.is_empty();
     let statement = match found.proof.complete {
@@ -413,13 +412,12 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                 let limit =
                     limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
                 let served = outcome.balance.as_ref();
-                let served =
-                    served.map(|it| format!(", {} served", human::rate(it.served))).unwrap_or_default();
+                let served = served.map(|it| format!(", {} served", it.served)).unwrap_or_default();
                 format!(
                     "{} together{served}{limit}; {} card slot{}{parts}",
-                    human::rate(outcome.together.read),
+                    outcome.together.read,
                     outcome.slots_used,
-                    if outcome.slots_used == 1 { "" } else { "s" },
+                    if outcome.slots_used == 1 { "" } else { "s" }
                 )
             }
         };

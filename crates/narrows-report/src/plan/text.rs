@@ -62,7 +62,7 @@ fn put_site(out: &mut Document, view: &SiteView) {
         sockets => format!("{sockets} × {processor}"),
     }));
     for shared in site.chipset.iter().chain(&site.interconnect) {
-        facts.push(format!("{} {}", shared.name, human::rate(shared.rate.rate())));
+        facts.push(format!("{} {}", shared.name, shared.rate.rate()));
     }
     out.say(0, Tone::Strong, facts.join(" · "));
     out.gap();
@@ -155,8 +155,7 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
     for filled in &placement.slots {
         put_filled(out, filled);
     }
-    let rates =
-        |rates: &Rates| format!("{} read, {} written", human::rate(rates.read), human::rate(rates.write));
+    let rates = |rates: &Rates| format!("{} read, {} written", rates.read, rates.write);
     let mut pairs: Vec<(String, String)> = Vec::new();
     let mut put = |name: &str, text: String| pairs.push((name.to_owned(), text));
     put("together", rates(&placement.together));
@@ -166,10 +165,7 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
             "shared",
             format!(
                 "the {} carries {} and {limits} {} devices that read {} alone",
-                shared.name,
-                human::rate(shared.carries.read),
-                shared.devices,
-                human::rate(shared.asked.read)
+                shared.name, shared.carries.read, shared.devices, shared.asked.read
             ),
         );
     }
@@ -189,15 +185,7 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
     put("slots", format!("{} used{frees}; free: {free}", placement.slots_used));
     if let Some(balance) = &placement.balance {
         for (at, socket) in balance.sockets.iter().enumerate() {
-            put(
-                "NUMA",
-                format!(
-                    "CPU {}: drives {}, network {}",
-                    at + 1,
-                    human::rate(socket.drives),
-                    human::rate(socket.network)
-                ),
-            );
+            put("NUMA", format!("CPU {}: drives {}, network {}", at + 1, socket.drives, socket.network));
         }
         let over = balance.interconnect.as_ref().map_or("the other socket", |shared| shared.name.as_str());
         let gain = balance.gain;
@@ -205,9 +193,9 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
             "",
             format!(
                 "{} can be served, {} of it over {over}; with all drives on one socket {} ({}{})",
-                human::rate(balance.served),
-                human::rate(balance.crossing),
-                human::rate(balance.one_sided),
+                balance.served,
+                balance.crossing,
+                balance.one_sided,
                 if gain > 0.0 { "the balance gains " } else { "a balance gains " },
                 human::percent(gain.max(0.0))
             ),
@@ -274,7 +262,7 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
         out.say(2, Tone::Warn, "None does all that must be.");
     }
     for advice in &layouts.advice {
-        let gain = advice.gain.map(|gain| format!("+{}: ", human::rate(gain))).unwrap_or_default();
+        let gain = advice.gain.map(|gain| format!("+{gain}: ")).unwrap_or_default();
         out.lead((Tone::Normal, "  → "), Tone::Normal, format!("{gain}{}", advice.text));
     }
 }

@@ -340,7 +340,7 @@ fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
 
 fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: BytesPerSec) {
     let iops = it.iops.map(|iops| iops.to_string());
-    let each = it.latency_ns.map(|time| format!("{} each", human::time(time)));
+    let each = it.latency_ns.map(|time| format!("{time} each"));
     let behind: Vec<String> = iops.into_iter().chain(each).collect();
     out.add(one(lead, Tone::Strong, human::rate_with_binary(rate), behind.join(", ")));
     if let (Some(in_80), Some(in_95)) = (it.interval_80, it.interval_95) {
@@ -355,7 +355,7 @@ fn put_known(out: &mut impl Blocks, lead: &str, it: &PredictionView, rate: Bytes
         out.say(12, Tone::Faint, &limiting.formula);
     }
     if let Some(next) = &it.next {
-        let text = format!("next    {}, {}", next.name, human::rate(next.rate));
+        let text = format!("next    {}, {}", next.name, next.rate);
         out.say(4, Tone::Warn, text);
     }
     put_bounds(out, &it.bounds);
@@ -371,7 +371,7 @@ fn put_not_known(out: &mut impl Blocks, lead: &str, it: &PredictionView) {
     let indent = " ".repeat(lead.chars().count());
     let bound = match &it.at_most {
         Some(bound) => {
-            format!("not known; at most {}: {}", human::rate(bound.rate), bound.name)
+            format!("not known; at most {}: {}", bound.rate, bound.name)
         }
         None => "not known, and nothing is known that bounds it".to_owned(),
     };
@@ -405,14 +405,14 @@ fn put_gain(out: &mut impl Blocks, before: &Before, gain: f64) {
         gain if gain < 0.0 => (Tone::Bad, "−"),
         _ => (Tone::Normal, "±"),
     };
-    let text = format!("gain    {sign}{}{factor}", human::rate(BytesPerSec::new(gain.abs())));
+    let text = format!("gain    {sign}{}{factor}", BytesPerSec::new(gain.abs()));
     out.say(4, tone, text);
 }
 
 fn put_before(out: &mut impl Blocks, before: &Before) {
     let rate = match (before.bytes_per_second, before.at_most_bytes_per_second) {
         (Some(rate), _) => human::rate_with_binary(rate),
-        (None, Some(most)) => format!("not known; at most {}", human::rate(most)),
+        (None, Some(most)) => format!("not known; at most {most}"),
         (None, None) => "not known".to_owned(),
     };
     out.add(one("    before  ", Tone::Normal, rate, before.limiting_name.clone().unwrap_or_default()));
@@ -444,9 +444,7 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
             Cell::text(format!("{}{what}", bound.name)),
         ]);
     }
-    if !table.rows.is_empty() {
-        out.add(Block::Table(table));
-    }
+    out.table(table);
 }
 
 fn put_published(out: &mut Document, rows: &[PublishedView]) {

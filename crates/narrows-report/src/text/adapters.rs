@@ -23,7 +23,7 @@ pub(super) fn put(out: &mut Document, machine: &MachineView) {
         for (place, volume) in &adapter.volumes {
             let level = volume.level.as_deref().unwrap_or("volume");
             let disk = volume.disk.as_ref().map(|disk| format!(" ({disk})")).unwrap_or_default();
-            let size = volume.size.map(|size| format!(", {}", human::bytes(size))).unwrap_or_default();
+            let size = volume.size.map(|size| format!(", {size}")).unwrap_or_default();
             let state = volume.state.value().map(|state| format!(": {state}")).unwrap_or_default();
             out.say(4, Tone::Normal, format!("{level} {place}{disk}{size}{state}"));
         }

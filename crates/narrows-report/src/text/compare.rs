@@ -3,7 +3,7 @@
 use super::{Tone, public};
 use crate::answer;
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
 use narrows_base::lists::distinct;
@@ -241,7 +241,7 @@ pub(crate) const fn word(verdict: Verdict) -> (Tone, &'static str) {
 
 /// A line for each percentile with a difference; the others, side by side, in one.
 fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
-    let values = |pair: &LatencyPair| format!("{} | {}", human::time(pair.a_ns), human::time(pair.b_ns));
+    let values = |pair: &LatencyPair| format!("{} | {}", pair.a_ns, pair.b_ns);
     let columns = vec![
         Column::name("latency, A | B", Width::Fit(LATENCIES, usize::MAX)),
         Column::left("difference", Width::Flex(0)),
@@ -255,9 +255,7 @@ fn put_latencies(out: &mut Document, pairs: &[LatencyPair]) {
             table.row(vec![Cell::text(name), Cell::toned(tone, format!("{part} {verdict}"))]);
         }
     }
-    if !table.rows.is_empty() {
-        out.add(Block::Table(table));
-    }
+    out.table(table);
     let bare = pairs.iter().filter(|pair| pair.difference.is_none());
     let bare: Vec<String> = bare.map(|pair| format!("{} {}", pair.percentile, values(pair))).collect();
     if !bare.is_empty() {

@@ -14,14 +14,13 @@ pub(super) fn or_too_few(percentile: Option<Nanos>) -> String {
 /// All percentiles from the median to five nines, and from which on there are too few samples.
 pub(crate) fn percentiles(latency: &Latency) -> String {
     let all = latency.percentiles();
-    let known =
-        all.iter().filter_map(|(one, value)| Some(format!("{} {}", one.label, human::time((*value)?))));
+    let known = all.iter().filter_map(|(one, value)| Some(format!("{} {}", one.label, (*value)?)));
     let mut parts: Vec<String> = known.collect();
     if let Some((first, _)) = all.iter().find(|(_, value)| value.is_none()) {
         let beyond = if first.label == "p99.999" { "" } else { " and beyond" };
         parts.push(format!("{}{beyond}: {TOO_FEW} ({} needed)", first.label, first.least_samples()));
     }
-    parts.push(format!("max {}", human::time(latency.max)));
+    parts.push(format!("max {}", latency.max));
     parts.join(" · ")
 }
 

@@ -100,7 +100,7 @@ pub(super) fn machine_line(machine: &MachineView) -> String {
     if machine.numa_nodes > 1 {
         parts.push(format!("{} NUMA nodes", machine.numa_nodes));
     }
-    parts.extend(machine.memory_bytes.map(|bytes| format!("{} memory", human::bytes(bytes))));
+    parts.extend(machine.memory_bytes.map(|bytes| format!("{bytes} memory")));
     parts.extend(machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
     parts.extend(machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")));
     parts.join(" · ")

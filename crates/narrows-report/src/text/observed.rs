@@ -24,8 +24,8 @@ pub(super) fn line(hop: &HopView) -> Option<String> {
 fn parts(seen: &DeviceLoad) -> Vec<String> {
     let side = |rate: Option<BytesPerSec>, wait: Option<Nanos>, what: &str| {
         let rate = rate.filter(|rate| rate.get() > 0.0)?;
-        let wait = wait.map(|wait| format!(", {} each", human::time(wait))).unwrap_or_default();
-        Some(format!("{} {what}{wait}", human::rate(rate)))
+        let wait = wait.map(|wait| format!(", {wait} each")).unwrap_or_default();
+        Some(format!("{rate} {what}{wait}"))
     };
     let depth = seen.depth.filter(|depth| *depth > 0.0);
     [

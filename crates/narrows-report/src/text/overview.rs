@@ -29,6 +29,7 @@ struct Group<'a> {
 }
 
 /// What limits the paths of a group.
+#[derive(Default)]
 struct Limit<'a> {
     rate: Option<BytesPerSec>,
     shown: String,
@@ -210,30 +211,23 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
     let Some((hop, ceiling)) = read.or(write) else {
         let reason = path.limiting_hop.reason.as_deref().unwrap_or_default();
         let reason = reason.split("; write: ").next().unwrap_or_default().trim_start_matches("read: ");
-        return Limit {
-            rate: None,
-            shown: "unknown".to_owned(),
-            hop: Cow::Owned(without_names(reason, path)),
-            kind: "",
-            own: false,
-            next: (String::new(), String::new()),
-        };
+        let hop = Cow::Owned(without_names(reason, path));
+        return Limit { shown: "unknown".to_owned(), hop, ..Limit::default() };
     };
     let next =
         at(path, path.next_hop.read.as_ref(), false).or_else(|| at(path, path.next_hop.write.as_ref(), true));
+    let next = next.map(|(hop, ceiling)| {
+        let words = words(ceiling);
+        let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
+        (words, long)
+    });
     Limit {
         rate: ceiling.path_bytes_per_second,
         shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
         hop: Cow::Borrowed(hop.name.as_str()),
         kind: hop.kind.as_str(),
         own: false,
-        next: next.map(|(hop, ceiling)| (hop, words(ceiling))).map_or_else(
-            Default::default,
-            |(hop, words)| {
-                let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
-                (words, long)
-            },
-        ),
+        next: next.unwrap_or_default(),
     }
 }
 

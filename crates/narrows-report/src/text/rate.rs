@@ -16,7 +16,7 @@ pub(super) fn ceiling(ceiling: &CeilingView, with_raw: bool) -> String {
     let usable = range(ceiling, rate);
     match ceiling.raw_bytes_per_second {
         Some(raw) if with_raw && human::rate(raw) != human::rate(rate) => {
-            format!("{} raw → {usable}", human::rate(raw))
+            format!("{raw} raw → {usable}")
         }
         _ => usable,
     }
@@ -38,7 +38,7 @@ pub(super) fn range(ceiling: &CeilingView, rate: BytesPerSec) -> String {
 /// A rate, with `~` before it when it is a guess.
 pub(super) fn estimate(basis: Option<Basis>, rate: BytesPerSec) -> String {
     let mark = if basis == Some(Basis::Guess) { "~" } else { "" };
-    format!("{mark}{}", human::rate(rate))
+    format!("{mark}{rate}")
 }
 
 /// A logarithmic scale that all bars of a ladder share: hops differ by factors, and on a linear scale the narrowest

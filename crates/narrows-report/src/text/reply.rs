@@ -3,7 +3,6 @@
 use super::public;
 use crate::sanitize::inert;
 use crate::view::CheckReport;
-use narrows_base::units::human;
 use narrows_model::path::HopKind;
 use narrows_verdict::{Code, Finding, Severity};
 
@@ -41,7 +40,7 @@ pub fn render(report: &CheckReport) -> String {
             line(&mut out, "- ", &format!("{}: {}{source}", plain(&evidence.fact), plain(&evidence.value)));
         }
         if let Some(advice) = finding.advice.first() {
-            let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{})", human::rate(gain)));
+            let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{gain})"));
             line(
                 &mut out,
                 "",

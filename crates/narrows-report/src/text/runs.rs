@@ -58,7 +58,7 @@ fn notes(run: &RunView) -> Vec<Block> {
             "p50 {} · p99 {} · max {}",
             or_too_few(latency.p50),
             or_too_few(latency.p99),
-            human::time(latency.max)
+            latency.max
         ));
     }
     parts.push(match measurement.access {

@@ -114,7 +114,7 @@ pub fn document(report: &TogetherReport, audience: Audience) -> Document {
         load.pattern.word(),
         human::block_size(load.block_size),
         load.queue_depth,
-        human::time(load.duration_ns)
+        load.duration_ns
     );
     out.say(0, Tone::Faint, about);
     for left in &report.left_out {

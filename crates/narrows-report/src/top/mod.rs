@@ -20,7 +20,7 @@ use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Ta
 use crate::figure::chart;
 use crate::names::Names;
 use crate::text::Tone;
-use narrows_base::units::{BytesPerSec, Iops, Nanos, human};
+use narrows_base::units::{BytesPerSec, Iops, Nanos};
 use narrows_machine::activity::{LinkState, Mover, Resync};
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
@@ -232,7 +232,7 @@ const STEP: usize = 2;
 pub fn document(report: &TopReport, audience: Audience) -> Document {
     let mut out = Document::new("top", report.target.as_deref().unwrap_or_default(), Some(&report.tool));
     let about = report.target.as_deref().map_or_else(String::new, |target| format!("{target}, "));
-    let about = format!("{about}{} over {}", counted(report.lanes.len()), human::time(report.elapsed_ns));
+    let about = format!("{about}{} over {}", counted(report.lanes.len()), report.elapsed_ns);
     out.say(0, Tone::Faint, about);
     out.part(Place::Data, "Hops");
     out.add(Block::Table(lanes(report)));

@@ -144,7 +144,7 @@ impl Screen {
         let moved = report.read_bytes_per_second + report.write_bytes_per_second;
         let mut spans = vec![
             Span::styled("narrows top  ", Style::new().add_modifier(Modifier::BOLD)),
-            Span::raw(format!("{what}  {} in all  every {every}", human::rate(moved))),
+            Span::raw(format!("{what}  {moved} in all  every {every}")),
         ];
         if self.paused {
             spans.push(Span::styled("  paused", Style::new().add_modifier(Modifier::REVERSED)));

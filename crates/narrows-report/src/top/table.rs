@@ -46,7 +46,7 @@ pub(super) fn ceiling(lane: &LaneView) -> String {
     let sides = [of(&lane.read), of(&lane.write)];
     let fuller = sides.into_iter().flatten().max_by(|one, other| one.0.total_cmp(&other.0));
     let mark = if lane.is_estimate { "~" } else { "" };
-    fuller.map_or_else(|| "unknown".to_owned(), |(_, rate)| format!("{mark}{}", human::rate(rate)))
+    fuller.map_or_else(|| "unknown".to_owned(), |(_, rate)| format!("{mark}{rate}"))
 }
 
 pub(super) fn moves(lane: &LaneView) -> bool {
@@ -61,7 +61,7 @@ pub(super) fn process(one: &ProcessView) -> String {
     let moved: Vec<String> = moved
         .iter()
         .filter(|(rate, _)| rate.get() > 0.0)
-        .map(|(rate, word)| format!("{} {word}", human::rate(*rate)))
+        .map(|(rate, word)| format!("{rate} {word}"))
         .collect();
     let on = match one.devices.len() {
         0 => ", files not known".to_owned(),

@@ -8,7 +8,7 @@ use narrows_base::units::{Celsius, Nanos, human};
 use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Pressure};
 use narrows_machine::health::{DriveHealth, SmartChange};
 use narrows_machine::pci::PciAddress;
-use narrows_model::path::{HopSpec, Path};
+use narrows_model::path::{Hop, HopSpec, Path};
 
 /// Links and drives of the path around a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -173,11 +173,8 @@ impl ConditionView {
 
 /// What links and arrays of the path did in the measured time.
 fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
-    let has_link = |function: &PciAddress| {
-        path.hops
-            .iter()
-            .any(|hop| matches!(&hop.spec, HopSpec::Link(link) if link.device.address == *function))
-    };
+    let is_of = |hop: &Hop, function| hop.link().is_some_and(|link| link.device.address == function);
+    let has_link = |function: &PciAddress| path.hops.iter().any(|hop| is_of(hop, *function));
     let has_array = |array: &str| path.hops.iter().any(|hop| hop.block_name() == Some(array));
     let said = |what: &Happened| match what {
         Happened::Link { function, from, to } => has_link(function).then(|| {
@@ -228,7 +225,6 @@ fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>;
 
 fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveView {
     let mut why = Vec::new();
-    let celsius = |fact: &narrows_base::fact::Fact<Celsius>| fact.get();
     let smart = match (before.smart.value(), after.smart.value()) {
         (Some(before), Some(after)) => Some(SmartView {
             critical_warning: after.critical_warning,
@@ -244,9 +240,9 @@ fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveVie
     };
     let view = DriveView {
         name: name.to_owned(),
-        before_celsius: celsius(&before.temperature),
-        after_celsius: celsius(&after.temperature),
-        warning_celsius: celsius(&after.warning),
+        before_celsius: before.temperature.get(),
+        after_celsius: after.temperature.get(),
+        warning_celsius: after.warning.get(),
         smart,
         reason: None,
     };

@@ -27,7 +27,7 @@ mod software;
 use std::collections::BTreeSet;
 
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::Measurement;
+use narrows_load::measurement::{GeneratorUse, Measurement};
 use narrows_model::ceiling::{self, Basis, Ceiling, Narrow, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
@@ -432,22 +432,30 @@ fn at_the_worker(case: &Case<'_>) -> Option<Decision> {
         return None;
     }
     let (hop, _) = case.of_kind(HopKind::Application).next()?;
-    let mut evidence = vec![Evidence::new(
-        "processor time of the busiest worker",
-        format!("{} of a core", human::percent(generator.cpu)),
-        "getrusage of the worker thread",
-    )];
-    if generator.queued >= SUBSTANTIAL_QUEUE {
-        evidence.push(Evidence::new(
+    let [time, queue] = of_the_worker(generator);
+    let queue = Some(queue).filter(|_| generator.queued >= SUBSTANTIAL_QUEUE);
+    let evidence = std::iter::once(time).chain(queue).chain(waiting.map(in_block_layer)).collect();
+    Some(Decision { hop, cause: Cause::Generator, confidence: Confidence::High, evidence })
+}
+
+/// The time that the busiest worker had on a processor, and waited for one.
+pub(crate) fn of_the_worker(generator: &GeneratorUse) -> [Evidence; 2] {
+    [
+        Evidence::new(
+            "processor time of the busiest worker",
+            format!("{} of a core", human::percent(generator.cpu)),
+            "getrusage of the worker thread",
+        ),
+        Evidence::new(
             "time in the queue of a processor",
             human::percent(generator.queued),
             "/proc/thread-self/schedstat of the worker thread",
-        ));
-    }
-    evidence.extend(waiting.map(|part| {
-        Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
-    }));
-    Some(Decision { hop, cause: Cause::Generator, confidence: Confidence::High, evidence })
+        ),
+    ]
+}
+
+pub(crate) fn in_block_layer(part: f64) -> Evidence {
+    Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
 }
 
 #[cfg(test)]

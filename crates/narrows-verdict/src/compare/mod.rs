@@ -4,7 +4,7 @@
 mod foreign;
 mod input;
 
-use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_base::units::{BytesPerSec, Nanos};
 use narrows_load::stats::{BatchMeans, student_t};
 use serde::{Deserialize, Serialize};
 
@@ -282,8 +282,7 @@ fn of_its_rate(entry: &ComparedEntry, side: &str, means: BatchMeans) -> Result<B
     if apart > most {
         return Err(format!(
             "the series of {side} has a mean of {} and its rate is {}: they are not of one run",
-            human::rate(means.mean),
-            human::rate(entry.rate)
+            means.mean, entry.rate
         ));
     }
     Ok(BatchMeans { mean: entry.rate, ..means })

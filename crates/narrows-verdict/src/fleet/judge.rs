@@ -247,13 +247,13 @@ fn sentence(case: &Case<'_>, limit: &Limit) -> String {
         (false, true) => "wrote",
         _ => "read",
     };
-    let achieved = format!("{number}{hosts} {verb} {}", human::rate(case.point.rate()));
+    let achieved = format!("{number}{hosts} {verb} {}", case.point.rate());
     if counted == 0 {
         return "No client has a result that counts.".to_owned();
     }
     let share = match limit.clients.len() {
         some if some < counted => {
-            format!(" {some} of them ({})", human::rate(limit.bytes_per_second))
+            format!(" {some} of them ({})", limit.bytes_per_second)
         }
         _ => " them".to_owned(),
     };
@@ -400,7 +400,7 @@ impl LegAlone {
     /// For people.
     fn in_words(&self) -> String {
         let more = if self.is_capped { ", as much as was asked for" } else { "" };
-        format!("{} {}{more}", self.who, human::rate(self.rate))
+        format!("{} {}{more}", self.who, self.rate)
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::point::Point;
 use super::record::{Load, PointRecord};
+use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::stats::ci95;
 use narrows_load::stats::sweep::{self, Shape, shape};
@@ -138,14 +139,7 @@ pub fn series(steps: &[Step], name: &dyn Fn(usize) -> String) -> Vec<Series> {
 }
 
 fn all_along(along: Along, steps: &[Step], name: &dyn Fn(usize) -> String) -> Vec<Series> {
-    let mut groups: Vec<(Load, Vec<&Step>)> = Vec::new();
-    for step in steps {
-        let key = along.fixed(&step.load);
-        match groups.iter_mut().find(|(fixed, _)| *fixed == key) {
-            Some((_, group)) => group.push(step),
-            None => groups.push((key, vec![step])),
-        }
-    }
+    let groups = grouped(steps.iter().map(|step| (along.fixed(&step.load), step)));
     groups.into_iter().filter_map(|(_, group)| one(along, group, name)).collect()
 }
 

@@ -69,17 +69,16 @@ fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
             ),
         ),
     };
-    let mut loss = at.loss(cause, at.hop, Confidence::High, summary);
     let who =
         if in_worker { "the worker that reads, for it does the cipher's work" } else { "kcryptd threads" };
-    loss.evidence.push(Evidence::new(who, format!("{busy:.2} cores"), "/proc/[pid]/stat"));
-    loss.evidence
-        .extend(cipher.map(|rate| Evidence::new("cipher on one core", rate, hop.cipher.source().as_str())));
-    loss.evidence.extend(hop.table.value().map(|table| {
-        Evidence::new("sector", human::block_size(table.sector_size), hop.table.source().as_str())
-    }));
-    loss.evidence.extend(at.busiest());
-    loss
+    let rate = cipher.map(|rate| Evidence::new("cipher on one core", rate, hop.cipher.source().as_str()));
+    let sector = hop.table.value().map(|table| human::block_size(table.sector_size));
+    let sector = sector.map(|size| Evidence::new("sector", size, hop.table.source().as_str()));
+    at.loss(cause, at.hop, Confidence::High, summary)
+        .seen(who, format!("{busy:.2} cores"), "/proc/[pid]/stat")
+        .with(rate)
+        .with(sector)
+        .with(at.busiest())
 }
 
 /// A word on short sectors, where what they cost cannot be told from the cipher itself.

@@ -69,11 +69,7 @@ fn thread(at: &At<'_>) -> Option<Loss> {
         let why = if degraded { " to make up for the missing member" } else { "" };
         let summary = format!("{name}: its one thread {prefix}… uses up a core{why}.");
         at.loss(Cause::StripeThread, at.hop, Confidence::High, summary)
-            .with([Evidence::new(
-                format!("thread {prefix}…"),
-                format!("{busiest:.2} cores"),
-                "/proc/[pid]/stat",
-            )])
+            .seen(format!("thread {prefix}…"), format!("{busiest:.2} cores"), "/proc/[pid]/stat")
             .with([Evidence::from_fact("threads for stripes beside it", &raid.md.group_threads)])
     })
 }
@@ -130,18 +126,15 @@ fn too_shallow(at: &At<'_>) -> Option<Loss> {
     let confidence = if working < 0.9 * members as f64 { Confidence::High } else { Confidence::Low };
     Some(
         at.loss(Cause::ChunkOrDepth, at.hop, confidence, summary)
-            .with([Evidence::new("chunk", human::block_size(chunk), "the layout")])
-            .with([Evidence::new("busiest member", human::percent(busy), "/proc/diskstats")]),
+            .seen("chunk", human::block_size(chunk), "the layout")
+            .seen("busiest member", human::percent(busy), "/proc/diskstats"),
     )
 }
 
 fn chunk(hop: &Hop) -> Option<Bytes> {
     match &hop.spec {
         HopSpec::Raid(raid) => raid.md.chunk.get(),
-        HopSpec::Volume(volume) => match volume.layout {
-            VolumeLayout::Striped { chunk } => Some(chunk),
-            _ => None,
-        },
+        HopSpec::Volume(volume) => volume.layout.chunk(),
         _ => None,
     }
 }

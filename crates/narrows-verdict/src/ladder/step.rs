@@ -36,6 +36,10 @@ impl Loss {
         self.evidence.extend(evidence);
         self
     }
+
+    pub(super) fn seen(self, fact: impl Into<String>, value: impl ToString, source: &str) -> Self {
+        self.with([Evidence::new(fact, value, source)])
+    }
 }
 
 impl<'a> At<'a> {
@@ -68,19 +72,13 @@ impl<'a> At<'a> {
             Evidence::new("the layers below", self.below, "the run right before"),
             Evidence::new("this layer", self.rate, "the run"),
         ];
-        if let Some(asked) = self.case.asked_outstanding() {
-            for flow in block_flows(&self.case) {
-                let part = human::percent(flow.bytes_in_flight.as_f64() / asked);
-                let size = human::block_size(flow.request_size);
-                let value =
-                    format!("{:.1} requests of {size}, {part} of the bytes asked for", flow.in_flight);
-                evidence.push(Evidence::new(
-                    format!("in flight at {}", flow.block),
-                    value,
-                    "/proc/diskstats",
-                ));
-            }
-        }
+        let Some(asked) = self.case.asked_outstanding() else { return evidence };
+        evidence.extend(block_flows(&self.case).into_iter().map(|flow| {
+            let part = human::percent(flow.bytes_in_flight.as_f64() / asked);
+            let size = human::block_size(flow.request_size);
+            let value = format!("{:.1} requests of {size}, {part} of the bytes asked for", flow.in_flight);
+            Evidence::new(format!("in flight at {}", flow.block), value, "/proc/diskstats")
+        }));
         evidence
     }
 
@@ -163,7 +161,9 @@ fn decide(at: &At<'_>) -> Loss {
     }
     by_layer(at)
         .or_else(|| by_run().filter(|loss| loss.cause != Cause::Medium))
-        .or_else(|| scheduler(&at.case).map(|(hop, evidence)| held_back(at, hop, evidence)))
+        .or_else(|| {
+            scheduler(&at.case).map(|(hop, evidence)| held_back(hop, [at.evidence(), evidence].concat()))
+        })
         .or_else(|| processor(at))
         .or_else(|| leftover(at))
         .unwrap_or_else(|| {
@@ -220,27 +220,20 @@ fn scheduler<'a>(case: &Case<'a>) -> Option<(&'a Hop, Vec<Evidence>)> {
         let disk = case.disk(&device.block)?;
         let held = disk.at_driver?;
         (disk.in_flight >= 2.0 && held <= IDLE_DRIVER).then(|| {
+            let (all, held) = (format!("{:.1}", disk.in_flight), format!("{held:.1}"));
             let evidence = vec![
                 Evidence::new("scheduler", name, queue.scheduler.source().as_str()),
-                Evidence::new(
-                    "requests in flight",
-                    format!("{:.1}", disk.in_flight),
-                    "times of /proc/diskstats",
-                ),
-                Evidence::new(
-                    "of these at the driver",
-                    format!("{held:.1}"),
-                    "samples of /sys/block/*/inflight",
-                ),
+                Evidence::new("requests in flight", all, "times of /proc/diskstats"),
+                Evidence::new("of these at the driver", held, "samples of /sys/block/*/inflight"),
             ];
             (hop, evidence)
         })
     })
 }
 
-fn held_back(at: &At<'_>, hop: &Hop, evidence: Vec<Evidence>) -> Loss {
+fn held_back(hop: &Hop, evidence: Vec<Evidence>) -> Loss {
     let summary = format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
-    at.loss(Cause::Scheduler, hop, Confidence::Medium, summary).with(evidence)
+    Loss { cause: Cause::Scheduler, hop: hop.id.clone(), summary, evidence, confidence: Confidence::Medium }
 }
 
 /// Every processor is busy.
@@ -250,7 +243,7 @@ fn processor(at: &At<'_>) -> Option<Loss> {
         let count = at.case.run.map_or(0, |run| run.activity.cpus.len());
         let summary = format!("All {count} processors are busy: no more can be asked for or worked on.");
         at.loss(Cause::Processor, at.hop, Confidence::Medium, summary)
-            .with([Evidence::new("processors busy", human::percent(mean), "/proc/stat")])
+            .seen("processors busy", human::percent(mean), "/proc/stat")
             .with(at.busiest())
     })
 }
@@ -282,9 +275,7 @@ pub(super) fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
     if cause == Cause::Medium
         && let Some((hop, evidence)) = scheduler(&case)
     {
-        let summary = format!("Requests wait in the scheduler of {} while its driver has room.", hop.name);
-        let cause = Cause::Scheduler;
-        return Some(Loss { cause, hop: hop.id.clone(), summary, evidence, confidence: Confidence::Medium });
+        return Some(held_back(hop, evidence));
     }
     let summary = format!("{} carries no more than this.", hop.name);
     Some(Loss { cause, hop: hop.id.clone(), summary, evidence: found.evidence, confidence: found.confidence })

@@ -51,10 +51,7 @@ pub struct Lane {
 
 impl Lane {
     fn of(hop: &Hop) -> Self {
-        let link = match &hop.spec {
-            HopSpec::Link(link) if link.not_a_wire.is_none() && !link.device.is_virtual => Some(link.clone()),
-            _ => None,
-        };
+        let link = hop.link().filter(|link| link.not_a_wire.is_none() && !link.device.is_virtual);
         Self {
             id: hop.id.clone(),
             kind: hop.kind(),
@@ -63,7 +60,7 @@ impl Lane {
             sources: BTreeSet::new(),
             ceilings: of_hop(hop),
             shares_directions: duplex(hop) == Duplex::Half,
-            link,
+            link: link.cloned().map(Box::new),
             settled: None,
         }
     }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, mean};
+use super::case::{Case, Run, declares_memory, time};
 use crate::attribution;
 use crate::case::Case as PathCase;
 use crate::finding::{Code, Finding, Severity};
-use crate::{Subject, trust};
-use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use crate::trust;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Direction, Narrow};
 use narrows_model::path::{HopId, HopKind};
-use narrows_paste::results::{Measured, Op, Side, Tool};
+use narrows_paste::results::{Op, Tool};
 
 /// A rate this near below a ceiling is that of the hop: laws calibrate to 3 %, tools with one or few I/Os in flight
 /// leave a part of a link idle.
@@ -104,32 +104,24 @@ pub struct Stated {
 
 /// Every direction of every measurement that has a path or a stated ceiling.
 pub(super) fn of(case: &Case<'_>) -> Vec<Against> {
-    let sides = case.sides().filter(|(measured, _, _)| !super::case::declares_memory(measured));
-    sides
-        .filter_map(|(measured, op, side)| {
-            let on_path =
-                subject(case, measured).and_then(|subject| on_path(case, subject, measured, op, side));
-            let stated = stated(case, measured, op, side);
-            match (on_path, stated) {
-                (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
-                (path, stated) => path.or(stated),
-            }
-        })
-        .collect()
+    let runs = case.runs().filter(|run| !declares_memory(run.measured));
+    let lowest = runs.filter_map(|run| match (on_path(&run), stated(&run)) {
+        (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
+        (path, stated) => path.or(stated),
+    });
+    lowest.collect()
 }
 
-fn subject<'a>(case: &Case<'a>, measured: &Measured) -> Option<&'a Subject> {
-    let named = measured.work.target.as_deref().and_then(|target| case.ground.paths.get(target));
-    named.or(case.ground.default)
-}
-
-fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side: &Side) -> Option<Against> {
-    let direction = match op {
+fn on_path(run: &Run<'_>) -> Option<Against> {
+    let ground = &run.case.ground;
+    let target = run.measured.work.target.as_deref();
+    let subject = target.and_then(|target| ground.paths.get(target)).or(ground.default)?;
+    let direction = match run.op {
         Op::Read => Direction::Read,
         Op::Write => Direction::Write,
     };
-    let path = PathCase::new(case.machine?, subject, direction);
-    let rate = side.bytes_per_second;
+    let path = PathCase::new(ground.machine?, subject, direction);
+    let rate = run.rate();
     let (index, ceiling, standing) = match trust::exceeded(&path, rate) {
         Some((index, ceiling)) => (index, ceiling, Standing::Above),
         None => {
@@ -140,9 +132,9 @@ fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side
     let hop = subject.path.hops.get(index)?;
     let formula = path.ceiling(index).and_then(|ceiling| ceiling.limit()).map(|limit| limit.formula.clone());
     Some(Against {
-        label: measured.work.label.clone(),
-        line: measured.line,
-        op,
+        label: run.measured.work.label.clone(),
+        line: run.measured.line,
+        op: run.op,
         rate,
         target: subject.path.target.clone(),
         hop: Some(hop.id.clone()),
@@ -152,7 +144,7 @@ fn on_path(case: &Case<'_>, subject: &Subject, measured: &Measured, op: Op, side
         formula: formula.unwrap_or_default(),
         fraction: rate.fraction_of(ceiling),
         standing,
-        instead: (standing == Standing::Below).then(|| instead(case, measured, side, &path)),
+        instead: (standing == Standing::Below).then(|| instead(run, &path)),
     })
 }
 
@@ -177,20 +169,20 @@ fn standing(rate: BytesPerSec, ceiling: BytesPerSec) -> Standing {
     if rate.fraction_of(ceiling) >= NEAR { Standing::At } else { Standing::Below }
 }
 
-fn stated(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Against> {
-    let narrowest = case.ground.stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
-    let rate = side.bytes_per_second;
+fn stated(run: &Run<'_>) -> Option<Against> {
+    let narrowest = run.case.ground.stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
+    let rate = run.rate();
     let standing = match rate.fraction_of(narrowest.rate) {
         share if share > ABOVE => Standing::Above,
         share if share >= NEAR_STATED => Standing::At,
         _ => Standing::Below,
     };
     Some(Against {
-        label: measured.work.label.clone(),
-        line: measured.line,
-        op,
+        label: run.measured.work.label.clone(),
+        line: run.measured.line,
+        op: run.op,
         rate,
-        target: measured.work.target.clone().unwrap_or_default(),
+        target: run.measured.work.target.clone().unwrap_or_default(),
         hop: None,
         kind: HopKind::Remote,
         name: narrowest.name.clone(),
@@ -199,25 +191,23 @@ fn stated(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<A
         fraction: rate.fraction_of(narrowest.rate),
         standing,
         instead: (standing == Standing::Below)
-            .then(|| in_flight(measured, side).unwrap_or_else(|| "something else limits it".to_owned())),
+            .then(|| in_flight(run).unwrap_or_else(|| "something else limits it".to_owned())),
     })
 }
 
 /// What limits a rate that is far below every ceiling.
-fn instead(case: &Case<'_>, measured: &Measured, side: &Side, path: &PathCase<'_>) -> String {
-    if let Some(why) = in_flight(measured, side) {
+fn instead(run: &Run<'_>, path: &PathCase<'_>) -> String {
+    if let Some(why) = in_flight(run) {
         return why;
     }
-    if case.result.tool == Tool::Copy {
+    if run.tool() == Tool::Copy {
         return "a copy reads and writes in turn, file after file; `narrows copy` says which side waits"
             .to_owned();
     }
-    let unknown: Vec<&str> = attribution::unknown_hops(path)
-        .into_iter()
-        .filter_map(|index| case_hop(path, index))
-        .take(3)
-        .collect();
-    let software = measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
+    let unknown = attribution::unknown_hops(path).into_iter();
+    let unknown = unknown.filter_map(|index| Some(path.path().hops.get(index)?.name.as_str()));
+    let unknown: Vec<&str> = unknown.take(3).collect();
+    let software = run.measured.cpu.is_some_and(|cpu| cpu.total() >= 0.85);
     match (software, unknown.as_slice()) {
         (true, _) => "the tool's own threads filled their processor".to_owned(),
         (_, []) => "the medium itself, the tool, or what was not looked at".to_owned(),
@@ -225,26 +215,16 @@ fn instead(case: &Case<'_>, measured: &Measured, side: &Side, path: &PathCase<'_
     }
 }
 
-fn case_hop<'a>(path: &PathCase<'a>, index: usize) -> Option<&'a str> {
-    path.path().hops.get(index).map(|hop| hop.name.as_str())
-}
-
 /// Few bytes in flight: the latency of each I/O sets the rate.
-fn in_flight(measured: &Measured, side: &Side) -> Option<String> {
-    let depth = measured.asked_in_flight()?;
-    let block = measured.work.block_size?;
+fn in_flight(run: &Run<'_>) -> Option<String> {
+    let depth = run.measured.asked_in_flight()?;
+    let block = run.measured.work.block_size?;
     if depth * block.as_f64() >= FEW_BYTES {
         return None;
     }
-    let each = mean(side)
-        .or_else(|| side.iops.map(|iops| depth / iops.get() * 1e9))
-        .filter(|one| one.is_finite())?;
-    Some(format!(
-        "{} of {} were in flight, and each took {}",
-        human::count(depth),
-        human::bytes(Bytes::new(block.get())),
-        human::time(Nanos::new(each as u64))
-    ))
+    let by_rate = || run.side.iops.map(|iops| depth / iops.get() * 1e9);
+    let each = time(run.mean().or_else(by_rate).filter(|one| one.is_finite())?);
+    Some(format!("{} of {block} were in flight, and each took {each}", human::count(depth)))
 }
 
 /// The result is above physics.
@@ -260,8 +240,8 @@ pub(super) fn find(case: &Case<'_>, all: &[Against]) -> Option<Finding> {
     );
     Some(
         case.finding(Code::AboveCeiling, Severity::Fault, summary)
-            .seen("rate of the tool", human::rate(worst.rate), format!("{}:{}", case.result.file, worst.line))
-            .seen(format!("ceiling of {}", worst.name), human::rate(worst.ceiling), worst.formula.clone())
+            .seen("rate of the tool", worst.rate, format!("{}:{}", case.result.file, worst.line))
+            .seen(format!("ceiling of {}", worst.name), worst.ceiling, worst.formula.clone())
             .not_so_when(
                 "the tool measured another path than this one, or a fact behind the ceiling \
                  is wrong (`--why`)",

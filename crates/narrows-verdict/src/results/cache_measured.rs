@@ -3,10 +3,10 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::mount::Mount;
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
+use narrows_paste::results::{Op, Tool};
 
 use super::cached_command;
-use super::case::{Case, Signs, declares_memory, is_random, mean, reads_ahead};
+use super::case::{Case, Run, Signs, declares_memory, time};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// The fastest media (Optane) answer a read in some 5 µs at the application; NAND needs 50 µs to read a page. A mean
@@ -21,7 +21,7 @@ const ROTATING_LATENCY: f64 = 2_000_000.0;
 const ROTATING_IOPS: f64 = 10_000.0;
 
 /// A check of one direction of one measurement.
-type CacheCheck = fn(&Case<'_>, &Measured, Op, &Side) -> Option<Signs>;
+type CacheCheck = fn(&Run<'_>) -> Option<Signs>;
 
 const CACHE_CHECKS: &[CacheCheck] = &[
     memory_latency,
@@ -49,23 +49,15 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     let mut evidence: Vec<Evidence> = Vec::new();
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
-    for (measured, op, side) in case.sides() {
-        // Who measures memory by its name gets what was asked for.
-        if declares_memory(measured) {
-            continue;
+    // Who measures memory by its name gets what was asked for.
+    for run in case.runs().filter(|run| !declares_memory(run.measured)) {
+        let seen: Vec<Signs> = CACHE_CHECKS.iter().filter_map(|check| check(&run)).collect();
+        confidence = seen.iter().map(|signs| signs.confidence).fold(confidence, Confidence::min);
+        if !seen.is_empty() && names.len() < MOST_EVIDENCE {
+            names.push(format!("{} ({})", run.name(), run.rate()));
+            evidence.extend(seen.into_iter().flat_map(|signs| signs.evidence));
+            evidence.extend(beside(&run));
         }
-        let seen: Vec<Signs> =
-            CACHE_CHECKS.iter().filter_map(|check| check(case, measured, op, side)).collect();
-        if seen.is_empty() {
-            continue;
-        }
-        let name = format!("{} ({})", case.name(measured, op), human::rate(side.bytes_per_second));
-        if names.len() < MOST_EVIDENCE {
-            names.push(name);
-            evidence.extend(seen.iter().flat_map(|(_, evidence)| evidence.clone()));
-            evidence.extend(beside(case, measured, side));
-        }
-        confidence = seen.iter().map(|(sure, _)| *sure).fold(confidence, Confidence::min);
     }
     if names.is_empty() {
         return None;
@@ -75,10 +67,7 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     Some(
         case.finding(Code::CacheMeasured, Severity::Limit, summary)
             .with_evidence(evidence)
-            .not_so_when(
-                "the storage's own counters moved as many bytes as the tool (iostat, zpool \
-                 iostat)",
-            )
+            .not_so_when("the storage's own counters moved as many bytes as the tool (iostat, zpool iostat)")
             .advise(
                 "measure again past the caches: O_DIRECT, more data than twice the memory \
                  of client and server, and \
@@ -89,124 +78,85 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// What makes a cache likelier: a short run, and data that fits memory.
-fn beside(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
+fn beside(run: &Run<'_>) -> Vec<Evidence> {
     const SHORT: Nanos = Nanos::from_millis(30_000);
-    let mut found = Vec::new();
-    found.extend(
-        side.elapsed_ns
-            .filter(|time| *time < SHORT)
-            .map(|time| case.evidence(measured, "measured time", human::time(time))),
-    );
-    if let Some(set) = measured.work.working_set.or(side.bytes).filter(|set| case.fits_memory(*set)) {
-        let memory = case.memory().map_or_else(
-            || "memory is not told, servers have that much".to_owned(),
-            |(memory, _)| format!("of {} of memory", human::bytes(memory)),
-        );
-        found.push(case.evidence(
-            measured,
-            "data that was visited",
-            format!("{} ({memory})", human::bytes(set)),
-        ));
-    }
-    found
+    let short = run.side.elapsed_ns.filter(|time| *time < SHORT);
+    let fits = run.visited_in_memory().map(|set| match run.case.memory() {
+        Some((memory, _)) => format!("{set} (of {memory} of memory)"),
+        None => format!("{set} (memory is not told, servers have that much)"),
+    });
+    let short = short.map(|time| run.evidence("measured time", time));
+    short.into_iter().chain(fits.map(|fits| run.evidence("data that was visited", fits))).collect()
 }
 
 /// So many measurements are named.
 const MOST_EVIDENCE: usize = 3;
 
-/// Whether waiting for durability is a call of its own, so that writes may be as fast as memory.
-fn is_synced_apart(measured: &Measured, op: Op) -> bool {
-    op == Op::Write && (measured.sync_ns.is_some() || measured.work.durability == Some(Durability::Each))
-}
-
-fn memory_latency(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let mean = mean(side)?;
-    if mean >= MEMORY_LATENCY || is_synced_apart(measured, op) || reads_ahead(measured, op, side) {
-        return None;
-    }
-    let shown = Nanos::new(mean as u64);
-    Some((Confidence::High, vec![case.evidence(measured, "mean latency of an I/O", shown)]))
+fn memory_latency(run: &Run<'_>) -> Option<Signs> {
+    let mean = run.mean()?;
+    let is_memory = mean < MEMORY_LATENCY && !run.is_synced_apart() && !run.reads_ahead();
+    is_memory
+        .then(|| run.signs().seen("mean latency of an I/O", time(mean)).with_confidence(Confidence::High))
 }
 
 /// An asynchronous engine that spends its time in the submission does not wait for a device: the kernel answers within
 /// the call, as it does for the page cache and for ZFS.
-fn inside_the_call(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let (submission, completion) = side.submission_ns.zip(side.completion_ns)?;
-    if submission < 10.0 * completion || completion > MEMORY_LATENCY || is_synced_apart(measured, op) {
+fn inside_the_call(run: &Run<'_>) -> Option<Signs> {
+    let (submission, completion) = run.side.submission_ns.zip(run.side.completion_ns)?;
+    if submission < 10.0 * completion || completion > MEMORY_LATENCY || run.is_synced_apart() {
         return None;
     }
-    Some((
-        Confidence::Medium,
-        vec![
-            case.evidence(measured, "mean time within the submission", Nanos::new(submission as u64)),
-            case.evidence(measured, "mean time behind it", Nanos::new(completion as u64)),
-        ],
-    ))
+    Some(
+        run.signs()
+            .seen("mean time within the submission", time(submission))
+            .seen("mean time behind it", time(completion)),
+    )
 }
 
-fn rotating(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let source = case.around.has(Word::Rotating)?;
-    if !is_random(measured) || is_synced_apart(measured, op) {
+fn rotating(run: &Run<'_>) -> Option<Signs> {
+    let source = run.has(Word::Rotating)?;
+    if !run.is_random() || run.is_synced_apart() {
         return None;
     }
-    let iops = side.iops.map(|iops| iops.get()).filter(|iops| *iops > ROTATING_IOPS);
-    let seen = match (mean(side), iops) {
+    let iops = run.side.iops.map(|iops| iops.get()).filter(|iops| *iops > ROTATING_IOPS);
+    let signs = match (run.mean(), iops) {
         (Some(latency), _) if latency >= ROTATING_LATENCY => return None,
-        (Some(latency), _) => {
-            case.evidence(measured, "mean latency of a random I/O", Nanos::new(latency as u64))
-        }
-        (None, Some(iops)) => case.evidence(measured, "random I/Os per second", human::count(iops)),
+        (Some(latency), _) => run.signs().seen("mean latency of a random I/O", time(latency)),
+        (None, Some(iops)) => run.signs().seen("random I/Os per second", human::count(iops)),
         (None, None) => return None,
     };
-    let medium = Evidence::new("the medium", "disks that turn: 4 ms and more for each", source);
-    Some((Confidence::Medium, vec![seen, medium]))
+    Some(signs.told("the medium", "disks that turn: 4 ms and more for each", source))
 }
 
-fn in_memory(case: &Case<'_>, _: &Measured, _: Op, _: &Side) -> Option<Signs> {
-    let source = case.around.has(Word::Memory)?;
-    Some((Confidence::Medium, vec![Evidence::new("the storage", "is in memory", source)]))
+fn in_memory(run: &Run<'_>) -> Option<Signs> {
+    run.has(Word::Memory).map(|source| run.signs().told("the storage", "is in memory", source))
 }
 
 /// Behind a network whose wire is named, and which another measurement fills, a higher rate is that of a cache on this
 /// side. Without the other one the text may speak of clients of the machine that was measured.
-fn above_the_wire(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Signs> {
-    case.around.has(Word::RemoteStorage)?;
-    let (wire, source) = case.around.wire.clone()?;
-    let all = case.beside.measured().flat_map(|(_, one)| one.sides());
+fn above_the_wire(run: &Run<'_>) -> Option<Signs> {
+    run.has(Word::RemoteStorage)?;
+    let (wire, source) = run.case.around.wire.clone()?;
+    let all = run.case.beside.measured().flat_map(|(_, one)| one.sides());
     let mut rates = all.map(|(_, side)| side.bytes_per_second.fraction_of(wire));
     if !rates.any(|share| (0.75..=1.0).contains(&share)) {
         return None;
     }
-    (side.bytes_per_second.get() > 1.03 * wire.get()).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("all that the wire carries", human::rate(wire), source),
-            ],
-        )
-    })
+    (run.rate().get() > 1.03 * wire.get())
+        .then(|| run.signs().seen("rate", run.rate()).told("all that the wire carries", wire, source))
 }
 
 /// Less than a second for what fits any cache: nothing shows that it left memory.
-fn too_small(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
+fn too_small(run: &Run<'_>) -> Option<Signs> {
     /// Drives have a cache of a gigabyte or so, controllers of a few.
     const SMALL: Bytes = Bytes::new(8 << 30);
     /// No single drive on SATA or USB 3 does this.
     const FAST: f64 = 2e9;
-    let bytes = side.bytes.filter(|bytes| *bytes <= SMALL)?;
-    let elapsed = side.elapsed_ns.filter(|time| *time < Nanos::from_millis(1000))?;
-    if is_synced_apart(measured, op) || side.bytes_per_second.get() < FAST {
-        return None;
-    }
-    Some((
-        Confidence::Low,
-        vec![case.evidence(
-            measured,
-            "moved in all",
-            format!("{} in {}", human::bytes(bytes), human::time(elapsed)),
-        )],
-    ))
+    let bytes = run.side.bytes.filter(|bytes| *bytes <= SMALL)?;
+    let elapsed = run.side.elapsed_ns.filter(|time| *time < Nanos::from_millis(1000))?;
+    let moved = run.signs().seen("moved in all", format!("{bytes} in {elapsed}"));
+    let is_fast = !run.is_synced_apart() && run.rate().get() >= FAST;
+    is_fast.then(|| moved.with_confidence(Confidence::Low))
 }
 
 /// No flash answers a random read sooner: a page of SLC needs 25 µs (Kioxia XL-FLASH, 4 µs alone for the die and the way
@@ -223,25 +173,20 @@ const MEMORY_MEDIAN: f64 = 6_000.0;
 /// What a read needs that no cache answers: a page of flash, at least.
 const MISS: f64 = 50_000.0;
 
-fn shown(nanos: f64) -> Nanos {
-    Nanos::new(nanos.max(0.0) as u64)
-}
-
 /// Single random reads faster than flash, of storage that is said to be flash, or to have a cache in memory before it.
-fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);
-    if op != Op::Read || !is_random(measured) || !single || case.around.has(Word::Optane).is_some() {
+fn below_flash(run: &Run<'_>) -> Option<Signs> {
+    if run.op != Op::Read || !run.is_random() || !run.is_single() || run.has(Word::Optane).is_some() {
         return None;
     }
     let slow = [Word::Nand, Word::Sata, Word::Usb, Word::Rotating, Word::Zfs, Word::IgnoresDirect];
-    let (word, source) = slow.into_iter().find_map(|word| Some((word, case.around.has(word)?)))?;
-    let latency = side.latency_ns.as_ref();
-    let target = measured.work.target.as_deref().unwrap_or_default();
-    let is_scsi = target.starts_with("/dev/sd") && case.around.has(Word::Nvme).is_none();
+    let (word, source) = slow.into_iter().find_map(|word| Some((word, run.has(word)?)))?;
+    let latency = run.side.latency_ns.as_ref();
+    let target = run.measured.work.target.as_deref().unwrap_or_default();
+    let is_scsi = target.starts_with("/dev/sd") && run.has(Word::Nvme).is_none();
     let is_behind = word == Word::Sata || word == Word::Nand && is_scsi;
     let floor = if is_behind { BEHIND_SATA } else { NAND_FLOOR };
     let typical =
-        latency.and_then(|latency| latency.p50).or_else(|| mean(side)).filter(|one| *one < floor)?;
+        latency.and_then(|latency| latency.p50).or_else(|| run.mean()).filter(|one| *one < floor)?;
     // A few slow ones may hide in the median; that is another check.
     let medium = match word {
         Word::Rotating => "disks that turn: 4 ms and more for each",
@@ -249,29 +194,16 @@ fn below_flash(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Opt
         Word::IgnoresDirect => "a file system in user space, behind the page cache",
         _ => "flash: some 50 µs for each",
     };
-    Some((
-        Confidence::Medium,
-        vec![
-            case.evidence(measured, "latency of most single random reads", shown(typical)),
-            Evidence::new("the medium", medium, source),
-        ],
-    ))
+    let signs = run.signs().seen("latency of most single random reads", time(typical));
+    Some(signs.told("the medium", medium, source))
 }
 
 /// Half of the reads as fast as memory, and others as slow as a medium: some were in a cache and others were not.
-fn partly_in_memory(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let shows = op == Op::Read && !reads_ahead(measured, op, side);
-    let latency = side.latency_ns.as_ref().filter(|_| shows)?;
+fn partly_in_memory(run: &Run<'_>) -> Option<Signs> {
+    let shows = run.op == Op::Read && !run.reads_ahead();
+    let latency = run.side.latency_ns.as_ref().filter(|_| shows)?;
     let (p50, p99) = (latency.p50.filter(|p50| *p50 > 0.0 && *p50 < MEMORY_MEDIAN)?, latency.p99?);
-    (p99 > MISS).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(measured, "median", shown(p50)),
-                case.evidence(measured, "99th percentile", shown(p99)),
-            ],
-        )
-    })
+    (p99 > MISS).then(|| run.signs().seen("median", time(p50)).seen("99th percentile", time(p99)))
 }
 
 /// What a bus or medium carries at most, with room for the error of the law. USB 2.0 moves 13 packets of 512 bytes in
@@ -286,82 +218,61 @@ const BUSES: [(Word, f64, &str); 4] = [
 
 /// Caches by what the storage is said to be: a rate that its bus does not carry, or a file system that answers from
 /// memory whatever is asked of it.
-fn above_the_bus(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Option<Signs> {
-    let around = case.around;
+fn above_the_bus(run: &Run<'_>) -> Option<Signs> {
+    let names_nvme = run.measured.work.target.as_deref().is_some_and(|target| target.contains("nvme"));
     // A text may name several drives; which of them was measured is not told then.
-    if around.has(Word::Array).or_else(|| around.has(Word::Nvme)).is_some() || names_nvme(measured) {
+    if run.has(Word::Array).or_else(|| run.has(Word::Nvme)).is_some() || names_nvme {
         return None;
     }
     let (source, most, why) = BUSES.into_iter().find_map(|(word, most, why)| {
-        Some((around.has(word)?, most, why)).filter(|_| side.bytes_per_second.get() > most)
+        Some((run.has(word)?, most, why)).filter(|_| run.rate().get() > most)
     })?;
-    Some((
-        Confidence::Medium,
-        vec![
-            case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-            Evidence::new("more than", human::rate(BytesPerSec::new(most)), source),
-            Evidence::new("since", why, "the specification"),
-        ],
-    ))
-}
-
-fn names_nvme(measured: &Measured) -> bool {
-    measured.work.target.as_deref().is_some_and(|target| target.contains("nvme"))
+    let signs = run.signs().seen("rate", run.rate()).told("more than", BytesPerSec::new(most), source);
+    Some(signs.told("since", why, "the specification"))
 }
 
 /// A file system in user space hands O_DIRECT on to nobody: what fits memory is read from there.
-fn ignores_direct(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
+fn ignores_direct(run: &Run<'_>) -> Option<Signs> {
     /// What a drive behind a driver in user space does not reach, and a rate of memory does.
     const FAST: f64 = 1e9;
-    let source = case.around.has(Word::IgnoresDirect).filter(|_| op == Op::Read)?;
-    let is_fast = side.bytes_per_second.get() > FAST
-        || is_random(measured) && mean(side).is_some_and(|mean| mean < 30_000.0);
-    let fits = measured.work.working_set.or(side.bytes).is_some_and(|set| case.fits_memory(set));
-    (is_fast && fits).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-                Evidence::new("the file system", "in user space: O_DIRECT does not pass it", source),
-            ],
-        )
-    })
+    let source = run.has(Word::IgnoresDirect).filter(|_| run.op == Op::Read)?;
+    let is_fast =
+        run.rate().get() > FAST || run.is_random() && run.mean().is_some_and(|mean| mean < 30_000.0);
+    let signs = run.signs().seen("rate", run.rate());
+    (is_fast && run.visited_in_memory().is_some())
+        .then(|| signs.told("the file system", "in user space: O_DIRECT does not pass it", source))
 }
 
 /// ZFS before 2.3 takes O_DIRECT and ignores it (OpenZFS 2.3.0 release notes, "Direct IO"); a file that fits memory is
 /// read from its cache. Latencies of a medium, or a pool that reads as much, show otherwise.
-fn in_arc(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let keeps = op == Op::Read && case.around.has(Word::NoArc).is_none();
-    let source = case.around.has(Word::Zfs).filter(|_| keeps)?;
-    let makes_files =
-        matches!(case.result.tool, Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Asssd);
-    let set = measured.work.working_set.filter(|set| makes_files && case.fits_memory(*set))?;
-    let is_device = measured.work.target.as_deref().is_some_and(|target| target.starts_with("/dev/"));
+fn in_arc(run: &Run<'_>) -> Option<Signs> {
+    let keeps = run.op == Op::Read && run.has(Word::NoArc).is_none();
+    let source = run.has(Word::Zfs).filter(|_| keeps)?;
+    let makes_files = matches!(run.tool(), Tool::Fio | Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Asssd);
+    let set = run.set_in_memory().filter(|_| makes_files)?;
+    let is_device = run.measured.work.target.as_deref().is_some_and(|target| target.starts_with("/dev/"));
     let pool_reads =
-        case.around.pool.as_ref().is_some_and(|pool| pool.read.get() * 1.1 > side.bytes_per_second.get());
+        run.case.around.pool.as_ref().is_some_and(|pool| pool.read.get() * 1.1 > run.rate().get());
     // By Little's law the latency of one I/O, whatever the depth; a medium needs 50 µs for a random one.
-    let waits = mean(side).is_some_and(|mean| mean > if is_random(measured) { 80_000.0 } else { 1e6 });
+    let waits = run.mean().is_some_and(|mean| mean > if run.is_random() { 80_000.0 } else { 1e6 });
     (!is_device && !pool_reads && !waits).then(|| {
-        let mut evidence = vec![
-            Evidence::new("the file system", "ZFS, which reads from its cache what is there", source),
-            case.evidence(measured, "working set", human::bytes(set)),
-        ];
-        evidence.extend(case.memory_evidence());
-        evidence.extend(
-            mean(side).map(|mean| case.evidence(measured, "mean latency of an I/O", Nanos::new(mean as u64))),
-        );
-        (Confidence::Medium, evidence)
+        let zfs = "ZFS, which reads from its cache what is there";
+        let mut signs = run.signs().told("the file system", zfs, source).seen("working set", set);
+        if let Some((memory, source)) = run.case.memory() {
+            signs = signs.told("main memory", memory, source);
+        }
+        match run.mean() {
+            Some(mean) => signs.seen("mean latency of an I/O", time(mean)),
+            None => signs,
+        }
     })
 }
 
 /// A file system in memory, by its type, on the machine that the same texts tell of. A path says nothing: `/tmp` may be
 /// on a disk.
-fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<Signs> {
-    let machine = case.machine.filter(|machine| machine.captured.is_some())?;
-    let target = measured.work.target.as_deref().filter(|target| target.starts_with('/'))?;
-    if declares_memory(measured) {
-        return None;
-    }
+fn on_tmpfs(run: &Run<'_>) -> Option<Signs> {
+    let machine = run.case.machine.filter(|machine| machine.captured.is_some())?;
+    let target = run.measured.work.target.as_deref().filter(|target| target.starts_with('/'))?;
     let holds = |mount: &&Mount| {
         let point = mount.point.trim_end_matches('/');
         target.strip_prefix(point).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -369,7 +280,7 @@ fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<Sig
     let mount = machine.mounts.iter().filter(holds).max_by_key(|mount| mount.point.len())?;
     matches!(mount.fstype.as_str(), "tmpfs" | "ramfs" | "devtmpfs").then(|| {
         let value = format!("{} at {}", mount.fstype, mount.point);
-        (Confidence::High, vec![Evidence::new("the file system", value, "the table of mounts")])
+        run.signs().told("the file system", value, "the table of mounts").with_confidence(Confidence::High)
     })
 }
 
@@ -378,33 +289,31 @@ fn on_tmpfs(case: &Case<'_>, measured: &Measured, _: Op, _: &Side) -> Option<Sig
 const ONE_READER: f64 = 6e9;
 
 /// dd through the page cache, faster than one reader gets from a drive.
-fn one_reader(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let is_plain = case.result.tool == Tool::Dd && op == Op::Read && measured.work.direct != Some(true);
-    let fits = side.bytes.is_some_and(|bytes: Bytes| case.fits_memory(bytes));
-    (is_plain && fits && side.bytes_per_second.get() > ONE_READER).then(|| {
-        let rate = human::rate(side.bytes_per_second);
-        (Confidence::Medium, vec![case.evidence(measured, "rate of one reader through the page cache", rate)])
-    })
+fn one_reader(run: &Run<'_>) -> Option<Signs> {
+    let is_plain = run.tool() == Tool::Dd && run.op == Op::Read && run.measured.work.direct != Some(true);
+    let fits = run.side.bytes.is_some_and(|bytes| run.case.fits_memory(bytes));
+    (is_plain && fits && run.rate().get() > ONE_READER)
+        .then(|| run.signs().seen("rate of one reader through the page cache", run.rate()))
 }
 
 /// The cache of a drive: disks and SATA drives have 64 to 512 MiB of memory. A region as small as that, read again and
 /// again, is answered from there whatever the operating system was told.
-fn in_the_drive(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
+fn in_the_drive(run: &Run<'_>) -> Option<Signs> {
     const SMALL: Bytes = Bytes::from_mib(64);
     const AGAIN: f64 = 4.0;
-    let set = measured.work.working_set.filter(|set| set.get() > 0 && *set <= SMALL)?;
-    let again = match case.result.tool {
-        Tool::Fio | Tool::Diskspd if op == Op::Read => {
-            let moved = side.bytes.filter(|moved| moved.as_f64() > AGAIN * set.as_f64())?;
-            case.evidence(measured, "read from it", human::bytes(moved))
+    let set = run.measured.work.working_set.filter(|set| set.get() > 0 && *set <= SMALL)?;
+    let signs = run.signs().seen("region", set).with_confidence(Confidence::Low);
+    match run.tool() {
+        Tool::Fio | Tool::Diskspd if run.op == Op::Read => {
+            let moved = run.side.bytes.filter(|moved| moved.as_f64() > AGAIN * set.as_f64())?;
+            Some(signs.seen("read from it", moved))
         }
         // Their protocol: the same file in each pass of each test.
         Tool::Kdiskmark | Tool::Crystaldiskmark => {
-            case.evidence(measured, "visited", "again in each pass, by the tool's own protocol")
+            Some(signs.seen("visited", "again in each pass, by the tool's own protocol"))
         }
-        _ => return None,
-    };
-    Some((Confidence::Low, vec![case.evidence(measured, "region", human::bytes(set)), again]))
+        _ => None,
+    }
 }
 
 #[cfg(test)]

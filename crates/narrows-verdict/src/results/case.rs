@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use narrows_base::units::{Bytes, BytesPerSec, human};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::Machine;
 use narrows_paste::results::devices::Device;
-use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Measured, Op, Side, Tool};
+use narrows_paste::results::surroundings::{Surroundings, Word};
+use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
 
 use super::Ground;
 use super::cached_command::rates_of_devices;
@@ -25,9 +25,11 @@ pub(super) struct Case<'a> {
 
 impl<'a> Case<'a> {
     /// Every measurement of storage and direction.
-    pub(super) fn sides(&self) -> impl Iterator<Item = (&'a Measured, Op, &'a Side)> {
+    pub(super) fn runs(&self) -> impl Iterator<Item = Run<'_>> {
         let storage = self.result.measurements.iter().filter(|one| !one.memory_only);
-        storage.flat_map(|one| one.sides().map(move |(op, side)| (one, op, side)))
+        storage.flat_map(move |measured| {
+            measured.sides().map(move |(op, side)| Run { case: self, measured, op, side })
+        })
     }
 
     /// The first measurements of this result, as evidence for each other: a bound as in [`Beside`], for the same reason.
@@ -51,11 +53,6 @@ impl<'a> Case<'a> {
         bytes < self.memory().map_or(USUAL, |(memory, _)| memory)
     }
 
-    /// Main memory as an observation.
-    pub(super) fn memory_evidence(&self) -> Option<Evidence> {
-        self.memory().map(|(memory, source)| Evidence::new("main memory", human::bytes(memory), source))
-    }
-
     /// A finding on a measurement of this result.
     pub(super) fn finding(&self, code: Code, severity: Severity, summary: impl Into<String>) -> Finding {
         Finding::on(code, severity, self.result.place(), summary)
@@ -67,29 +64,190 @@ impl<'a> Case<'a> {
     }
 
     /// An observation in this result.
-    pub(super) fn evidence(&self, measured: &Measured, fact: &str, value: impl ToString) -> Evidence {
+    pub(super) fn evidence(
+        &self,
+        measured: &Measured,
+        fact: impl Into<String>,
+        value: impl ToString,
+    ) -> Evidence {
         Evidence::new(fact, value, self.source(measured))
     }
+}
 
-    /// What a measurement is called: `the random reads of job x`.
-    pub(super) fn name(&self, measured: &Measured, op: Op) -> String {
-        let order = measured.work.pattern.map(|order| format!("{} ", order.word())).unwrap_or_default();
-        let label = &measured.work.label;
-        let of = if label.is_empty() || label.contains(op.word()) && self.result.measurements.len() == 1 {
+/// One direction of a measurement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'a> {
+    pub(super) case: &'a Case<'a>,
+    pub(super) measured: &'a Measured,
+    pub(super) op: Op,
+    pub(super) side: &'a Side,
+}
+
+impl<'a> Run<'a> {
+    pub(super) const fn rate(&self) -> BytesPerSec {
+        self.side.bytes_per_second
+    }
+
+    pub(super) fn is_random(&self) -> bool {
+        is_random(self.measured)
+    }
+
+    /// Whether waiting for durability is a call of its own, so that writes may be as fast as memory.
+    pub(super) fn is_synced_apart(&self) -> bool {
+        let syncs =
+            self.measured.sync_ns.is_some() || self.measured.work.durability == Some(Durability::Each);
+        self.op == Op::Write && syncs
+    }
+
+    pub(super) fn is_direct(&self) -> bool {
+        self.measured.work.direct == Some(true)
+    }
+
+    pub(super) fn is_buffered(&self) -> bool {
+        self.measured.work.direct == Some(false)
+    }
+
+    pub(super) fn is_durable(&self, how: Durability) -> bool {
+        self.measured.work.durability == Some(how)
+    }
+
+    /// Whether one I/O at a time was asked for.
+    pub(super) fn is_single(&self) -> bool {
+        self.measured.asked_in_flight().is_some_and(|count| count <= 1.0)
+    }
+
+    /// The mean latency, in nanoseconds.
+    pub(super) fn mean(&self) -> Option<f64> {
+        self.side.latency_ns.as_ref()?.mean.filter(|mean| *mean > 0.0)
+    }
+
+    /// The I/Os in flight by Little's law.
+    pub(super) fn in_flight(&self) -> Option<f64> {
+        Some(self.mean()? * 1e-9 * self.side.iops?.get())
+    }
+
+    /// Whether the kernel read ahead of the tool: in order, through the page cache, and no byte twice. Most reads are then
+    /// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
+    pub(super) fn reads_ahead(&self) -> bool {
+        let work = &self.measured.work;
+        let in_order = work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
+        let once = match (self.side.bytes, work.working_set) {
+            (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
+            _ => true,
+        };
+        self.op == Op::Read && in_order && once
+    }
+
+    /// What it is called: `the random reads of job x`.
+    pub(super) fn name(&self) -> String {
+        let order = self.measured.work.pattern.map(|order| format!("{} ", order.word())).unwrap_or_default();
+        let (label, op) = (&self.measured.work.label, self.op.word());
+        let of = if label.is_empty() || label.contains(op) && self.case.result.measurements.len() == 1 {
             String::new()
         } else {
             format!(" of `{label}`")
         };
-        format!("{order}{}s{of}", op.word())
+        format!("{order}{op}s{of}")
+    }
+
+    /// Where it stands.
+    pub(super) fn source(&self) -> String {
+        self.case.source(self.measured)
+    }
+
+    pub(super) fn evidence(&self, fact: impl Into<String>, value: impl ToString) -> Evidence {
+        self.case.evidence(self.measured, fact, value)
+    }
+
+    /// Nothing as yet, for the likeliest reading.
+    pub(super) fn signs(&self) -> Signs {
+        Signs { confidence: Confidence::Medium, evidence: Vec::new(), source: self.source() }
+    }
+
+    /// Where the texts around it say this of the storage.
+    pub(super) fn has(&self, word: Word) -> Option<&'a str> {
+        self.case.around.has(word)
+    }
+
+    pub(super) const fn tool(&self) -> Tool {
+        self.case.result.tool
+    }
+
+    /// How much data was visited, where that fits memory.
+    pub(super) fn visited_in_memory(&self) -> Option<Bytes> {
+        self.measured.work.working_set.or(self.side.bytes).filter(|set| self.case.fits_memory(*set))
+    }
+
+    /// The working set, where it fits memory.
+    pub(super) fn set_in_memory(&self) -> Option<Bytes> {
+        self.measured.work.working_set.filter(|set| self.case.fits_memory(*set))
+    }
+
+    /// The means of five windows of a run, and what tells them: the result itself or its log.
+    pub(super) fn window_means(&self) -> Option<([f64; WINDOWS], String)> {
+        let each = self.side.series.len() / WINDOWS;
+        if each < 2 {
+            return None;
+        }
+        let mut means = [0.0; WINDOWS];
+        for (mean, window) in means.iter_mut().zip(self.side.series.chunks_exact(each)) {
+            *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
+        }
+        Some((means, self.side.series_source.clone().unwrap_or_else(|| self.case.result.place())))
+    }
+
+    /// Whether the last window is clearly below the ones before it.
+    pub(super) fn is_still_falling(&self) -> bool {
+        self.window_means().is_some_and(|([first, second, third, fourth, last], _)| {
+            last < 0.85 * ((first + second + third + fourth) / 4.0)
+        })
     }
 }
 
-/// What a rule saw: how sure, and what it saw.
-pub(super) type Signs = (Confidence, Vec<Evidence>);
+/// What a rule saw in a run, and how sure that makes it.
+pub(super) struct Signs {
+    pub(super) confidence: Confidence,
+    pub(super) evidence: Vec<Evidence>,
+    source: String,
+}
+
+impl Signs {
+    /// Adds what the run itself shows.
+    pub(super) fn seen(self, fact: impl Into<String>, value: impl ToString) -> Self {
+        let source = self.source.clone();
+        self.told(fact, value, source)
+    }
+
+    /// Adds what something else tells.
+    pub(super) fn told(
+        mut self,
+        fact: impl Into<String>,
+        value: impl ToString,
+        source: impl Into<String>,
+    ) -> Self {
+        self.evidence.push(Evidence::new(fact, value, source));
+        self
+    }
+
+    pub(super) const fn with_confidence(mut self, confidence: Confidence) -> Self {
+        self.confidence = confidence;
+        self
+    }
+}
+
+/// A time of this many nanoseconds.
+pub(super) const fn time(nanos: f64) -> Nanos {
+    Nanos::new(nanos as u64)
+}
 
 /// Whether a measurement visits addresses at random.
 pub(super) fn is_random(measured: &Measured) -> bool {
     measured.work.pattern == Some(Pattern::Random)
+}
+
+/// A part of the mean, in words.
+pub(super) fn of_the_mean(part: f64) -> String {
+    format!("{} of the mean", human::percent(part))
 }
 
 /// Whether reads and writes ran together.
@@ -106,23 +264,6 @@ pub(super) fn iops_of(measured: &Measured, op: Op) -> f64 {
 pub(super) fn declares_memory(measured: &Measured) -> bool {
     let kinds = ["/dev/ram", "/dev/nullb", "/dev/zram", "/dev/pmem"];
     measured.work.target.as_deref().is_some_and(|target| kinds.iter().any(|kind| target.starts_with(kind)))
-}
-
-/// Whether the kernel read ahead of the tool: in order, through the page cache, and no byte twice. Most reads are then
-/// answered from memory although a drive has read every byte, so that their latency says nothing of where they came from.
-pub(super) fn reads_ahead(measured: &Measured, op: Op, side: &Side) -> bool {
-    let work = &measured.work;
-    let in_order = op == Op::Read && work.pattern == Some(Pattern::Sequential) && work.direct == Some(false);
-    let once = match (side.bytes, work.working_set) {
-        (Some(bytes), Some(set)) => bytes.as_f64() <= 1.1 * set.as_f64(),
-        _ => true,
-    };
-    in_order && once
-}
-
-/// The mean latency of a side, in nanoseconds.
-pub(super) fn mean(side: &Side) -> Option<f64> {
-    side.latency_ns.as_ref()?.mean.filter(|mean| *mean > 0.0)
 }
 
 /// So many results, measurements and devices are looked at for evidence, the first ones.
@@ -257,26 +398,6 @@ const WINDOWS: usize = 5;
 /// So many devices of one `iostat` are looked at.
 pub(super) const MOST_DEVICES: usize = 64;
 
-/// The rate in five equal windows of a run, where a log of it was given.
-///
-/// The means of five windows of a run, and what tells them: the result itself or its log.
-pub(super) fn window_means(
-    case: &Case<'_>,
-    _: &Measured,
-    _: Op,
-    side: &Side,
-) -> Option<([f64; WINDOWS], String)> {
-    let each = side.series.len() / WINDOWS;
-    if each < 2 {
-        return None;
-    }
-    let mut means = [0.0; WINDOWS];
-    for (mean, window) in means.iter_mut().zip(side.series.chunks_exact(each)) {
-        *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
-    }
-    Some((means, side.series_source.clone().unwrap_or_else(|| case.result.place())))
-}
-
 /// Range and slope of SNIA's steady state, as fractions of the mean: steady when at most 0.2 and 0.1.
 pub(super) fn range_and_slope(means: &[f64; WINDOWS]) -> Option<(f64, f64)> {
     let count = means.len() as f64;
@@ -290,13 +411,6 @@ pub(super) fn range_and_slope(means: &[f64; WINDOWS]) -> Option<(f64, f64)> {
     let places = || (0..means.len()).map(|place| place as f64 - middle);
     let slope = places().zip(means).map(|(x, y)| x * y).sum::<f64>() / places().map(|x| x * x).sum::<f64>();
     Some(((most - least) / mean, (slope * (count - 1.0)).abs() / mean))
-}
-
-/// Whether the last window is clearly below the ones before it.
-pub(super) fn is_still_falling(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> bool {
-    window_means(case, measured, op, side).is_some_and(|([first, second, third, fourth, last], _)| {
-        last < 0.85 * ((first + second + third + fourth) / 4.0)
-    })
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn by_counters(case: &Case<'_>) -> Option<Finding> {
         );
         let evidence = vec![
             case.evidence(measured, "reads of the tool", human::count(own)),
-            case.evidence(measured, &format!("writes of {}", device.name), human::count(foreign)),
+            case.evidence(measured, format!("writes of {}", device.name), human::count(foreign)),
         ];
         concurrent_finding(case, summary, evidence)
     })
@@ -121,13 +121,11 @@ fn slower_than_a_member(case: &Case<'_>) -> Option<Finding> {
     let (member, best) = plain.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
     (rate.get() < SLOWER * best.get()).then(|| {
         let summary = format!(
-            "The array {array} reads {}, less than {member} alone ({}): it was busy with itself, or lacks a member",
-            human::rate(rate),
-            human::rate(best)
+            "The array {array} reads {rate}, less than {member} alone ({best}): it was busy with itself, or lacks a member"
         );
         let evidence = vec![
-            Evidence::new(format!("rate of {array}"), human::rate(rate), case.result.place()),
-            Evidence::new(format!("rate of {member}"), human::rate(best), case.result.place()),
+            Evidence::new(format!("rate of {array}"), rate, case.result.place()),
+            Evidence::new(format!("rate of {member}"), best, case.result.place()),
         ];
         resync_finding(case, summary, evidence, Confidence::Low)
     })
@@ -201,7 +199,7 @@ fn uneven_shares(case: &Case<'_>, sum: &Measured, each: &[Measured], op: Op) -> 
     rates.sort_by(|a, b| a.0.total_cmp(&b.0));
     let shown = |place: Option<&(f64, &str)>| {
         let (rate, name) = place.copied().unwrap_or_default();
-        format!("`{name}` with {}", human::rate(BytesPerSec::new(rate)))
+        format!("`{name}` with {}", BytesPerSec::new(rate))
     };
     let summary = format!(
         "The {}s of {} machines vary by {} of their mean: their sum hides the slow ones",

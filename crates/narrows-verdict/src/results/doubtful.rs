@@ -1,10 +1,10 @@
 //! What the text itself says against its numbers: they contradict each other, are of zeros, of nothing durable, of a failed run, or cut off.
 
-use narrows_base::units::{Nanos, human};
+use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
+use narrows_paste::results::{Durability, Imported, Measured, Op, Tool};
 
-use super::case::{Case, is_random, mean};
+use super::case::{Case, Run, time};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// fio rounds nothing by more than this; rates below some I/Os per second are counted too coarsely to compare.
@@ -16,33 +16,34 @@ const PASSES: f64 = 1.5;
 
 /// Numbers of one result that contradict each other: it was edited, or two parts of it are of different runs.
 pub(super) fn inconsistent_numbers(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = derived(case) {
-        return Some(finding);
-    }
-    for (measured, op, side) in case.sides() {
-        let (severity, mut evidence) = match case.result.tool {
-            Tool::Fio => (Severity::Limit, fio(case, measured, op, side)),
-            Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(case, measured, side)),
-            _ => (Severity::Limit, Vec::new()),
-        };
-        let impossible = [out_of_order(case, measured, side), blocks(case, measured, side)];
-        let mut severity = severity;
-        for seen in impossible.into_iter().flatten() {
-            severity = Severity::Limit;
-            evidence.push(seen);
-        }
-        if evidence.is_empty() {
-            continue;
-        }
-        let summary = format!("The numbers of the {} contradict each other", case.name(measured, op));
-        return Some(
-            case.finding(Code::InconsistentNumbers, severity, summary)
-                .with_evidence(evidence)
-                .not_so_when("the tool measured these numbers in different parts of the run")
-                .advise("take the tool's own output, whole and as it was printed"),
-        );
-    }
-    None
+    derived(case).or_else(|| {
+        case.runs().find_map(|run| {
+            let (severity, mut evidence) = match case.result.tool {
+                Tool::Fio => (Severity::Limit, fio(&run)),
+                Tool::Kdiskmark | Tool::Crystaldiskmark => (Severity::Info, marks(&run)),
+                _ => (Severity::Limit, Vec::new()),
+            };
+            let by_tool = evidence.len();
+            evidence.extend(out_of_order(&run).into_iter().chain(blocks(&run)));
+            let severity = if evidence.len() > by_tool { Severity::Limit } else { severity };
+            let summary = format!("The numbers of the {} contradict each other", run.name());
+            (!evidence.is_empty()).then(|| {
+                inconsistent(case, severity, summary, evidence)
+                    .not_so_when("the tool measured these numbers in different parts of the run")
+            })
+        })
+    })
+}
+
+fn inconsistent(
+    case: &Case<'_>,
+    severity: Severity,
+    summary: String,
+    evidence: impl IntoIterator<Item = Evidence>,
+) -> Finding {
+    case.finding(Code::InconsistentNumbers, severity, summary)
+        .with_evidence(evidence)
+        .advise("take the tool's own output, whole and as it was printed")
 }
 
 /// A sum, mean or score that is not that of the numbers beside it.
@@ -57,10 +58,8 @@ fn derived(case: &Case<'_>) -> Option<Finding> {
     });
     let summary = format!("The {} is not that of the numbers beside it", first.name);
     Some(
-        case.finding(Code::InconsistentNumbers, Severity::Limit, summary)
-            .with_evidence(evidence)
-            .not_so_when("parts of the same run stand elsewhere")
-            .advise("take the tool's own output, whole and as it was printed"),
+        inconsistent(case, Severity::Limit, summary, evidence)
+            .not_so_when("parts of the same run stand elsewhere"),
     )
 }
 
@@ -69,28 +68,27 @@ fn differ(a: f64, b: f64, far: f64) -> bool {
 }
 
 /// Little's law: I/Os per second × mean latency are the I/Os in flight, of which there are no more than were asked for.
-fn more_in_flight(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+fn more_in_flight(run: &Run<'_>) -> Option<Evidence> {
     /// Rounding, and I/Os that cross the ends of the measured time.
     const MORE: f64 = 1.25;
     // The command beside a part that somebody quoted may be that of another run.
-    let jobs = measured.work.jobs.filter(|_| !case.result.is_headless);
-    let asked = jobs.and(measured.asked_in_flight())?;
-    let real = mean(side)? * 1e-9 * side.iops?.get();
+    let jobs = run.measured.work.jobs.filter(|_| !run.case.result.is_headless);
+    let asked = jobs.and(run.measured.asked_in_flight())?;
+    let real = run.in_flight()?;
     (real > MORE * asked).then(|| {
         let value = format!("{} and {}", human::count(real), human::count(asked));
-        case.evidence(measured, "I/Os in flight by rate × mean latency, and asked for", value)
+        run.evidence("I/Os in flight by rate × mean latency, and asked for", value)
     })
 }
 
-fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence> {
-    let mut seen: Vec<Evidence> = more_in_flight(case, measured, side).into_iter().collect();
+fn fio(run: &Run<'_>) -> Vec<Evidence> {
+    let (side, rate) = (run.side, run.rate());
+    let mut seen: Vec<Evidence> = more_in_flight(run).into_iter().collect();
     if side.ios.is_some_and(|ios| ios < FEWEST) {
         return seen;
     }
-    let rate = side.bytes_per_second;
     if let Some(second) = side.second_rate.filter(|second| differ(second.get(), rate.get(), FAR)) {
-        let value = format!("{} and {}", human::rate(rate), human::rate(second));
-        seen.push(case.evidence(measured, "`bw_bytes` and `bw` × 1024", value));
+        seen.push(run.evidence("`bw_bytes` and `bw` × 1024", format!("{rate} and {second}")));
     }
     // Text rounds counts of I/Os per second; JSON does not.
     if let (Some(iops), Some(elapsed), Some(ios), Some(_)) =
@@ -99,55 +97,49 @@ fn fio(case: &Case<'_>, measured: &Measured, _: Op, side: &Side) -> Vec<Evidence
         let counted = iops.get() * elapsed.as_secs_f64();
         if differ(counted, ios as f64, FAR) {
             let value = format!("{} and {}", human::count(counted), human::count(ios as f64));
-            seen.push(case.evidence(measured, "rate × time and the count of I/Os", value));
+            seen.push(run.evidence("rate × time and the count of I/Os", value));
         }
     }
     seen
 }
 
 /// A mean above the greatest, or percentiles that fall.
-fn out_of_order(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
+fn out_of_order(run: &Run<'_>) -> Option<Evidence> {
     /// What the buckets of histograms do not resolve.
     const ROUNDED: f64 = 1.05;
-    let latency = side.latency_ns.as_ref()?;
-    let shown = |nanos: f64| human::time(Nanos::new(nanos.max(0.0) as u64));
+    let latency = run.side.latency_ns.as_ref()?;
     let pair = |what: &str, small: Option<f64>, large: Option<f64>| {
         let (small, large) = (small?, large?);
         // Below some microseconds tools print few digits.
         (small > ROUNDED * large + 1_000.0)
-            .then(|| case.evidence(measured, what, format!("{} and {}", shown(small), shown(large))))
+            .then(|| run.evidence(what, format!("{} and {}", time(small), time(large))))
     };
     pair("mean and maximum of the latency", latency.mean, latency.max)
         .or_else(|| pair("median and 99th percentile", latency.p50, latency.p99))
 }
 
 /// I/Os per second × the block size is the rate, where a tool moves blocks of one size.
-fn blocks(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Evidence> {
-    let fixed = matches!(case.result.tool, Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Diskspd);
-    let (size, iops) = measured.work.block_size.filter(|_| fixed).zip(side.iops)?;
+fn blocks(run: &Run<'_>) -> Option<Evidence> {
+    let fixed = matches!(run.tool(), Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Diskspd);
+    let (size, iops) = run.measured.work.block_size.filter(|_| fixed).zip(run.side.iops)?;
     // A rate of some I/Os per second is printed with few digits.
     if iops.get() < 100.0 {
         return None;
     }
-    let product = narrows_base::units::BytesPerSec::new(size.as_f64() * iops.get());
-    differ(product.get(), side.bytes_per_second.get(), FAR).then(|| {
-        let value = format!("{} and {}", human::rate(product), human::rate(side.bytes_per_second));
-        case.evidence(measured, "I/Os per second × block size, and the rate", value)
-    })
+    let (product, rate) = (BytesPerSec::new(size.as_f64() * iops.get()), run.rate());
+    differ(product.get(), rate.get(), FAR)
+        .then(|| run.evidence("I/Os per second × block size, and the rate", format!("{product} and {rate}")))
 }
 
-fn marks(case: &Case<'_>, measured: &Measured, side: &Side) -> Vec<Evidence> {
-    let by_little = measured.asked_in_flight().zip(side.iops).map(|(depth, iops)| depth / iops.get() * 1e9);
-    let Some((expected, latency)) = by_little.zip(mean(side)) else { return Vec::new() };
+fn marks(run: &Run<'_>) -> Vec<Evidence> {
+    let depth = run.measured.asked_in_flight();
+    let by_little = depth.zip(run.side.iops).map(|(depth, iops)| depth / iops.get() * 1e9);
+    let Some((expected, latency)) = by_little.zip(run.mean()) else { return Vec::new() };
     if !expected.is_finite() || expected < PASSES * latency && latency < PASSES * expected {
         return Vec::new();
     }
-    let shown = |nanos: f64| human::time(Nanos::new(nanos as u64));
-    vec![case.evidence(
-        measured,
-        "latency, and depth ÷ I/Os per second",
-        format!("{} and {}", shown(latency), shown(expected)),
-    )]
+    let value = format!("{} and {}", time(latency), time(expected));
+    vec![run.evidence("latency, and depth ÷ I/Os per second", value)]
 }
 
 /// Zeros were written, or addresses were read that hold nothing: storage does less work for both.
@@ -157,22 +149,17 @@ pub(super) fn zero_or_sparse_data(case: &Case<'_>) -> Option<Finding> {
 
 /// Zeros compress to nothing and dedupe to one block; where nothing compresses they are data like any other.
 fn zeros(case: &Case<'_>) -> Option<Finding> {
-    let (measured, _, _) =
-        case.sides().find(|(measured, op, _)| *op == Op::Write && measured.work.zeros == Some(true))?;
+    let run = case.runs().find(|run| run.op == Op::Write && run.measured.work.zeros == Some(true))?;
     let compresses = case.around.has(Word::Zfs).or_else(|| case.around.has(Word::Compresses));
     let severity = if compresses.is_some() { Severity::Limit } else { Severity::Info };
-    let mut evidence = vec![case.evidence(measured, "data", "zeros")];
-    evidence.extend(compresses.map(|source| Evidence::new("file system", "one that compresses", source)));
+    let compresses = compresses.map(|source| Evidence::new("file system", "one that compresses", source));
+    let summary = "Only zeros were written, which some storage does not store";
     Some(
-        case.finding(
-            Code::ZeroOrSparseData,
-            severity,
-            "Only zeros were written, which some storage does not store",
-        )
-        .with_evidence(evidence)
-        .not_so_when("neither file system nor drive compresses or recognises zeros")
-        .advise("write data that does not compress (/dev/urandom into a file first, fio's default)")
-        .with_confidence(Confidence::Medium),
+        case.finding(Code::ZeroOrSparseData, severity, summary)
+            .with_evidence([run.evidence("data", "zeros")].into_iter().chain(compresses))
+            .not_so_when("neither file system nor drive compresses or recognises zeros")
+            .advise("write data that does not compress (/dev/urandom into a file first, fio's default)")
+            .with_confidence(Confidence::Medium),
     )
 }
 
@@ -181,18 +168,18 @@ fn holes(case: &Case<'_>) -> Option<Finding> {
     /// Above what one drive of the fastest bus reads, or below what any of flash needs.
     const FAST: f64 = 3e9;
     let source = case.around.has(Word::Sparse)?;
-    let (measured, _, side) = case.sides().find(|(measured, op, side)| {
-        let latency = side.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.mean));
-        let soon = latency.is_some_and(|latency| latency < 20_000.0) && is_random(measured);
-        *op == Op::Read && (soon || side.bytes_per_second.get() > FAST)
+    let run = case.runs().find(|run| {
+        let latency = run.side.latency_ns.as_ref().and_then(|latency| latency.p50.or(latency.mean));
+        let soon = latency.is_some_and(|latency| latency < 20_000.0) && run.is_random();
+        run.op == Op::Read && (soon || run.rate().get() > FAST)
     })?;
     let summary = format!(
         "Reads of {} came from addresses that may hold nothing: the text speaks of sparse or thin storage",
-        human::rate(side.bytes_per_second)
+        run.rate()
     );
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("rate", human::rate(side.bytes_per_second), case.source(measured))
+            .seen("rate", run.rate(), run.source())
             .seen("the storage", "sparse, thin, or never written", source)
             .not_so_when("`du` shows as much as `ls -l`: every block was written")
             .advise("write the whole region once before reading it")
@@ -210,15 +197,13 @@ fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
         });
         is_called.then(|| name.to_owned())
     };
-    let (measured, name) = case
-        .sides()
-        .filter(|(_, op, _)| *op == Op::Read)
-        .find_map(|(measured, _, _)| Some((measured, name(measured)?)))?;
+    let mut reads = case.runs().filter(|run| run.op == Op::Read);
+    let (run, name) = reads.find_map(|run| Some((run, name(run.measured)?)))?;
     let summary =
         format!("The file that was read is called `{name}`: zeros may be stored in less than their size");
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Info, summary)
-            .seen("file", name, case.source(measured))
+            .seen("file", name, run.source())
             .not_so_when("the file holds other data, or neither file system nor drive recognises zeros")
             .advise("read a file of data that does not compress")
             .with_confidence(Confidence::Low),
@@ -228,34 +213,32 @@ fn zeros_by_name(case: &Case<'_>) -> Option<Finding> {
 /// NAND needs some 50 µs to read a page. A drive that answers most single reads sooner, and the rest in the time of
 /// NAND, has no data at most addresses: they were trimmed or never written.
 fn sparse(case: &Case<'_>) -> Option<Finding> {
-    let (measured, (fast, slow)) =
-        case.sides().find_map(|(measured, op, side)| Some((measured, two_speeds(measured, op, side)?)))?;
-    let shown = |nanos: f64| human::time(Nanos::new(nanos as u64));
+    let (run, fast, slow) = case.runs().find_map(|run| {
+        let (fast, slow) = two_speeds(&run)?;
+        Some((run, time(fast), time(slow)))
+    })?;
     let summary = format!(
-        "Half of the reads took {}, less than NAND needs, others {}: most addresses were never written or trimmed",
-        shown(fast),
-        shown(slow)
+        "Half of the reads took {fast}, less than NAND needs, others {slow}: most addresses were never written or trimmed"
     );
     Some(
         case.finding(Code::ZeroOrSparseData, Severity::Limit, summary)
-            .seen("median", shown(fast), case.source(measured))
-            .seen("95th percentile", shown(slow), case.source(measured))
+            .seen("median", fast, run.source())
+            .seen("95th percentile", slow, run.source())
             .not_so_when("the medium is not NAND, or a cache in front of it answered half of the reads")
             .advise("write the whole region once before reading it")
             .with_confidence(Confidence::Medium),
     )
 }
 
-fn two_speeds(measured: &Measured, op: Op, side: &Side) -> Option<(f64, f64)> {
+fn two_speeds(run: &Run<'_>) -> Option<(f64, f64)> {
     /// Between what DRAM and the interface need and what a page of NAND needs.
     const CONTROLLER: std::ops::Range<f64> = 15_000.0..50_000.0;
     /// What a page of NAND needs, with the way there.
     const NAND: std::ops::Range<f64> = 70_000.0..500_000.0;
-    let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0);
-    if op != Op::Read || !is_random(measured) || !single || measured.work.direct == Some(false) {
+    if run.op != Op::Read || !run.is_random() || !run.is_single() || run.is_buffered() {
         return None;
     }
-    let latency = side.latency_ns.as_ref()?;
+    let latency = run.side.latency_ns.as_ref()?;
     let p95 = latency.percentiles.iter().find(|one| (one.percent - 95.0).abs() < 1e-9)?.latency_ns;
     let fast = latency.p50.filter(|fast| CONTROLLER.contains(fast))?;
     (NAND.contains(&p95) && p95 > 2.5 * fast).then_some((fast, p95))
@@ -263,38 +246,32 @@ fn two_speeds(measured: &Measured, op: Op, side: &Side) -> Option<(f64, f64)> {
 
 /// A measurement that calls itself synchronous and made nothing durable.
 pub(super) fn not_synchronous(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = without_barrier(case) {
-        return Some(finding);
-    }
-    if case.result.tool != Tool::Fio {
-        return None;
-    }
+    without_barrier(case).or_else(|| called_synchronous(case))
+}
+
+fn called_synchronous(case: &Case<'_>) -> Option<Finding> {
     let claims = |label: &str| {
         let words = label.split(|c: char| !c.is_ascii_alphanumeric());
         words.into_iter().any(|word| {
             matches!(word.to_ascii_lowercase().as_str(), "sync" | "synchronous" | "fsync" | "dsync")
         })
     };
-    let found = case.sides().find(|(measured, op, _)| {
-        *op == Op::Write
-            && claims(&measured.work.label)
-            && measured.sync_ns.is_none()
-            && matches!(measured.work.durability, Some(Durability::None | Durability::AtEnd))
-    });
-    let (measured, _, _) = found?;
+    let run = case.runs().filter(|run| run.tool() == Tool::Fio && run.op == Op::Write).find(|run| {
+        claims(&run.measured.work.label)
+            && run.measured.sync_ns.is_none()
+            && matches!(run.measured.work.durability, Some(Durability::None | Durability::AtEnd))
+    })?;
+    let work = &run.measured.work;
     let summary = format!(
         "`{}` calls itself synchronous, but its writes were not: the rate says nothing of durable writes",
-        measured.work.label
+        work.label
     );
-    let engine = measured.work.engine.clone().unwrap_or_default();
+    let engine = work.engine.as_deref().unwrap_or_default();
+    let engine = format!("{engine} (`sync` only means that write(2) is called)");
     Some(
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
-            .seen("sync, fsync, fdatasync", "not asked for within the run", case.source(measured))
-            .seen(
-                "ioengine",
-                format!("{engine} (`sync` only means that write(2) is called)"),
-                case.source(measured),
-            )
+            .seen("sync, fsync, fdatasync", "not asked for within the run", run.source())
+            .seen("ioengine", engine, run.source())
             .not_so_when("the file system or data set forces every write to be synchronous")
             .advise("ask for durability: `sync=1`, `fdatasync=1`, or `fsync=1`"),
     )
@@ -303,20 +280,15 @@ pub(super) fn not_synchronous(case: &Case<'_>) -> Option<Finding> {
 /// fsyncs were counted, and the text says that the file system was told not to wait for the drive.
 fn without_barrier(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::NoBarrier)?;
-    let measured =
-        case.result.measurements.iter().find(|one| {
-            matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync) && one.syncs.is_some()
-        })?;
-    let rate = measured.syncs.map(|syncs| human::count(syncs.get())).unwrap_or_default();
+    let counts = matches!(case.result.tool, Tool::Pveperf | Tool::Pgtestfsync);
+    let mut all = case.result.measurements.iter().filter(|_| counts);
+    let (measured, rate) = all.find_map(|one| Some((one, human::count(one.syncs?.get()))))?;
     let summary = "The text speaks of a mount without barriers: fsync does not wait for the drive there";
     Some(
         case.finding(Code::NotSynchronous, Severity::Limit, summary)
             .seen("fsyncs each second", rate, case.source(measured))
             .seen("mount option", "barrier=0", source)
-            .not_so_when(
-                "this run was made with barriers, or the drive's cache keeps its data \
-                 without power",
-            )
+            .not_so_when("this run was made with barriers, or the drive's cache keeps its data without power")
             .advise("mount with barriers and measure again")
             .with_confidence(Confidence::Low),
     )

@@ -3,9 +3,9 @@
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_model::ceiling::crypt;
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Imported, Measured, Op, Side, Tool};
+use narrows_paste::results::{Imported, Measured, Op, Tool};
 
-use super::case::{Case, is_mixed, is_random, mean};
+use super::case::{Case, Run, is_mixed, of_the_mean, time};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::trust;
 
@@ -46,25 +46,16 @@ fn network_finding(case: &Case<'_>, summary: String, evidence: Vec<Evidence>) ->
 fn full_wire(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Network)?;
     // The wire that is named; else one that the fastest rate below it fills.
-    let rates = || case.sides().map(|(_, _, side)| side.bytes_per_second);
     let wire = match &case.around.wire {
         Some((wire, _)) => *wire,
-        None => wire_of(rates())?,
+        None => wire_of(case.runs().map(|run| run.rate()))?,
     };
-    let (measured, op, side) = case
-        .sides()
-        .find(|(_, _, side)| SHARE_OF_WIRE.contains(&(side.bytes_per_second.get() / wire.get())))?;
-    let share = human::percent(side.bytes_per_second.get() / wire.get());
-    let summary =
-        format!("The {} fill a wire: {}", case.name(measured, op), human::rate(side.bytes_per_second));
-    Some(network_finding(
-        case,
-        summary,
-        vec![
-            case.evidence(measured, "rate", human::rate(side.bytes_per_second)),
-            Evidence::new("part of a wire", format!("{share} of {}", human::rate(wire)), source),
-        ],
-    ))
+    let share = |run: &Run<'_>| run.rate().get() / wire.get();
+    let run = case.runs().find(|run| SHARE_OF_WIRE.contains(&share(run)))?;
+    let summary = format!("The {} fill a wire: {}", run.name(), run.rate());
+    let part = format!("{} of {wire}", human::percent(share(&run)));
+    let signs = run.signs().seen("rate", run.rate()).told("part of a wire", part, source);
+    Some(network_finding(case, summary, signs.evidence))
 }
 
 /// Each client node of several at the rate of a wire, for longer than caches last.
@@ -82,16 +73,10 @@ fn full_clients(case: &Case<'_>) -> Option<Finding> {
         let wire = wire_of(std::iter::once(rate)).filter(|wire| rate.get() > NEARLY * wire.get())?;
         Some((op, rate, wire))
     })?;
-    let summary = format!("Each client node {}s {}, as much as a wire carries", op.word(), human::rate(rate));
-    let place = case.result.place();
-    Some(network_finding(
-        case,
-        summary,
-        vec![
-            Evidence::new(format!("{} by each node", op.word()), human::rate(rate), place.clone()),
-            Evidence::new("a wire", human::rate(wire), place),
-        ],
-    ))
+    let (op, place) = (op.word(), case.result.place());
+    let summary = format!("Each client node {op}s {rate}, as much as a wire carries");
+    let each = Evidence::new(format!("{op} by each node"), rate, place.clone());
+    Some(network_finding(case, summary, vec![each, Evidence::new("a wire", wire, place)]))
 }
 
 /// Clients of Ceph reach its servers over a network: large objects at the rate of a wire, which varies less from second to
@@ -101,54 +86,36 @@ fn full_wire_of_ceph(case: &Case<'_>) -> Option<Finding> {
     if case.result.tool != Tool::Radosbench {
         return None;
     }
-    let (measured, op, side, wire, relative) = case.sides().find_map(|(measured, op, side)| {
-        let is_large = measured.work.block_size.is_some_and(|size| size >= LARGE);
-        let is_long = side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED);
-        let spread = side.spread.filter(|_| is_large && is_long)?;
-        let each_second = side.ios? as f64 / spread.samples? as f64;
+    let (run, wire, relative) = case.runs().find_map(|run| {
+        let is_large = run.measured.work.block_size.is_some_and(|size| size >= LARGE);
+        let is_long = run.side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED);
+        let spread = run.side.spread.filter(|_| is_large && is_long)?;
+        let each_second = run.side.ios? as f64 / spread.samples? as f64;
         let relative = spread.relative().filter(|relative| relative * each_second.sqrt() < 1.0)?;
-        let wire = wire_of(std::iter::once(side.bytes_per_second))?;
-        Some((measured, op, side, wire, relative))
+        let wire = wire_of(std::iter::once(run.rate()))?;
+        Some((run, wire, relative))
     })?;
-    let summary = format!(
-        "The {} are as much as a wire carries: {}",
-        case.name(measured, op),
-        human::rate(side.bytes_per_second)
-    );
-    let share = human::percent(side.bytes_per_second.get() / wire.get());
-    let evidence = vec![
-        case.evidence(measured, "part of a wire", format!("{share} of {}", human::rate(wire))),
-        case.evidence(
-            measured,
-            "standard deviation from second to second",
-            format!("{} of the mean", human::percent(relative)),
-        ),
-    ];
-    Some(network_finding(case, summary, evidence).with_confidence(Confidence::Low))
+    let summary = format!("The {} are as much as a wire carries: {}", run.name(), run.rate());
+    let share = human::percent(run.rate().get() / wire.get());
+    let signs = run.signs().seen("part of a wire", format!("{share} of {wire}"));
+    let signs = signs.seen("standard deviation from second to second", of_the_mean(relative));
+    Some(network_finding(case, summary, signs.evidence).with_confidence(Confidence::Low))
 }
 
 /// Rates over NFS that stand beside a local result.
 fn slower_than_local(case: &Case<'_>) -> Option<Finding> {
     let (remote, source) = case.around.remote.iter().max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
-    let (measured, op, side) =
-        case.sides().max_by(|a, b| a.2.bytes_per_second.get().total_cmp(&b.2.bytes_per_second.get()))?;
-    (side.bytes_per_second.get() > FASTER_LOCALLY * remote.get()).then(|| {
+    let run = case.runs().max_by(|a, b| a.rate().get().total_cmp(&b.rate().get()))?;
+    (run.rate().get() > FASTER_LOCALLY * remote.get()).then(|| {
         let summary = format!(
-            "The network's clients get {} at most of what the server's own {} reach ({})",
-            human::rate(*remote),
-            case.name(measured, op),
-            human::rate(side.bytes_per_second)
+            "The network's clients get {remote} at most of what the server's own {} reach ({})",
+            run.name(),
+            run.rate()
         );
+        let signs = run.signs().seen("local rate", run.rate());
+        let evidence = signs.told("best rate over the network", remote, source).evidence;
         // This result was measured without the network, which limits others.
-        let local = network_finding(
-            case,
-            summary,
-            vec![
-                case.evidence(measured, "local rate", human::rate(side.bytes_per_second)),
-                Evidence::new("best rate over the network", human::rate(*remote), source.clone()),
-            ],
-        );
-        Finding { severity: Severity::Info, ..local }
+        Finding { severity: Severity::Info, ..network_finding(case, summary, evidence) }
     })
 }
 
@@ -164,16 +131,12 @@ pub(super) fn network_run(case: &Case<'_>) -> Option<Finding> {
     if trust::interval_of_series(&side.series).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL) {
         return None;
     }
-    let shown = human::time(elapsed);
+    let summary = format!("The run over the network lasted {elapsed}: too short for what lasts");
     Some(
-        case.finding(
-            Code::TooShort,
-            Severity::Limit,
-            format!("The run over the network lasted {shown}: too short for what lasts"),
-        )
-        .seen("measured time", shown, case.source(measured))
-        .not_so_when("a run of ten seconds and more has the same rate")
-        .advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"),
+        case.finding(Code::TooShort, Severity::Limit, summary)
+            .seen("measured time", elapsed, case.source(measured))
+            .not_so_when("a run of ten seconds and more has the same rate")
+            .advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"),
     )
 }
 
@@ -182,9 +145,10 @@ const CIPHER_STEP: f64 = 0.75;
 
 /// The step between an encrypted device and the one below it.
 pub(super) fn crypto_cpu(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = at_the_cipher(case) {
-        return Some(finding);
-    }
+    at_the_cipher(case).or_else(|| slower_than_below(case))
+}
+
+fn slower_than_below(case: &Case<'_>) -> Option<Finding> {
     if case.result.tool != Tool::Hdparm {
         return None;
     }
@@ -194,15 +158,11 @@ pub(super) fn crypto_cpu(case: &Case<'_>) -> Option<Finding> {
     if is_plain(target) || rate.get() >= CIPHER_STEP * most.get() {
         return None;
     }
-    let summary = format!(
-        "{target} reads {}, {name} below it {}: encryption takes the rest",
-        human::rate(rate),
-        human::rate(most)
-    );
+    let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
     Some(
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen(format!("rate of {target}"), human::rate(rate), case.result.place())
-            .seen(format!("rate of {name}"), human::rate(most), case.result.place())
+            .seen(format!("rate of {target}"), rate, case.result.place())
+            .seen(format!("rate of {name}"), most, case.result.place())
             .seen("in the path", "encryption", source)
             .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
             .advise("run `cryptsetup benchmark`; use a processor with AES instructions")
@@ -219,38 +179,36 @@ fn at_the_cipher(case: &Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Encrypted)?;
     let ciphers = case.beside.measured().filter(|(of, _)| of.tool == Tool::Cryptsetup).map(|(_, one)| one);
     let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
-    let (measured, op, side, cipher, ceiling) = case.sides().find_map(|(measured, op, side)| {
-        let share = match op {
+    let (run, cipher, ceiling) = case.runs().find_map(|run| {
+        let share = match run.op {
             Op::Read => crypt::READ_SHARE,
             Op::Write => crypt::WRITE_SHARE,
         };
         let near = ciphers.iter().filter_map(|cipher| {
-            let ceiling = cipher.side(op)?.bytes_per_second * share;
-            NEAR_CIPHER.contains(&side.bytes_per_second.fraction_of(ceiling)).then_some((*cipher, ceiling))
+            let ceiling = cipher.side(run.op)?.bytes_per_second * share;
+            NEAR_CIPHER.contains(&run.rate().fraction_of(ceiling)).then_some((*cipher, ceiling))
         });
-        let off = |ceiling: BytesPerSec| (side.bytes_per_second.fraction_of(ceiling) - 1.0).abs();
+        let off = |ceiling: BytesPerSec| (run.rate().fraction_of(ceiling) - 1.0).abs();
         let near = near.min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
         // Random and small I/O is limited by its latency.
-        let is_large = measured.work.block_size.is_none_or(|size| size.get() >= 128 << 10);
-        is_large.then_some((measured, op, side, near.0, near.1))
+        let is_large = run.measured.work.block_size.is_none_or(|size| size.get() >= 128 << 10);
+        is_large.then_some((run, near.0, near.1))
     })?;
-    let rate = cipher.side(op)?.bytes_per_second;
+    let rate = cipher.side(run.op)?.bytes_per_second;
     let summary = format!(
-        "The {} ({}) are what dm-crypt reaches with {} on one core ({}): more or faster drives behind it change nothing",
-        case.name(measured, op),
-        human::rate(side.bytes_per_second),
-        cipher.work.label,
-        human::rate(ceiling)
+        "The {} ({}) are what dm-crypt reaches with {} on one core ({ceiling}): more or faster drives behind it change nothing",
+        run.name(),
+        run.rate(),
+        cipher.work.label
     );
     Some(
         case.finding(Code::CryptoCpu, Severity::Limit, summary)
-            .seen("rate", human::rate(side.bytes_per_second), case.source(measured))
-            .seen(format!("{} in memory", cipher.work.label), human::rate(rate), case.result.place())
+            .seen("rate", run.rate(), run.source())
+            .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
             .seen("in the path", "encryption", source)
             .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
             .advise(
-                "several submitters spread over cores: measure with more jobs; look at \
-                 sector size and workqueues",
+                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
             )
             .with_confidence(Confidence::Medium),
     )
@@ -269,12 +227,10 @@ fn disk_rate(result: &Imported) -> Option<(&str, BytesPerSec)> {
 
 /// The tool itself was the bottleneck: its threads filled their processor.
 pub(super) fn generator_cpu(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = before_memory(case) {
-        return Some(finding);
-    }
-    if let Some(finding) = one_thread_each(case) {
-        return Some(finding);
-    }
+    before_memory(case).or_else(|| one_thread_each(case)).or_else(|| full_threads(case))
+}
+
+fn full_threads(case: &Case<'_>) -> Option<Finding> {
     // fio's shares are of its jobs' own time; diskspd's of a processor that others use too; bonnie's of a core.
     let full = match case.result.tool {
         Tool::Fio => 0.85,
@@ -301,17 +257,13 @@ fn one_thread_each(case: &Case<'_>) -> Option<Finding> {
     let measured = case.result.measurements.first().filter(|_| case.result.tool == Tool::Iouring)?;
     let threads =
         measured.work.jobs.map_or_else(|| "its threads".to_owned(), |jobs| format!("{jobs} threads"));
+    let summary =
+        format!("The rate is what {threads} of the tool submit and reap: a floor of what the drives can do");
     Some(
-        case.finding(
-            Code::GeneratorCpu,
-            Severity::Info,
-            format!(
-                "The rate is what {threads} of the tool submit and reap: a floor of what the drives can do"
-            ),
-        )
-        .seen("threads", &threads, case.source(measured))
-        .not_so_when("more threads on more cores do not raise the rate")
-        .advise("add threads (-n) until the rate stops rising: `narrows sweep TARGET`"),
+        case.finding(Code::GeneratorCpu, Severity::Info, summary)
+            .seen("threads", &threads, case.source(measured))
+            .not_so_when("more threads on more cores do not raise the rate")
+            .advise("add threads (-n) until the rate stops rising: `narrows sweep TARGET`"),
     )
 }
 
@@ -321,17 +273,16 @@ fn before_memory(case: &Case<'_>) -> Option<Finding> {
     /// Many times what memory and a system call take.
     const SOFTWARE: f64 = 50_000.0;
     let source = case.around.has(Word::Memory)?;
-    let (measured, latency) = case.sides().find_map(|(measured, _, side)| {
-        let single = measured.asked_in_flight().is_some_and(|count| count <= 1.0) && is_random(measured);
-        Some((measured, mean(side).filter(|latency| single && *latency > SOFTWARE)?))
-    })?;
-    let shown = human::time(Nanos::new(latency as u64));
+    let mut single = case.runs().filter(|run| run.is_single() && run.is_random());
+    let (run, latency) =
+        single.find_map(|run| Some((run, run.mean().filter(|latency| *latency > SOFTWARE)?)))?;
+    let shown = time(latency);
     let summary = format!(
         "The storage is memory, and a random I/O takes {shown}: the time goes to the processors on the way there"
     );
     Some(
         case.finding(Code::GeneratorCpu, Severity::Limit, summary)
-            .seen("latency of a single random I/O", shown, case.source(measured))
+            .seen("latency of a single random I/O", shown, run.source())
             .seen("the storage", "is in memory", source)
             .not_so_when("a limiter or a network lies between")
             .advise("look at the processors of host and guest while it runs")
@@ -341,22 +292,21 @@ fn before_memory(case: &Case<'_>) -> Option<Finding> {
 
 /// A depth was asked of an engine that waits for each I/O, or of one that waits for all that goes through the page
 /// cache (libaio; fio's HOWTO, `iodepth`).
-fn waits_for_each(case: &Case<'_>, measured: &Measured) -> Option<Finding> {
-    let depth = measured.work.queue_depth.filter(|depth| *depth > 1)?;
-    let engine = measured.work.engine.as_deref()?;
+fn waits_for_each(run: &Run<'_>) -> Option<Finding> {
+    let depth = run.measured.work.queue_depth.filter(|depth| *depth > 1)?;
+    let engine = run.measured.work.engine.as_deref()?;
     let why = match engine {
         "sync" | "psync" | "vsync" | "pvsync" | "pvsync2" | "mmap" => "waits for each I/O",
-        "libaio" if measured.work.direct == Some(false) => {
-            "waits for each I/O that goes through the page cache"
-        }
+        "libaio" if run.is_buffered() => "waits for each I/O that goes through the page cache",
         _ => return None,
     };
     let summary =
         format!("A depth of {depth} was asked for, but `{engine}` {why}: one was in flight for each job");
     Some(
-        case.finding(Code::DepthTooLow, Severity::Info, summary)
-            .seen("ioengine", engine, case.source(measured))
-            .seen("iodepth", depth, case.source(measured))
+        run.case
+            .finding(Code::DepthTooLow, Severity::Info, summary)
+            .seen("ioengine", engine, run.source())
+            .seen("iodepth", depth, run.source())
             .not_so_when("`IO depths` in the output shows more than 1")
             .advise("use io_uring, or libaio with direct=1"),
     )
@@ -367,82 +317,59 @@ const PATH_FILLED: f64 = 0.7;
 
 /// Fewer I/Os were in flight than the path can take, or than were asked for.
 pub(super) fn depth_too_low(case: &Case<'_>) -> Option<Finding> {
-    for (measured, op, side) in case.sides() {
-        if let Some(finding) = waits_for_each(case, measured) {
-            return Some(finding);
-        }
-        let Some(asked) = measured.asked_in_flight() else { continue };
-        let in_flight = |count: f64| human::count(count);
-        if let Some(real) = by_little(measured, side, asked) {
-            let summary = format!(
-                "{} I/Os were asked to be in flight, {} were: the rate is not that of the depth asked for",
-                in_flight(asked),
-                in_flight(real)
-            );
-            return Some(
-                case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .seen(
-                        "I/Os in flight by Little's law (rate × mean latency)",
-                        in_flight(real),
-                        case.source(measured),
-                    )
-                    .not_so_when("the tool printed latencies of another part of the run than its rate")
-                    .advise("use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)"),
-            );
-        }
-        if let Some((real, source)) =
-            on_devices(case).filter(|(real, _)| asked >= 8.0 && *real < PATH_FILLED * asked)
-        {
-            let summary = format!(
-                "{} I/Os were asked to be in flight, {} reached the block devices",
-                in_flight(asked),
-                in_flight(real)
-            );
-            return Some(
-                case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .seen("I/Os in flight at the devices (iostat aqu-sz)", in_flight(real), source)
-                    .not_so_when("iostat shows another time or other devices than the run")
-                    .advise(
-                        "see which layer between holds them back: `narrows check TARGET`, or fewer \
-                 jobs with more depth",
-                    ),
-            );
-        }
-        let counts = matches!(case.result.tool, Tool::Fio | Tool::Diskspd);
-        if asked <= 1.0 && counts && is_random(measured) {
-            let summary = format!(
-                "The {} had one I/O in flight: they show latency, not what the storage can do",
-                case.name(measured, op)
-            );
-            return Some(
-                case.finding(Code::DepthTooLow, Severity::Info, summary)
-                    .seen("I/Os in flight asked for", in_flight(asked), case.source(measured))
-                    .not_so_when("latency is what was to be measured")
-                    .advise(
-                        "for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`",
-                    ),
-            );
-        }
+    case.runs().find_map(|run| waits_for_each(&run).or_else(|| queue_not_filled(&run)))
+}
+
+fn queue_not_filled(run: &Run<'_>) -> Option<Finding> {
+    let asked = run.measured.asked_in_flight()?;
+    let finding = |summary: String| run.case.finding(Code::DepthTooLow, Severity::Info, summary);
+    let asked_for = format!("{} I/Os were asked to be in flight", human::count(asked));
+    if let Some(real) = by_little(run, asked) {
+        let real = human::count(real);
+        let found = finding(format!("{asked_for}, {real} were: the rate is not that of the depth asked for"))
+            .seen("I/Os in flight by Little's law (rate × mean latency)", real, run.source())
+            .not_so_when("the tool printed latencies of another part of the run than its rate")
+            .advise("use an engine that keeps I/Os in flight (io_uring, or libaio with O_DIRECT)");
+        return Some(found);
     }
-    None
+    let on_devices = on_devices(run.case).filter(|(real, _)| asked >= 8.0 && *real < PATH_FILLED * asked);
+    if let Some((real, source)) = on_devices {
+        let real = human::count(real);
+        let found = finding(format!("{asked_for}, {real} reached the block devices"))
+            .seen("I/Os in flight at the devices (iostat aqu-sz)", real, source)
+            .not_so_when("iostat shows another time or other devices than the run")
+            .advise(
+                "see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth",
+            );
+        return Some(found);
+    }
+    let counts = matches!(run.tool(), Tool::Fio | Tool::Diskspd);
+    let summary =
+        format!("The {} had one I/O in flight: they show latency, not what the storage can do", run.name());
+    (asked <= 1.0 && counts && run.is_random()).then(|| {
+        finding(summary)
+            .seen("I/Os in flight asked for", human::count(asked), run.source())
+            .not_so_when("latency is what was to be measured")
+            .advise("for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`")
+    })
 }
 
 /// How many I/Os were in flight where more were asked for, and how many those were: of the first measurement that tells.
 pub(super) fn in_flight(case: &Case<'_>) -> Option<(f64, f64)> {
-    case.sides().find_map(|(measured, _, side)| {
-        if waits_for_each(case, measured).is_some() {
-            return Some((1.0, f64::from(measured.work.queue_depth?)));
+    case.runs().find_map(|run| {
+        if waits_for_each(&run).is_some() {
+            return Some((1.0, f64::from(run.measured.work.queue_depth?)));
         }
-        let asked = measured.asked_in_flight()?;
-        Some((by_little(measured, side, asked)?, asked))
+        let asked = run.measured.asked_in_flight()?;
+        Some((by_little(&run, asked)?, asked))
     })
 }
 
 /// How many I/Os were in flight by Little's law, where that is clearly less than what was asked for. The sides of a mixed job share
 /// its queue.
-fn by_little(measured: &Measured, side: &Side, asked: f64) -> Option<f64> {
-    let real = mean(side)? * 1e-9 * side.iops?.get();
-    (asked > 1.0 && !is_mixed(measured) && real < PATH_FILLED * asked).then_some(real)
+fn by_little(run: &Run<'_>, asked: f64) -> Option<f64> {
+    let real = run.in_flight()?;
+    (asked > 1.0 && !is_mixed(run.measured) && real < PATH_FILLED * asked).then_some(real)
 }
 
 /// I/Os in flight at the busiest device, by `iostat`: the upper layers count the same I/Os again.

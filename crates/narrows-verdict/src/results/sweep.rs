@@ -124,7 +124,7 @@ impl Sweep {
         match &self.shape.plateau {
             Some(plateau) => found.push(format!(
                 "plateau of {} from {} {varied} to {}",
-                human::rate(plateau.bytes_per_second),
+                plateau.bytes_per_second,
                 human::count(plateau.from),
                 human::count(plateau.to)
             )),
@@ -136,23 +136,19 @@ impl Sweep {
             } else {
                 format!("from {} to {}", human::count(drop.from), human::count(drop.to))
             };
-            format!(
-                "falls {} {range} {varied} ({})",
-                human::percent(drop.fraction),
-                human::rate(drop.bytes_per_second)
-            )
+            format!("falls {} {range} {varied} ({})", human::percent(drop.fraction), drop.bytes_per_second)
         }));
         found.extend(self.shape.anomalies.iter().map(|one| {
             format!(
                 "{} {varied} do not fit: {}, where the neighbours let expect {}",
                 human::count(one.x),
-                human::rate(one.bytes_per_second),
-                human::rate(one.expected)
+                one.bytes_per_second,
+                one.expected
             )
         }));
         found.extend(self.efficiency.iter().map(|one| {
             let share = human::percent(one.fraction);
-            format!("the best is {share} of {} ({})", one.of, human::rate(one.bytes_per_second))
+            format!("the best is {share} of {} ({})", one.of, one.bytes_per_second)
         }));
         found
     }

@@ -3,57 +3,54 @@
 //! No medium is as even as a limiter, and none stays at one rate whatever the queue. One sign alone can be chance;
 //! each of these rules asks for two.
 
-use super::case::{Case, Signs, iops_of, is_mixed, is_random, mean};
-use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
-use narrows_base::units::{Nanos, human};
+use super::case::{Case, Run, Signs, iops_of, is_mixed, is_random, of_the_mean, time};
+use crate::finding::{Code, Confidence, Finding, Severity};
+use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::surroundings::Word;
-use narrows_paste::results::{Durability, Measured, Op, Percentile, Side, Tool};
+use narrows_paste::results::{Durability, Op, Percentile, Tool};
 
 /// Limits that volumes are sold with, in I/Os per second.
 const SOLD_IOPS: [f64; 9] = [100.0, 500.0, 1000.0, 3000.0, 5000.0, 7500.0, 16_000.0, 20_000.0, 64_000.0];
 
+const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 7] = [
+    both_ways,
+    even_and_slow,
+    round_and_even,
+    alike_on_every_host,
+    parked,
+    whatever_the_queue,
+    whatever_the_size,
+];
+
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = as_told(case) {
-        return Some(finding);
-    }
-    for (measured, op, side) in case.sides() {
-        let seen = both_ways(case, measured, side)
-            .or_else(|| even_and_slow(case, measured, side))
-            .or_else(|| round_and_even(case, measured, side))
-            .or_else(|| alike_on_every_host(case, op, side))
-            .or_else(|| parked(case, measured, op, side))
-            .or_else(|| whatever_the_queue(case, measured, op, side))
-            .or_else(|| whatever_the_size(case, measured, op, side));
-        if let Some((confidence, evidence)) = seen {
-            let summary = format!(
-                "A rate limiter held the {} at {}: the storage behind it can do more",
-                case.name(measured, op),
-                side.iops.map_or_else(|| human::rate(side.bytes_per_second), |iops| iops.to_string())
-            );
-            return Some(
-                case.finding(Code::Throttled, Severity::Limit, summary)
-                    .with_evidence(evidence)
-                    .not_so_when("the volume, host and group have no limit of I/Os or bytes")
-                    .advise(
-                        "look up the limits of the volume and of the machine's size; a burst rate \
-                 lasts only as long as \
-                         its credits",
-                    )
-                    .with_confidence(confidence),
-            );
-        }
-    }
-    None
+    as_told(case).or_else(|| {
+        let seen = |run: Run<'_>| {
+            let signs = THROTTLE_CHECKS.iter().find_map(|check| check(&run))?;
+            let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
+            let name = run.name();
+            Some((format!("A rate limiter held the {name} at {rate}: the storage behind it can do more"), signs))
+        };
+        let (summary, signs) = case.runs().find_map(seen)?;
+        Some(
+            case.finding(Code::Throttled, Severity::Limit, summary)
+                .with_evidence(signs.evidence)
+                .not_so_when("the volume, host and group have no limit of I/Os or bytes")
+                .advise(
+                    "look up the limits of the volume and of the machine's size; a burst rate lasts only as long as \
+                     its credits",
+                )
+                .with_confidence(signs.confidence),
+        )
+    })
 }
 
 /// The job was told to go no faster.
 fn as_told(case: &Case<'_>) -> Option<Finding> {
-    let (measured, op, told) =
-        case.sides().find_map(|(measured, op, _)| Some((measured, op, measured.work.held_to.as_deref()?)))?;
-    let summary = format!("The {} were held to `{told}` by the job itself", case.name(measured, op));
+    let (run, told) = case.runs().find_map(|run| Some((run, run.measured.work.held_to.as_deref()?)))?;
+    let summary = format!("The {} were held to `{told}` by the job itself", run.name());
     Some(
         case.finding(Code::Throttled, Severity::Limit, summary)
-            .seen("asked for", told, case.source(measured))
+            .seen("asked for", told, run.source())
             .not_so_when("the storage is slower than that, which the same job without the option shows")
             .advise("for capacity, leave the option out; for latency at a rate, compare at this rate"),
     )
@@ -61,29 +58,30 @@ fn as_told(case: &Case<'_>) -> Option<Finding> {
 
 /// The same I/Os per second at a block size and at one of eight times as many bytes and more, of random I/Os that queue:
 /// they are counted, not carried. An array of disks that seek has nearly that, so that it must not be one.
-fn whatever_the_size(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
+fn whatever_the_size(run: &Run<'_>) -> Option<Signs> {
     const TIMES: f64 = 8.0;
     /// YABS prints two digits of them.
     const ALIKE: f64 = 0.06;
     /// More than a few disks seek for.
     const FEWEST: f64 = 1000.0;
-    let seeks = case.around.has(Word::Rotating).or_else(|| case.around.has(Word::Array)).is_some();
-    let iops = side.iops?.get();
-    let queues = measured.asked_in_flight()? >= 8.0 && is_random(measured);
+    let seeks = run.has(Word::Rotating).or_else(|| run.has(Word::Array)).is_some();
+    let iops = run.side.iops?.get();
+    let queues = run.measured.asked_in_flight()? >= 8.0 && run.is_random();
     if !queues || seeks || iops < FEWEST {
         return None;
     }
-    let block = measured.work.block_size?.as_f64();
-    let larger = case.siblings().find(|one| {
+    let block = run.measured.work.block_size?.as_f64();
+    let larger = run.case.siblings().find(|one| {
         let is_larger = one.work.block_size.is_some_and(|size| size.as_f64() >= TIMES * block);
-        let same_queue = one.asked_in_flight() == measured.asked_in_flight() && is_random(one);
-        is_larger && same_queue && (iops_of(one, op) / iops - 1.0).abs() <= ALIKE
+        let same_queue = one.asked_in_flight() == run.measured.asked_in_flight() && is_random(one);
+        is_larger && same_queue && (iops_of(one, run.op) / iops - 1.0).abs() <= ALIKE
     })?;
-    let shown = |one: &Measured| {
+    let signs = [run.measured, larger].into_iter().fold(run.signs(), |signs, one| {
         let size = one.work.block_size.map_or_else(String::new, human::bytes);
-        case.evidence(one, &format!("I/Os per second of {size}"), human::count(iops_of(one, op)))
-    };
-    Some((Confidence::Medium, vec![shown(measured), shown(larger)]))
+        let value = human::count(iops_of(one, run.op));
+        signs.told(format!("I/Os per second of {size}"), value, run.case.source(one))
+    });
+    Some(signs)
 }
 
 /// The sold limit within 3 % of a rate.
@@ -92,114 +90,84 @@ fn sold(iops: f64) -> Option<f64> {
 }
 
 /// Reads and writes, measured apart, at one rate, which is a round one: media read and write at different rates.
-fn both_ways(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
-    let iops = side.iops?.get();
+fn both_ways(run: &Run<'_>) -> Option<Signs> {
+    let iops = run.side.iops?.get();
     let limit = sold(iops)?;
     let rate = |op: Op| {
-        let all = case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
+        let all = run.case.beside.measured().map(|(_, one)| one).filter(|one| !is_mixed(one));
         all.filter_map(|one| one.side(op)?.iops)
             .map(|iops| iops.get())
             .find(|other| (other / iops - 1.0).abs() <= 0.01)
     };
     let (read, write) = (rate(Op::Read)?, rate(Op::Write)?);
-    (measured.asked_in_flight()? > 1.0).then(|| {
-        (
-            Confidence::High,
-            vec![
-                case.evidence(
-                    measured,
-                    "reads and writes per second",
-                    format!("{} and {}", human::count(read), human::count(write)),
-                ),
-                case.evidence(measured, "a limit that volumes are sold with", human::count(limit)),
-            ],
-        )
+    (run.measured.asked_in_flight()? > 1.0).then(|| {
+        let both = format!("{} and {}", human::count(read), human::count(write));
+        let signs = run.signs().seen("reads and writes per second", both).with_confidence(Confidence::High);
+        signs.seen("a limit that volumes are sold with", human::count(limit))
     })
 }
 
 /// As even as a clock, and slower than any medium but a disk, which is not even.
-fn even_and_slow(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
-    let spread = side.spread?.relative()?;
-    let mean = mean(side)?;
-    (spread < 0.01 && mean > 20e6 && is_random(measured)).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(
-                    measured,
-                    "standard deviation of the rate",
-                    format!("{} of the mean", human::percent(spread)),
-                ),
-                case.evidence(measured, "mean latency", human::time(Nanos::new(mean as u64))),
-            ],
-        )
+fn even_and_slow(run: &Run<'_>) -> Option<Signs> {
+    let spread = run.side.spread?.relative()?;
+    let mean = run.mean()?;
+    (spread < 0.01 && mean > 20e6 && run.is_random()).then(|| {
+        let signs = run.signs().seen("standard deviation of the rate", of_the_mean(spread));
+        signs.seen("mean latency", time(mean))
     })
 }
 
 /// Within 1 % of a limit that is sold, and steadier than media are, with I/Os that queue for it.
-fn round_and_even(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Signs> {
+fn round_and_even(run: &Run<'_>) -> Option<Signs> {
     /// Rates that volumes are sold with, in bytes per second; above them drives and links have rates of their own.
     const SOLD_RATES: [f64; 8] = [125e6, 131.072e6, 200e6, 240e6, 250e6, 262.144e6, 300e6, 400e6];
     const EVEN: f64 = 0.01;
     const QUEUED: f64 = 1e6;
-    let spread = side.spread?.relative().filter(|spread| *spread < EVEN)?;
-    let waits = mean(side).filter(|mean| *mean > QUEUED)?;
-    let iops = side.iops.map_or(0.0, |iops| iops.get());
+    let spread = run.side.spread?.relative().filter(|spread| *spread < EVEN)?;
+    let waits = run.mean().filter(|mean| *mean > QUEUED)?;
+    let iops = run.side.iops.map_or(0.0, |iops| iops.get());
     let near = |rate: f64, limit: f64| (rate / limit - 1.0).abs() <= 0.01;
     let by_ios = SOLD_IOPS.into_iter().find(|limit| *limit >= 500.0 && near(iops, *limit));
-    let by_bytes = SOLD_RATES.into_iter().find(|limit| near(side.bytes_per_second.get(), *limit));
-    let limit = match (by_ios.filter(|_| is_random(measured)), by_bytes) {
+    let by_bytes = SOLD_RATES.into_iter().find(|limit| near(run.rate().get(), *limit));
+    let limit = match (by_ios.filter(|_| run.is_random()), by_bytes) {
         (Some(limit), _) => format!("{} I/Os per second", human::count(limit)),
-        (None, Some(limit)) => human::rate(narrows_base::units::BytesPerSec::new(limit)),
+        (None, Some(limit)) => human::rate(BytesPerSec::new(limit)),
         (None, None) => return None,
     };
-    (measured.asked_in_flight()? > 1.0).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(measured, "a limit that volumes are sold with", limit),
-                case.evidence(
-                    measured,
-                    "standard deviation of the rate",
-                    format!("{} of the mean", human::percent(spread)),
-                ),
-                case.evidence(measured, "mean latency", human::time(Nanos::new(waits as u64))),
-            ],
-        )
+    (run.measured.asked_in_flight()? > 1.0).then(|| {
+        run.signs()
+            .seen("a limit that volumes are sold with", limit)
+            .seen("standard deviation of the rate", of_the_mean(spread))
+            .seen("mean latency", time(waits))
     })
 }
 
 /// Three hosts and more with the same rate of I/Os within half a percent: they have the same limit, not the same luck.
 /// Results of several files are of several hosts only where their I/Os queue for a limit: a drive repeats itself, too.
-fn alike_on_every_host(case: &Case<'_>, op: Op, side: &Side) -> Option<Signs> {
+fn alike_on_every_host(run: &Run<'_>) -> Option<Signs> {
     const ALIKE: f64 = 0.005;
     /// A random I/O that waits this long, at no more than so many a second, waits for no flash.
     const QUEUED: f64 = 1e6;
     const SLOW: f64 = 50_000.0;
-    let iops = side.iops?.get();
-    let waits = mean(side).is_some_and(|mean| mean > QUEUED) && iops < SLOW;
-    let hosts = match case.beside.hosts(op) {
+    let iops = run.side.iops?.get();
+    let waits = run.mean().is_some_and(|mean| mean > QUEUED) && iops < SLOW;
+    let hosts = match run.case.beside.hosts(run.op) {
         named if named.count > 0 => named,
-        _ if waits => case.beside.hosts_by_file(op),
+        _ if waits => run.case.beside.hosts_by_file(run.op),
         none => none,
     };
     let is_alike = |other: f64| (other / iops - 1.0).abs() <= ALIKE;
     (hosts.count >= 3 && is_alike(hosts.least) && is_alike(hosts.most)).then(|| {
-        let alike = hosts.count;
-        let value = format!("{alike} within 0.5 % of {} I/Os per second", human::count(iops));
-        (Confidence::Medium, vec![Evidence::new("hosts", value, case.result.place())])
+        let value = format!("{} within 0.5 % of {} I/Os per second", hosts.count, human::count(iops));
+        run.signs().told("hosts", value, run.case.result.place())
     })
 }
 
 /// Some I/Os are answered at once, the others after one and the same wait: they were parked.
-fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let percentiles: Vec<&Percentile> = side
-        .latency_ns
-        .as_ref()?
-        .percentiles
-        .iter()
-        .filter(|one| (20.0..=99.0).contains(&one.percent))
-        .collect();
+fn parked(run: &Run<'_>) -> Option<Signs> {
+    let percentiles = run.side.latency_ns.as_ref()?.percentiles.iter();
+    let percentiles: Vec<&Percentile> =
+        percentiles.filter(|one| (20.0..=99.0).contains(&one.percent)).collect();
     let (low, high) = percentiles.windows(2).find_map(|pair| match pair {
         [low, high] if high.latency_ns > 5.0 * low.latency_ns => Some((*low, *high)),
         _ => None,
@@ -210,58 +178,43 @@ fn parked(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<S
     let is_flat = above.len() >= 3 && last < 1.5 * high.latency_ns && high.percent <= 90.0;
     // Writes that wait for a flush, and what waits behind them, stall together. What diskspd writes through caches is
     // flushed one by one.
-    let is_each = measured.work.durability == Some(Durability::Each) && case.result.tool == Tool::Fio;
-    let flushes = measured.sync_ns.is_some() || is_each;
-    let through_cache = measured.write.is_some() && measured.work.direct == Some(false);
+    let is_each = run.is_durable(Durability::Each) && run.tool() == Tool::Fio;
+    let flushes = run.measured.sync_ns.is_some() || is_each;
+    let through_cache = run.measured.write.is_some() && run.is_buffered();
     let is_limit = !flushes
         && !through_cache
-        && (op == Op::Read || mean(side).is_some_and(|mean| mean < high.latency_ns));
-    let shown =
-        |one: &Percentile| format!("{} at {} %", human::time(Nanos::new(one.latency_ns as u64)), one.percent);
-    (is_flat && is_limit && is_random(measured)).then(|| {
-        (
-            Confidence::Medium,
-            vec![
-                case.evidence(measured, "latency before the gap", shown(low)),
-                case.evidence(measured, "latency behind it", shown(high)),
-            ],
-        )
+        && (run.op == Op::Read || run.mean().is_some_and(|mean| mean < high.latency_ns));
+    let shown = |one: &Percentile| format!("{} at {} %", time(one.latency_ns), one.percent);
+    (is_flat && is_limit && run.is_random()).then(|| {
+        run.signs().seen("latency before the gap", shown(low)).seen("latency behind it", shown(high))
     })
 }
 
 /// Many times the queue, the same rate, and all I/Os wait alike.
-fn whatever_the_queue(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Signs> {
-    let (iops, depth) = (side.iops?.get(), measured.asked_in_flight()?);
-    let latency = side.latency_ns.as_ref()?;
+fn whatever_the_queue(run: &Run<'_>) -> Option<Signs> {
+    let (iops, depth) = (run.side.iops?.get(), run.measured.asked_in_flight()?);
+    let latency = run.side.latency_ns.as_ref()?;
     let is_flat = latency.p99? < 1.15 * latency.p50?;
-    if !is_flat || depth < 8.0 || !is_random(measured) {
+    if !is_flat || depth < 8.0 || !run.is_random() {
         return None;
     }
-    let others = case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
+    let others = run.case.beside.measured().filter(|(of, _)| of.tool == Tool::Fio).map(|(_, one)| one);
     let single = others
-        .filter(|one| is_random(one) && one.work.block_size == measured.work.block_size)
+        .filter(|one| is_random(one) && one.work.block_size == run.measured.work.block_size)
         .find(|one| {
-            let other = iops_of(one, op);
-            one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
-                && iops < 1.1 * other
-                && iops > 0.9 * other
-        })?;
-    let other = single.side(op)?.iops?.get();
-    Some((
-        Confidence::High,
-        vec![
-            case.evidence(
-                measured,
-                &format!("I/Os per second with {} in flight", human::count(depth)),
-                human::count(iops),
-            ),
-            case.evidence(
-                single,
-                &format!("I/Os per second with {} in flight", human::count(single.asked_in_flight()?)),
-                human::count(other),
-            ),
-        ],
-    ))
+        let other = iops_of(one, run.op);
+        one.asked_in_flight().is_some_and(|other| other * 8.0 <= depth)
+            && iops < 1.1 * other
+            && iops > 0.9 * other
+    })?;
+    let other = single.side(run.op)?.iops?.get();
+    let with = |count: f64| format!("I/Os per second with {} in flight", human::count(count));
+    Some(
+        run.signs()
+            .seen(with(depth), human::count(iops))
+            .told(with(single.asked_in_flight()?), human::count(other), run.case.source(single))
+            .with_confidence(Confidence::High),
+    )
 }
 
 #[cfg(test)]

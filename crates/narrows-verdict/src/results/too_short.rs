@@ -3,7 +3,7 @@
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
-use super::case::{self, Case};
+use super::case::{Case, Run};
 use crate::finding::{Code, Evidence, Finding, Severity};
 use crate::trust;
 
@@ -27,20 +27,21 @@ struct Short<'c> {
 }
 
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = in_memory(case) {
-        return Some(finding);
-    }
+    in_memory(case).or_else(|| over_too_soon(case))
+}
+
+fn over_too_soon(case: &Case<'_>) -> Option<Finding> {
     let short = short(case);
     let (shortest, severity) = (short.iter().min_by_key(|one| one.elapsed)?, severity(case)?);
     let Short { measured, op, elapsed, is_falling } = *shortest;
     let why = if is_falling { ", and the rate still fell at its end" } else { "" };
     let more = short.len() - 1;
     let more = if more > 0 { format!(" ({more} more are as short)") } else { String::new() };
-    let summary = format!(
-        "The {} lasted {}{why}: too short for what lasts{more}",
-        op.map_or_else(|| format!("I/Os of `{}`", measured.work.label), |op| case.name(measured, op)),
-        human::time(elapsed)
-    );
+    let what = match op.and_then(|op| Some(Run { case, measured, op, side: measured.side(op)? })) {
+        Some(run) => run.name(),
+        None => format!("I/Os of `{}`", measured.work.label),
+    };
+    let summary = format!("The {what} lasted {elapsed}{why}: too short for what lasts{more}");
     let advice =
         "measure for a minute at least, writes until the rate holds: `narrows check TARGET --measure=full`";
     Some(
@@ -53,10 +54,11 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
 
 fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
     let mut short: Vec<Short<'c>> = Vec::new();
-    for (measured, op, side) in case.sides() {
-        let Some(elapsed) = elapsed(side) else { continue };
+    for run in case.runs() {
+        let Some(elapsed) = elapsed(run.side) else { continue };
+        let Run { measured, op, side, .. } = run;
         let is_unseen = elapsed < SHORTEST && unseen(measured, op, side).is_some();
-        if is_unseen || elapsed <= STILL_CHANGING && case::is_still_falling(case, measured, op, side) {
+        if is_unseen || elapsed <= STILL_CHANGING && run.is_still_falling() {
             short.push(Short { measured, op: Some(op), elapsed, is_falling: !is_unseen });
         }
     }
@@ -74,42 +76,30 @@ fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
 fn severity(case: &Case<'_>) -> Option<Severity> {
     Some(match case.result.tool {
         // These do a given amount once, a whole device or card, or tell what was going on.
-        Tool::Kdiskmark
-        | Tool::Crystaldiskmark
-        | Tool::Btrfsscrub
-        | Tool::Iostat
-        | Tool::Zpooliostat
-        | Tool::Asssd => return None,
+        Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Btrfsscrub => return None,
+        Tool::Iostat | Tool::Zpooliostat | Tool::Asssd => return None,
         // These tools' own protocol is short, and everybody's numbers are of that length.
-        Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie | Tool::Cryptsetup => {
-            Severity::Info
-        }
-        Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth | Tool::Copy => Severity::Info,
-        Tool::Pveperf
-        | Tool::Pgtestfsync
-        | Tool::Winsat
-        | Tool::Hdtune
-        | Tool::Dbench
-        | Tool::Iperf3
-        | Tool::Mdtest => Severity::Info,
+        Tool::Hdparm | Tool::Ior | Tool::Io500 | Tool::Elbencho | Tool::Bonnie => Severity::Info,
+        Tool::Cryptsetup | Tool::Gnomedisks | Tool::Yabs | Tool::Nvbandwidth => Severity::Info,
+        Tool::Copy | Tool::Pveperf | Tool::Pgtestfsync | Tool::Winsat | Tool::Hdtune => Severity::Info,
+        Tool::Dbench | Tool::Iperf3 | Tool::Mdtest => Severity::Info,
         // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
         Tool::Sysbench | Tool::F3 | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => Severity::Limit,
-        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench | Tool::Narrows => {
-            Severity::Limit
-        }
+        Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
+        Tool::Narrows => Severity::Limit,
     })
 }
 
 fn evidence(case: &Case<'_>, short: &Short<'_>) -> Vec<Evidence> {
     let Short { measured, op, elapsed, is_falling } = *short;
-    let mut evidence = vec![case.evidence(measured, "measured time", human::time(elapsed))];
+    let mut evidence = vec![case.evidence(measured, "measured time", elapsed)];
     let side = op.map_or(measured.both.as_ref(), |op| measured.side(op));
     let unseen = side.and_then(|side| unseen(measured, op.unwrap_or(Op::Read), side)).filter(|_| !is_falling);
     evidence.extend(unseen.map(|why| case.evidence(measured, "what it does not show", why)));
     let asked = measured.work.asked_ns.filter(|asked| asked.as_secs_f64() > 1.2 * elapsed.as_secs_f64());
-    evidence.extend(asked.map(|asked| case.evidence(measured, "time asked for", human::time(asked))));
+    evidence.extend(asked.map(|asked| case.evidence(measured, "time asked for", asked)));
     let signal = case.result.failures.iter().find(|failure| failure.contains("terminating on signal"));
     evidence.extend(signal.map(|failure| Evidence::new("the tool says", failure, case.result.place())));
     evidence
@@ -126,7 +116,7 @@ fn is_known(case: &Case<'_>) -> bool {
             .or_else(by_seconds)
             .and_then(|(deviation, count)| trust::interval_of_independent(deviation, count))
     };
-    case.sides().all(|(_, _, side)| known(side).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL))
+    case.runs().all(|run| known(run.side).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL))
 }
 
 /// What a run does not show of a rate that lasts: how sure its mean is, or what is behind the caches. `None` when its own
@@ -156,7 +146,7 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
         }
     };
     (!is_past).then(|| match side.bytes {
-        Some(bytes) => format!("what is behind the caches: {} were moved", human::bytes(bytes)),
+        Some(bytes) => format!("what is behind the caches: {bytes} were moved"),
         None => "what is behind the caches".to_owned(),
     })
 }

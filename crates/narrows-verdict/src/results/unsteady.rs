@@ -3,7 +3,7 @@
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_paste::results::{Measured, Op, Side, Tool};
 
-use super::case::{self, Case};
+use super::case::{self, Case, Run, Signs, time};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// The limits of SNIA's steady state: range and slope of five windows as fractions of their mean.
@@ -15,38 +15,31 @@ const DEVIATION: f64 = 0.2;
 
 /// The rate moved so much that its mean describes no time of the run.
 pub(super) fn unsteady(case: &Case<'_>) -> Option<Finding> {
-    if let Some(finding) = by_repeats(case)
+    by_repeats(case)
         .or_else(|| by_sizes(case))
         .or_else(|| by_iterations(case))
         .or_else(|| network(case))
         .or_else(|| reports(case))
-    {
-        return Some(finding);
-    }
-    if matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat) {
-        return None;
-    }
-    for (measured, op, side) in case.sides() {
-        let seen = by_log(case, measured, op, side)
-            .or_else(|| by_samples(case, measured, side))
-            .or_else(|| by_silence(case, measured, side))
-            .or_else(|| stalls(case, measured, side));
-        if let Some(evidence) = seen {
-            let summary = format!(
-                "The rate of the {} did not hold: its mean describes no time of it",
-                case.name(measured, op)
-            );
-            return Some(
-                case.finding(Code::Unsteady, Severity::Limit, summary)
-                    .with_evidence(evidence)
-                    .not_so_when("the run goes on and the rate of its later part holds")
-                    .advise(
-                        "run until the rate holds, and look at it over time: `narrows bench TARGET steady`",
-                    ),
-            );
-        }
-    }
-    None
+        .or_else(|| within_a_run(case))
+}
+
+const RUN_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 6] =
+    [by_log, by_samples, by_silence, one_of_a_thousand, one_at_a_time, in_series];
+
+fn within_a_run(case: &Case<'_>) -> Option<Finding> {
+    let mut runs = case.runs().filter(|_| !is_of_reports(case));
+    let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
+    let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
+    Some(
+        case.finding(Code::Unsteady, Severity::Limit, summary)
+            .with_evidence(signs.evidence)
+            .not_so_when("the run goes on and the rate of its later part holds")
+            .advise("run until the rate holds, and look at it over time: `narrows bench TARGET steady`"),
+    )
+}
+
+fn is_of_reports(case: &Case<'_>) -> bool {
+    matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat)
 }
 
 /// Runs that a tool repeats, as it prints them one below the other.
@@ -80,7 +73,7 @@ fn by_sizes(case: &Case<'_>) -> Option<Finding> {
         if let Some(before) = best.filter(|before| all(one) < FELL * all(before)) {
             let shown = |one: &Measured| {
                 let rate = human::rate(BytesPerSec::new(all(one)));
-                case.evidence(one, &format!("reads and writes of `{}`", one.work.label), rate)
+                case.evidence(one, format!("reads and writes of `{}`", one.work.label), rate)
             };
             let summary = format!(
                 "Blocks of `{}` moved less than those of `{}` before them: the rate fell while the tests ran",
@@ -117,18 +110,16 @@ fn by_iterations(case: &Case<'_>) -> Option<Finding> {
 fn network(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
-    let evidence = by_log(case, measured, Op::Read, side)?;
+    let evidence = by_log(&Run { case, measured, op: Op::Read, side })?.evidence;
     Some(finding(case, "The rate of the network did not hold: its mean describes no time of it", evidence))
 }
 
 /// What a device or pool carried, report by report: the load's own course, or the device's.
 fn reports(case: &Case<'_>) -> Option<Finding> {
-    if !matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat) {
-        return None;
-    }
     let all = &case.result.measurements;
     let ops = [Op::Read, Op::Write];
-    all.iter().take(case::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
+    let reported = all.iter().filter(|_| is_of_reports(case));
+    reported.take(case::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
         let is_new = !all.iter().take(at).any(|before| before.work.label == first.work.label);
         let of = |op| {
             let own = all.iter().filter(|one| one.work.label == first.work.label);
@@ -136,7 +127,7 @@ fn reports(case: &Case<'_>) -> Option<Finding> {
         };
         let moved = ops.into_iter().map(of).max_by(|a, b| sum(a).total_cmp(&sum(b))).filter(|_| is_new)?;
         let side = Side { series: moved, ..Side::default() };
-        let evidence = by_log(case, first, Op::Read, &side)?;
+        let evidence = by_log(&Run { case, measured: first, op: Op::Read, side: &side })?.evidence;
         let summary = format!("What {} carried changed from report to report", first.work.label);
         Some(Finding { severity: Severity::Info, ..finding(case, summary, evidence) })
     })
@@ -157,46 +148,35 @@ fn finding(
         .advise("repeat it until the rate holds, and look at what else runs")
 }
 
-fn by_log(case: &Case<'_>, measured: &Measured, op: Op, side: &Side) -> Option<Vec<Evidence>> {
-    let (means, log) = case::window_means(case, measured, op, side)?;
+fn by_log(run: &Run<'_>) -> Option<Signs> {
+    let (means, log) = run.window_means()?;
     let (range, slope) = case::range_and_slope(&means)?;
     // By chance a window of n I/Os is off by 1/√n (Poisson); the slope of five windows by 1.3 times that.
-    let chance = side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
+    let chance = run.side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
     (range > RANGE.max(4.0 * chance) || slope > SLOPE.max(4.0 * chance)).then(|| {
         let shown = means.map(|mean| human::rate(BytesPerSec::new(mean))).join(", ");
-        vec![
-            Evidence::new("rate in five windows", shown, log.clone()),
-            Evidence::new(
-                "range and slope",
-                format!("{} and {} of the mean", human::percent(range), human::percent(slope)),
-                log,
-            ),
-        ]
+        let both = format!("{} and {} of the mean", human::percent(range), human::percent(slope));
+        run.signs().told("rate in five windows", shown, &log).told("range and slope", both, log)
     })
 }
 
-fn by_samples(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
-    if window_tool(case) {
-        return None;
-    }
-    let spread = side.spread?;
+fn by_samples(run: &Run<'_>) -> Option<Signs> {
+    // Their own passes are few and short, and their spread is not that of the storage.
+    let has_passes = matches!(run.tool(), Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark);
+    let spread = run.side.spread.filter(|_| !has_passes)?;
     let relative = spread.relative()?;
     // Of several jobs reported together fio takes the samples of each: they scatter between jobs, not over time.
     let is_of = |rate: f64| (0.8..1.25).contains(&(spread.mean / rate));
-    let rate = side.bytes_per_second.get();
-    let units = [side.iops.map_or(0.0, |iops| iops.get()), rate, rate / 1024.0, rate / f64::from(1 << 20)];
+    let rate = run.rate().get();
+    let units =
+        [run.side.iops.map_or(0.0, |iops| iops.get()), rate, rate / 1024.0, rate / f64::from(1 << 20)];
     if !units.into_iter().any(is_of) {
         return None;
     }
-    let chance =
-        side.ios.zip(spread.samples).map_or(0.0, |(ios, samples)| by_chance(case.result.tool, ios, samples));
-    (relative > DEVIATION.max(chance)).then(|| {
-        vec![case.evidence(
-            measured,
-            "standard deviation of the samples",
-            format!("{} of their mean", human::percent(relative)),
-        )]
-    })
+    let counts = run.side.ios.zip(spread.samples);
+    let chance = counts.map_or(0.0, |(ios, samples)| by_chance(run.tool(), ios, samples));
+    let value = format!("{} of their mean", human::percent(relative));
+    (relative > DEVIATION.max(chance)).then(|| run.signs().seen("standard deviation of the samples", value))
 }
 
 /// How much samples of a few I/Os each scatter by chance: their count is Poisson's at worst.
@@ -209,56 +189,40 @@ fn by_chance(tool: Tool, ios: u64, samples: u64) -> f64 {
 }
 
 /// fio takes a sample when an I/O ends: spans in which none does are in the mean of the run and not in that of the samples.
-fn by_silence(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+fn by_silence(run: &Run<'_>) -> Option<Signs> {
     const MORE: f64 = 1.25;
     const FEWEST: u64 = 10;
-    let is_one = case.result.tool == Tool::Fio && measured.work.jobs == Some(1);
+    let is_one = run.tool() == Tool::Fio && run.measured.work.jobs == Some(1);
     let spread =
-        side.spread.filter(|spread| is_one && spread.samples.is_some_and(|count| count >= FEWEST))?;
-    let iops = side.iops.map(|iops| iops.get()).filter(|iops| *iops > 0.0)?;
-    let rate = side.bytes_per_second.get();
+        run.side.spread.filter(|spread| is_one && spread.samples.is_some_and(|count| count >= FEWEST))?;
+    let iops = run.side.iops.map(|iops| iops.get()).filter(|iops| *iops > 0.0)?;
+    let rate = run.rate().get();
     // Samples are of I/Os or of KiB or MiB: the unit in which they are nearest to the rate is theirs.
     let ratios = [iops, rate / 1024.0, rate / f64::from(1 << 20)].map(|rate| spread.mean / rate);
     let ratio = ratios.into_iter().min_by(|a, b| a.ln().abs().total_cmp(&b.ln().abs()))?;
     (ratio > MORE && ratio < 10.0).then(|| {
         let value = format!("{ratio:.1} times that of the whole run");
-        vec![case.evidence(measured, "mean of the samples, which are taken when I/Os end", value)]
+        run.signs().seen("mean of the samples, which are taken when I/Os end", value)
     })
 }
 
-/// Tools whose own passes are few and short; their spread is not that of the storage.
-fn window_tool(case: &Case<'_>) -> bool {
-    matches!(case.result.tool, Tool::Hdparm | Tool::Kdiskmark | Tool::Crystaldiskmark)
-}
-
-/// A stall that is named is this part of the run at least, and this long.
+/// A run that stood still for some of its time: a second in which nothing ended is in its mean like any other, and no rate
+/// beside it says so. A stall that is named is this part of the run at least, and this long.
 const STALLED_PART: f64 = 0.02;
 const LONG_STALL: Nanos = Nanos::from_millis(1000);
 
-/// A run that stood still for some of its time: a second in which nothing ended is in its mean like any other, and no rate
-/// beside it says so.
-fn stalls(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
-    one_of_a_thousand(case, measured, side)
-        .or_else(|| one_at_a_time(case, measured, side))
-        .or_else(|| in_series(case, measured, side))
-}
-
-fn shown(nanos: f64) -> String {
-    human::time(Nanos::new(nanos as u64))
-}
-
 /// A large part of all latency is in one I/O of a thousand, and those took far longer than one of a hundred did. The part is
 /// the least that it can be: each of the slowest thousandth took at least the 99.9th percentile.
-fn one_of_a_thousand(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+fn one_of_a_thousand(run: &Run<'_>) -> Option<Signs> {
     const STALLED_PART: f64 = 0.3;
     const LONGER: f64 = 20.0;
     /// Nanoseconds: what is shorter nobody calls a stall.
     const LONG_STALL: f64 = 1e8;
     /// I/Os of which one in a thousand are some.
     const FEWEST: f64 = 10_000.0;
-    let counted = || Some(side.iops?.get() * side.elapsed_ns?.as_secs_f64());
-    let ios = side.ios.map(|ios| ios as f64).or_else(counted)?;
-    let latency = side.latency_ns.as_ref().filter(|_| ios >= FEWEST)?;
+    let counted = || Some(run.side.iops?.get() * run.side.elapsed_ns?.as_secs_f64());
+    let ios = run.side.ios.map(|ios| ios as f64).or_else(counted)?;
+    let latency = run.side.latency_ns.as_ref().filter(|_| ios >= FEWEST)?;
     let mean = latency.mean.filter(|mean| *mean > 0.0)?;
     let slowest =
         latency.percentiles.iter().find(|one| (one.percent - 99.9).abs() < 1e-6).map(|one| one.latency_ns)?;
@@ -268,52 +232,52 @@ fn one_of_a_thousand(case: &Case<'_>, measured: &Measured, side: &Side) -> Optio
         let value = format!(
             "{} of all latency is in one I/O of a thousand: {} and more, where 99 of 100 took no longer than {}",
             human::percent(part),
-            shown(slowest),
-            shown(latency.p99.unwrap_or_default())
+            time(slowest),
+            time(latency.p99.unwrap_or_default())
         );
-        vec![case.evidence(measured, "stalls", value)]
+        run.signs().seen("stalls", value)
     })
 }
 
 /// The longest I/O, where no other was in flight: the run stood still for as long.
-fn one_at_a_time(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+fn one_at_a_time(run: &Run<'_>) -> Option<Signs> {
     /// A device on which each I/O takes long does not stall.
     const LONGER: f64 = 100.0;
-    let jobs = measured.work.jobs?;
+    let jobs = run.measured.work.jobs?;
     // Threads of sysbench wait for each request; of others the depth is told.
     let is_alone = jobs == 1
-        && measured.asked_in_flight().is_none_or(|count| count <= 1.0)
-        && (measured.work.queue_depth.is_some() || measured.latency_ns.is_some());
+        && run.measured.asked_in_flight().is_none_or(|count| count <= 1.0)
+        && (run.measured.work.queue_depth.is_some() || run.measured.latency_ns.is_some());
     // Where reads and writes are not told apart, the longest of both is that of the run.
-    let latency = side.latency_ns.as_ref().or(measured.latency_ns.as_ref()).filter(|_| is_alone)?;
-    let (mean, longest, run) = (latency.mean?, latency.max?, side.elapsed_ns?);
+    let latency = run.side.latency_ns.as_ref().or(run.measured.latency_ns.as_ref()).filter(|_| is_alone)?;
+    let (mean, longest, elapsed) = (latency.mean?, latency.max?, run.side.elapsed_ns?);
     let is_stall = longest >= LONG_STALL.get() as f64 && longest >= LONGER * mean;
-    let part = longest / run.get().max(1) as f64;
+    let part = longest / elapsed.get().max(1) as f64;
     (is_stall && (STALLED_PART..=1.0).contains(&part)).then(|| {
-        let value = format!("{} of {}, and one I/O at a time", shown(longest), human::time(run));
-        vec![case.evidence(measured, "longest I/O: the run stood still for as long", value)]
+        let value = format!("{} of {elapsed}, and one I/O at a time", time(longest));
+        run.signs().seen("longest I/O: the run stood still for as long", value)
     })
 }
 
 /// Spans of a log or display in which next to nothing ended.
-fn in_series(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Evidence>> {
+fn in_series(run: &Run<'_>) -> Option<Signs> {
     /// Of the median.
     const NOTHING: f64 = 0.02;
     const FEWEST: usize = 10;
-    let span = side.series_span_ns.filter(|_| side.series.len() >= FEWEST)?;
-    let mut rates: Vec<f64> = side.series.iter().map(|rate| rate.get()).collect();
+    let span = run.side.series_span_ns.filter(|_| run.side.series.len() >= FEWEST)?;
+    let mut rates: Vec<f64> = run.side.series.iter().map(|rate| rate.get()).collect();
     // The last span is mostly a part of one.
     rates.pop();
     let mut sorted = rates.clone();
     sorted.sort_by(f64::total_cmp);
     let median = sorted.get(sorted.len() / 2).copied().filter(|median| *median > 0.0)?;
     let still = rates.iter().filter(|rate| **rate < NOTHING * median).count();
-    let time = span.get() as f64 * still as f64;
+    let stood = span.get() as f64 * still as f64;
     let part = still as f64 / rates.len() as f64;
-    (time >= LONG_STALL.get() as f64 && part >= STALLED_PART).then(|| {
-        let value = format!("{} of {}", shown(time), shown(span.get() as f64 * rates.len() as f64));
-        let source = side.series_source.clone().unwrap_or_else(|| case.source(measured));
-        vec![Evidence::new("time in which next to nothing ended", value, source)]
+    (stood >= LONG_STALL.get() as f64 && part >= STALLED_PART).then(|| {
+        let value = format!("{} of {}", time(stood), time(span.get() as f64 * rates.len() as f64));
+        let source = run.side.series_source.clone().unwrap_or_else(|| run.source());
+        run.signs().told("time in which next to nothing ended", value, source)
     })
 }
 
@@ -321,19 +285,13 @@ fn in_series(case: &Case<'_>, measured: &Measured, side: &Side) -> Option<Vec<Ev
 pub(super) fn stuck(case: &Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
-    let name = &measured.work.label;
+    let (name, count) = (&measured.work.label, human::count(waiting));
+    let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
     Some(
-        case.finding(
-            Code::NoReadEnded,
-            Severity::Info,
-            format!(
-                "{} I/Os waited at {name}, and none ended in an interval of iostat",
-                human::count(waiting)
-            ),
-        )
-        .seen("I/Os in flight, and ended", format!("{} and 0", human::count(waiting)), case.source(measured))
-        .not_so_when("the interval is shorter than one I/O of this device")
-        .advise("look for errors and resets of the device at that time: `dmesg`"),
+        case.finding(Code::NoReadEnded, Severity::Info, summary)
+            .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
+            .not_so_when("the interval is shorter than one I/O of this device")
+            .advise("look for errors and resets of the device at that time: `dmesg`"),
     )
 }
 
@@ -342,25 +300,21 @@ const SLC_STEP: f64 = 0.7;
 
 /// The drive's fast cache ran out: writes stepped down and stayed there.
 pub(super) fn slc_exhausted(case: &Case<'_>) -> Option<Finding> {
-    for (measured, op, side) in case.sides().filter(|(_, op, _)| *op == Op::Write) {
-        let Some(([first, .., last], log)) = case::window_means(case, measured, op, side) else { continue };
-        if last > SLC_STEP * first {
-            continue;
-        }
-        let rate = |rate| human::rate(BytesPerSec::new(rate));
-        let summary =
-            format!("Writes began with {} and ended with {}: a fast cache ran out", rate(first), rate(last));
-        return Some(
-            case.finding(Code::SlcExhausted, Severity::Limit, summary)
-                .seen("first and last fifth of the run", format!("{} and {}", rate(first), rate(last)), log)
-                .not_so_when(
-                    "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
-                )
-                .advise("quote the rate of the last part for writes that last")
-                .with_confidence(Confidence::Medium),
-        );
-    }
-    None
+    let mut writes = case.runs().filter(|run| run.op == Op::Write);
+    let (first, last, log) = writes.find_map(|run| {
+        let ([first, .., last], log) = run.window_means()?;
+        (last <= SLC_STEP * first).then(|| (BytesPerSec::new(first), BytesPerSec::new(last), log))
+    })?;
+    let summary = format!("Writes began with {first} and ended with {last}: a fast cache ran out");
+    Some(
+        case.finding(Code::SlcExhausted, Severity::Limit, summary)
+            .seen("first and last fifth of the run", format!("{first} and {last}"), log)
+            .not_so_when(
+                "the drive was not new or trimmed, or was hot: then it is garbage collection or heat",
+            )
+            .advise("quote the rate of the last part for writes that last")
+            .with_confidence(Confidence::Medium),
+    )
 }
 
 #[cfg(test)]

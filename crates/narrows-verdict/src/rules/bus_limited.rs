@@ -1,7 +1,7 @@
 //! The bus between a drive and its controller is the bottleneck, or slower than both ends: USB, SATA, storage adapters.
 
 use narrows_base::fact::Fact;
-use narrows_base::units::BitsPerSec;
+use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::block::{Sata, Usb};
 use narrows_model::ceiling::drive_bus;
 use narrows_model::path::{Hop, HopKind, HopSpec};
@@ -9,7 +9,7 @@ use narrows_model::path::{Hop, HopKind, HopSpec};
 use super::Judged;
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Finding, Severity};
 
 /// High Speed of USB 2.0 in Mbit/s.
 const HIGH_SPEED: f64 = 480.0;
@@ -52,20 +52,20 @@ fn announces_usb3(usb: &Usb) -> bool {
     }
 }
 
-fn usb_limited_evidence(usb: &Usb) -> Vec<Evidence> {
-    let most =
-        usb.most_speed.value().map(|_| Evidence::from_fact("fastest speed of the device", &usb.most_speed));
-    let mut evidence = vec![
-        Evidence::from_fact("negotiated speed", &usb.speed),
-        Evidence::from_fact("version that the device announces", &usb.version),
-    ];
-    // Only descriptors tell it.
-    evidence.extend(most);
-    evidence.extend([
-        Evidence::from_fact("fastest speed of the port", &usb.root_hub_speed),
-        Evidence::from_fact("driver", &usb.driver),
-    ]);
-    evidence
+fn usb_finding(severity: Severity, hop: &Hop, usb: &Usb, summary: String) -> Finding {
+    Finding::about(Code::UsbLimited, severity, hop, summary)
+        .with_confidence(Confidence::Medium)
+        .seen_fact("negotiated speed", &usb.speed)
+        .seen_fact("version that the device announces", &usb.version)
+        .seen_known("fastest speed of the device", &usb.most_speed)
+        .seen_fact("fastest speed of the port", &usb.root_hub_speed)
+        .seen_fact("driver", &usb.driver)
+}
+
+/// What the path gains when the device runs at a speed that it can do.
+fn usb_gain(judged: &Judged<'_>, index: usize, usb: &Usb, speed: BitsPerSec) -> Option<BytesPerSec> {
+    let fast = Usb { speed: Fact::known(speed, usb.most_speed.source().as_str()), ..usb.clone() };
+    counterfactual::gain_of_better(judged, index, drive_bus::of_usb(&fast).read.limit()?)
 }
 
 /// Device and port can do more than the connection does. Whose fault that is cannot be seen from here, but it is no
@@ -74,21 +74,10 @@ fn below_both(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb, both: Bit
     let speed = usb.speed.value().map(ToString::to_string).unwrap_or_default();
     let summary =
         format!("USB device {} runs at {speed}, although device and port can both do {both}.", usb.device);
-    let fast = Usb { speed: Fact::known(both, usb.most_speed.source().as_str()), ..usb.clone() };
-    let better = drive_bus::of_usb(&fast);
-    let gain = better.read.limit().and_then(|better| counterfactual::gain_of_better(judged, index, better));
-    Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
-        .with_confidence(Confidence::Medium)
-        .with_evidence(usb_limited_evidence(usb))
-        .with_advice([
-            Advice::with_gain(
-                format!("Use a cable that is made for {both}, short and directly in the port."),
-                gain,
-            ),
-            Advice::new(
-                "If that does not help, update the firmware of controller and enclosure, and the kernel.",
-            ),
-        ])
+    let cable = format!("Use a cable that is made for {both}, short and directly in the port.");
+    usb_finding(Severity::Fault, hop, usb, summary)
+        .advise_gain(cable, usb_gain(judged, index, usb, both))
+        .advise("If that does not help, update the firmware of controller and enclosure, and the kernel.")
 }
 
 fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Finding {
@@ -103,16 +92,10 @@ fn slow_cable(judged: &Judged<'_>, index: usize, hop: &Hop, usb: &Usb) -> Findin
     let summary =
         format!("USB device {} runs at {speed} {which}: cable or port lack the fast pairs.", usb.device);
     // What every USB 3 device can do; whether this one can do more is not known.
-    let fast = Usb { speed: Fact::known(BitsPerSec::from_mbit(SUPER_SPEED), "USB 3.0"), ..usb.clone() };
-    let better = drive_bus::of_usb(&fast);
-    let gain = better.read.limit().and_then(|better| counterfactual::gain_of_better(judged, index, better));
-    Finding::about(Code::UsbLimited, Severity::Fault, hop, summary)
-        .with_confidence(Confidence::Medium)
-        .with_evidence(usb_limited_evidence(usb))
-        .with_advice([
-            Advice::with_gain("Use a cable that is made for USB 3, pushed all the way in.", gain),
-            Advice::with_gain("Use a USB 3 port, directly and not through a hub.", gain),
-        ])
+    let gain = usb_gain(judged, index, usb, BitsPerSec::from_mbit(SUPER_SPEED));
+    usb_finding(Severity::Fault, hop, usb, summary)
+        .advise_gain("Use a cable that is made for USB 3, pushed all the way in.", gain)
+        .advise_gain("Use a USB 3 port, directly and not through a hub.", gain)
 }
 
 fn usb_limited_narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribution) -> Finding {
@@ -126,13 +109,10 @@ fn usb_limited_narrows(hop: &Hop, usb: &Usb, speed: BitsPerSec, limit: &Attribut
             "The device is driven by usb-storage, one request at a time; an enclosure with UAS queues them.",
         )
     });
-    Finding::about(Code::UsbLimited, limit.severity(), hop, summary)
-        .with_confidence(Confidence::Medium)
-        .with_evidence(usb_limited_evidence(usb))
+    let better = "Try a cable and enclosure that are made for the port's speed.";
+    usb_finding(limit.severity(), hop, usb, summary)
         .with_advice(advice)
-        .with_advice(
-            below.then(|| Advice::new("Try a cable and enclosure that are made for the port's speed.")),
-        )
+        .with_advice(below.then(|| Advice::new(better)))
 }
 
 /// The fastest SATA generation in Gbit/s.
@@ -165,21 +145,15 @@ fn better_speed(sata: &Sata) -> Option<BitsPerSec> {
 /// Whether the drive on this link is known to have no moving parts.
 fn is_solid_state(judged: &Judged<'_>, sata: &Hop) -> bool {
     let case = judged.case(narrows_model::ceiling::Direction::Read);
-    case.hops().any(|(_, hop)| match &hop.spec {
-        HopSpec::Device(device) => case.is_above(hop, sata) && device.rotational.value() == Some(&false),
-        _ => false,
-    })
+    let is_flash = |hop: &Hop| hop.device().is_some_and(|drive| drive.rotational.value() == Some(&false));
+    case.hops().any(|(_, hop)| case.is_above(hop, sata) && is_flash(hop))
 }
 
-fn sata_limited_evidence(sata: &Sata) -> Vec<Evidence> {
-    let mut evidence = vec![
-        Evidence::from_fact("negotiated speed", &sata.speed),
-        Evidence::from_fact("fastest speed of the port", &sata.port_speed),
-    ];
-    if sata.drive_speed.value().is_some() {
-        evidence.push(Evidence::from_fact("fastest speed of the drive", &sata.drive_speed));
-    }
-    evidence
+fn sata_finding(severity: Severity, hop: &Hop, sata: &Sata, summary: String) -> Finding {
+    Finding::about(Code::SataLimited, severity, hop, summary)
+        .seen_fact("negotiated speed", &sata.speed)
+        .seen_fact("fastest speed of the port", &sata.port_speed)
+        .seen_known("fastest speed of the drive", &sata.drive_speed)
 }
 
 fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Finding {
@@ -189,34 +163,24 @@ fn degraded(judged: &Judged<'_>, index: usize, hop: &Hop, sata: &Sata) -> Findin
     let gain = better.read.limit().and_then(|better| counterfactual::gain_of_better(judged, index, better));
     let can = faster.value().map(ToString::to_string).unwrap_or_default();
     let port = if sata.port.is_empty() { &hop.name } else { &sata.port };
-    let summary = match sata.port_speed.value() {
-        Some(_) => {
-            format!(
-                "The solid-state drive on {port} runs at {speed}, and the port can do {can}: a bad cable, or an old drive."
-            )
-        }
-        None => {
-            format!(
-                "The solid-state drive on {port} runs at {speed}, and can do {can} itself: an old port, or a bad cable."
-            )
-        }
+    let (why, check) = match sata.port_speed.value() {
+        Some(_) => (
+            format!("the port can do {can}: a bad cable, or an old drive"),
+            "Check in the drive's data sheet that it is made for the port's speed.",
+        ),
+        None => (
+            format!("can do {can} itself: an old port, or a bad cable"),
+            "Check in the board's manual that the port is made for the drive's speed, and use one that is.",
+        ),
     };
-    let check = match sata.port_speed.value() {
-        Some(_) => "Check in the drive's data sheet that it is made for the port's speed.",
-        None => {
-            "Check in the board's manual that the port is made for the drive's speed, and use one that is."
-        }
-    };
-    Finding::about(Code::SataLimited, Severity::Fault, hop, summary)
+    let summary = format!("The solid-state drive on {port} runs at {speed}, and {why}.");
+    sata_finding(Severity::Fault, hop, sata, summary)
         .with_confidence(Confidence::Medium)
-        .with_evidence(sata_limited_evidence(sata))
-        .with_advice([
-            Advice::with_gain(
-                "Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.",
-                gain,
-            ),
-            Advice::new(check),
-        ])
+        .advise_gain(
+            "Replace the SATA cable, and look in the kernel log for `limiting SATA link speed`.",
+            gain,
+        )
+        .advise(check)
 }
 
 fn sata_limited_narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attribution) -> Finding {
@@ -225,9 +189,7 @@ fn sata_limited_narrows(hop: &Hop, sata: &Sata, speed: BitsPerSec, limit: &Attri
         true => "Move the drive to a 6 Gbit/s port.",
         false => "SATA gets no faster; an NVMe drive does.",
     };
-    Finding::about(Code::SataLimited, limit.severity(), hop, summary)
-        .with_evidence(sata_limited_evidence(sata))
-        .advise(advice)
+    sata_finding(limit.severity(), hop, sata, summary).advise(advice)
 }
 
 /// `hba_limited`: the storage adapter (or its SAS port) is the bottleneck.

@@ -41,18 +41,14 @@ fn retrained(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opt
     );
     let limits = at_speeds(link, speed, most).filter(|_| judged.is_limit(link.index));
     let gain = limits.map(|[now, better]| better.rate - now.rate);
-    let advice = [
-        Advice::with_gain(
-            "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
-            gain,
-        ),
-        Advice::new("If it comes back, reseat the device, and power it off before you pull it."),
-    ];
     Some(
-        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
-            .with_evidence(link.speed_evidence())
+        finding(link, &summary)
             .seen("the kernel's log", format!("retrained at {held}"), event.source.as_str())
-            .with_advice(advice),
+            .advise_gain(
+                "Reboot with the device in place, or update the kernel: later ones lift the limit again.",
+                gain,
+            )
+            .advise("If it comes back, reseat the device, and power it off before you pull it."),
     )
 }
 
@@ -64,11 +60,12 @@ fn was_faster(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         return None;
     }
     let summary = format!("{} runs at {speed}; at another time it ran at {}.", link.place(), best.speed);
-    Some(
-        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
-            .with_evidence(link.speed_evidence())
-            .with_advice(advice(judged, link, speed, best.speed, false)),
-    )
+    Some(finding(link, &summary).with_advice(advice(judged, link, speed, best.speed, false)))
+}
+
+fn finding(link: &Link<'_>, summary: &str) -> Finding {
+    Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(summary))
+        .with_evidence(link.speed_evidence())
 }
 
 fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -89,27 +86,21 @@ fn check_link(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
         None => format!("runs at {speed} now"),
     };
     let place = link.place();
-    let why = match &forced {
-        Some((port, target, _)) => {
-            format!(": the port {} is set to train no faster than {target}", port.address)
-        }
-        None => String::new(),
-    };
+    let why = forced.as_ref().map(|(port, target, _)| {
+        format!(": the port {} is set to train no faster than {target}", port.address)
+    });
+    let why = why.unwrap_or_default();
     let summary = format!("{place} {runs}, although both its ends can do {common}{why}.");
-    let mut evidence = link.speed_evidence();
-    evidence.extend(loaded.map(|speed| {
+    let under_load = loaded.map(|speed| {
         let source = format!("/sys/bus/pci/devices/{}/current_link_speed", link.link.device.address);
         Evidence::new("speed under load", speed, source)
-    }));
-    evidence.extend(
-        forced
-            .as_ref()
-            .map(|(_, target, source)| Evidence::new("target link speed", target, source.as_str())),
-    );
+    });
+    let target = forced.as_ref();
+    let target = target.map(|(_, speed, source)| Evidence::new("target link speed", speed, source.as_str()));
     Some(
-        Finding::about(Code::LinkSpeedDegraded, Severity::Fault, link.hop, capitalised(&summary))
+        finding(link, &summary)
             .with_confidence(confidence)
-            .with_evidence(evidence)
+            .with_evidence(under_load.into_iter().chain(target))
             .with_advice(advice(judged, link, speed, common, forced.is_some())),
     )
 }

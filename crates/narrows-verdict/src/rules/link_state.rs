@@ -9,7 +9,7 @@ use narrows_machine::kept::BestLink;
 
 use super::{Context, Judged, link_speed_degraded, link_width_degraded, network_limited, slot_limited};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Link, wires};
 use crate::sentence::capitalised;
 
@@ -174,14 +174,12 @@ fn narrower_finding(
         Evidence::new("greatest width that was seen", format!("{before}, at {}", best.lanes_at), source);
     Finding::about(Code::NarrowerThanBefore, Severity::Fault, link.hop, capitalised(&summary))
         .with_evidence(link.width_evidence().into_iter().chain([kept]))
-        .with_advice([
-            Advice::with_gain(
-                "`narrows watch --log` says between which two readings it changed. Power off, reseat the card, and check \
-                 riser, cable and the firmware's slot settings.",
-                gain,
-            ),
-            Advice::new("If the change was intended: `narrows watch --accept` takes the state as it is for the best."),
-        ])
+        .advise_gain(
+            "`narrows watch --log` says between which two readings it changed. Power off, reseat the card, and check \
+             riser, cable and the firmware's slot settings.",
+            gain,
+        )
+        .advise("If the change was intended: `narrows watch --accept` takes the state as it is for the best.")
 }
 
 #[cfg(test)]

@@ -8,11 +8,11 @@
 //! A port that offers less by design is `slot_limited`. SMBIOS is not asked: many firmwares state the connector.
 
 use narrows_base::catalog::{BoardSlot, SlotOption};
-use narrows_base::units::Lanes;
+use narrows_base::units::{BytesPerSec, Lanes};
 
 use super::{Context, Judged, need};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 use crate::link::Link;
 use crate::sentence::capitalised;
 
@@ -107,33 +107,26 @@ fn finding(
         let value = format!("{} connector, {} wired", Lanes::new(slot.connector), slot.width());
         Evidence::new(format!("slot {}", slot.name), value, "data/boards")
     }));
-    Finding::about(Code::LinkWidthDegraded, Severity::Fault, link.hop, capitalised(&summary))
-        .with_confidence(confidence)
-        .with_evidence(evidence)
-        .with_advice(advice(cause, gain))
+    let finding = Finding::about(Code::LinkWidthDegraded, Severity::Fault, link.hop, capitalised(&summary));
+    advised(finding.with_confidence(confidence).with_evidence(evidence), cause, gain)
 }
 
-fn advice(cause: &Cause<'_>, gain: Option<narrows_base::units::BytesPerSec>) -> Vec<Advice> {
+fn advised(finding: Finding, cause: &Cause<'_>, gain: Option<BytesPerSec>) -> Finding {
     match cause {
         Cause::Option(option) => {
             let cost = if option.cost.is_empty() { String::new() } else { format!(" ({})", option.cost) };
-            vec![
-                Advice::with_gain(
-                    format!("In the firmware setup, set {} to {}{cost}.", option.menu, option.value),
-                    gain,
-                ),
-                Advice::new("Or move the card to a slot that the processor feeds."),
-            ]
+            let setting = format!("In the firmware setup, set {} to {}{cost}.", option.menu, option.value);
+            let finding = finding.advise_gain(setting, gain);
+            finding.advise("Or move the card to a slot that the processor feeds.")
         }
         Cause::Shared(slot) => {
             let shares = slot.shares.as_deref().unwrap_or("another");
-            vec![Advice::with_gain(format!("Free what takes this slot's lanes: {shares}."), gain)]
+            finding.advise_gain(format!("Free what takes this slot's lanes: {shares}."), gain)
         }
-        Cause::Negotiated => vec![
-            Advice::with_gain("Power off, reseat the card and clean its contacts.", gain),
-            Advice::with_gain("Try it without riser, adapter or cable, and in another slot.", gain),
-            Advice::new("Look in the firmware setup for a lane or bifurcation setting of this slot."),
-        ],
+        Cause::Negotiated => finding
+            .advise_gain("Power off, reseat the card and clean its contacts.", gain)
+            .advise_gain("Try it without riser, adapter or cable, and in another slot.", gain)
+            .advise("Look in the firmware setup for a lane or bifurcation setting of this slot."),
     }
 }
 

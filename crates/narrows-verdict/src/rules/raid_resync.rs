@@ -1,6 +1,5 @@
 //! Arrays that are slower than their members: while they resync, or held back by one.
 
-use narrows_base::fact::Fact;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Basis, Direction, Limit};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
@@ -58,7 +57,7 @@ pub(super) fn raid_resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Optio
     Some(
             Finding::about(Code::RaidResync, severity, hop, summary)
                 .seen_fact("sync action", &raid.md.sync_action)
-                .with_evidence(speed_evidence(&raid.md.sync_speed))
+                .seen_known("sync speed", &raid.md.sync_speed)
                 .with_evidence(cause_evidence)
                 .with_evidence(limit.iter().flat_map(|(_, limit)| limit.evidence.iter().cloned()))
                 .with_advice([
@@ -132,10 +131,6 @@ pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
         .collect()
 }
 
-fn speed_evidence(speed: &Fact<BytesPerSec>) -> Option<Evidence> {
-    speed.value().map(|_| Evidence::from_fact("sync speed", speed))
-}
-
 /// What the array is busy with, during a run or when its facts were read.
 fn running(judged: &Judged<'_>, raid: &RaidHop) -> Option<String> {
     let runs = judged.subject.runs.iter();
@@ -172,15 +167,14 @@ pub(super) fn raid_slow_member(_context: &Context<'_>, judged: &Judged<'_>) -> V
 }
 
 fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {
-    Finding::about(Code::RaidSlowMember, Severity::Fault, hop, summary).with_advice([
-        Advice::new(
+    Finding::about(Code::RaidSlowMember, Severity::Fault, hop, summary)
+        .advise(
             "Measure this member alone, and compare its link, temperature and error log with its siblings'.",
-        ),
-        Advice::with_gain(
+        )
+        .advise_gain(
             "Replace it with one that is as fast as the others, or give it a slot like theirs.",
             gain,
-        ),
-    ])
+        )
 }
 
 fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
@@ -219,6 +213,7 @@ fn is_even(spec: &HopSpec) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use narrows_base::fact::Fact;
     use narrows_machine::zfs::{ZfsPool, ZfsScan};
     use narrows_model::path::{HopKind, RaidLevel};
 

@@ -6,7 +6,7 @@ use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
 use super::{Context, Judged};
-use crate::attribution::{Cause, are_io_workers_full, was_denied};
+use crate::attribution::{Cause, are_io_workers_full, in_block_layer, of_the_worker, was_denied};
 use crate::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::trust::Audit;
@@ -117,26 +117,14 @@ const NOTHING_ENDED_LONGER: &str =
 pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
     let target = &case.path().target;
     let what = audit.silent.as_ref()?;
-    let generator = &measurement.generator;
     let waiting = case.waiting_in_block_layer();
     let summary = format!("Of {target} {what}: nothing was measured, and no hop can be named as the limit.");
     let mut evidence = vec![
         Evidence::new(format!("{}s that ended", case.direction.word()), measurement.latency.count, "the run"),
         Evidence::new("measured time", measurement.elapsed_ns, "the run"),
-        Evidence::new(
-            "processor time of the busiest worker",
-            format!("{} of a core", human::percent(generator.cpu)),
-            "getrusage of the worker thread",
-        ),
-        Evidence::new(
-            "time in the queue of a processor",
-            human::percent(generator.queued),
-            "/proc/thread-self/schedstat of the worker thread",
-        ),
     ];
-    evidence.extend(waiting.map(|part| {
-        Evidence::new("requests waiting in the block layer", human::percent(part), "/proc/diskstats")
-    }));
+    evidence.extend(of_the_worker(&measurement.generator));
+    evidence.extend(waiting.map(in_block_layer));
     let action = if was_denied(measurement) {
         NOTHING_ENDED_DENIED
     } else if waiting.is_some_and(|part| part >= 0.5) {

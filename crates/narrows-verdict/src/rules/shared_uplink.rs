@@ -7,7 +7,7 @@ use narrows_machine::Machine;
 use narrows_machine::pci::{End, PciAddress, PciDevice};
 use narrows_model::ceiling::pcie;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
-use narrows_model::path::{Hop, HopId, HopSpec, Target, UplinkHop};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec, LinkHop, Target, UplinkHop};
 
 use super::{Context, Judged};
 use crate::finding::{Code, Evidence, Finding, Severity};
@@ -68,10 +68,7 @@ fn delivers(context: &Context<'_>, address: PciAddress) -> Option<BytesPerSec> {
     if device.is_network() {
         return Some(BytesPerSec::new(f64::INFINITY));
     }
-    let is_link = |hop: &Hop| match &hop.spec {
-        HopSpec::Link(link) => link.device.address == address,
-        _ => false,
-    };
+    let is_link = |hop: &Hop| hop.link().is_some_and(|link| link.device.address == address);
     let mut media: BTreeMap<HopId, Option<BytesPerSec>> = BTreeMap::new();
     for judged in context.judged {
         let case = judged.case(Direction::Read);
@@ -166,21 +163,8 @@ fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
 /// narrower, or when the links behind it carry together more than it. A single disk behind a chipset with room is not
 /// worth a word.
 fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
-    let uplink = match &hop.spec {
-        HopSpec::Chipset(uplink) => uplink,
-        HopSpec::Switch(uplink) if uplink.chipset.is_some() => uplink,
-        _ => return None,
-    };
-    check_uplink(context, judged, index, hop, uplink)
-}
-
-fn check_uplink(
-    context: &Context<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-    hop: &Hop,
-    uplink: &UplinkHop,
-) -> Option<Finding> {
+    let is_chipset = |uplink: &&UplinkHop| hop.kind() == HopKind::Chipset || uplink.chipset.is_some();
+    let uplink = hop.uplink().filter(is_chipset)?;
     let limit = std::iter::once(index)
         .chain(its_link(judged, uplink))
         .flat_map(|index| judged.limited_by(index))
@@ -237,10 +221,8 @@ fn leads_to_data(context: &Context<'_>, judged: &Judged<'_>) -> bool {
 
 /// The link of a chipset that sysfs shows.
 fn its_link(judged: &Judged<'_>, uplink: &UplinkHop) -> Option<usize> {
-    judged.subject.path.hops.iter().position(|hop| match &hop.spec {
-        HopSpec::Link(link) => link.device.address == uplink.address,
-        _ => false,
-    })
+    let is_its = |link: &LinkHop| link.device.address == uplink.address;
+    judged.subject.path.hops.iter().position(|hop| hop.link().is_some_and(is_its))
 }
 
 /// What the uplink carries before packets: as published for a hidden one, as read for one that sysfs shows.

@@ -7,7 +7,7 @@ use narrows_machine::Machine;
 use narrows_machine::captured::{Adapter, AdapterDrive, AdapterVolume, Lack};
 use narrows_machine::dmi::Slot;
 use narrows_machine::pci::{PciAddress, PciDevice};
-use narrows_model::path::HopSpec;
+use narrows_model::path::Hop;
 
 use super::Context;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
@@ -22,38 +22,30 @@ pub(super) fn smbios_contradiction(context: &Context<'_>) -> Vec<Finding> {
     if context.machine.cpus.hypervisor.value().is_some() {
         return Vec::new();
     }
-    let Some(slots) = context.machine.slots.value() else { return Vec::new() };
-    let wrong: Vec<(&Slot, Vec<Evidence>)> = slots
-        .iter()
-        .filter_map(|slot| {
-            let evidence = contradictions(context.machine, slot, device_in(context, slot)?);
-            (!evidence.is_empty()).then_some((slot, evidence))
-        })
-        .collect();
-    if wrong.is_empty() {
+    let (mut names, mut evidence) = (Vec::new(), Vec::new());
+    for slot in context.machine.slots.value().into_iter().flatten() {
+        let wrong = device_in(context, slot).map(|device| contradictions(context.machine, slot, device));
+        if let Some(wrong) = wrong.filter(|wrong| !wrong.is_empty()) {
+            names.push(slot.designation.as_str());
+            evidence.extend(wrong);
+        }
+    }
+    if names.is_empty() {
         return Vec::new();
     }
-    let names: Vec<&str> = wrong.iter().map(|(slot, _)| slot.designation.as_str()).collect();
-    let summary = format!(
-        "The firmware's slot table is wrong about {}; narrows goes by what the bus says.",
-        names.join(", ")
-    );
-    vec![
-        Finding::on(Code::SmbiosContradiction, Severity::Info, names.join(", "), summary)
-            .with_evidence(wrong.into_iter().flat_map(|(_, evidence)| evidence)),
-    ]
+    let names = names.join(", ");
+    let summary =
+        format!("The firmware's slot table is wrong about {names}; narrows goes by what the bus says.");
+    vec![Finding::on(Code::SmbiosContradiction, Severity::Info, names, summary).with_evidence(evidence)]
 }
 
 /// The device in a slot: by the name of the physical slot or of the path's link, else by the address in the record,
 /// which is that of the device or of the port above it.
 fn device_in<'a>(context: &Context<'a>, slot: &Slot) -> Option<&'a PciDevice> {
     let pci = &context.machine.pci;
-    let links = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
-    let by_link = links.filter_map(|hop| match &hop.spec {
-        HopSpec::Link(link) => Some(link),
-        _ => None,
-    });
-    let named = by_link
+    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let named = hops
+        .filter_map(Hop::link)
         .filter(|link| link.slot.as_deref() == Some(slot.designation.as_str()))
         .find_map(|link| pci.get(&link.device.address));
     let at = || {
@@ -69,25 +61,25 @@ fn contradictions(machine: &Machine, slot: &Slot, device: &PciDevice) -> Vec<Evi
     let link = machine.link_of(device);
     let name = &slot.designation;
     let mut evidence = Vec::new();
-    let claimed = slot.width.max(slot.connector);
-    if let (Some(claimed), Some(width)) = (claimed, link.width())
+    let mut put = |what: &str, claimed: String, (how, found): (&str, String), source: &str| {
+        evidence.push(Evidence::new(format!("{what} of {name}, as claimed"), claimed, SOURCE));
+        evidence.push(Evidence::new(format!("{what} of {name}, {how}"), found, source));
+    };
+    if let (Some(claimed), Some(width)) = (slot.width.max(slot.connector), link.width())
         && width.value > claimed
     {
-        evidence.push(Evidence::new(format!("width of {name}, as claimed"), claimed, SOURCE));
-        let fact = format!("width of {name}, as it runs");
-        evidence.push(Evidence::new(fact, width.value, width.source.as_str()));
+        let runs = ("as it runs", width.value.to_string());
+        put("width", claimed.to_string(), runs, width.source.as_str());
     }
     if let (Some(claimed), Some(speed)) = (slot.speed, link.speed())
         && speed.value > claimed
     {
-        evidence.push(Evidence::new(format!("speed of {name}, as claimed"), claimed, SOURCE));
-        let fact = format!("speed of {name}, as it runs");
-        evidence.push(Evidence::new(fact, speed.value, speed.source.as_str()));
+        let runs = ("as it runs", speed.value.to_string());
+        put("speed", claimed.to_string(), runs, speed.source.as_str());
     }
     if slot.in_use == Some(false) {
-        evidence.push(Evidence::new(format!("use of {name}, as claimed"), "available", SOURCE));
-        let found = format!("device {}", device.address);
-        evidence.push(Evidence::new(format!("use of {name}, as found"), found, "/sys/bus/pci/devices"));
+        let found = ("as found", format!("device {}", device.address));
+        put("use", "available".to_owned(), found, "/sys/bus/pci/devices");
     }
     evidence
 }
@@ -103,7 +95,7 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
     let mut seen = BTreeSet::new();
     let mut findings = Vec::new();
     for hop in context.judged.iter().flat_map(|judged| &judged.subject.path.hops) {
-        let HopSpec::Link(link) = &hop.spec else { continue };
+        let Some(link) = hop.link() else { continue };
         let (Some(slot), Some(port)) = (&link.board_slot, &link.port) else { continue };
         // A slot that an option moves between ports, or that shares them, lists ports that are not split; and a x4 slot
         // is not split for several drives.

@@ -10,7 +10,7 @@ use crate::{Code, Finding, PathVerdict, Severity, Subject, Verdict, judge};
 use narrows_base::units::human;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
-use narrows_model::path::{Hop, HopId, HopKind, HopSpec, UplinkHop};
+use narrows_model::path::{Hop, HopId, HopKind, HopSpec};
 
 /// What became of a foretold limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -138,42 +138,25 @@ fn is_same(members: &[&Subject], shared: &HopId, hop: &Hop) -> bool {
     if *shared == hop.id {
         return true;
     }
-    let of_link = members.iter().find_map(|member| link_address(member.path.hop(shared)?));
-    uplink(hop).is_some_and(|uplink| of_link == Some(uplink.address))
-}
-
-const fn uplink(hop: &Hop) -> Option<&UplinkHop> {
-    match &hop.spec {
-        HopSpec::Switch(uplink) | HopSpec::Chipset(uplink) => Some(uplink),
-        _ => None,
-    }
-}
-
-fn link_address(hop: &Hop) -> Option<PciAddress> {
-    match &hop.spec {
-        HopSpec::Link(link) => Some(link.device.address),
-        _ => None,
-    }
+    let of_link = members.iter().find_map(|member| member.path.hop(shared)?.link());
+    of_link.zip(hop.uplink()).is_some_and(|(link, uplink)| link.device.address == uplink.address)
 }
 
 /// Who shares the hop and did not run: functions behind it that no target crosses, or targets of this machine.
 fn missing(machine: &Machine, members: &[&Subject], hop: &Hop) -> Option<String> {
     const BRIDGE: u32 = 0x06;
-    let crossed: BTreeSet<PciAddress> = members
-        .iter()
-        .flat_map(|member| &member.path.hops)
-        .filter_map(link_address)
-        .map(|address| address.card())
-        .collect();
-    let behind = uplink(hop).map(|uplink| uplink.behind.as_slice()).unwrap_or_default().iter();
-    let idle: BTreeSet<String> = behind
-        .filter_map(|address| machine.pci.get(address))
-        .filter(|device| device.class.value().is_none_or(|class| class >> 16 != BRIDGE))
-        .filter(|device| !crossed.contains(&device.address.card()))
-        .map(|device| device.address.to_string())
-        .collect();
-    let others: Vec<String> = match uplink(hop) {
-        Some(_) => idle.into_iter().collect(),
+    let links = members.iter().flat_map(|member| &member.path.hops).filter_map(Hop::link);
+    let crossed: BTreeSet<PciAddress> = links.map(|link| link.device.address.card()).collect();
+    let others: Vec<String> = match hop.uplink() {
+        Some(uplink) => {
+            let behind = uplink.behind.iter().filter_map(|address| machine.pci.get(address));
+            let idle: BTreeSet<String> = behind
+                .filter(|device| device.class.value().is_none_or(|class| class >> 16 != BRIDGE))
+                .filter(|device| !crossed.contains(&device.address.card()))
+                .map(|device| device.address.to_string())
+                .collect();
+            idle.into_iter().collect()
+        }
         None => {
             let ran = |name: &String| members.iter().any(|member| member.path.target == *name);
             hop.shared_with.iter().filter(|name| !ran(name)).cloned().collect()
@@ -220,9 +203,9 @@ fn code(subjects: &[&Subject], hop: &Hop) -> Option<(Code, &'static str)> {
     match hop.kind() {
         HopKind::Switch | HopKind::Chipset => of_uplink(hop),
         HopKind::Link => {
-            let address = link_address(hop)?;
+            let address = hop.link()?.device.address;
             let mut hops = subjects.iter().flat_map(|subject| &subject.path.hops);
-            let above = hops.find(|other| uplink(other).is_some_and(|uplink| uplink.address == address));
+            let above = hops.find(|other| other.uplink().is_some_and(|uplink| uplink.address == address));
             above.and_then(of_uplink)
         }
         HopKind::Hba | HopKind::Sas => Some((Code::HbaLimited, ADAPTER)),

@@ -483,8 +483,8 @@ fn explained<'a>(group: HiddenGroup, all: &GroupVerdict, name: &dyn Fn(usize) ->
     let sentence = format!(
         "{} share a limit of {} ({} in sum, each alone){doubt}: {place}.",
         who.join(" + "),
-        human::rate(group.limit),
-        human::rate(group.alone)
+        group.limit,
+        group.alone
     );
     let targets = who.into_iter().map(str::to_owned).collect();
     FoundGroup { targets, hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }

@@ -96,7 +96,7 @@ fn lost_already<'a>(
         "All at once lose no more than in smaller groups ({}): {}. No further limit was seen up to {}.",
         groups.join("; "),
         compared(&verdict.shares),
-        human::rate(verdict.together.bytes_per_second)
+        verdict.together.bytes_per_second
     )
 }
 
@@ -130,11 +130,7 @@ fn compared(shares: &[Share]) -> String {
         let each = |sum: BytesPerSec| human::rate(sum / shares.len().max(1) as f64);
         return format!("{count} targets that give {} alone get {} each", each(alone), each(together));
     }
-    format!(
-        "{count} targets that give {} in sum, each alone, get {} in sum together",
-        human::rate(alone),
-        human::rate(together)
-    )
+    format!("{count} targets that give {alone} in sum, each alone, get {together} in sum together")
 }
 
 /// Who gets least of what it gives alone, where that is more than chance.

@@ -231,7 +231,7 @@ pub const MAX_PAYLOAD: u64 = 4096;
 
 /// What a line code leaves of its bits: 8b/10b up to 5 GT/s, 128b/130b up to 32 GT/s, 242 of every 256 bytes of a
 /// FLIT at 64 GT/s. `None` for a rate that PCI Express does not know.
-pub const fn encoding(speed: GtPerSec) -> Option<(u32, u32)> {
+pub fn encoding(speed: GtPerSec) -> Option<(u32, u32)> {
     match speed.pcie_generation() {
         Some(1 | 2) => Some((8, 10)),
         Some(3..=5) => Some((128, 130)),

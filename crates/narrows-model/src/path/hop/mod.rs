@@ -120,6 +120,19 @@ impl Hop {
         self.spec.kind()
     }
 
+    pub fn link(&self) -> Option<&LinkHop> {
+        if let HopSpec::Link(link) = &self.spec { Some(link) } else { None }
+    }
+
+    pub const fn device(&self) -> Option<&DeviceHop> {
+        if let HopSpec::Device(device) = &self.spec { Some(device) } else { None }
+    }
+
+    /// The uplink of a switch or chipset.
+    pub const fn uplink(&self) -> Option<&UplinkHop> {
+        if let HopSpec::Switch(uplink) | HopSpec::Chipset(uplink) = &self.spec { Some(uplink) } else { None }
+    }
+
     /// The kernel name of the block device that it is, if it is one (its counters are in `/proc/diskstats`).
     pub fn block_name(&self) -> Option<&str> {
         match &self.spec {

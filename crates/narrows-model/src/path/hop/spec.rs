@@ -179,6 +179,17 @@ pub enum RaidLevel {
     Linear,
 }
 
+impl RaidLevel {
+    /// How many members hold no data of their own.
+    pub const fn parity(self) -> u8 {
+        match self {
+            Self::Raid5 => 1,
+            Self::Raid6 => 2,
+            Self::Raid0 | Self::Raid1 | Self::Raid10 | Self::Linear => 0,
+        }
+    }
+}
+
 /// A RAID array.
 #[derive(Debug, Clone, Default)]
 pub struct RaidHop {
@@ -265,6 +276,12 @@ pub enum VolumeLayout {
     Multipath,
     /// Something else, by its target name.
     Other(String),
+}
+
+impl VolumeLayout {
+    pub const fn chunk(&self) -> Option<Bytes> {
+        if let Self::Striped { chunk } = self { Some(*chunk) } else { None }
+    }
 }
 
 /// A logical volume or another mapping that moves no bytes itself.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::ceiling::crypt::READ_SHARE;
 use crate::plan::wish::parse_rate;
 use narrows_base::catalog::catalog;
-use narrows_base::units::{BytesPerSec, human};
+use narrows_base::units::BytesPerSec;
 
 use super::{Array, Encryption, Layout, Resources, layouts};
 
@@ -175,12 +175,9 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
     if step(striped.get()) <= step(single.get()) {
         advice.push(Advice {
             text: format!(
-                "RAID-0 gains nothing under LUKS: one submitter keeps one core busy, {} × {READ_SHARE} for dm-crypt = {}, and \
-                 a single drive has that already; without encryption RAID-0 would read {}. ({})",
-                human::rate(cipher.decrypt),
-                human::rate(striped),
-                human::rate(plain),
-                cipher.source,
+                "RAID-0 gains nothing under LUKS: one submitter keeps one core busy, {} × {READ_SHARE} for dm-crypt = {striped}, and \
+                 a single drive has that already; without encryption RAID-0 would read {plain}. ({})",
+                cipher.decrypt, cipher.source
             ),
             gain: None,
         });
@@ -188,11 +185,10 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
     if let Some(below) = find(Array::Raid0, Encryption::Below).filter(|below| *below > striped) {
         advice.push(Advice {
             text: format!(
-                "Tune dm-crypt: encrypt each drive below RAID-0, so that each mapping has a core of its own: {}; \
+                "Tune dm-crypt: encrypt each drive below RAID-0, so that each mapping has a core of its own: {below}; \
                  no_read_workqueue and no_write_workqueue (cryptsetup --perf-no_read_workqueue \
                  --perf-no_write_workqueue --persistent) and sectors of 4096 bytes (--sector-size 4096) take away what \
-                 each request costs beside the cipher.",
-                human::rate(below)
+                 each request costs beside the cipher."
             ),
             gain: Some(below - striped),
         });
@@ -206,13 +202,13 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
         .map(|known| {
             let needs = known.needs.as_ref().map(|needs| format!(" with {needs}")).unwrap_or_default();
             let rate = BytesPerSec::from_mb(known.decrypt_megabytes_per_second);
-            format!("{}{needs} ({})", known.name, human::rate(rate))
+            format!("{}{needs} ({rate})", known.name)
         })
         .collect();
     if striped < plain {
         let known = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
         advice.push(Advice {
-            text: format!("Or a processor whose core decrypts {} and more{known}.", human::rate(needed)),
+            text: format!("Or a processor whose core decrypts {needed} and more{known}."),
             gain: Some(plain - striped),
         });
     }

@@ -22,7 +22,7 @@ use super::problem::{Choice, Class, Fill, Problem, Value, WholeRate};
 use super::site::{Attachment, Site, Slot};
 use super::wish::{Kind, Wish};
 use narrows_base::catalog::SlotForm;
-use narrows_base::units::{Lanes, human};
+use narrows_base::units::Lanes;
 
 /// Which cards may be bought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -212,7 +212,7 @@ fn fits_nowhere(site: &Site, request: &Request, wish: &Wish) -> Option<String> {
     let longest = slots.iter().filter(|slot| slot.form == SlotForm::Card).map(|slot| slot.connector).max();
     Some(match (&wish.target, longest) {
         (Some(target), _) if !alone(Wish { target: None, ..one.clone() }) => {
-            format!("no slot gives {} its {}", wish.name, human::rate(*target))
+            format!("no slot gives {} its {target}", wish.name)
         }
         _ if wish.length.is_some() && !alone(Wish { length: None, ..one }) => format!(
             "no socket that is free and no card that is known holds an M.2 drive of {} mm",

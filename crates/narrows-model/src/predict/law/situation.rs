@@ -167,11 +167,7 @@ impl Situation {
         self.put(matches!(raid.kind, RaidKind::Zfs(_)), "zfs");
         self.put(matches!(level, RaidLevel::Raid0 | RaidLevel::Raid10), "stripe");
         self.put(matches!(level, RaidLevel::Raid1 | RaidLevel::Raid10), "mirror");
-        let parities: usize = match level {
-            RaidLevel::Raid5 => 1,
-            RaidLevel::Raid6 => 2,
-            _ => 0,
-        };
+        let parities = usize::from(level.parity());
         self.put(parities > 0, "parity");
         self.put(raid.resync.is_some(), "resync");
         let data = raid.members.len().saturating_sub(parities).max(1) as u64;

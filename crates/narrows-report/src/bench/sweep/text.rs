@@ -25,7 +25,7 @@ pub fn document(report: &SweepReport, audience: Audience) -> Document {
         "{} ({size}): each load until ± {}, {} at most",
         report.target.name,
         human::percent(report.precision),
-        human::time(report.max_time_ns)
+        report.max_time_ns
     );
     out.lead((Tone::Strong, "sweep of "), Tone::Normal, until);
     let most = report.points.iter().map(|point| point.bytes_per_second.get()).fold(0.0, f64::max);
@@ -98,7 +98,7 @@ fn map(out: &mut Document, points: &[&SweepPoint], most: f64) {
             };
             points.iter().find(at).map_or_else(Cell::default, |point| {
                 let rate = point.bytes_per_second;
-                Cell::toned(tone(point), format!("{} {}", shade(rate, most), human::rate(rate)))
+                Cell::toned(tone(point), format!("{} {rate}", shade(rate, most)))
             })
         }));
         table.row(cells);
@@ -150,7 +150,7 @@ fn sentence(curve: &Curve, end: f64) -> String {
         Some(plateau) => format!(
             "knee at {unit} {}, plateau of {} up to {}",
             human::grouped(plateau.from as u64),
-            human::rate(plateau.bytes_per_second),
+            plateau.bytes_per_second,
             human::grouped(plateau.to as u64)
         ),
         None => format!("no knee: the rate still rises at {unit} {}", human::grouped(end as u64)),
@@ -166,8 +166,8 @@ fn sentence(curve: &Curve, end: f64) -> String {
         format!(
             "anomaly at {unit} {}: {} where its neighbours let expect {}",
             human::grouped(odd.x as u64),
-            human::rate(odd.bytes_per_second),
-            human::rate(odd.expected)
+            odd.bytes_per_second,
+            odd.expected
         )
     }));
     parts.join("; ")

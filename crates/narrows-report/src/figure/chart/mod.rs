@@ -63,7 +63,7 @@ mod tests;
 
 /// `390 MB/s to 393 MB/s`.
 pub(crate) fn from_to([low, high]: [BytesPerSec; 2]) -> String {
-    format!("{} to {}", human::rate(low), human::rate(high))
+    format!("{low} to {high}")
 }
 
 /// `+12.3 %`, `−0.4 %`.

@@ -28,14 +28,14 @@ fn outlook(it: &PredictionView) -> Option<Bar> {
             class: "good",
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
-            shown: format!("{}{}", human::rate(got), limited(it)),
+            shown: format!("{got}{}", limited(it)),
             data: vec![("workload", it.workload.name.to_string()), ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
             lost_from: Some(bound.rate.get()),
-            shown: format!("not known; at most {}: {}", human::rate(bound.rate), bound.name),
+            shown: format!("not known; at most {}: {}", bound.rate, bound.name),
             data: vec![
                 ("workload", it.workload.name.to_string()),
                 ("at-most", format!("{}", bound.rate.get())),
@@ -54,10 +54,8 @@ fn limited(it: &PredictionView) -> String {
 fn before(it: &PredictionView) -> Option<Bar> {
     let before = it.before.as_ref()?;
     let (value, lost_from, shown) = match (before.bytes_per_second, before.at_most_bytes_per_second) {
-        (Some(was), _) => (was.get(), None, format!("before {}", human::rate(was))),
-        (None, Some(most)) => {
-            (0.0, Some(most.get()), format!("before not known; at most {}", human::rate(most)))
-        }
+        (Some(was), _) => (was.get(), None, format!("before {was}")),
+        (None, Some(most)) => (0.0, Some(most.get()), format!("before not known; at most {most}")),
         (None, None) => return None,
     };
     Some(Bar {

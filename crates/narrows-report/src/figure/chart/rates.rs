@@ -41,7 +41,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
                 lost_from: rung.step.below.map(BytesPerSec::get),
                 interval: ends(measured.ci95),
                 ceiling: rung.ceiling.as_ref().map(|ceiling| ceiling.bytes_per_second.get()),
-                shown: format!("{}{}", human::rate(got), lost.unwrap_or_default()),
+                shown: format!("{got}{}", lost.unwrap_or_default()),
                 data: vec![("rung", rung.id.clone()), ("rate", format!("{}", got.get()))],
             }],
         });
@@ -83,7 +83,7 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
             class,
             value: value.get(),
             interval: difference.filter(|_| side == "B").map(|it| it.interval.map(|end| a.get() + end)),
-            shown: format!("{side} {}{more}", human::rate(value)),
+            shown: format!("{side} {value}{more}"),
             data: vec![("side", side.to_owned()), ("rate", format!("{}", value.get()))],
             ..Bar::default()
         };
@@ -143,7 +143,7 @@ pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
                 value: rate.bytes_per_second.get(),
                 interval: ends(rate.ci95),
                 ceiling,
-                shown: format!("{how} {}", human::rate(rate.bytes_per_second)),
+                shown: format!("{how} {}", rate.bytes_per_second),
                 data: vec![("how", how.to_owned()), ("rate", format!("{}", rate.bytes_per_second.get()))],
                 ..Bar::default()
             };
@@ -206,7 +206,7 @@ pub fn time_budget(report: &CopyReport) -> Option<Figure> {
             bars: vec![Bar {
                 class: if span.get() == most { "bad" } else { "plain" },
                 value: span.get() as f64,
-                shown: format!("{} ({share})", human::time(span)),
+                shown: format!("{span} ({share})"),
                 data: vec![("part", key.to_owned()), ("ns", span.get().to_string())],
                 ..Bar::default()
             }],

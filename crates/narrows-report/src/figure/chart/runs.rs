@@ -32,11 +32,9 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
     let mut data = Data::new(&["run", "percentile", "latency#", "I/Os#"]);
     let mut all = Vec::new();
     for (name, latency) in runs {
-        let known: Vec<(&Percentile, Nanos)> = PERCENTILES
-            .iter()
-            .filter(|percentile| latency.count >= percentile.least_samples())
-            .filter_map(|percentile| Some((percentile, value(latency, percentile)?)))
-            .collect();
+        let is_known = |it: &Percentile| latency.count >= it.least_samples();
+        let known = latency.percentiles().into_iter().filter(|(it, _)| is_known(it));
+        let known: Vec<(Percentile, Nanos)> = known.filter_map(|(it, span)| Some((it, span?))).collect();
         for (percentile, span) in &known {
             data.push([
                 name.clone(),
@@ -91,19 +89,6 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
 /// One of how many I/Os is slower.
 fn slower(percentile: &Percentile) -> f64 {
     1.0 / (1.0 - percentile.fraction)
-}
-
-fn value(latency: &Latency, percentile: &Percentile) -> Option<Nanos> {
-    match percentile.key {
-        "p50" => latency.p50,
-        "p90" => latency.p90,
-        "p95" => latency.p95,
-        "p99" => latency.p99,
-        "p999" => latency.p999,
-        "p9999" => latency.p9999,
-        "p99999" => latency.p99999,
-        _ => None,
-    }
 }
 
 /// The rate in each tenth of a second of some runs, with what happened meanwhile and the ceiling of the path, shown in turn; `None`
@@ -162,7 +147,7 @@ fn course(run: &Course<'_>) -> Picture {
     if let Some(ceiling) = run.ceiling.filter(|ceiling| ceiling.get() <= most * 4.0) {
         most = most.max(ceiling.get());
         all.push(Line {
-            name: format!("ceiling of the path, {}", human::rate(ceiling)),
+            name: format!("ceiling of the path, {ceiling}"),
             points: vec![(0.0, ceiling.get(), None), (length, ceiling.get(), None)],
             is_bound: true,
             data: vec![("ceiling", format!("{}", ceiling.get()))],

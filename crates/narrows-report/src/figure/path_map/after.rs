@@ -142,7 +142,7 @@ fn foretold_words(it: &Counterfactual) -> String {
     parts.push(format!("Not predicted{about}: {why}."));
     if let Some(most) = it.foreseen.at_most_bytes_per_second {
         let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
-        parts.push(format!("It is at most {}{by}.", human::rate(most)));
+        parts.push(format!("It is at most {most}{by}."));
     }
     parts.extend(it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
     parts.join(" ")

@@ -153,7 +153,7 @@ fn all_together(point: &PointView) -> Item {
         1 => "1 client".to_owned(),
         some => format!("{some} clients"),
     };
-    let total = point.bytes_per_second.map(|rate| format!("{} together", human::rate(rate)));
+    let total = point.bytes_per_second.map(|rate| format!("{rate} together"));
     Item {
         id: "clients".to_owned(),
         name: hosts.clone(),

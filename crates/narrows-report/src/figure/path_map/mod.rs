@@ -246,7 +246,7 @@ impl Item {
     fn measured_text(&self) -> Option<String> {
         let measured = self.measured.as_ref()?;
         let doubt = if measured.trusted { "" } else { ", not trusted" };
-        Some(format!("measured {}{doubt}", human::rate(measured.bytes_per_second)))
+        Some(format!("measured {}{doubt}", measured.bytes_per_second))
     }
 }
 

@@ -40,7 +40,7 @@ pub(super) fn limit(case: &Case<'_>, conservation: &Conservation) -> Limit {
     if let Some(cap) = case.record.load.rate_cap
         && case.point.rate().get() >= cap.get() * share * AT
     {
-        let evidence = vec![format!("--rate {} was reached", human::rate(cap))];
+        let evidence = vec![format!("--rate {cap} was reached")];
         let name = "the rate that was asked for".to_owned();
         return named(Kind::RateCap, name, all, Confidence::High, evidence);
     }
@@ -120,10 +120,7 @@ fn mostly_capped(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
     }
     let said = less.iter().take(3).map(|host| {
         let (name, rate) = (case.client_name(host.client), human::rate(rate(host)));
-        format!(
-            "{name} gets {rate} of {} and meets something of its own",
-            human::rate(BytesPerSec::new(part))
-        )
+        format!("{name} gets {rate} of {} and meets something of its own", BytesPerSec::new(part))
     });
     Some((full.iter().map(|host| host.client).collect(), said.collect()))
 }
@@ -164,28 +161,17 @@ impl Processors {
 }
 
 /// A server whose processors limit what it serves; none where each client is known to read its own storage.
-fn full_server(case: &Case<'_>) -> Option<(usize, String)> {
-    if case.is_local() {
-        return None;
-    }
-    let full = |(place, activity): (usize, &Option<Activity>)| {
-        let found = Processors::of(activity.as_ref()?).filter(Processors::limit)?;
-        Some((place, found.in_words()))
-    };
-    case.servers.iter().enumerate().find_map(full)
+fn full_server(case: &Case<'_>, limits: bool) -> Option<(usize, String)> {
+    let servers = case.servers.iter().enumerate().filter(|_| !case.is_local());
+    let found = servers.filter_map(|(place, activity)| Some((place, Processors::of(activity.as_ref()?)?)));
+    let mut found = found.filter(|(_, found)| found.limit() == limits);
+    found.next().map(|(place, found)| (place, found.in_words()))
 }
 
 /// Servers whose processors are full of other work: that is no limit, and said beside it.
 fn other_work(case: &Case<'_>) -> Option<String> {
-    if case.is_local() {
-        return None;
-    }
-    let full = |(place, activity): (usize, &Option<Activity>)| {
-        let found = Processors::of(activity.as_ref()?).filter(|found| !found.limit())?;
-        let name = case.server_names([place]);
-        Some(format!("processors of {name} are {}: other work fills them", found.in_words()))
-    };
-    case.servers.iter().enumerate().find_map(full)
+    let (place, said) = full_server(case, false)?;
+    Some(format!("processors of {} are {said}: other work fills them", case.server_names([place])))
 }
 
 /// Clients whose processors are full: all of them, or as many as fio's jobs can use.
@@ -217,6 +203,14 @@ fn generator(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
 /// The hop of the network that the set of congested connections names.
 fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>, Confidence)> {
     let sorted = |clients: BTreeSet<usize>| clients.into_iter().collect::<Vec<usize>>();
+    let of_clients = |clients: BTreeSet<usize>, confidence| {
+        let name = format!("network card of {}", case.names(clients.iter().copied()));
+        (Kind::ClientNic, name, sorted(clients), confidence)
+    };
+    let of_servers = |servers: BTreeSet<usize>, clients: BTreeSet<usize>, confidence| {
+        let name = format!("network card of {}", case.server_names(servers));
+        (Kind::ServerNic, name, sorted(clients), confidence)
+    };
     Some(match congested(flows) {
         Congested::None => return None,
         Congested::Servers(servers) => {
@@ -224,8 +218,7 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
                 flows.iter().filter(|flow| servers.contains(&flow.server)).map(|flow| flow.client).collect();
             // A link that all of several servers are behind would look the same.
             let confidence = if servers.len() == 1 { Confidence::High } else { Confidence::Medium };
-            let name = format!("network card of {}", case.server_names(servers));
-            (Kind::ServerNic, name, sorted(of), confidence)
+            of_servers(servers, of, confidence)
         }
         Congested::Between(clients) => {
             let servers =
@@ -236,19 +229,10 @@ fn network(case: &Case<'_>, flows: &[Flow]) -> Option<(Kind, String, Vec<usize>,
             let name = format!("the network between {} and the servers", case.names(clients.iter().copied()));
             (Kind::Fabric, name, sorted(clients), confidence)
         }
-        Congested::Clients(clients) => {
-            let name = format!("network card of {}", case.names(clients.iter().copied()));
-            (Kind::ClientNic, name, sorted(clients), Confidence::High)
-        }
+        Congested::Clients(clients) => of_clients(clients, Confidence::High),
         Congested::EitherSide(clients) => match full_side(case, flows, &clients) {
-            Some((Side::Servers, servers)) => {
-                let name = format!("network card of {}", case.server_names(servers));
-                (Kind::ServerNic, name, sorted(clients), Confidence::Medium)
-            }
-            Some((Side::Clients, _)) => {
-                let name = format!("network card of {}", case.names(clients.iter().copied()));
-                (Kind::ClientNic, name, sorted(clients), Confidence::Medium)
-            }
+            Some((Side::Servers, servers)) => of_servers(servers, clients, Confidence::Medium),
+            Some((Side::Clients, _)) => of_clients(clients, Confidence::Medium),
             None => {
                 let name = "the network; which side of it is not known".to_owned();
                 (Kind::Network, name, sorted(clients), Confidence::Medium)
@@ -284,12 +268,10 @@ fn flow_evidence(case: &Case<'_>, flows: &[Flow]) -> Vec<String> {
         let [busy_low, busy_high] = ends(&of.iter().map(|flow| flow.busy).collect::<Vec<_>>())?;
         let [rtt_low, rtt_high] = ends(&of.iter().map(|flow| flow.rtt).collect::<Vec<_>>())?;
         Some(format!(
-            "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {} to {}",
+            "connections of {}: data on its way {:.0}–{:.0} % of the time, round trip {rtt_low} to {rtt_high}",
             case.names(clients),
             busy_low * 100.0,
-            busy_high * 100.0,
-            human::time(rtt_low),
-            human::time(rtt_high)
+            busy_high * 100.0
         ))
     };
     [describe(true), describe(false)].into_iter().flatten().collect()
@@ -303,7 +285,7 @@ fn at_the_storage(
     named: impl Fn(Kind, String, Vec<usize>, Confidence, Vec<String>) -> Limit,
 ) -> Limit {
     let all = case.counted();
-    if let Some((place, evidence)) = full_server(case) {
+    if let Some((place, evidence)) = full_server(case, true) {
         let name = format!("processors of {}", case.server_names([place]));
         return named(Kind::ServerCpu, name, all, Confidence::Medium, vec![evidence]);
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
 use narrows_base::lists::ends;
-use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, human};
+use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec};
 use narrows_model::ceiling::Direction;
 use narrows_model::ceiling::network::of_network;
 use narrows_model::path::NetworkHop;
@@ -286,7 +286,7 @@ fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2
 
 /// `58 × 1.18 GB/s: why`; the formula alone of one.
 fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
-    if count == 1 { formula.to_owned() } else { format!("{count} × {}: {formula}", human::rate(rate)) }
+    if count == 1 { formula.to_owned() } else { format!("{count} × {rate}: {formula}") }
 }
 
 /// The most hops of one kind. The hosts of further ones are one hop together.

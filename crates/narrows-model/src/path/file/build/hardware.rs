@@ -32,13 +32,7 @@ impl<'s> Walk<'s> {
         end: LinkGiven,
     ) -> Result<(), BuildError> {
         let carrier = self.part(upstream, &spot.part.name)?;
-        if self.depth >= super::MOST_LAYERS {
-            return Err(BuildError::Cycle(upstream.clone()));
-        }
-        self.depth += 1;
-        let done = self.in_carrier(spot, carrier, end);
-        self.depth -= 1;
-        done
+        self.deeper(upstream, |walk| walk.in_carrier(spot, carrier, end))
     }
 
     fn in_carrier(
@@ -91,13 +85,7 @@ impl<'s> Walk<'s> {
                 self.chipset(Spot { part: carrier, ..spot }, chipset)
             }
             (Attachment::Slot { slot: name }, PartKind::Slot(outer)) => {
-                if self.depth >= super::MOST_LAYERS {
-                    return Err(BuildError::Cycle(name.clone()));
-                }
-                self.depth += 1;
-                let done = self.attachment(Spot { part: carrier, ..spot }, outer);
-                self.depth -= 1;
-                done
+                self.deeper(name, |walk| walk.attachment(Spot { part: carrier, ..spot }, outer))
             }
             (_, other) => Err(no_place(&spot.part.name, &carrier.name, other)),
         }

@@ -78,7 +78,7 @@ impl<'s> Walk<'s> {
 
     pub(super) fn crypt(&mut self, spot: Spot<'s, '_>, crypt: &'s Crypt) -> Result<(), BuildError> {
         let part = spot.part;
-        let host = self.host_of(&crypt.on);
+        let host = self.system.host_of(&crypt.on);
         let (name, sector) = (part.name.to_string(), crypt.sector_size.unwrap_or(USUAL_SECTOR));
         let own = crypt.decrypt.zip(crypt.encrypt);
         let rates = own.or_else(|| {
@@ -194,19 +194,6 @@ impl<'s> Walk<'s> {
         let title = format!("{} {noun} {}", vm.count, part.name);
         let Some(below) = self.put(spot, HopKind::Controller, title, spec)? else { return Ok(()) };
         self.layer(below, &vm.on, Traffic::ONE)
-    }
-
-    /// The host that a part lies on, by its first way down.
-    pub(super) fn host_of(&self, name: &Name) -> Option<(&'s Part, &'s crate::path::file::Host)> {
-        let mut at = name.clone();
-        for _ in 0..super::MOST_LAYERS {
-            let part = self.system.part(&at)?;
-            if let PartKind::Host(host) = &part.kind {
-                return Some((part, host));
-            }
-            at = (*part.needs().first()?).clone();
-        }
-        None
     }
 }
 
@@ -334,7 +321,7 @@ impl<'s> Walk<'s> {
         let share = Traffic { read: 1.0 / count, write: cluster.amplification() / count };
         let places: Vec<ReaderPlace> = cluster.networks.iter().filter_map(|name| self.place(name)).collect();
         for member in &cluster.members {
-            let host = self.host_of(member).map(|(part, _)| part.name.clone());
+            let host = self.system.host_of(member).map(|(part, _)| part.name.clone());
             let reader = places.iter().find(|place| Some(&place.host) == host.as_ref());
             self.layer(Spot { reader, ..below }, member, share)?;
         }

@@ -106,27 +106,36 @@ impl<'s> Walk<'s> {
 
     fn part_at(&mut self, spot: Spot<'s, '_>, by: &dyn fmt::Display) -> Result<(), BuildError> {
         let part = spot.part;
-        if self.depth >= MOST_LAYERS {
-            return Err(BuildError::Cycle(part.name.clone()));
-        }
-        self.depth += 1;
-        let done = match &part.kind {
-            PartKind::Device(device) => self.device(spot, device),
-            PartKind::Raid(raid) => self.raid(spot, raid),
-            PartKind::Crypt(crypt) => self.crypt(spot, crypt),
-            PartKind::Cache(cache) => self.cache(spot, cache),
-            PartKind::Volume(volume) => self.volume(spot, volume),
-            PartKind::Filesystem(filesystem) => self.filesystem(spot, filesystem),
-            PartKind::Network(network) => self.network(spot, network, false).map(drop),
-            PartKind::Remote(remote) => self.remote(spot, remote),
-            PartKind::Cluster(cluster) => self.cluster(spot, cluster),
-            PartKind::Vm(vm) => self.vm(spot, vm),
+        self.deeper(&part.name, |walk| match &part.kind {
+            PartKind::Device(device) => walk.device(spot, device),
+            PartKind::Raid(raid) => walk.raid(spot, raid),
+            PartKind::Crypt(crypt) => walk.crypt(spot, crypt),
+            PartKind::Cache(cache) => walk.cache(spot, cache),
+            PartKind::Volume(volume) => walk.volume(spot, volume),
+            PartKind::Filesystem(filesystem) => walk.filesystem(spot, filesystem),
+            PartKind::Network(network) => walk.network(spot, network, false).map(drop),
+            PartKind::Remote(remote) => walk.remote(spot, remote),
+            PartKind::Cluster(cluster) => walk.cluster(spot, cluster),
+            PartKind::Vm(vm) => walk.vm(spot, vm),
             PartKind::Host(_)
             | PartKind::Chipset(_)
             | PartKind::Slot(_)
             | PartKind::Switch(_)
             | PartKind::Adapter(_) => Err(no_place(&Name::new(by.to_string()), &part.name, &part.kind)),
-        };
+        })
+    }
+
+    /// Walks on from a part that stands this deep; one that lies on itself has no end.
+    fn deeper(
+        &mut self,
+        name: &Name,
+        walk: impl FnOnce(&mut Self) -> Result<(), BuildError>,
+    ) -> Result<(), BuildError> {
+        if self.depth >= MOST_LAYERS {
+            return Err(BuildError::Cycle(name.clone()));
+        }
+        self.depth += 1;
+        let done = walk(self);
         self.depth -= 1;
         done
     }

@@ -21,7 +21,7 @@ use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 pub use narrows_base::workload::Pattern;
 
 /// The name of a part or a workload. No two parts of a system have the same.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Name(String);
@@ -102,6 +102,18 @@ impl System {
     /// The workload with this name.
     pub fn workload(&self, name: &Name) -> Option<&Workload> {
         self.workloads.iter().find(|workload| workload.name == *name)
+    }
+
+    /// The host that a part is in, over all that it is in or on.
+    pub fn host_of(&self, name: &Name) -> Option<(&Part, &Host)> {
+        let mut part = self.part(name)?;
+        for _ in 0..=self.parts.len() {
+            if let PartKind::Host(host) = &part.kind {
+                return Some((part, host));
+            }
+            part = self.part(part.needs().first()?)?;
+        }
+        None
     }
 
     pub fn hosts(&self) -> impl Iterator<Item = (&Name, &Host)> {

@@ -169,7 +169,7 @@ pub struct Slot {
 }
 
 /// A PCIe switch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
     /// The slot or switch that its upstream port is in.
     #[serde(rename = "in")]
@@ -344,10 +344,8 @@ impl RaidKind {
     /// How many members hold no data of their own.
     pub const fn parity(self) -> u8 {
         match self {
-            Self::Md(RaidLevel::Raid5) | Self::Zfs(ZfsLevel::Raidz1) => 1,
-            Self::Md(RaidLevel::Raid6) | Self::Zfs(ZfsLevel::Raidz2) => 2,
             Self::Zfs(ZfsLevel::Raidz3) => 3,
-            Self::Md(_) | Self::Zfs(_) => 0,
+            Self::Md(_) | Self::Zfs(_) => self.level().parity(),
         }
     }
 }
@@ -415,7 +413,7 @@ pub struct Volume {
 }
 
 /// A file system.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Filesystem {
     /// `ext4`, `xfs`, `zfs`…
     #[serde(default = "usual_filesystem")]
