@@ -16,7 +16,8 @@ while [ $# -gt 0 ]; do
     shift
 done
 {
-    export -p
+    # What `env!` asks for; nothing else of the environment belongs in a file.
+    declare -px "${!CARGO_PKG_@}" CARGO_MANIFEST_DIR
     printf '%q ' cd "$PWD"
     printf '\nexec '
     printf '%q ' rustdoc "${words[@]}" --out-dir "${LATER%/*}/doc" -D warnings
