@@ -18,7 +18,7 @@ run: build-time build ## check every storage path of this machine, then measure 
 	@echo '$$ narrows check'
 	@$(NARROWS) check $(FINDINGS_ARE_FINE)
 	@echo
-	@echo '$$ narrows check . --measure=quick'
+	@echo '$$ narrows . --measure=quick'
 	@$(NARROWS) check . --measure=quick $(FINDINGS_ARE_FINE)
 
 # What follows is cargo's own progress.

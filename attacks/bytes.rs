@@ -75,7 +75,7 @@ pub(crate) fn attacks() -> Vec<Attack> {
             by_default(ground, judge, &["ladder", "--write-scratch"])
         }),
         Attack::new(Class::Bytes, "a check that measures a directory", |ground, judge| {
-            by_default(ground, judge, &["check", "--measure=full"])
+            by_default(ground, judge, &["--measure=full"])
         }),
         Attack::new(Class::Bytes, "a bench leaves room on the file system", leaves_room).quick(),
         Attack::new(Class::Bytes, "a default bench of a device", default_on_device),

@@ -38,8 +38,8 @@ const COMMANDS: &[(&str, Words)] = &[
         "ladder",
         &["ladder", "DIR", "--write-scratch", "--size", "16MiB", "--time", "100ms", "--warm-up", "1ms"],
     ),
-    ("check --measure", &["check", "DIR", "--measure", "--duration", "100ms"]),
-    ("check --scratch", &["check", "SRC", "--measure", "--duration", "100ms", "--scratch", "DIR"]),
+    ("check --measure", &["DIR", "--measure", "--duration", "100ms"]),
+    ("check --scratch", &["SRC", "--measure", "--duration", "100ms", "--scratch", "DIR"]),
     (
         "lab --scratch",
         &[
@@ -139,7 +139,7 @@ const OUTPUTS: &[(&str, Words)] = &[
             "OUT",
         ],
     ),
-    ("check --to-path", &["check", "SRC", "--to-path", "OUT"]),
+    ("check --to-path", &["SRC", "--to-path", "OUT"]),
 ];
 
 /// All of them.

@@ -79,14 +79,14 @@ fn read(ground: &Ground, judge: &mut Judge) -> Result<()> {
                 for path in [&place.join(file), &alone] {
                     fs::write(path, filled(template, &mut next))?;
                 }
-                let answer = Run::new(ground, &["--from", text(&alone)?, "--plain"]).answer()?;
+                let answer = Run::new(ground, &[text(&alone)?, "--plain"]).answer()?;
                 nobody(judge, &answer.out, &format!("{file} alone"));
             }
         }
         let (captures, results) = (text(&captures)?, text(&results)?);
         let pair = [format!("{results}/fio.json"), format!("{results}/jobs.json")];
-        let from = ["--from", captures];
-        let all = [&from[..], &["import", results], &["compare", &pair[0], &pair[1]]];
+        let from = [captures];
+        let all = [&from[..], &[results], &["compare", &pair[0], &pair[1]]];
         let ways: [&[&str]; 2] = [&["--plain"], &["--html", "-"]];
         let shown = ways.iter().flat_map(|how| all.iter().map(|what| [what, *how].concat()));
         for words in shown.chain([[&from[..], &["--reply"]].concat()]) {

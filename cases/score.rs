@@ -59,7 +59,7 @@ pub(crate) fn of(case: &Case) -> Result<Score, String> {
 /// What narrows says of texts, as JSON and in words, and what of it cannot be.
 pub(crate) fn run(texts: &[PathBuf]) -> Result<(Value, String, Vec<String>), String> {
     let done = Command::new(env!("CARGO_BIN_EXE_narrows"))
-        .args(["check", "--json", "--from"])
+        .args(["--json"])
         .args(texts)
         .output()
         .map_err(|error| format!("narrows could not be started: {error}"))?;

@@ -33,7 +33,7 @@ quietly() { "$@" >/dev/null; }
 answers() { "$@" >/dev/null || [ $? -eq 1 ]; }
 # The answer of a capture that is known, in an empty environment.
 asks() {
-    env -i "$@" /dev/nvme2n1 --from - <tests/machines/s3-x99-before/machine.tree >"$place/answer" || [ $? -eq 1 ] || return
+    env -i "$@" /dev/nvme2n1 - <tests/machines/s3-x99-before/machine.tree >"$place/answer" || [ $? -eq 1 ] || return
     grep -q 'limited by the PCIe link in slot PCIEX16_2: it runs x1' "$place/answer" || { cat "$place/answer" >&2; return 1; }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long `narrows check --from DIR --fleet` takes for many captures, and how much memory it needs at most. The captures
+# How long `narrows DIR --fleet` takes for many captures, and how much memory it needs at most. The captures
 # are made by varying the texts of the given cases: names of hosts, serial numbers and the width of links differ.
 # Fails when COUNT captures take longer than 6 ms each in all (60 s for 10,000), or need 500 MB or more.
 #   scripts/fleet-bench.sh [COUNT] [CASES]    (10000 captures of tests/cases unless told otherwise)
@@ -45,7 +45,7 @@ PY
 measure() {
     # How it is called, and the option; 1 means findings.
     /usr/bin/time -q -o "$work/$1.time" -f '%e %U %S %M' \
-        "$narrows" check --from "$work/captures" --fleet ${2:+"$2"} >"$work/$1.out" || [ $? -eq 1 ]
+        "$narrows" "$work/captures" --fleet ${2:+"$2"} >"$work/$1.out" || [ $? -eq 1 ]
     echo "$1: $(awk '{ printf "%.1f s, %.1f s of processor time, %.0f MB at most", $1, $2 + $3, $4 / 1024 * 1.048576 }' "$work/$1.time"), $(wc -l <"$work/$1.out") lines"
 }
 measure csv --csv

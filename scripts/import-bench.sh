@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long `narrows import` takes for one large file of fio, and how much memory it needs at most, beside jq on the same
+# How long `narrows FILE` takes for one large file of fio, and how much memory it needs at most, beside jq on the same
 # file in the same run: a JSON+ of thousands of jobs, and a log of every I/O. Both read each file once before (so that it
 # is in the page cache for both) and then three times in turn; the median counts.
 # Fails when narrows is slower than jq, or needs 300 MB or more.
@@ -120,8 +120,8 @@ FIO = re.sub("pid=[0-9]+", "pid={n}", sample("tests/data/fio/3.33/normal-json-te
 LOG = "[{n:5}.000000] nvme 0000:0{d}:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n" \
       "[{n:5}.000001] ata{d}.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n"
 PCI = re.sub("(?m)^[0-9a-f]{2}:[0-9a-f]{2}[.]", "{b:02x}:{s:02x}.", sample("tests/cases/001-pex-gen4-switch-trains-gen3/lspci-vvv.txt"))
-KINDS = [("dd", "", DD, "import FILE"), ("fio text", "", FIO, "import FILE"), ("own JSON", '{"schema":"narrows/bench/1","results":[\n', OWN, "import FILE"),
-         ("fio JSON", '{"fio version":"fio-3.33","jobs":[\n', JOB, "import FILE"), ("dmesg", "", LOG, "check --from FILE"), ("lspci", "", PCI, "check --from FILE"),
+KINDS = [("dd", "", DD, "FILE"), ("fio text", "", FIO, "FILE"), ("own JSON", '{"schema":"narrows/bench/1","results":[\n', OWN, "FILE"),
+         ("fio JSON", '{"fio version":"fio-3.33","jobs":[\n', JOB, "FILE"), ("dmesg", "", LOG, "FILE"), ("lspci", "", PCI, "FILE"),
          ("fio JSON, compare", '{"fio version":"fio-3.33","jobs":[\n', JOB, "compare FILE FILE"),
          ("own JSON, compare", '{"schema":"narrows/bench/1","results":[\n', OWN, "compare FILE FILE")]
 failed = False

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# How long `narrows check --json` takes beside `lstopo --of xml` (package hwloc), each run alternately in one go, and
+# How long `narrows --json` takes beside `lstopo --of xml` (package hwloc), each run alternately in one go, and
 # how much memory it needs at most. Fails when it takes 200 ms or more, longer than lstopo, or 30 MB or more.
 #   scripts/perf.sh [RUNS]    (20 of each unless told otherwise)
 set -euo pipefail
@@ -35,7 +35,7 @@ median() { sort -n "$work/$1.times" | awk '{ v[NR] = $1 } END { print (v[int((NR
 awk -v runs="$runs" -v ours="$(median narrows)" -v theirs="$(median lstopo)" \
     -v our_kib="$narrows_kib" -v their_kib="$lstopo_kib" 'BEGIN {
     printf "%-22s %10s %12s\n", "median of " runs " runs", "time", "peak memory"
-    printf "%-22s %7.1f ms %9.1f MB\n", "narrows check --json", ours, our_kib * 1.024e-3
+    printf "%-22s %7.1f ms %9.1f MB\n", "narrows --json", ours, our_kib * 1.024e-3
     printf "%-22s %7.1f ms %9.1f MB\n", "lstopo --of xml", theirs, their_kib * 1.024e-3
     printf "ratio of the times: %.2f\n", ours / theirs
     bad = 0

@@ -18,40 +18,29 @@ const SECONDS: u64 = if cfg!(debug_assertions) { 60 } else { 20 };
 /// All of them.
 pub(super) fn attacks() -> Vec<Attack> {
     vec![
-        bomb(
-            "an archive of 600,000 entries",
-            "tar.gz",
-            many_entries,
-            &[&["check", "--from", "FILE"], &["import", "FILE"]],
-        ),
+        bomb("an archive of 600,000 entries", "tar.gz", many_entries, &[&["FILE"]]),
         bomb(
             "8 GiB of zeros, packed",
             "gz",
             |path| packed_zeros(path, 8192),
-            &[&["check", "--from", "FILE"], &["import", "FILE"], &["predict", "FILE"]],
+            &[&["FILE"], &["predict", "FILE"]],
         ),
         bomb(
             "a packed archive with one entry of 8 GiB",
             "tar.gz",
             |path| one_entry(path, 8192),
-            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+            &[&["FILE"]],
         ),
-        bomb(
-            "an archive whose entry claims to be 8 EiB",
-            "tar",
-            claimed,
-            &[&["check", "--from", "FILE"], &["import", "FILE"]],
-        )
-        .quick(),
-        bomb("20,000 links in a chain", "tar", chained, &[&["check", "--from", "FILE"]]).quick(),
-        bomb("links in a circle", "tar", circle, &[&["check", "--from", "FILE"]]).quick(),
-        bomb("names of 100,000 characters", "tar", long_names, &[&["check", "--from", "FILE"]]),
-        bomb("packed ten times", "gz", nested, &[&["check", "--from", "FILE"], &["import", "FILE"]]),
+        bomb("an archive whose entry claims to be 8 EiB", "tar", claimed, &[&["FILE"]]).quick(),
+        bomb("20,000 links in a chain", "tar", chained, &[&["FILE"]]).quick(),
+        bomb("links in a circle", "tar", circle, &[&["FILE"]]).quick(),
+        bomb("names of 100,000 characters", "tar", long_names, &[&["FILE"]]),
+        bomb("packed ten times", "gz", nested, &[&["FILE"]]),
         bomb(
             "results of 50,000 jobs",
             "json",
             many_jobs,
-            &[&["import", "FILE"], &["import", "FILE", "--csv"], &["compare", "FILE", "FILE"]],
+            &[&["FILE"], &["FILE", "--csv"], &["compare", "FILE", "FILE"]],
         ),
         bomb("brackets a million deep", "json", |path| Ok(fs::write(path, "[".repeat(1_000_000))?), JSON)
             .quick(),
@@ -74,19 +63,14 @@ pub(super) fn attacks() -> Vec<Attack> {
             |path| Ok(fs::write(path, "[[part]]\nname = \"x\"\n".repeat(1_000_000))?),
             &[&["predict", "FILE"], &["plan", "FILE"]],
         ),
-        bomb(
-            "a line of 200 MB",
-            "txt",
-            |path| Ok(fs::write(path, vec![b'x'; 200_000_000])?),
-            &[&["check", "--from", "FILE"], &["import", "FILE"]],
-        ),
+        bomb("a line of 200 MB", "txt", |path| Ok(fs::write(path, vec![b'x'; 200_000_000])?), &[&["FILE"]]),
         bomb("a sparse file of 1 TiB", "txt", |path| Ok(File::create(path)?.set_len(1 << 40)?), EVERYTHING)
             .quick(),
         bomb(
             "5 million lines of nothing",
             "txt",
             |path| Ok(fs::write(path, "\n".repeat(5_000_000))?),
-            &[&["check", "--from", "FILE"], &["import", "FILE"]],
+            &[&["FILE"]],
         ),
         Attack::new(Class::Bounds, "a copy with 4 GiB of buffers for each thread", copy_buffers).quick(),
         Attack::new(Class::Bounds, "a fleet's earlier run of a million lines", since),
@@ -96,26 +80,25 @@ pub(super) fn attacks() -> Vec<Attack> {
 type Commands = &'static [&'static [&'static str]];
 
 const JSON: Commands = &[
-    &["import", "FILE"],
+    &["FILE"],
     &["compare", "FILE", "FILE"],
-    &["check", "--from", "FILE"],
+    &["FILE"],
     &["bench", "--resume", "FILE"],
     &["sweep", "--resume", "FILE"],
 ];
 
 /// Every command that reads a file that is named.
 pub(super) const EVERYTHING: Commands = &[
-    &["check", "--from", "FILE"],
-    &["import", "FILE"],
+    &["FILE"],
     &["compare", "FILE", "FILE"],
     &["predict", "FILE"],
     &["plan", "FILE"],
     &["plan", "--from", "FILE"],
     &["bench", "--resume", "FILE"],
     &["sweep", "--resume", "FILE"],
-    &["import", "SAMPLE", "--from", "FILE"],
-    &["check", "--from", "CAPTURES", "--fleet", "--since", "FILE"],
-    &["check", "--from", "FILE", "--fleet"],
+    &["SAMPLE", "FILE"],
+    &["CAPTURES", "--fleet", "--since", "FILE"],
+    &["FILE", "--fleet"],
 ];
 
 /// Runs a command with its files filled in.
@@ -279,7 +262,7 @@ fn copy_buffers(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn since(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let path = ground.path("since.jsonl");
     fs::write(&path, "{\"host\":\"a\",\"findings\":[]}\n".repeat(1_000_000))?;
-    let answer = run(ground, &["check", "--from", "CAPTURES", "--fleet", "--since", "FILE"], &path, SECONDS)?;
+    let answer = run(ground, &["CAPTURES", "--fleet", "--since", "FILE"], &path, SECONDS)?;
     bounded(judge, &answer, "--since");
     Ok(())
 }

@@ -81,9 +81,7 @@ fn in_directory(ground: &Ground, judge: &mut Judge) -> Result<()> {
         "mkfifo \"$1/dmesg.txt\"; ln -s /dev/zero \"$1/lspci.txt\"; ln -s . \"$1/again\"",
         &[text(&place)?],
     )?;
-    for words in
-        [&["check", "--from", "FILE"][..], &["check", "--from", "FILE", "--fleet"], &["import", "FILE"]]
-    {
+    for words in [&["FILE"][..], &["FILE", "--fleet"]] {
         let answer = run(ground, words, &place, 15)?;
         answer.must_be_orderly(judge, &words.join(" "));
     }
@@ -131,9 +129,9 @@ fn suspended(ground: &Ground, judge: &mut Judge) -> Result<()> {
         for words in [
             vec!["guard", device.node(), "--i-own", device.identity()],
             vec!["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "16MiB"],
-            vec!["check"],
-            vec!["check", device.node()],
-            vec!["check", "/dev/mapper/attack-hang"],
+            vec![],
+            vec![device.node()],
+            vec!["/dev/mapper/attack-hang"],
             vec!["snapshot", "-o", text(&ground.path("snapshot"))?],
         ] {
             let mut running = Run::new(ground, &words).within(30).start()?;
@@ -171,7 +169,7 @@ fn chroot(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let root = ground.directory("root")?;
     let script = "exec unshare -m sh -ec 'mount --make-rprivate /; r=$ATTACK_ROOT; mkdir -p $r/proc $r/sys $r/dev $r/work; \
         for d in /usr /lib /lib64 /bin; do [ ! -e $d ] || { if [ -L $d ]; then cp -d $d $r$d; else mkdir -p $r$d; mount --rbind $d $r$d; fi; }; done; \
-        cp \"$NARROWS\" $r/narrows; mount --rbind /proc $r/proc; mount --rbind /sys $r/sys; mount --rbind /dev $r/dev; exec chroot $r sh -c \"cd /work; exec /narrows check .\"' sh \"$@\"";
+        cp \"$NARROWS\" $r/narrows; mount --rbind /proc $r/proc; mount --rbind /sys $r/sys; mount --rbind /dev $r/dev; exec chroot $r sh -c \"cd /work; exec /narrows .\"' sh \"$@\"";
     let answer =
         Run::through(ground, script, &[]).with(|command| command.env("ATTACK_ROOT", &root)).answer()?;
     judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());

@@ -37,13 +37,12 @@ pub(super) fn attacks() -> Vec<Attack> {
         .quick()
     };
     vec![
-        typed("check", &["check", "NAME"]),
+        typed("a target", &["NAME"]),
         typed("no command", &["NAME"]),
-        typed("several targets", &["check", "NAME", "/", "NAME", "--measure=quick"]),
+        typed("several targets", &["NAME", "/", "NAME", "--measure=quick"]),
         typed("snapshot", &["snapshot", "NAME/x.tar.gz"]),
-        typed("check --from", &["check", "--from", "NAME"]),
-        typed("check --since", &["check", "--from", "/", "--fleet", "--since", "NAME"]),
-        typed("import", &["import", "NAME"]),
+        typed("a file", &["./NAME"]),
+        typed("check --since", &["/", "--fleet", "--since", "NAME"]),
         typed("compare", &["compare", "NAME", "NAME"]),
         typed("predict", &["predict", "NAME"]),
         typed("plan", &["plan", "NAME"]),
@@ -58,7 +57,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         typed("lab --scratch", &["lab", "--scratch", "NAME", "--dry-run"]),
         typed("lab --undo", &["lab", "--undo", "--journal", "NAME"]),
         typed("copy", &["copy", "NAME", "NAME.copied"]),
-        typed("an option", &["check", "NAME", "--NAME"]),
+        typed("an option", &["NAME", "--NAME"]),
         Attack::new(Class::Bounds, "a hostile serial number is typed", |ground, judge| {
             let device = Device::blank(ground, 48)?;
             let answer = Run::new(ground, &["guard", device.node(), "--i-own", HOSTILE]).answer()?;
@@ -107,8 +106,7 @@ fn file_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let path = ground.directory("device")?.join(HOSTILE.replace('\u{2028}', ""));
     super::super::device::sparse(&path, 48 << 20)?;
     let device = Device::over(&path)?;
-    for words in
-        [vec!["guard", device.node()], vec!["check", device.node()], vec!["lab", "--dry-run", device.node()]]
+    for words in [vec!["guard", device.node()], vec![device.node()], vec!["lab", "--dry-run", device.node()]]
     {
         inert(judge, &Run::new(ground, &words).answer()?, &words.join(" "));
     }
@@ -132,12 +130,11 @@ fn contents(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let directory = text(&place)?;
     let file = |name: &str| format!("{directory}/{name}");
     for words in [
-        vec!["check", "--from", directory],
-        vec!["check", "--from", directory, "--plain"],
-        vec!["check", "--from", directory, "--fleet"],
-        vec!["check", "--from", directory, "--fleet", "--csv"],
-        vec!["import", directory],
-        vec!["import", &file("fio.json"), "--csv"],
+        vec![directory],
+        vec![directory, "--plain"],
+        vec![directory, "--fleet"],
+        vec![directory, "--fleet", "--csv"],
+        vec![&file("fio.json"), "--csv"],
         vec!["compare", &file("fio.json"), &file("fio.json")],
         vec!["predict", &file("system.path.toml")],
         vec!["plan", &file("system.path.toml")],
@@ -161,7 +158,7 @@ fn not_text(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("bytes")?;
     let name = place.join(OsStr::from_bytes(b"\xff\xfe\x1b[2J\x9b"));
     fs::write(&name, "x\n")?;
-    for command in ["check", "import", "predict", "guard", "bench", "plan"] {
+    for command in ["predict", "guard", "bench", "plan"] {
         let answer = Run::new(ground, &[command]).with(|run| run.arg(&name)).within(30).answer()?;
         inert(judge, &answer, command);
         let long = "d/".repeat(5000);

@@ -56,22 +56,15 @@ pub(super) fn attacks() -> Vec<Attack> {
         ("{\"schema\":\"narrows/bench/1\",\"results\":[\n", "{\"fio version\":\"fio-3.33\",\"jobs\":[\n");
     let rows = "NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINT\n";
     vec![
-        long("reports of dd", "", dd, &["import"]).quick(),
-        long("reports of dd, beside a machine", "", dd, &["check", "--from"]),
-        long("jobs of fio", "", fio, &["import", "--json"]),
-        long("jobs of fio in JSON", jobs, |n| job(n, 4), &["import", "--csv"]),
-        long("messages of a kernel", "", dmesg, &["check", "--json", "--from"]),
-        long("functions of lspci", "", lspci, &["check", "--from"]),
-        long("rows of lsblk", rows, lsblk, &["check", "--from"]).quick(),
-        long(
-            "arrays that share all disks",
-            "Personalities : [raid1]\n",
-            mdstat,
-            &["check", "--json", "--from"],
-        ),
-        long("tests of our own JSON", bench, own, &["import"]),
-        long("objects of seven bytes", bench, objects, &["import"]).quick(),
-        long("objects of seven bytes, as a report", bench, objects, &["report"]),
+        long("reports of dd", "", dd, &[]).quick(),
+        long("jobs of fio", "", fio, &["--json"]),
+        long("jobs of fio in JSON", jobs, |n| job(n, 4), &["--csv"]),
+        long("messages of a kernel", "", dmesg, &["--json"]),
+        long("functions of lspci", "", lspci, &[]),
+        long("rows of lsblk", rows, lsblk, &[]).quick(),
+        long("arrays that share all disks", "Personalities : [raid1]\n", mdstat, &["--json"]),
+        long("tests of our own JSON", bench, own, &[]),
+        long("objects of seven bytes", bench, objects, &[]).quick(),
         Attack::new(Class::Bounds, "an archive of texts without end", archive),
         Attack::new(Class::Bounds, "jobs that have no pair", compare).quick(),
     ]
@@ -154,7 +147,7 @@ fn archive(ground: &Ground, judge: &mut Judge) -> Result<()> {
         archive.append_path_with_name(&part, name)?;
     }
     archive.into_inner()?.finish()?;
-    let answer = run(ground, &["import", text(&path)?])?;
+    let answer = run(ground, &[text(&path)?])?;
     bounded(judge, &answer, 6 * MIB, "an archive");
     judge.that(answer.says(&["further results were left out"]), || {
         "does not say what was left out".to_owned()

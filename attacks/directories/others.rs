@@ -74,7 +74,7 @@ pub(super) fn search_path(ground: &Ground, judge: &mut Judge) -> Result<()> {
         "--peer",
         "127.0.0.1",
     ];
-    for words in [&bench[..], &lab, &ladder, &["check"]] {
+    for words in [&bench[..], &lab, &ladder, &[]] {
         let path = format!("{}:/usr/bin:/bin", place.display());
         Run::new(ground, words).with(|command| command.env("PATH", path)).within(60).answer()?;
         let ran = fs::read_to_string(&mark).unwrap_or_default();

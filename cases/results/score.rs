@@ -103,7 +103,7 @@ fn codes(flaw: &str) -> Vec<&str> {
 pub(crate) fn of(place: &Path, case: &Case) -> Result<Score, String> {
     let texts: Vec<PathBuf> = case.files.iter().map(|file| place.join(file)).collect();
     let done = Command::new(env!("CARGO_BIN_EXE_narrows"))
-        .args(["import", "--json"])
+        .args(["--json"])
         .args(texts)
         .output()
         .map_err(|error| format!("narrows could not be started: {error}"))?;

@@ -1,4 +1,4 @@
--- What at least two hosts of a model have in common, worst and most frequent first: the groups of `narrows check --fleet`.
+-- What at least two hosts of a model have in common, worst and most frequent first: the groups of `narrows --fleet`.
 -- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
 WITH hosts AS (
     SELECT host,

@@ -1,4 +1,4 @@
--- Who differs from nine in ten others of the same model: the outliers of `narrows check --fleet`.
+-- Who differs from nine in ten others of the same model: the outliers of `narrows --fleet`.
 -- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
 WITH hosts AS (
     SELECT host,

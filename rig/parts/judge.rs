@@ -6,7 +6,7 @@ use serde_json::json;
 
 fn check(expect: &str) -> Check {
     let text = format!(
-        "description = ''\ninjected = ''\n[machine]\n[[check]]\nrun = 'narrows check --json'\n\
+        "description = ''\ninjected = ''\n[machine]\n[[check]]\nrun = 'narrows --json'\n\
          injected_bytes_per_second = 40e6\n{expect}"
     );
     Scenario::parse("s", &text).expect("is valid").checks.remove(0)

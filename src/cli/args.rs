@@ -3,21 +3,19 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
+pub use super::answer::{AnswerArgs, Measure};
 use super::bench::args::BenchArgs;
-pub use super::check::{CheckArgs, Measure};
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::export::ExportArgs;
 use super::fleet_run::args::{FleetCommand, HostStep};
 use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::GuardArgs;
-use super::import::ImportArgs;
 use super::lab::args::LabArgs;
 use super::ladder::LadderArgs;
 use super::output::ShownArgs;
 use super::plan::PlanArgs;
 use super::predict::PredictArgs;
-use super::report::ReportArgs;
 use super::snapshot::SnapshotArgs;
 use super::sweep::SweepArgs;
 use super::top::TopArgs;
@@ -32,41 +30,42 @@ const STYLES: Styles = Styles::styled()
 const AFTER_HELP: &str = "\
 Examples:
   narrows                             every storage path of this machine, without load
-  narrows /dev/nvme0n1                one path, hop by hop (the same as: narrows check /dev/nvme0n1)
+  narrows /dev/nvme0n1                one path, hop by hop
   narrows /srv --measure              prove it with a short run (10 s at most)
   narrows /srv --measure=full --json  a thorough run, for another program
   narrows /dev/sda /dev/sdb --measure drives alone and together: which shared hop limits them
   narrows /dev/sda --why link         where the numbers of the PCIe links come from
   narrows --plain                     text to paste into a forum
   narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
-  narrows --from machine.tar.zst      the same verdict, anywhere
-  narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
-  narrows --from captures/ --fleet    thousands of machines: models, groups, outliers
+  narrows machine.tar.zst             the same verdict, anywhere
+  narrows lspci.txt dmesg.txt         somebody else's machine, from what was pasted
+  narrows captures/                   thousands of machines: models, groups, outliers
+  narrows fio.json                    whether to trust a result of another tool, and why not
+  narrows fio.json /dev/nvme0n1       and which hop of this machine limited it
   narrows plan --want 2xnvme          which slots, cards and settings two more drives need
-  narrows import fio.json             whether to trust a result of another tool, and why not
-  narrows import fio.json --machine   and which hop of this machine limited it
 
 Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
 In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
 
 Exit status:
-  0  nothing was found that could be better
-  1  there are findings: a fault, or a limit
+  0  nothing was found that could be better, and every result is to be trusted
+  1  there are findings: a fault, a limit, or a result that is not to be trusted
   2  it could not be done, or not to its end; standard error says why";
 
 const AFTER_SHORT_HELP: &str = "\
 Examples:
   narrows                             every storage path of this machine, without load
   narrows /srv --measure              prove it with a short run (10 s at most)
-  narrows --from lspci.txt dmesg.txt  somebody else's machine, from what was pasted
-  narrows import fio.json             whether to trust a result of another tool, and why not
+  narrows lspci.txt dmesg.txt         somebody else's machine, from what was pasted
+  narrows fio.json                    whether to trust a result of another tool, and why not
 
-Exit status: 0 nothing found, 1 findings (a fault, or a limit), 2 it could not be done; standard
-error says why. `--help-all` says more about each option and shows the options that few need.";
+Exit status: 0 nothing found, 1 findings (a fault, a limit, a doubtful result), 2 it could not be
+done; standard error says why. `--help-all` says more about each option and shows the options that
+few need.";
 
 /// Finds the narrowest point of a storage path, proves it by measurement, and says what would widen it.
 ///
-/// Without TARGET every storage path of this machine is shown. Nothing is written and no load is run unless --measure
+/// Without WHAT every storage path of this machine is shown. Nothing is written and no load is run unless --measure
 /// is given; facts that only root may read are named as missing.
 #[derive(Debug, Clone, Parser)]
 #[command(
@@ -80,12 +79,12 @@ error says why. `--help-all` says more about each option and shows the options t
     disable_help_flag = true
 )]
 pub struct Cli {
-    /// What to do; without a command, `check`.
+    /// What to do; without a command, to answer what limits.
     #[command(subcommand)]
     pub command: Option<Command>,
-    /// The options of `check`, which may be given without its name.
+    /// What is asked without a command.
     #[command(flatten)]
-    pub check: CheckArgs,
+    pub answer: AnswerArgs,
     /// Print help that fits a page
     #[arg(short, long, action = ArgAction::HelpShort, global = true, display_order = 990)]
     pub help: Option<bool>,
@@ -97,9 +96,6 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
-    /// Say what limits a storage path (what narrows does without a command)
-    #[command(after_help = AFTER_SHORT_HELP, after_long_help = AFTER_HELP)]
-    Check(CheckArgs),
     /// Say which result is faster, how sure that is, what was different
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
@@ -113,10 +109,6 @@ pub enum Command {
     ///
     /// Exit status: 0 everything was copied, 2 something was not.
     Copy(Box<CopyArgs>),
-    /// Say what other tools' results measured, and whether to trust them
-    ///
-    /// Exit status: 0 every result is to be trusted, 1 one is not, 2 nothing could be read.
-    Import(ImportArgs),
     /// Say what a described system will do, and what a change would bring
     ///
     /// A description (*.path.toml) names hosts, slots, switches, drives, arrays, encryption, networks and workloads;
@@ -135,16 +127,9 @@ pub enum Command {
     /// Exit status: 0 everything has a place, 2 something has none, or it could not be planned.
     #[command(verbatim_doc_comment)]
     Plan(Box<PlanArgs>),
-    /// Make a page or text of reports that were saved as JSON
+    /// Record what narrows reads on this machine, to look at it elsewhere
     ///
-    /// RUN is what a command printed with --json or wrote with --save: check (also several targets, or --fleet), bench, sweep,
-    /// ladder, lab, compare, copy, import, predict, plan. Nothing is computed anew.
-    ///
-    /// Exit status: 0 all were shown, 2 one could not be read.
-    Report(ReportArgs),
-    /// Record what check reads on this machine, to look at it elsewhere
-    ///
-    /// The record holds the parts of /sys, /proc and /dev that `check` looks at, nothing else. Serial numbers, WWNs,
+    /// The record holds the parts of /sys, /proc and /dev that `narrows` looks at, nothing else. Serial numbers, WWNs,
     /// UUIDs, MAC and IP addresses, the host name, and mount points that are not well known are replaced, each by the
     /// same token wherever it stands, so that the verdict stays the same.
     Snapshot(SnapshotArgs),
@@ -204,12 +189,12 @@ pub enum Command {
     ///
     /// Reads links, error counters, arrays, temperatures and network cards every 30 s, and at once when the kernel tells of a
     /// device or of an error of a link. Each change is dated by the two readings around it. The best state of each link is kept:
-    /// `narrows check` then finds `narrower_than_before`. A device that sleeps is never touched. Needs no root; without it the
+    /// `narrows` then finds `narrower_than_before`. A device that sleeps is never touched. Needs no root; without it the
     /// kernel's log may not be heard. Runs until it is ended.
     ///
     /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
     Watch(WatchArgs),
-    /// Write what check finds for Prometheus
+    /// Write what narrows finds for Prometheus
     ///
     /// Exit status: 0 written, 2 it could not be done.
     Export(ExportArgs),
@@ -259,26 +244,22 @@ pub enum Command {
 }
 
 impl Cli {
-    /// What to do: the command that was typed, or `check`.
-    pub fn into_command(self) -> Command {
-        match self.command.unwrap_or(Command::Check(self.check)) {
-            Command::Check(args) => Command::Check(args.settled()),
-            other => other,
-        }
+    /// How its report is shown, if it has one that is.
+    pub(super) fn shown(&self) -> Option<&ShownArgs> {
+        Some(match &self.command {
+            None => &self.answer.output.shown,
+            Some(command) => return command.shown(),
+        })
     }
 }
 
 impl Command {
-    /// How its report is shown, if it has one that is.
-    pub(super) fn shown(&self) -> Option<&ShownArgs> {
+    fn shown(&self) -> Option<&ShownArgs> {
         Some(match self {
-            Self::Check(args) => &args.output.shown,
             Self::Compare(args) => &args.output.shown,
             Self::Copy(args) => &args.output.shown,
-            Self::Import(args) => &args.output.shown,
             Self::Predict(args) => &args.output.shown,
             Self::Plan(args) => &args.output.shown,
-            Self::Report(args) => &args.shown,
             Self::Bench(args) => &args.common.output.shown,
             Self::Sweep(args) => &args.common.output.shown,
             Self::Ladder(args) => &args.output.shown,
@@ -296,9 +277,9 @@ mod tests {
     use super::*;
     use clap::CommandFactory;
 
-    fn check(words: &[&str]) -> CheckArgs {
-        match Cli::try_parse_from([&["narrows"], words].concat()).map(Cli::into_command) {
-            Ok(Command::Check(args)) => args,
+    fn answer(words: &[&str]) -> AnswerArgs {
+        match Cli::try_parse_from([&["narrows"], words].concat()) {
+            Ok(Cli { command: None, answer, .. }) => answer,
             other => panic!("{words:?}: {other:?}"),
         }
     }
@@ -321,61 +302,31 @@ mod tests {
         insta::assert_snapshot!("snapshot_help", snapshot.render_long_help());
         let guard = command.find_subcommand_mut("guard").expect("is a command");
         insta::assert_snapshot!("guard_help", guard.render_long_help());
-        let import = command.find_subcommand_mut("import").expect("is a command");
-        insta::assert_snapshot!("import_help", import.render_long_help());
-    }
-
-    #[test]
-    fn a_target_without_a_command_is_checked() {
-        assert_eq!(check(&["/dev/sda"]), check(&["check", "/dev/sda"]));
-        assert_eq!(check(&["/dev/sda"]).target.as_deref(), Some("/dev/sda"));
-        assert_eq!(check(&[]), check(&["check"]));
-        assert_eq!(check(&["--json", "/dev/sda"]), check(&["check", "/dev/sda", "--json"]));
-        assert_eq!(check(&["0000:02:00.0"]).target.as_deref(), Some("0000:02:00.0"));
     }
 
     #[test]
     fn measure_alone_is_quick_and_never_takes_the_target_for_its_value() {
-        assert_eq!(check(&["/srv", "--measure"]).measure, Some(Measure::Quick));
-        assert_eq!(check(&["--measure", "/srv"]).target.as_deref(), Some("/srv"));
-        assert_eq!(check(&["check", "/srv", "--measure=full"]).measure, Some(Measure::Full));
-    }
-
-    #[test]
-    fn several_targets_are_measured() {
-        let several = check(&["/dev/sda", "/dev/sdb", "/dev/sdc", "--measure"]);
-        assert_eq!(several.target.as_deref(), Some("/dev/sda"));
-        assert_eq!(several.others, ["/dev/sdb", "/dev/sdc"]);
-        assert_eq!(check(&["check", "--measure=full", "sda", "sdb"]).others, ["sdb"]);
+        assert_eq!(answer(&["/srv", "--measure"]).measure, Some(Measure::Quick));
+        assert_eq!(answer(&["--measure", "/srv"]).what, ["/srv"]);
+        assert_eq!(answer(&["/srv", "--measure=full"]).measure, Some(Measure::Full));
+        assert_eq!(answer(&["--measure=full", "sda", "sdb"]).what, ["sda", "sdb"]);
+        assert_eq!(answer(&["--json", "0000:02:00.0"]).what, ["0000:02:00.0"]);
     }
 
     #[test]
     fn what_makes_no_sense_together_is_refused() {
-        assert!(refused(&["/srv", "--measure", "--from", "x.tar.zst"]).contains("--from"));
+        assert!(refused(&["/srv", "--measure", "--csv"]).contains("--csv"));
         assert!(refused(&["/srv", "--json", "--plain"]).contains("--plain"));
         assert!(refused(&["/srv", "--scratch", "/tmp"]).contains("--measure"));
-        assert!(refused(&["/srv", "/home"]).contains("--measure"));
-        assert!(refused(&["/srv", "/home", "--measure", "--why", "link"]).contains("--why"));
+        assert!(refused(&["--machine"]).contains("WHAT"));
     }
 
     #[test]
     fn a_snapshot_goes_to_a_file_or_to_standard_output() {
-        let parsed =
-            Cli::try_parse_from(["narrows", "snapshot", "-o", "-", "--no-redact"]).map(Cli::into_command);
-        let Ok(Command::Snapshot(args)) = parsed else { panic!("{parsed:?}") };
+        let parsed = Cli::try_parse_from(["narrows", "snapshot", "-o", "-", "--no-redact"]);
+        let Ok(Cli { command: Some(Command::Snapshot(args)), .. }) = parsed else { panic!("{parsed:?}") };
         assert_eq!(args, SnapshotArgs { output: Some(PathBuf::from("-")), no_redact: true, script: false });
         assert!(refused(&["snapshot"]).contains("--output"));
         assert!(refused(&["snapshot", "--script", "-o", "x"]).contains("--output"));
-    }
-
-    #[test]
-    fn several_inputs_are_one_machine_and_a_target_may_follow_them() {
-        let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect::<Vec<_>>();
-        assert_eq!(check(&["--from", "Cargo.toml", "src"]).from, paths(&["Cargo.toml", "src"]));
-        assert_eq!(check(&["--from", "Cargo.toml", "--from", "-"]).from, paths(&["Cargo.toml", "-"]));
-        let last = check(&["--from", "Cargo.toml", "/dev/no-such-disk"]);
-        assert_eq!((last.from, last.target.as_deref()), (paths(&["Cargo.toml"]), Some("/dev/no-such-disk")));
-        let first = check(&["sda", "--from", "a.txt", "b.txt"]);
-        assert_eq!((first.from, first.target.as_deref()), (paths(&["a.txt", "b.txt"]), Some("sda")));
     }
 }

@@ -5,7 +5,7 @@
 #   sudo sh collect.sh - > capture.txt     the same with what only root may read: link registers, slots, tables
 #   sh collect.sh                          the text goes into a file in a new directory below /tmp, which is named
 #
-# Then, on any machine:   narrows check --from capture.txt
+# Then, on any machine:   narrows capture.txt
 #
 # It reads /sys and /proc and runs lspci, lsblk, dmesg, dmidecode and the like where they are installed. It changes
 # nothing and sends nothing. Serial numbers are left out where the tools allow it, but names of devices, disks, mounts

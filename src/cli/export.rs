@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
-use super::{Failure, NOTHING_FOUND, check, facts, files, output};
+use super::{Failure, NOTHING_FOUND, answer, facts, files, output};
 use narrows_report::prometheus;
 use narrows_report::view;
 
@@ -31,7 +31,7 @@ pub struct ExportArgs {
 pub(super) fn run(args: &ExportArgs) -> Result<u8, Failure> {
     let facts = facts::open_gently(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(note));
-    let (subjects, verdict) = check::judge(&facts.machine);
+    let (subjects, verdict) = answer::judge(&facts.machine);
     let report = view::build(&facts.machine, &subjects, &verdict);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let families = prometheus::of_check(&facts.machine, &report, since_1970.as_secs() as f64);

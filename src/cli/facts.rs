@@ -4,7 +4,8 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use super::failure::Failure;
-use super::import::Seen;
+use super::output;
+use super::results::Seen;
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, DmKind};
 use narrows_machine::cipher;
@@ -13,9 +14,10 @@ use narrows_machine::pci;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
 use narrows_machine::tree::Tree;
-use narrows_paste::capture::foreign::Refusal;
+use narrows_model::path::file::{Document, MOST_BYTES};
+use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
-use narrows_paste::capture::{self, Gathered, Part, Rank, understood};
+use narrows_paste::capture::{self, Gathered, Part, Rank};
 
 /// The machine that was asked about.
 pub(super) struct Facts {
@@ -27,17 +29,41 @@ pub(super) struct Facts {
     pub(super) seen: Seen,
     /// What its owner should know of the reading, beside the report.
     pub(super) notes: Vec<String>,
+    /// Whether something told of a machine, which may be this one.
+    pub(super) has_machine: bool,
 }
 
-/// The machine we run on, or the one that `from` holds: a record, texts, or both.
+impl Facts {
+    /// Whether neither a machine nor a result was recognised.
+    pub(super) const fn has_nothing(&self) -> bool {
+        !self.has_machine && self.seen.results.is_empty()
+    }
+
+    /// What was left out of files in which nothing was recognised, or could not be read.
+    pub(super) fn limits(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().filter(|note| !note.starts_with(UNRECOGNISED)).chain(&self.seen.unread)
+    }
+}
+
+/// The machine we run on, or the one that `from` holds: a record, texts, or both; `-` is `stdin`. In a text nothing may be
+/// recognised.
 ///
 /// # Errors
-/// [`Failure`] when something of `from` cannot be opened or used, or nothing in it is understood.
-pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
+/// [`Failure`] when something of `from` cannot be opened or used.
+pub(super) fn open(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
     match from {
         [] => Ok(live(Root::live())),
-        _ => gathered(from, io::stdin().lock(), Seen::default()),
+        _ => gathered(from, stdin, Seen::default()),
     }
+}
+
+/// The same for what is to be a machine.
+///
+/// # Errors
+/// As [`open`], and when nothing is recognised.
+pub(super) fn machine(from: &[PathBuf]) -> Result<Facts, Failure> {
+    let facts = open(from, io::stdin().lock())?;
+    if facts.has_nothing() { Err(nothing(from)) } else { Ok(facts) }
 }
 
 /// The same, and no device of the machine we run on is woken for it: what only the hardware could tell of one that sleeps is
@@ -46,11 +72,11 @@ pub(super) fn open(from: &[PathBuf]) -> Result<Facts, Failure> {
 /// # Errors
 /// As [`open`].
 pub(super) fn open_gently(from: &[PathBuf]) -> Result<Facts, Failure> {
-    if from.is_empty() { Ok(live(Root::live().letting_sleep())) } else { open(from) }
+    if from.is_empty() { Ok(live(Root::live().letting_sleep())) } else { machine(from) }
 }
 
 fn live(root: Root) -> Facts {
-    Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default() }
+    Facts { machine: read(&root), root, notes: Vec::new(), seen: Seen::default(), has_machine: true }
 }
 
 /// The machine that one capture of a fleet holds; results in it are not read.
@@ -58,28 +84,30 @@ fn live(root: Root) -> Facts {
 /// # Errors
 /// As [`open`].
 pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
-    gathered(std::slice::from_ref(capture), io::empty(), Seen::of_machines())
+    let from = std::slice::from_ref(capture);
+    let facts = gathered(from, io::empty(), Seen::of_machines())?;
+    if facts.has_nothing() { Err(nothing(from)) } else { Ok(facts) }
 }
 
-/// The machine that `from` holds; `-` is `stdin`.
+/// What `from` holds; `-` is `stdin`.
 fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
     let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
-    if gathered.trees.is_empty() && gathered.merger.is_empty() && seen.results.is_empty() {
-        return Err(nothing(from, &gathered));
-    }
+    // Logs without a result beside them become results only when all was seen.
+    seen.complete();
     Ok(Facts { seen, ..put_together(gathered) })
 }
 
 /// The machine of a single record is what it answers; anything more is merged.
-pub(super) fn put_together(gathered: Gathered) -> Facts {
+fn put_together(gathered: Gathered) -> Facts {
     let notes = notes(&gathered);
     let Gathered { mut trees, mut merger, .. } = gathered;
+    let has_machine = !trees.is_empty() || !merger.is_empty();
     if trees.len() == 1
         && merger.is_empty()
         && let Some((_, tree)) = trees.pop()
     {
         let root = Root::from_tree(tree);
-        return Facts { machine: read(&root), root, notes, seen: Seen::default() };
+        return Facts { machine: read(&root), root, notes, seen: Seen::default(), has_machine };
     }
     let mut first = None;
     for (name, tree) in trees {
@@ -95,7 +123,32 @@ pub(super) fn put_together(gathered: Gathered) -> Facts {
         first.get_or_insert(root);
     }
     let root = first.unwrap_or_else(|| Root::from_tree(Tree::new()));
-    Facts { root, machine: merger.finish(), notes, seen: Seen::default() }
+    Facts { root, machine: merger.finish(), notes, seen: Seen::default(), has_machine }
+}
+
+/// The descriptions of systems that files in which nothing else was recognised are, if all are.
+pub(super) fn described(files: &[PathBuf]) -> Option<Vec<PathBuf>> {
+    let is_one = |file: &PathBuf| {
+        let text = || foreign::text(file, MOST_BYTES as u64).unwrap_or_default();
+        let is_named = file.to_string_lossy().ends_with(".path.toml");
+        is_named || Document::parse("", &text()).is_ok_and(|document| document.system().is_ok())
+    };
+    files.iter().all(is_one).then(|| files.to_vec())
+}
+
+/// Files in which nothing was recognised, and what was typed beside them, as places of this machine.
+///
+/// # Errors
+/// [`Failure`] when one is no place: standard input.
+pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>, Failure> {
+    if files.iter().any(|file| file.as_os_str() == "-") {
+        return Err(nothing(files));
+    }
+    let names = files.iter().map(|file| file.to_string_lossy().into_owned());
+    for name in names.clone() {
+        output::note(&format!("narrows: nothing was recognised in `{name}`, so this is the path to it"));
+    }
+    Ok(names.chain(typed.iter().cloned()).collect())
 }
 
 pub(super) fn refused(error: &InputError) -> Failure {
@@ -111,12 +164,20 @@ pub(super) fn refused(error: &InputError) -> Failure {
     }
 }
 
-fn nothing(from: &[PathBuf], gathered: &Gathered) -> Failure {
-    let names: Vec<String> = from.iter().map(|path| format!("`{}`", path.display())).collect();
-    let why = gathered.notes.first().map(|note| format!(" ({note})")).unwrap_or_default();
-    Failure::new(format!("nothing in {} was recognised{why}", names.join(", ")))
-        .hint(format!("narrows understands {}; `narrows snapshot --script` prints a collector", understood()))
+fn nothing(from: &[PathBuf]) -> Failure {
+    let name = |path: &PathBuf| match path.as_os_str() == "-" {
+        true => "standard input".to_owned(),
+        false => format!("`{}`", path.display()),
+    };
+    let names: Vec<String> = from.iter().map(name).collect();
+    Failure::new(format!("nothing in {} was recognised", names.join(", "))).hint(
+        "narrows reads what lspci, dmesg, lsblk, smartctl, fio, dd and many others print (docs/readers.md has the list); \
+         `narrows snapshot --script` prints a collector",
+    )
 }
+
+/// How the note on texts in which nothing was recognised begins.
+const UNRECOGNISED: &str = "narrows: nothing was recognised in";
 
 /// What was left out or not recognised, in a few lines.
 fn notes(gathered: &Gathered) -> Vec<String> {
@@ -132,7 +193,7 @@ fn notes(gathered: &Gathered) -> Vec<String> {
         more => format!(" and {more} more files"),
     };
     if !names.is_empty() {
-        notes.push(format!("narrows: nothing was recognised in {}{more}", names.join(", ")));
+        notes.push(format!("{UNRECOGNISED} {}{more}", names.join(", ")));
     }
     notes
 }

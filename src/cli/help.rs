@@ -58,11 +58,12 @@ fn exit_status(command: &Command) -> Option<String> {
 pub(super) fn show_error(error: &clap::Error) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(FAILED));
     let typed: Vec<OsString> = env::args_os().collect();
-    if let Some(first) = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr())
-        && let Some(hint) = meant(&first)
-    {
-        output::failure(&Failure::new(format!("there is no command `{first}`")).hint(hint));
-        return code;
+    if let Some(first) = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr()) {
+        let unknown = |hint| Failure::new(format!("there is no command `{first}`")).hint(hint);
+        if let Some(failure) = former(&first).or_else(|| meant(&first).map(unknown)) {
+            output::failure(&failure);
+            return code;
+        }
     }
     let inert: Vec<OsString> =
         typed.iter().map(|word| sanitize::one_line(&word.to_string_lossy()).into_owned().into()).collect();
@@ -77,11 +78,23 @@ pub(super) fn show_error(error: &clap::Error) -> ExitCode {
     code
 }
 
-/// The command that was meant by a word that is none and names nothing here.
-fn command_like(word: &str) -> Option<String> {
+/// Former commands, and what to type instead.
+const FORMER: [(&str, &str); 3] = [
+    ("check", "`narrows WHAT`: a device, a place, or files with what was pasted"),
+    ("import", "`narrows FILE…`: what is in a file is told by its content"),
+    ("report", "`narrows RUN.json…`; every command writes the same page with --html FILE"),
+];
+
+/// Whether a word looks like a command and names nothing here.
+fn may_be_command(word: &str) -> bool {
     let is_word = word.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
     let path = Path::new(word);
-    if !is_word || word.starts_with('-') || path.is_file() || path.is_dir() {
+    is_word && !word.starts_with('-') && !path.is_file() && !path.is_dir()
+}
+
+/// The command that was meant by a word that is none and names nothing here.
+fn command_like(word: &str) -> Option<String> {
+    if !may_be_command(word) {
         return None;
     }
     let names = names();
@@ -95,7 +108,16 @@ fn command_like(word: &str) -> Option<String> {
 pub(super) fn with_command(failure: Failure, target: Option<&str>) -> Failure {
     let Some(typed) = target else { return failure };
     let absent = NotATarget::Absent { typed: typed.to_owned(), similar: Vec::new() };
-    if failure.message() == absent.to_string() { failure.maybe_hint(meant(typed)) } else { failure }
+    match failure.message() == absent.to_string() {
+        true => former(typed).unwrap_or_else(|| failure.maybe_hint(meant(typed))),
+        false => failure,
+    }
+}
+
+/// What to type instead of a former command.
+fn former(word: &str) -> Option<Failure> {
+    let (_, instead) = FORMER.iter().find(|(name, _)| *name == word && may_be_command(word))?;
+    Some(Failure::new(format!("there is no command `{word}` any more")).hint(format!("type {instead}")))
 }
 
 /// The question whether a word is meant for the command that it is nearly.
@@ -125,26 +147,24 @@ mod tests {
 
     #[test]
     fn a_word_close_to_a_command_is_told_and_nothing_else() {
-        for (typed, meant) in [
-            ("chekc", "check"),
-            ("benhc", "bench"),
-            ("Import", "import"),
-            ("snapshto", "snapshot"),
-            ("hlep", "help"),
-        ] {
+        for (typed, meant) in
+            [("benhc", "bench"), ("Compare", "compare"), ("snapshto", "snapshot"), ("hlep", "help")]
+        {
             assert_eq!(command_like(typed).as_deref(), Some(meant), "{typed}");
         }
-        for typed in ["check", "/dev/chekc", "sda", "eth0", "src", "", "--chekc", "0000:02:00.0"] {
+        for typed in ["bench", "/dev/benhc", "sda", "eth0", "src", "", "--benhc", "0000:02:00.0"] {
             assert_eq!(command_like(typed), None, "{typed}");
         }
     }
 
     #[test]
     fn only_a_target_that_is_not_there_may_be_a_command() {
-        let absent = || Failure::new("`chekc` does not exist").hint("one");
-        assert_ne!(with_command(absent(), Some("chekc")), absent());
-        assert_eq!(with_command(absent(), None), absent());
-        let other = || Failure::new("`chekc` cannot be looked at: permission denied");
-        assert_eq!(with_command(other(), Some("chekc")), other());
+        let absent = |word: &str| Failure::new(format!("`{word}` does not exist")).hint("one");
+        for word in ["benhc", "import"] {
+            assert_ne!(with_command(absent(word), Some(word)), absent(word));
+        }
+        assert_eq!(with_command(absent("benhc"), None), absent("benhc"));
+        let other = || Failure::new("`benhc` cannot be looked at: permission denied");
+        assert_eq!(with_command(other(), Some("benhc")), other());
     }
 }

@@ -336,8 +336,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn ladder(words: &[&str]) -> Result<LadderArgs, String> {
-        match Cli::try_parse_from([&["narrows", "ladder"], words].concat()).map(Cli::into_command) {
-            Ok(Command::Ladder(args)) => Ok(*args),
+        match Cli::try_parse_from([&["narrows", "ladder"], words].concat()).map(|cli| cli.command) {
+            Ok(Some(Command::Ladder(args))) => Ok(*args),
             Ok(other) => Err(format!("{other:?}")),
             Err(error) => Err(error.to_string()),
         }

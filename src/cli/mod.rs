@@ -1,14 +1,15 @@
 //! Parses what was typed, then wires facts, paths, ceilings, load and verdict to a report.
 //!
-//! The story of `narrows check` is in `check::run`: read the machine, find the paths, put a ceiling on every hop,
+//! The story of `narrows [WHAT…]` is in `answer::run`: read the machine, find the paths, put a ceiling on every hop,
 //! measure if asked, judge, show.
 
+mod answer;
 mod apart;
 pub mod args;
 pub mod bench;
-mod check;
 pub mod compare;
 pub mod copy;
+mod door;
 pub mod export;
 mod facts;
 mod failure;
@@ -18,13 +19,12 @@ pub mod fleet_run;
 pub mod generate;
 pub mod guard;
 mod help;
-pub mod import;
 pub mod lab;
 pub mod ladder;
 pub mod output;
 pub mod plan;
 pub mod predict;
-pub mod report;
+mod results;
 mod signals;
 mod snapshot;
 pub mod sweep;
@@ -38,7 +38,7 @@ pub use failure::Failure;
 
 use std::process::ExitCode;
 
-use args::Command;
+use args::{Cli, Command};
 
 /// Nothing was found.
 const NOTHING_FOUND: u8 = 0;
@@ -63,8 +63,8 @@ pub fn main() -> ExitCode {
     let result = match help::parse(std::env::args_os()) {
         Ok(cli) => {
             // The word that stands where a command could.
-            let target = cli.check.target.clone().filter(|_| cli.command.is_none());
-            run(cli.into_command()).map_err(|failure| help::with_command(failure, target.as_deref()))
+            let target = cli.answer.what.first().cloned();
+            run(cli).map_err(|failure| help::with_command(failure, target.as_deref()))
         }
         Err(error) => return help::show_error(&error),
     };
@@ -74,17 +74,15 @@ pub fn main() -> ExitCode {
     }))
 }
 
-fn run(command: Command) -> Result<u8, Failure> {
-    command.shown().map_or(Ok(()), output::check_page)?;
+fn run(cli: Cli) -> Result<u8, Failure> {
+    cli.shown().map_or(Ok(()), output::check_page)?;
+    let Some(command) = cli.command else { return answer::run(&cli.answer) };
     match command {
-        Command::Check(args) => check::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Copy(args) => copy::run(&args),
         Command::Fleet { command } => fleet_run::command(&command),
         Command::FleetHost { directory, step } => fleet_run::on_host(directory.as_deref(), &step),
-        Command::Import(args) => import::run(&args),
         Command::Plan(args) => plan::run(&args),
-        Command::Report(args) => report::run(&args),
         Command::Predict(args) => predict::run(&args),
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),

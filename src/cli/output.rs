@@ -117,6 +117,18 @@ pub(super) fn json(report: &impl Serialize) -> Result<String, Failure> {
     Ok(text + "\n")
 }
 
+/// Prints a report that was saved as JSON, each string in it inert.
+///
+/// # Errors
+/// As for [`data`].
+pub(super) fn saved_json(text: &str) -> Result<(), Failure> {
+    for value in serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>() {
+        let value = value.map_err(|error| Failure::new(format!("cannot read the report: {error}")))?;
+        data(&json(&value)?)?;
+    }
+    Ok(())
+}
+
 /// Prints what has no page: as JSON, or else what `text` makes of it.
 ///
 /// # Errors

@@ -20,7 +20,7 @@ pub struct SnapshotArgs {
     /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
     ///
     /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh - > capture.txt`, then here
-    /// `narrows --from capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
+    /// `narrows capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
     /// tell is added where they are installed.
     #[arg(long, conflicts_with_all = ["output", "no_redact"])]
     pub script: bool,
@@ -59,7 +59,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
     }
     write_for(to, &packed, readers)?;
     output::note(&format!(
-        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows check --from {word}` gives the same verdict anywhere",
+        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows {word}` gives the same verdict anywhere",
         path = to.display(),
         length = packed.len(),
         word = shell::path(to)

@@ -259,8 +259,8 @@ mod tests {
     use clap::Parser;
 
     fn sweep(words: &[&str]) -> Vec<String> {
-        match Cli::try_parse_from([&["narrows", "sweep", "/srv"], words].concat()).map(Cli::into_command) {
-            Ok(Command::Sweep(args)) => loads(&args).iter().map(label).collect(),
+        match Cli::try_parse_from([&["narrows", "sweep", "/srv"], words].concat()).map(|cli| cli.command) {
+            Ok(Some(Command::Sweep(args))) => loads(&args).iter().map(label).collect(),
             other => panic!("{words:?}: {other:?}"),
         }
     }

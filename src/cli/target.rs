@@ -108,7 +108,8 @@ fn without_address(machine: &Machine, typed: &str) -> Option<Failure> {
     let affinity = machine.affinities.get(typed).filter(|affinity| affinity.address.is_none())?;
     let connections = affinity.connections.iter();
     let told: Vec<String> = connections.map(|(other, (how, _))| format!("{other} {how}")).collect();
-    let hint = "give the output of `sudo lspci -vvv` of the same machine to --from beside it, for links, switches and rates";
+    let hint =
+        "give the output of `sudo lspci -vvv` of the same machine beside it, for links, switches and rates";
     let how = match told.is_empty() {
         true => String::new(),
         false => format!("; nvidia-smi tells how it is connected: {}", told.join(", ")),

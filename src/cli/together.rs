@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::check::{CheckArgs, Measure};
+use super::answer::{AnswerArgs, Measure};
 use super::signals::end_on_signals;
 use super::values::Choices;
 use super::{FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
@@ -26,7 +26,7 @@ use narrows_verdict::together::groups;
 ///
 /// # Errors
 /// [`Failure`] when a target does not exist or cannot be read, or fewer than two are left.
-pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
+pub(super) fn run(args: &AnswerArgs, extent: Measure) -> Result<u8, Failure> {
     let root = Root::live();
     let sleepers = unfit::sleepers(&root);
     let machine = facts::read(&root);
@@ -79,15 +79,14 @@ pub(super) fn run(args: &CheckArgs, extent: Measure) -> Result<u8, Failure> {
 fn choose(
     root: &Root,
     (machine, sleepers): (&Machine, &BTreeMap<String, Unfit>),
-    args: &CheckArgs,
+    args: &AnswerArgs,
 ) -> Result<Chosen, Failure> {
     let mut chosen = Chosen::default();
-    let named = args.target.iter().chain(&args.others);
     let all = match &args.all {
         Some(choices) => chosen_drives(machine, choices)?,
         None => Vec::new(),
     };
-    for typed in named.chain(&all) {
+    for typed in args.what.iter().chain(&all) {
         let path = target::path(root, machine, typed)?;
         target::awake(root, machine, &path.asked)?;
         if chosen.has(&path) {

@@ -74,7 +74,7 @@ fn narrows(args: &[&str], stdin: &[u8]) -> Said {
 
 fn from(dir: &Path, more: &[&str]) -> Said {
     let mut args = more.to_vec();
-    args.extend(["--from", dir.to_str().expect("a path that is text")]);
+    args.extend([dir.to_str().expect("a path that is text")]);
     narrows(&args, b"")
 }
 
@@ -99,7 +99,7 @@ fn virtual_disks_that_differ_in_their_names_only_are_one_row_with_the_reason_onc
     }
     // Another disk stands apart.
     text += "sda 8:0 0 50G 0 disk\n";
-    let said = narrows(&["--from", "-"], (text + &functions).as_bytes());
+    let said = narrows(&["-"], (text + &functions).as_bytes());
     let table: Vec<&str> = said
         .out
         .lines()
@@ -118,7 +118,7 @@ target            on             at most  narrowest hop
 
 #[test]
 fn a_pasted_text_is_judged_like_the_machine_that_it_is_from() {
-    let said = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
+    let said = narrows(&["--json", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
     assert_eq!((said.err.as_str(), said.status), ("", Some(1)));
     let report = said.json();
     assert_eq!(report["machine"]["inputs"][0]["name"], "standard input");
@@ -130,24 +130,24 @@ fn a_pasted_text_is_judged_like_the_machine_that_it_is_from() {
 
 #[test]
 fn a_healthy_text_gives_no_alarm() {
-    let said = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
+    let said = narrows(&["--json", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
     let codes = said.codes();
     assert!(!codes.iter().any(|code| code.starts_with("link_")), "{codes:?}");
 }
 
 #[test]
 fn mail_markdown_html_and_colours_around_a_text_change_nothing() {
-    let bare = narrows(&["--json", "--from", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
+    let bare = narrows(&["--json", "-"], listing("16.0 GT/s PCIe", 2).as_bytes());
     let wrapped = |wrap: &dyn Fn(&str) -> String| {
         let text = listing("16.0 GT/s PCIe", 2).lines().map(wrap).collect::<Vec<_>>().join("\n");
-        narrows(&["--json", "--from", "-"], text.as_bytes())
+        narrows(&["--json", "-"], text.as_bytes())
     };
     for said in [
         wrapped(&|line| format!("> > {line}")),
         wrapped(&|line| format!("| {line}")),
         wrapped(&|line| format!("\u{1b}[35m{line}\u{1b}[0m\r")),
         narrows(
-            &["--json", "--from", "-"],
+            &["--json", "-"],
             format!("see:\n<pre><code>\n```\n{}```\n</pre>", listing("16.0 GT/s PCIe", 2)).as_bytes(),
         ),
     ] {
@@ -168,9 +168,9 @@ fn several_inputs_are_one_machine_and_each_is_named() {
     let names = said.json()["machine"]["inputs"].clone();
     assert_eq!((&names[0]["name"], &names[1]["name"]), (&"port.txt".into(), &"in/drive.txt".into()));
     let files = ["port.txt", "in/drive.txt"].map(|name| dir.path().join(name).display().to_string());
-    let two = narrows(&["--json", "--from", &files[0], &files[1]], b"");
+    let two = narrows(&["--json", &files[0], &files[1]], b"");
     assert_eq!(two.codes(), said.codes());
-    let target = narrows(&["--json", "--from", &files[0], &files[1], "01:00.0"], b"");
+    let target = narrows(&["--json", &files[0], &files[1], "01:00.0"], b"");
     assert_eq!(target.json()["paths"][0]["target"], "0000:01:00.0");
 }
 
@@ -179,7 +179,8 @@ fn a_link_that_ran_better_in_another_text_is_named_as_proof() {
     let good = listing("16.0 GT/s PCIe", 4);
     let bad = listing("2.5 GT/s PCIe", 4);
     let dir = directory(&[("bad.txt", bad.as_bytes()), ("good.txt", good.as_bytes())]);
-    let said = from(dir.path(), &["--json"]);
+    let files = ["bad.txt", "good.txt"].map(|name| dir.path().join(name).display().to_string());
+    let said = narrows(&["--json", &files[0], &files[1]], b"");
     assert!(said.codes().contains(&"link_speed_degraded".to_owned()), "{}", said.out);
     assert!(said.out.contains("the same link at another time"), "{}", said.out);
     assert!(said.out.contains("16 GT/s x4"), "{}", said.out);
@@ -187,11 +188,11 @@ fn a_link_that_ran_better_in_another_text_is_named_as_proof() {
 
 #[test]
 fn a_text_of_which_nothing_is_understood_is_refused_with_what_is() {
-    let said = narrows(&["--from", "-"], b"Dear all,\nmy disk is slow.\n");
+    let said = narrows(&["-"], b"Dear all,\nmy disk is slow.\n");
     assert_eq!((said.out.as_str(), said.status), ("", Some(2)));
     assert!(
         said.err
-            .starts_with("narrows: nothing in `-` was recognised\nhint: narrows understands files of /sys"),
+            .starts_with("narrows: nothing in standard input was recognised\nhint: narrows reads what lspci"),
         "{}",
         said.err
     );
@@ -199,7 +200,7 @@ fn a_text_of_which_nothing_is_understood_is_refused_with_what_is() {
 
 #[test]
 fn a_target_that_no_text_names_is_refused() {
-    let said = narrows(&["0000:02:00.0", "--from", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
+    let said = narrows(&["0000:02:00.0", "-"], listing("16.0 GT/s PCIe", 4).as_bytes());
     assert_eq!(said.status, Some(2));
     assert!(said.err.contains("`0000:02:00.0` does not exist"), "{}", said.err);
 }
@@ -208,7 +209,7 @@ fn a_target_that_no_text_names_is_refused() {
 fn what_a_device_calls_itself_is_shown_and_not_obeyed() {
     let name = "\u{1b}]0;owned\u{7}\u{1b}[2J<script>alert(1)</script>&lt;b&gt;$(reboot)`id`\u{202e}txt";
     let text = format!("{}/sys/devices/virtual/dmi/id/board_name:{name}\n", listing("16.0 GT/s PCIe", 2));
-    for args in [&["--from", "-"][..], &["--plain", "--from", "-"], &["--json", "--from", "-"]] {
+    for args in [&["-"][..], &["--plain", "-"], &["--json", "-"]] {
         let said = narrows(args, text.as_bytes());
         let is_inert = |c: char| c == '\n' || !(c.is_control() || ('\u{202a}'..='\u{202e}').contains(&c));
         assert!(said.out.chars().all(is_inert), "{args:?}: {:?}", said.out);
@@ -237,9 +238,12 @@ fn an_archive_that_unpacks_without_end_ends_in_bounded_time() {
         packed.write_all(&vec![0; 1 << 20]).expect("memory takes it");
     }
     let dir = directory(&[("bomb.tar.gz", &packed.finish().expect("memory takes it"))]);
-    let said = from(dir.path(), &[]);
-    assert_eq!((said.out.as_str(), said.status), ("", Some(2)));
-    assert!(said.err.contains("was recognised"), "{}", said.err);
+    for name in [dir.path().to_owned(), dir.path().join("bomb.tar.gz")] {
+        let name = name.display().to_string();
+        let said = narrows(&[&name], b"");
+        // It is a place of this machine.
+        assert!(matches!(said.status, Some(0 | 1)) && said.out.contains(&name), "{} {}", said.out, said.err);
+    }
 }
 
 #[test]
@@ -279,12 +283,12 @@ fn the_collector_runs_and_what_it_writes_is_understood() {
 #[test]
 fn a_reply_has_the_sentence_the_evidence_and_one_command() {
     let text = "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller SM981/PM981/PM983 (prog-if 02 [NVM Express])\n\tCapabilities: [70] Express (v2) Endpoint, MSI 00\n\t\tLnkCap:\tPort #0, Speed 8GT/s, Width x4, ASPM L1\n\t\tLnkSta:\tSpeed 8GT/s (ok), Width x1 (downgraded)\n\tKernel driver in use: nvme\n";
-    let said = narrows(&["check", "--from", "-", "--reply"], text.as_bytes());
+    let said = narrows(&["-", "--reply"], text.as_bytes());
     assert!(said.out.starts_with("**"), "{}{}", said.out, said.err);
     assert!(said.out.contains("\n- ") && said.out.contains("\n    sudo lspci"), "{}", said.out);
-    assert_eq!(narrows(&["check", "--reply"], b"").status, Some(2));
+    assert_eq!(narrows(&["--reply"], b"").status, Some(2));
     // What is shown of another machine says so, and measures nothing of this one.
-    let shown = narrows(&["check", "--from", "-"], text.as_bytes());
+    let shown = narrows(&["-"], text.as_bytes());
     assert!(shown.out.contains("not this machine"), "{}", shown.out);
     assert!(!shown.out.contains("Prove it"), "{}", shown.out);
 }
@@ -310,7 +314,7 @@ fn a_log_says_the_same_in_every_form_that_journals_and_editors_give_it() {
     };
     let quoted = |text: &str| serde_json::to_string(text).expect("text");
     let plain = of(&|_, time, message| format!("[{time:12.6}] {message}"));
-    let first = narrows(&["check", "--json", "--from", "-"], plain.as_bytes());
+    let first = narrows(&["--json", "-"], plain.as_bytes());
     assert!(first.codes().contains(&"slot_limited".to_owned()), "{}", first.out);
     let of_dmesg = format!(
         "{{\n   \"dmesg\": [\n{}   ]\n}}\n",
@@ -354,7 +358,7 @@ fn a_log_says_the_same_in_every_form_that_journals_and_editors_give_it() {
         ("grep -Hn", of(&|at, time, message| format!("dmesg.txt:{at}:[{time:12.6}] {message}"))),
         ("comment", of(&|_, time, message| format!("# [{time:12.6}] {message}"))),
     ] {
-        let said = narrows(&["check", "--json", "--from", "-"], text.as_bytes());
+        let said = narrows(&["--json", "-"], text.as_bytes());
         assert_eq!(said.codes(), first.codes(), "{name}: {}{}", said.out, said.err);
     }
 }

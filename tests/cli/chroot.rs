@@ -39,11 +39,11 @@ fn inside(mounts: &[&str], words: &str) -> Option<Ran> {
 
 #[test]
 fn a_root_that_is_no_mount_point_has_the_device_of_its_directory() {
-    let Some(ran) = inside(&["proc", "sysfs"], "check . --json") else {
+    let Some(ran) = inside(&["proc", "sysfs"], ". --json") else {
         return skip("chroot", "needs root");
     };
     let directory = scratch_dir();
-    let outside = run(&["check", text(&directory), "--json"]);
+    let outside = run(&[text(&directory), "--json"]);
     let devices = |ran: &Ran| {
         let report = ran.json();
         let hops = report["paths"][0]["hops"].as_array().cloned().unwrap_or_default();
@@ -57,7 +57,7 @@ fn a_root_that_is_no_mount_point_has_the_device_of_its_directory() {
 #[test]
 fn what_a_bare_chroot_lacks_is_said() {
     for (mounts, says) in [(&["proc"][..], "/sys"), (&["sysfs"], "/proc/self/mountinfo"), (&[], "/proc")] {
-        let Some(ran) = inside(mounts, "check . --json") else { return skip("chroot", "needs root") };
+        let Some(ran) = inside(mounts, ". --json") else { return skip("chroot", "needs root") };
         assert_eq!(ran.status, Some(2), "{mounts:?}: {ran:?}");
         assert!(ran.err.contains(says) && ran.err.contains("hint:"), "{mounts:?}: {ran:?}");
     }

@@ -22,8 +22,7 @@ fn text(name: &str) -> String {
 }
 
 fn import(path: &Path) -> (i32, Value, String) {
-    let done =
-        Command::new(crate::narrows_binary()).args(["import", "--json"]).arg(path).output().expect("runs");
+    let done = Command::new(crate::narrows_binary()).args(["--json"]).arg(path).output().expect("runs");
     let json = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
     (done.status.code().expect("a status"), json, String::from_utf8_lossy(&done.stderr).into_owned())
 }

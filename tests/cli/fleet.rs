@@ -80,9 +80,8 @@ impl Said {
 
 fn check(dir: &Path, more: &[&str]) -> Said {
     let output = Command::new(crate::narrows_binary())
-        .args(["check", "--fleet"])
+        .args(["--fleet"])
         .args(more)
-        .arg("--from")
         .arg(dir)
         .output()
         .expect("the binary runs");
@@ -297,7 +296,7 @@ fn what_a_device_calls_itself_is_inert_in_every_form() {
 fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let dir = fleet(200, 200);
     let mut child = Command::new(crate::narrows_binary())
-        .args(["check", "--fleet", "--json", "--from"])
+        .args(["--fleet", "--json"])
         .arg(dir.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -318,7 +317,7 @@ fn what_makes_no_sense_with_a_fleet_is_refused() {
         assert_eq!(check(dir.path(), more).status, Some(2), "{more:?}");
     }
     let both = Command::new(crate::narrows_binary())
-        .args(["--fleet", "--from"])
+        .args(["--fleet"])
         .args([dir.path(), Path::new("/no/such/place")])
         .output()
         .expect("the binary runs");

@@ -63,7 +63,7 @@ fn earlier() -> TempDir {
 
 fn fleet(dir: &Path) -> Vec<u8> {
     let mut command = Command::new(crate::narrows_binary());
-    command.args(["check", "--fleet", "--json", "--from"]).arg(dir);
+    command.args(["--fleet", "--json"]).arg(dir);
     command.output().expect("the binary runs").stdout
 }
 

@@ -74,7 +74,7 @@ fn of<'v>(peers: &'v [Value], function: &str) -> &'v Value {
 fn below_one_switch_data_goes_directly_unless_acs_redirects_it() {
     let dir = scratch_dir();
     let file = captured(&dir, OFF);
-    let all = peers(&["23:00.0", "--json", "--from", &file]);
+    let all = peers(&["23:00.0", "--json", &file]);
     assert_eq!(all.len(), 3, "{all:?}");
     let (drive, card, far) = (of(&all, "0000:24:00.0"), of(&all, "0000:25:00.0"), of(&all, "0000:a1:00.0"));
     for near in [drive, card] {
@@ -93,7 +93,7 @@ fn below_one_switch_data_goes_directly_unless_acs_redirects_it() {
     );
 
     let file = captured(&dir, ON);
-    let all = peers(&["23:00.0", "--json", "--from", &file]);
+    let all = peers(&["23:00.0", "--json", &file]);
     let drive = of(&all, "0000:24:00.0");
     assert_eq!(drive["way"], "redirected", "{drive}");
     assert!(drive["direct"].is_null(), "{drive}");
@@ -107,17 +107,17 @@ fn a_drive_is_shown_beside_the_gpu_that_is_named() {
     let dir = scratch_dir();
     let file = captured(&dir, ON);
     for gpu in ["23:00.0", "GPU0"] {
-        let [only] = &peers(&["24:00.0", "--to", gpu, "--json", "--from", &file])[..] else { panic!("one") };
+        let [only] = &peers(&["24:00.0", "--to", gpu, "--json", &file])[..] else { panic!("one") };
         assert_eq!(only["gpu"], "0000:23:00.0");
         assert_eq!(only["function"], "0000:24:00.0");
     }
-    let text = run(&["GPU0", "--plain", "--from", &file]);
+    let text = run(&["GPU0", "--plain", &file]);
     assert!(text.out.contains("What goes to the GPU 0000:23:00.0 at most"), "{}", text.out);
     assert!(text.out.contains("redirected"), "{}", text.out);
     assert!(text.out.is_ascii() && text.out.lines().all(|line| line.len() <= 78), "{}", text.out);
-    let absent = run(&["GPU7", "--from", &file]);
+    let absent = run(&["GPU7", &file]);
     assert!(absent.err.contains("no GPU of this machine is `GPU7`"), "{}", absent.err);
-    let none = run(&["24:00.0", "--to", "25:00.0", "--from", &file]);
+    let none = run(&["24:00.0", "--to", "25:00.0", &file]);
     assert_eq!(none.status, Some(2));
     assert!(none.err.contains("no GPU of this machine is `25:00.0`"), "{}", none.err);
     assert!(none.err.contains("0000:23:00.0"), "{}", none.err);
@@ -130,9 +130,9 @@ fn a_topology_beside_lspci_takes_nothing_away() {
     let topology = dir.path().join("topo.txt");
     let text = "\tGPU0\tmlx5_0\tCPU Affinity\tNUMA Affinity\nGPU0\t X \tPXB\t0-31\t0\nmlx5_0\tPXB\t X \t\t\n";
     std::fs::write(&topology, text).expect("is ours");
-    let all = peers(&["GPU0", "--json", "--from", &file, topology.to_str().expect("text")]);
+    let all = peers(&["GPU0", "--json", &file, topology.to_str().expect("text")]);
     assert_eq!(of(&all, "0000:24:00.0")["way"], "direct", "what lspci shows is not lost beside it");
-    let alone = run(&["GPU0", "--from", topology.to_str().expect("text")]);
+    let alone = run(&["GPU0", topology.to_str().expect("text")]);
     assert_eq!(alone.status, Some(2), "{}", alone.out);
     assert!(alone.err.contains("mlx5_0 PXB") && alone.err.contains("lspci -vvv"), "{}", alone.err);
 }

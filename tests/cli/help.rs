@@ -6,9 +6,9 @@ use super::{finish, narrows, run};
 const PAGE: usize = 60;
 
 /// Every command that help shows.
-const COMMANDS: [&str; 17] = [
-    "bench", "check", "compare", "copy", "export", "fleet", "guard", "import", "lab", "ladder", "plan",
-    "predict", "report", "snapshot", "sweep", "top", "watch",
+const COMMANDS: [&str; 14] = [
+    "bench", "compare", "copy", "export", "fleet", "guard", "lab", "ladder", "plan", "predict", "snapshot",
+    "sweep", "top", "watch",
 ];
 
 /// What a terminal of 80 columns shows.
@@ -51,11 +51,28 @@ fn the_whole_help_is_the_same_by_both_ways_and_longer() {
 
 #[test]
 fn a_mistyped_command_is_told_from_a_target() {
-    for args in [&["chekc"][..], &["benhc", "/srv"], &["predcit", "x.path.toml", "--json"]] {
+    for args in [&["benhc"][..], &["benhc", "/srv"], &["predcit", "x.path.toml", "--json"]] {
         let ran = run(args);
         assert_eq!(ran.status, Some(2), "{args:?}: {}", ran.err);
         assert!(ran.err.contains("did you mean the command `narrows "), "{args:?}: {}", ran.err);
     }
-    let device = run(&["/dev/chekc"]);
+    let device = run(&["/dev/benhc"]);
     assert!(!device.err.contains("command"), "{}", device.err);
+}
+
+/// Former commands, with words that they took.
+const FORMER: [&[&str]; 4] = [
+    &["check"],
+    &["check", "--from", "lspci.txt"],
+    &["import", "fio.json", "--json"],
+    &["report", "run.json", "--html", "-"],
+];
+
+#[test]
+fn a_former_command_is_answered_with_the_one_to_type() {
+    for args in FORMER {
+        let ran = run(args);
+        assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("hint: type `narrows "), "{args:?}: {}", ran.err);
+    }
 }

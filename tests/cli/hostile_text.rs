@@ -67,15 +67,13 @@ fn typed_words_are_shown_and_not_obeyed() {
         let set = format!("a.b={hostile}");
         for args in [
             &[word.as_str()][..],
-            &["check", &word],
-            &["check", "--why", &word],
-            &["check", "--from", &word],
-            &["check", "--from", &word, "--fleet"],
-            &["check", "--from", "/dev/shm", "--fleet", "--since", &word],
-            &["check", "--measure", &word],
-            &["check", "--json", "--from", &word],
-            &["import", &word],
-            &["import", "--ceiling", &word, "/dev/null"],
+            &["--why", &word],
+            &["--path", &word],
+            &[&word, "--fleet"],
+            &["/dev/shm", "--fleet", "--since", &word],
+            &["--measure", &word],
+            &["--json", &word],
+            &["--ceiling", &word, "/dev/null"],
             &["compare", &word, &word],
             &["compare", "--threshold", &word, "a", "b"],
             &["predict", &word],
@@ -162,16 +160,16 @@ fn names_and_texts_of_files_are_shown_and_not_obeyed() {
         let readers: &[&[&str]] = match kind {
             "path.toml" => &[&["predict", file], &["plan", file], &["predict", "--json", file]],
             "txt" => &[
-                &["--from", file],
-                &["--from", file, "--json"],
-                &["--from", file, "--plain"],
-                &["--from", file, "--to-path", "-"],
-                &["--from", file, "--why", "device"],
+                &[file],
+                &[file, "--json"],
+                &[file, "--plain"],
+                &[file, "--to-path", "-"],
+                &[file, "--why", "device"],
             ],
             "fio.json" => &[
-                &["import", file],
-                &["import", "--json", file],
-                &["import", "--csv", file],
+                &[file],
+                &["--json", file],
+                &["--csv", file],
                 &["compare", file, file],
                 &["compare", "--json", file, file],
             ],
@@ -179,23 +177,22 @@ fn names_and_texts_of_files_are_shown_and_not_obeyed() {
                 &[&["compare", file, file], &["bench", "--resume", file], &["sweep", "--resume", file]]
             }
             "jsonl" | "bad.jsonl" => &[
-                &["check", "--from", text(&empty), "--fleet", "--since", file],
-                &["check", "--from", text(&empty), "--fleet", "--since", file, "--csv"],
-                &["check", "--from", text(&empty), "--fleet", "--since", file, "--json"],
+                &[text(&empty), "--fleet", "--since", file],
+                &[text(&empty), "--fleet", "--since", file, "--csv"],
+                &[text(&empty), "--fleet", "--since", file, "--json"],
             ],
-            _ => &[&["--from", file], &["import", file], &["compare", file, file], &["predict", file]],
+            _ => &[&[file], &["compare", file, file], &["predict", file]],
         };
         for args in readers {
             said(args, kind);
         }
     }
     for args in [
-        &["--from", text(&dir)][..],
-        &["import", text(&dir)],
+        &[text(&dir)][..],
         &["predict", text(&dir)],
-        &["check", "--from", text(&dir), "--fleet"],
-        &["check", "--from", text(&dir), "--fleet", "--csv"],
-        &["check", "--from", text(&dir), "--fleet", "--json"],
+        &[text(&dir), "--fleet"],
+        &[text(&dir), "--fleet", "--csv"],
+        &[text(&dir), "--fleet", "--json"],
     ] {
         said(args, "a directory of them");
     }
@@ -207,10 +204,7 @@ fn colours_are_ours_alone() {
     for (file, kind) in
         hostile_files(dir.path()).iter().filter(|(_, kind)| matches!(*kind, "txt" | "fio.json"))
     {
-        let command = if *kind == "txt" { "check" } else { "import" };
-        let from: &[&str] = if *kind == "txt" { &["--from"] } else { &[] };
-        let args = [&[command], from, &[file.as_str(), "--color", "always"]].concat();
-        let ran = run(&args);
+        let ran = run(&[file.as_str(), "--color", "always"]);
         is_inert(&without_colours(&ran.out), kind);
         is_inert(&ran.err, kind);
     }

@@ -1,4 +1,4 @@
-//! `narrows import` and the results beside captures, with the real binary.
+//! `narrows FILE` and the results beside captures, with the real binary.
 
 #![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a test reads and writes its own files")]
 
@@ -18,7 +18,7 @@ fn narrows() -> Command {
 }
 
 fn import(files: &[PathBuf]) -> (i32, Value) {
-    let done = narrows().args(["import", "--json"]).args(files).output().expect("it runs");
+    let done = narrows().args(["--json"]).args(files).output().expect("it runs");
     let json = serde_json::from_slice(&done.stdout).unwrap_or(Value::Null);
     (done.status.code().expect("an exit status"), json)
 }
@@ -30,7 +30,7 @@ fn codes(result: &Value) -> Vec<&str> {
 
 #[test]
 fn every_report_follows_the_schema() {
-    let validator = jsonschema::validator_for(&schema::of("import")).expect("is a schema");
+    let validator = jsonschema::validator_for(&schema::of("check")).expect("is a schema");
     let cases = std::fs::read_dir(case("")).expect("there are cases").flatten();
     let mut seen = 0;
     for entry in cases.filter(|entry| entry.path().is_dir()) {
@@ -67,13 +67,13 @@ fn a_result_from_memory_is_not_trusted_and_one_of_a_disk_is() {
 fn standard_input_is_a_file_and_nothing_is_no_result() {
     let text = std::fs::read(case("dd-page-cache/dd.txt")).expect("a case");
     narrows()
-        .args(["import", "-"])
+        .args(["-"])
         .write_stdin(text)
         .assert()
         .code(1)
         .stdout(predicates::str::contains("cache_measured"));
-    let nothing = narrows().args(["import", "-"]).write_stdin("Hello\n").assert().code(2);
-    nothing.stderr(predicates::str::contains("hint: narrows understands fio"));
+    let nothing = narrows().args(["-"]).write_stdin("Hello\n").assert().code(2);
+    nothing.stderr(predicates::str::contains("hint: narrows reads what lspci"));
 }
 
 #[test]
@@ -82,11 +82,8 @@ fn a_result_beside_a_capture_is_judged_in_the_same_report() {
     let lsblk = directory.path().join("lsblk.txt");
     std::fs::write(&lsblk, "NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINT\nsda 8:0 0 1T 0 disk /srv\n")
         .expect("writable");
-    let done = narrows()
-        .args(["check", "--json", "--from"])
-        .args([lsblk, case("dd-page-cache/dd.txt")])
-        .output()
-        .expect("it runs");
+    let done =
+        narrows().args(["--json"]).args([lsblk, case("dd-page-cache/dd.txt")]).output().expect("it runs");
     let report: Value = serde_json::from_slice(&done.stdout).expect("JSON");
     assert!(codes(&report).contains(&"cache_measured"), "{report}");
     assert_eq!(report["findings"][0]["severity"], "limit");
@@ -95,7 +92,7 @@ fn a_result_beside_a_capture_is_judged_in_the_same_report() {
 #[test]
 fn no_escape_sequence_of_a_text_reaches_the_terminal() {
     let hostile = "\u{9b}31mjob\u{202e}: (groupid=0, jobs=1): err= 0: pid=1\n  read: IOPS=100, BW=100MiB/s (105MB/s)(100MiB/1000msec)\n";
-    let done = narrows().args(["import", "--plain", "-"]).write_stdin(hostile).output().expect("it runs");
+    let done = narrows().args(["--plain", "-"]).write_stdin(hostile).output().expect("it runs");
     assert!(done.stdout.is_ascii(), "{}", String::from_utf8_lossy(&done.stdout));
 }
 
@@ -128,7 +125,7 @@ fn texts_of_every_format_are_shown_as_before() {
     ];
     let places = of_data.iter().map(|name| (*name, data.join(name)));
     for (name, place) in places.chain(of_cases.iter().map(|name| (*name, case(name)))) {
-        let done = narrows().args(["import", "--plain"]).arg(place).output().expect("it runs");
+        let done = narrows().args(["--plain"]).arg(place).output().expect("it runs");
         let text = String::from_utf8(done.stdout).expect("is ASCII");
         insta::assert_snapshot!(name, text);
     }
@@ -137,7 +134,7 @@ fn texts_of_every_format_are_shown_as_before() {
 #[test]
 fn a_stated_ceiling_is_physics_too() {
     let over = narrows()
-        .args(["import", "--json", "--ceiling", "wire=100MB/s"])
+        .args(["--json", "--ceiling", "wire=100MB/s"])
         .arg(case("dd-direct-disk/dd.txt"))
         .output()
         .expect("it runs");
@@ -146,18 +143,13 @@ fn a_stated_ceiling_is_physics_too() {
     // 202 MB/s through 100 MB/s.
     assert_eq!((over.status.code(), &result["against"][0]["standing"]), (Some(1), &"above".into()));
     assert!(codes(result).contains(&"above_ceiling"));
-    let wrong =
-        narrows().args(["import", "--ceiling", "100"]).arg(case("dd-direct-disk/dd.txt")).assert().code(2);
+    let wrong = narrows().args(["--ceiling", "100"]).arg(case("dd-direct-disk/dd.txt")).assert().code(2);
     wrong.stderr(predicates::str::contains("NAME=RATE"));
 }
 
 #[test]
 fn a_target_that_is_not_there_is_refused() {
-    let refused = narrows()
-        .args(["import", "--machine", "--target", "/dev/no-such-disk"])
-        .arg(case("dd-direct-disk/dd.txt"))
-        .assert()
-        .code(2);
+    let refused = narrows().args(["/dev/no-such-disk"]).arg(case("dd-direct-disk/dd.txt")).assert().code(2);
     refused.stderr(predicates::str::contains("/dev/no-such-disk").and(predicates::str::contains("hint:")));
 }
 
@@ -183,12 +175,10 @@ fn results_of_two_tools_are_compared_in_what_both_state() {
 
 #[test]
 fn csv_has_a_line_for_each_direction() {
-    let done =
-        narrows().args(["import", "--csv"]).arg(case("cdm-gen4-nvme/cdm.txt")).output().expect("it runs");
+    let done = narrows().args(["--csv"]).arg(case("cdm-gen4-nvme/cdm.txt")).output().expect("it runs");
     let text = String::from_utf8(done.stdout).expect("text");
     assert_eq!(text.lines().count(), 9, "{text}");
-    let done =
-        narrows().args(["import", "--csv"]).arg(case("dd-direct-disk/dd.txt")).output().expect("it runs");
+    let done = narrows().args(["--csv"]).arg(case("dd-direct-disk/dd.txt")).output().expect("it runs");
     let plain = String::from_utf8(done.stdout).expect("text");
     assert_eq!(plain.lines().map(|line| line.split(',').count()).collect::<Vec<_>>(), [29, 29], "{plain}");
     assert!(text.contains("rate_bytes_per_second"));

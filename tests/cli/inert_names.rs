@@ -61,8 +61,8 @@ fn what_a_device_calls_itself_is_inert_in_every_output() {
         vec!["--color", "never", "/dev/nvme0n1"],
     ] {
         let args: Vec<&str> = match args.first() {
-            Some(&"--why") => vec!["nvme0n1", "--why", "link", "--from", from],
-            _ => [args.as_slice(), &["--from", from]].concat(),
+            Some(&"--why") => vec!["nvme0n1", "--why", "link", from],
+            _ => [args.as_slice(), &[from]].concat(),
         };
         let text = narrows(&args);
         assert_quiet(&text, &args.join(" "));
@@ -76,9 +76,9 @@ fn what_a_device_calls_itself_is_inert_in_every_output() {
             );
         }
     }
-    let public = narrows(&["nvme0n1", "--plain", "--from", from]);
-    assert!(public.is_ascii() && public.contains("--why link:0000:01:00.0 --from ..."), "{public}");
-    let json = narrows(&["--json", "--from", from]);
+    let public = narrows(&["nvme0n1", "--plain", from]);
+    assert!(public.is_ascii() && public.contains("--why link:0000:01:00.0 FILE..."), "{public}");
+    let json = narrows(&["--json", from]);
     assert_quiet(&json, "--json");
     let report: serde_json::Value = serde_json::from_str(&json).expect("is JSON");
     assert!(strings(&report).iter().any(|text| text.contains("$(reboot)")), "the names are there");

@@ -10,7 +10,7 @@ use std::process::Command;
 use narrows::machine::snapshot;
 use serde_json::Value;
 
-/// Runs `narrows --from` on a machine and returns what it printed and its exit status.
+/// Runs narrows on a machine and returns what it printed and its exit status.
 fn narrows(machine: &str, args: &[&str]) -> (String, i32) {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let name = format!("{machine}.tar.zst");
@@ -19,7 +19,7 @@ fn narrows(machine: &str, args: &[&str]) -> (String, i32) {
     let output = Command::new(crate::narrows_binary())
         .current_dir(directory.path())
         .args(args)
-        .args(["--from", &name])
+        .args([&name])
         .env("LC_ALL", "C.UTF-8")
         .env_remove("CLICOLOR_FORCE")
         .output()

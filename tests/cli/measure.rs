@@ -275,10 +275,4 @@ fn what_has_no_bytes_of_its_own_is_refused() {
         "narrows: nothing can be read through `{name}` alone\n\
          hint: measure a device, mount or directory behind it\n"
     ));
-    let recorded = run(&["/", "--measure", "--from", "x.tar.zst"]);
-    assert!(
-        recorded.err.contains("'--measure[=<HOW>]' cannot be used with '--from <PATH>...'"),
-        "{recorded:?}"
-    );
-    assert_eq!(recorded.status, Some(2));
 }

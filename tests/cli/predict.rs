@@ -1,4 +1,4 @@
-//! `narrows predict` and `narrows check --to-path` as they are typed, and machines that become descriptions and back.
+//! `narrows predict` and `narrows --to-path` as they are typed, and machines that become descriptions and back.
 
 #![expect(
     clippy::disallowed_methods,
@@ -188,7 +188,7 @@ fn machines_become_descriptions_with_the_same_ceilings() {
 /// of that link, and the SATA drive behind it.
 #[test]
 fn a_chipset_with_a_visible_uplink_is_described_with_it() {
-    let done = narrows(&["check", "--from", "tests/machines/healthy-desktop", "--to-path", "-"]);
+    let done = narrows(&["tests/machines/healthy-desktop", "--to-path", "-"]);
     let text = stdout(&done);
     let system = parse("healthy-desktop", &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     let chipset = system.parts.iter().find_map(|part| match &part.kind {

@@ -1,4 +1,4 @@
-//! `narrows report` and `--html`: pages of what was found, now and from what was saved.
+//! `narrows RUN.json` and `--html`: pages of what was found, now and from what was saved.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -61,16 +61,16 @@ fn a_saved_check_gives_the_same_text_and_the_same_page() {
     let dir = place();
     for (machine, target) in [("s3-x99-before", "/dev/nvme2n1"), ("two-socket", ""), ("nas-raid6", "")] {
         let from = recorded(&dir, machine);
-        let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"check"];
+        let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = Vec::new();
         if !target.is_empty() {
             args.push(&target);
         }
-        args.extend([&"--from" as &dyn AsRef<std::ffi::OsStr>, &from]);
+        args.push(&from);
         let (now, later) =
             (dir.path().join(format!("{machine}.html")), dir.path().join(format!("{machine}-2.html")));
         let shown = run(&[args.as_slice(), &[&"--html", &now]].concat());
         let json = saved(&dir, &format!("{machine}.json"), &args);
-        let again = run(&[&"report", &json, &"--html", &later]);
+        let again = run(&[&json, &"--html", &later]);
         assert_eq!((again.out, again.err, again.status), (shown.out, String::new(), Some(0)), "{machine}");
         assert_eq!(read(&now), read(&later), "{machine}");
         stands_alone(&read(&now));
@@ -81,15 +81,15 @@ fn a_saved_check_gives_the_same_text_and_the_same_page() {
 fn a_page_leaves_out_names_and_addresses() {
     let dir = place();
     let from = recorded(&dir, "nfs-client");
-    let json = saved(&dir, "run.json", &[&"--from", &from]);
-    let text = run(&[&"report", &json]).out;
+    let json = saved(&dir, "run.json", &[&from]);
+    let text = run(&[&json]).out;
     let address = text.split_whitespace().map(|word| word.trim_matches(|c: char| !c.is_ascii_digit()));
     let address = address
         .filter(|word| word.parse::<std::net::Ipv4Addr>().is_ok())
         .find(|word| !word.starts_with("192.0.2."))
         .map(str::to_owned);
     let page = dir.path().join("page.html");
-    assert_eq!(run(&[&"report", &json, &"--html", &page]).out, text);
+    assert_eq!(run(&[&json, &"--html", &page]).out, text);
     let private = address.into_iter().chain(["filer".to_owned()]);
     for name in private.filter(|name| text.contains(name)) {
         assert!(!read(&page).contains(&name), "{name}");
@@ -104,26 +104,26 @@ fn other_reports_come_back_as_they_were() {
     let result = root.join("tests/data/results/ior.json");
     let cases: [(&str, Vec<&dyn AsRef<std::ffi::OsStr>>); 3] = [
         ("predict", vec![&"predict", &system]),
-        ("import", vec![&"import", &result]),
+        ("ior", vec![&result]),
         ("plan", vec![&"plan", &"--board", &"dell-poweredge-r720xd", &"--want", &"2xnvme:gen3x4"]),
     ];
     let mut files = Vec::new();
     for (name, args) in &cases {
         let shown = run(args).out;
         let json = saved(&dir, &format!("{name}.json"), args);
-        assert_eq!(run(&[&"report", &json]).out, shown, "{name}");
+        assert_eq!(run(&[&json]).out, shown, "{name}");
         files.push(json);
     }
     let page = dir.path().join("all.html");
-    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = vec![&"report"];
+    let mut args: Vec<&dyn AsRef<std::ffi::OsStr>> = Vec::new();
     args.extend(files.iter().map(|file| file as &dyn AsRef<std::ffi::OsStr>));
     args.extend([&"--html" as &dyn AsRef<std::ffi::OsStr>, &page]);
     let ran = run(&args);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     let page = read(&page);
     stands_alone(&page);
-    for command in ["predict", "import", "plan"] {
-        assert!(page.contains(&format!("<p class=\"kicker\">narrows {command}</p>")), "{command}");
+    for command in ["narrows predict", "narrows", "narrows plan"] {
+        assert!(page.contains(&format!("<p class=\"kicker\">{command}</p>")), "{command}");
     }
 }
 
@@ -135,12 +135,12 @@ fn a_fleet_has_a_page_now_and_from_its_lines() {
     for machine in ["s3-x99-before", "healthy-desktop"] {
         fs::rename(recorded(&dir, machine), captures.join(format!("{machine}.tar.zst"))).expect("is moved");
     }
-    let args: [&dyn AsRef<std::ffi::OsStr>; 3] = [&"--from", &captures, &"--fleet"];
+    let args: [&dyn AsRef<std::ffi::OsStr>; 2] = [&captures, &"--fleet"];
     let (now, later) = (dir.path().join("now.html"), dir.path().join("later.html"));
     let shown = run(&[&args[..], &[&"--html", &now]].concat());
     assert_eq!((shown.out.is_empty(), shown.status), (false, Some(1)), "{shown:?}");
     let lines = saved(&dir, "fleet.jsonl", &args);
-    assert_eq!(run(&[&"report", &lines, &"--html", &later]).status, Some(0));
+    assert_eq!(run(&[&lines, &"--html", &later]).status, Some(0));
     assert_eq!(read(&now), read(&later));
     stands_alone(&read(&now));
     assert!(read(&now).contains("s3-x99-before"));
@@ -150,11 +150,11 @@ fn a_fleet_has_a_page_now_and_from_its_lines() {
 fn a_page_takes_the_place_of_the_text_for_a_dash_and_of_no_file() {
     let dir = place();
     let from = recorded(&dir, "healthy-desktop");
-    let printed = run(&[&"--from", &from, &"--html", &"-"]);
+    let printed = run(&[&from, &"--html", &"-"]);
     assert!(printed.out.starts_with("<!doctype html>"), "{printed:?}");
     let there = dir.path().join("there.html");
     fs::write(&there, "mine").expect("is writable");
-    let ran = run(&[&"--from", &from, &"--html", &there]);
+    let ran = run(&[&from, &"--html", &there]);
     assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
     assert!(ran.err.contains("hint: "), "{}", ran.err);
     assert_eq!(read(&there), "mine");
@@ -165,17 +165,15 @@ fn what_is_no_report_is_named_with_what_to_do() {
     let dir = place();
     let file = dir.path().join("x.json");
     for (text, why) in [
-        ("not json", "it is no JSON"),
-        ("{\"jobs\": []}", "no \"schema\""),
         ("{\"schema\": \"narrows/guard/1\"}", "no page is made of a report of the schema `narrows/guard/1`"),
         ("{\"schema\": \"narrows/check/1\", \"paths\": 3}", "it does not follow the schema"),
     ] {
         fs::write(&file, text).expect("is writable");
-        let ran = run(&[&"report", &file]);
+        let ran = run(&[&file]);
         assert_eq!((ran.status, ran.out.as_str()), (Some(2), ""), "{ran:?}");
         assert!(ran.err.contains(why) && ran.err.contains("hint: "), "{}", ran.err);
     }
-    let ran = run(&[&"report", &dir.path().join("absent.json")]);
+    let ran = run(&[&dir.path().join("absent.json")]);
     assert!(ran.status == Some(2) && ran.err.contains("hint: "), "{ran:?}");
 }
 
@@ -216,7 +214,7 @@ const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
         "rate=\"",
     ),
     ("figures/copy.json", "copy", "/time", &["read_wait_ns", "write_wait_ns", "cpu_ns"], "ns=\""),
-    ("figures/together.json", "check", "/groups/0/shares/0/alone", &["bytes_per_second"], "rate=\""),
+    ("figures/together.json", "", "/groups/0/shares/0/alone", &["bytes_per_second"], "rate=\""),
     (
         "figures/predict-what-if.json",
         "predict",
@@ -231,7 +229,7 @@ const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
         &["bytes_per_second"],
         "at-most=\"",
     ),
-    ("figures/measured.json", "check", "/paths/0/runs/0", &["p50"], "percentiles=\"p50="),
+    ("figures/measured.json", "", "/paths/0/runs/0", &["p50"], "percentiles=\"p50="),
 ];
 
 #[test]
@@ -239,10 +237,10 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     for (file, command, place, keys, attribute) in SAVED {
         let file = tests.join(file);
-        let page = run(&[&"report", &file, &"--html", &"-"]);
+        let page = run(&[&file, &"--html", &"-"]);
         assert_eq!((page.status, page.err.as_str()), (Some(0), ""), "{}", file.display());
         stands_alone(&page.out);
-        assert_eq!(page.out, run(&[&"report", &file, &"--html", &"-"]).out, "{}", file.display());
+        assert_eq!(page.out, run(&[&file, &"--html", &"-"]).out, "{}", file.display());
         assert!(page.out.contains("<figure class=\"figure\""), "{} has no figure", file.display());
         let saved: Value = serde_json::from_str(&read(&file)).expect("is JSON");
         let mut numbers = Vec::new();
@@ -252,8 +250,9 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
             let stated = format!("data-{attribute}{number}");
             assert!(page.out.contains(&stated), "{}: {stated}", file.display());
         }
-        assert!(page.out.contains(&format!("<p class=\"kicker\">narrows {command}")), "{}", file.display());
-        assert!(!run(&[&"report", &file]).out.is_empty(), "{}", file.display());
+        let kicker = format!("<p class=\"kicker\">narrows {command}");
+        assert!(page.out.contains(kicker.trim_end()), "{}", file.display());
+        assert!(!run(&[&file]).out.is_empty(), "{}", file.display());
     }
 }
 
@@ -266,7 +265,7 @@ fn what_moves_now_has_a_page() {
     assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");
     stands_alone(&read(&page));
     let json = saved(&dir, "top.json", &args);
-    let again = run(&[&"report", &json, &"--html", &"-"]).out;
+    let again = run(&[&json, &"--html", &"-"]).out;
     stands_alone(&again);
     assert!(again.contains("<p class=\"kicker\">narrows top</p>"), "{again}");
 }
@@ -293,16 +292,16 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         schemas.extend(schema);
         let spoiled = dir.path().join("spoiled.json");
         fs::write(&spoiled, spoil::spoiled(&text)).expect("is writable");
-        let page = run(&[&"report", &spoiled, &"--html", &"-"]);
+        let page = run(&[&spoiled, &"--html", &"-"]);
         assert_eq!((page.status, page.err.as_str()), (Some(0), ""), "{}", file.display());
         for foreign in ["<script", "<img", " onload=\"", " style=", "\u{202e}", "\u{2066}", "\x1b"] {
             assert!(!page.out.contains(foreign), "{}: {foreign}", file.display());
         }
         // The names are there, and none of them is endless.
-        assert_ne!(page.out, run(&[&"report", &file, &"--html", &"-"]).out, "{}", file.display());
+        assert_ne!(page.out, run(&[&file, &"--html", &"-"]).out, "{}", file.display());
         assert!(!page.out.contains(&"W".repeat(2001)), "{}", file.display());
         assert_eq!(page.out.matches("</style>").count(), 1, "{}", file.display());
-        let text = run(&[&"report", &spoiled]);
+        let text = run(&[&spoiled]);
         assert!(!text.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
     }
     let all = [
@@ -312,7 +311,6 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         "copy",
         "fleet",
         "fleet-run",
-        "import",
         "lab",
         "ladder",
         "plan",

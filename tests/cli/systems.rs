@@ -19,7 +19,7 @@ fn machine(name: &str) -> PathBuf {
 fn import(files: &[&str], more: &[&str]) -> (Value, i32) {
     let files: Vec<PathBuf> = files.iter().map(|name| file(name)).collect();
     let done = Command::new(crate::narrows_binary())
-        .args(["import", "--json"])
+        .args(["--json"])
         .args(files)
         .args(more)
         .output()
@@ -80,8 +80,7 @@ fn s1_encryption_is_the_ceiling_of_every_layout() {
         [("s1-single-luks.txt", true), ("s1-raid0-luks.txt", true), ("s1-raid1-luks.txt", false)]
     {
         let path = file("s1-capture.txt");
-        let (report, status) =
-            import(&[name], &["--target", "/mnt/raid0", "--from", path.to_str().expect("text")]);
+        let (report, status) = import(&[name], &["/mnt/raid0", path.to_str().expect("text")]);
         let one = result(&report, 0);
         assert_eq!((&one["trusted"], status), (&Value::Bool(trusted), 1), "{name}");
         assert!(text(finding(one, "crypto_cpu")).contains("dm-crypt"), "{name}");
@@ -98,7 +97,7 @@ fn s1_encryption_is_the_ceiling_of_every_layout() {
 #[test]
 fn s1_the_copy_is_far_below_the_cipher_and_the_cable() {
     let path = file("s1-capture.txt");
-    let (report, _) = import(&["s1-copy.txt"], &["--from", path.to_str().expect("text")]);
+    let (report, _) = import(&["s1-copy.txt"], &[path.to_str().expect("text")]);
     let one = result(&report, 0);
     let rate = one["measurements"][1]["write"]["bytes_per_second"].as_f64().expect("a number");
     assert!((rate / 392.755e6 - 1.0).abs() < 1e-4, "{rate}");
@@ -137,7 +136,7 @@ fn s2_plateau_odd_point_and_drop_are_found_and_set_against_the_wire_and_the_driv
 fn s3_one_lane_and_then_the_chipset() {
     let import = |when: &str| {
         let path = machine(&format!("s3-x99-{when}"));
-        import(&[&format!("s3-{when}.txt")], &["--from", path.to_str().expect("text")])
+        import(&[&format!("s3-{when}.txt")], &[path.to_str().expect("text")])
     };
     let (before, status) = import("before");
     let one = result(&before, 0);
@@ -158,7 +157,7 @@ fn s3_one_lane_and_then_the_chipset() {
 #[test]
 fn s3_a_result_of_the_wide_slot_is_above_the_narrow_one() {
     let path = machine("s3-x99-before");
-    let (report, status) = import(&["s3-after.txt"], &["--from", path.to_str().expect("text")]);
+    let (report, status) = import(&["s3-after.txt"], &[path.to_str().expect("text")]);
     let one = result(&report, 0);
     assert_eq!((&one["trusted"], status), (&Value::Bool(false), 1));
     let above = finding(one, "above_ceiling");

@@ -10,7 +10,7 @@ use super::*;
 const NOBODY: u32 = 65534;
 
 fn path_of(target: &str) -> Value {
-    let report = run(&[target, "--json"]).answered().json();
+    let report = run(&["--path", target, "--json"]).answered().json();
     let paths = report["paths"].as_array().expect("paths");
     assert_eq!(paths.len(), 1, "{target}");
     let kinds: Vec<&str> =
@@ -29,7 +29,7 @@ fn without_a_target_every_storage_path_is_shown() {
     let ran = run(&[]);
     ran.answered();
     assert!(ran.out.contains(&format!("Linux {}", MACHINE.kernel.get().unwrap_or_default())), "{}", ran.out);
-    let report = run(&["check", "--json"]).answered().json();
+    let report = run(&["--json"]).answered().json();
     assert_eq!(report["schema"], "narrows/check/1");
     // Loop devices may come and go meanwhile: one moment of peace in ten is enough.
     let shown_is_all = (0..10).any(|_| {
@@ -177,7 +177,7 @@ fn a_closed_directory_is_not_called_missing() {
 
 #[test]
 fn options_that_the_machine_cannot_follow_are_refused() {
-    run(&["check", "--measure"]).refused(
+    run(&["--measure"]).refused(
         "narrows: --measure needs a target\n\
          hint: name a device, mount or directory, such as the current one: `narrows . --measure`\n",
     );

@@ -1,7 +1,7 @@
 //! Makes the pictures of `docs/gallery.md`, and the real page of every kind of report, of what is kept in `tests/figures`:
 //! `gallery REPORTS SVG_DIR PAGE_DIR`. `make gallery` and `make pages` run it.
 //!
-//! A page is what `narrows report FILE --html` writes; of each there is a second one, whose names are hostile.
+//! A page is what `narrows FILE --html` writes; of each there is a second one, whose names are hostile.
 
 #![expect(
     clippy::disallowed_methods,

@@ -14,7 +14,6 @@ pub mod figure;
 pub mod fleet;
 pub mod fleet_run;
 pub mod guard;
-pub mod import;
 pub mod lab;
 pub mod ladder;
 mod names;
@@ -22,6 +21,7 @@ pub mod plan;
 pub mod predict;
 pub mod progress;
 pub mod prometheus;
+pub mod result_csv;
 pub mod sanitize;
 pub mod saved;
 #[cfg(feature = "schema")]

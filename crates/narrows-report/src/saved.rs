@@ -1,4 +1,6 @@
-//! Reports that were saved as JSON, read again: what `narrows report` makes pages and text of.
+//! Reports that were saved as JSON, read again: what `narrows RUN.json` makes pages and text of.
+
+use std::io::Read;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -10,7 +12,6 @@ use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
 use super::fleet::{self, Record};
 use super::fleet_run::{self, FleetRunReport};
-use super::import::{self, ImportReport};
 use super::lab::{self, LabReport};
 use super::ladder::{self, LadderReport};
 use super::plan::{self, PlanReport};
@@ -37,7 +38,6 @@ pub enum Saved {
     Lab(Box<LabReport>),
     Compare(Box<Comparison>),
     Copy(Box<CopyReport>),
-    Import(Box<ImportReport>),
     Predict(Box<PredictReport>),
     Plan(Box<PlanReport>),
 }
@@ -85,6 +85,17 @@ struct Head {
     schema: Option<String>,
 }
 
+/// Whether a text is a report that narrows made, by the schema that its first object names.
+pub fn is_report(mut text: impl Read) -> bool {
+    let mut first = [0];
+    if text.read(&mut first).ok() != Some(1) || first != *b"{" {
+        return false;
+    }
+    let mut values = serde_json::Deserializer::from_reader(first.chain(text)).into_iter::<Head>();
+    let head = values.next().and_then(Result::ok);
+    head.and_then(|head| head.schema).is_some_and(|schema| schema.starts_with("narrows/"))
+}
+
 impl Saved {
     /// Reads a report; several lines are those of a fleet.
     ///
@@ -111,7 +122,6 @@ impl Saved {
             lab::SCHEMA => Self::Lab(read.whole()?),
             compare::SCHEMA => Self::Compare(read.whole()?),
             copy::SCHEMA => Self::Copy(read.whole()?),
-            import::SCHEMA => Self::Import(read.whole()?),
             predict::SCHEMA => Self::Predict(read.whole()?),
             plan::SCHEMA => Self::Plan(read.whole()?),
             _ => return Err(NotSaved::Unknown(schema)),
@@ -132,7 +142,7 @@ impl Saved {
             Self::Compare(report) => Some(answer::compare(report)),
             Self::Copy(report) => Some(answer::copy(report)),
             Self::Predict(report) => answer::predict(report),
-            Self::Top(_) | Self::Import(_) | Self::Plan(_) => None,
+            Self::Top(_) | Self::Plan(_) => None,
         }
     }
 
@@ -150,7 +160,6 @@ impl Saved {
             Self::Lab(report) => lab::document(report, audience),
             Self::Compare(report) => text::compare::document(report, audience),
             Self::Copy(report) => copy::document(report, audience),
-            Self::Import(report) => import::document(report, audience),
             Self::Predict(report) => predict::document(report, audience),
             Self::Plan(report) => plan::document(report, audience),
         }

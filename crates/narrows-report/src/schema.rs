@@ -5,31 +5,28 @@ use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
 use super::bench::{BenchReport, sweep::SweepReport};
-use super::{copy, fleet, fleet_run, guard, import, lab, ladder, plan, predict, together, top, view, watch};
+use super::{copy, fleet, fleet_run, guard, lab, ladder, plan, predict, together, top, view, watch};
 use narrows_verdict::compare;
 
 /// The name of a report, what prints it, and its schema.
 type Report = (&'static str, &'static str, fn(&mut SchemaGenerator) -> Schema);
 
-const REPORTS: [Report; 16] = [
+const REPORTS: [Report; 15] = [
     ("bench", "narrows bench --json", |made| made.subschema_for::<BenchReport>()),
-    ("check", "narrows check --json", |made| made.subschema_for::<view::CheckReport>()),
+    ("check", "narrows --json", |made| made.subschema_for::<view::CheckReport>()),
     ("compare", "narrows compare --json", |made| made.subschema_for::<compare::Comparison>()),
     ("copy", "narrows copy --json", |made| made.subschema_for::<copy::CopyReport>()),
-    ("fleet", "narrows check --fleet --json", |made| made.subschema_for::<fleet::Record>()),
+    ("fleet", "narrows DIR --fleet --json", |made| made.subschema_for::<fleet::Record>()),
     ("fleet-run", "narrows fleet run --json, narrows fleet report --json", |made| {
         made.subschema_for::<fleet_run::FleetRunReport>()
     }),
     ("guard", "narrows guard --json", |made| made.subschema_for::<guard::GuardReport>()),
-    ("import", "narrows import --json", |made| made.subschema_for::<import::ImportReport>()),
     ("lab", "narrows lab --json", |made| made.subschema_for::<lab::LabReport>()),
     ("ladder", "narrows ladder --json", |made| made.subschema_for::<ladder::LadderReport>()),
     ("plan", "narrows plan --json", |made| made.subschema_for::<plan::PlanReport>()),
     ("predict", "narrows predict --json", |made| made.subschema_for::<predict::PredictReport>()),
     ("sweep", "narrows sweep --json", |made| made.subschema_for::<SweepReport>()),
-    ("together", "narrows check A B --measure --json", |made| {
-        made.subschema_for::<together::TogetherReport>()
-    }),
+    ("together", "narrows A B --measure --json", |made| made.subschema_for::<together::TogetherReport>()),
     ("top", "narrows top --once --json", |made| made.subschema_for::<top::TopReport>()),
     ("watch", "narrows watch --log --json", |made| made.subschema_for::<watch::WatchLog>()),
 ];

@@ -37,7 +37,7 @@ pub enum UnknownHop {
 /// # Errors
 /// [`UnknownHop`] when no hop, or more than one, is meant; it lists the ids to choose from.
 pub fn explain(report: &CheckReport, asked: &str, style: &Style) -> Result<String, UnknownHop> {
-    let mut out = Document::new("check", asked, Some(&report.tool));
+    let mut out = Document::new("", asked, Some(&report.tool));
     for (number, id) in meant(report, asked)?.iter().enumerate() {
         if number > 0 {
             out.gap();

@@ -132,8 +132,8 @@ mod tests {
     use clap::Parser;
 
     fn bench(words: &[&str]) -> Result<BenchArgs, String> {
-        match Cli::try_parse_from([&["narrows", "bench"], words].concat()).map(Cli::into_command) {
-            Ok(Command::Bench(args)) => Ok(*args),
+        match Cli::try_parse_from([&["narrows", "bench"], words].concat()).map(|cli| cli.command) {
+            Ok(Some(Command::Bench(args))) => Ok(*args),
             Ok(other) => Err(format!("{other:?}")),
             Err(error) => Err(error.to_string()),
         }

@@ -40,7 +40,7 @@ pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Capture>, Failure> {
         }
         let unreadable = |error: io::Error| {
             Failure::new(format!("cannot read `{}`: {error}", path.display()))
-                .hint("--fleet takes a directory with one capture for each host")
+                .hint("name a directory with one capture for each host")
         };
         if fs::metadata(path).map_err(unreadable)?.is_dir() {
             in_directory(path, &mut found).map_err(unreadable)?;
@@ -84,7 +84,7 @@ fn in_directory(directory: &Path, found: &mut Vec<Named>) -> io::Result<()> {
 }
 
 /// The entries of a directory but the hidden ones, by name.
-fn list(directory: &Path) -> io::Result<Vec<(PathBuf, FileType)>> {
+pub(in crate::cli) fn list(directory: &Path) -> io::Result<Vec<(PathBuf, FileType)>> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

@@ -1,7 +1,7 @@
-//! `narrows check --from DIR --fleet`: many captures, each of one machine, and what they say together.
+//! `narrows DIR`: many captures, each of one machine, and what they say together.
 
 mod earlier;
-mod entries;
+pub(super) mod entries;
 mod pool;
 mod sink;
 
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::check::{CheckArgs, judge};
+use super::answer::{AnswerArgs, judge};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output};
 use entries::Capture;
 use narrows_report::fleet::table::Layout;
@@ -23,10 +23,10 @@ use narrows_report::fleet::{Entry, build};
 use narrows_verdict::cohort::{Change, Host, Tally, changes_since};
 use sink::{Form, Sink};
 
-/// What `check --fleet` is asked.
+/// What is asked of many captures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct FleetArgs {
-    /// Take each entry of the directories behind --from for a machine of its own, and compare the machines
+    /// Take each WHAT, and each entry of a directory, for a machine of its own, and compare the machines
     ///
     /// An entry is a file, an archive or a directory; its name without the ending is the host's. A directory that holds
     /// two or more directories or archives and nothing else is a group, whose entries are hosts. Names that begin with a
@@ -37,17 +37,13 @@ pub struct FleetArgs {
     /// read.
     #[arg(
         long,
-        requires = "from",
-        conflicts_with_all = ["target", "measure", "why", "scratch"]
+        requires = "what",
+        conflicts_with_all = ["measure", "why", "scratch", "path", "reply", "machine"]
     )]
     pub fleet: bool,
 
-    /// With --fleet: print one row for each host and finding, for a spreadsheet; a cell is never a formula
-    #[arg(long, hide_short_help = true, requires = "fleet", conflicts_with = "json")]
-    pub csv: bool,
-
-    /// An earlier run of --fleet (its JSON lines), or an earlier directory: say what is new, changed and gone
-    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "fleet")]
+    /// With many captures: an earlier run (its JSON lines), or an earlier directory: say what is new, changed and gone
+    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "what")]
     pub since: Option<PathBuf>,
 }
 
@@ -59,12 +55,12 @@ type Earlier = Option<BTreeMap<String, Host>>;
 ///
 /// # Errors
 /// [`Failure`] when a directory or the earlier run cannot be read, or the output cannot be written.
-pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
+pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure> {
     let shown = &args.output.shown;
-    let captures = entries::find(&args.from)?;
+    let captures = entries::find(captures)?;
     if captures.is_empty() {
         return Err(Failure::new("there are no captures here")
-            .hint("--fleet takes a directory with one file, archive or directory for each host"));
+            .hint("name a directory with one file, archive or directory for each host"));
     }
     // A terminal sees each line at once.
     let out: Box<dyn Write> = match io::stdout().is_terminal() {
@@ -75,7 +71,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     let since = args.fleet.since.as_ref().map(|path| path.display().to_string());
     let longest = captures.iter().map(|capture| capture.host.chars().count()).max().unwrap_or(0);
     let layout = Layout::new(shown.style(), longest);
-    let form = match (args.output.json, args.fleet.csv) {
+    let form = match (args.output.json, args.csv) {
         _ if shown.is_page_alone() => Form::Nothing,
         (true, _) => Form::Jsonl,
         (false, true) => Form::Csv,
@@ -141,7 +137,7 @@ fn unwritable(error: &io::Error) -> Failure {
     Failure::new(format!("cannot write to standard output: {error}"))
 }
 
-/// Reads a capture and judges its machine as `narrows check --from` does. What is wrong with it is said in the host.
+/// Reads a capture and judges its machine as `narrows FILE` does. What is wrong with it is said in the host.
 fn analysed(capture: &Capture) -> Host {
     let path = match &capture.place {
         Ok(path) => path,

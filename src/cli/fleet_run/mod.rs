@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::check::CheckArgs;
+use super::answer::AnswerArgs;
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::snapshot::COLLECTOR;
@@ -79,9 +79,9 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     }
     let missing = found.iter().filter(|found| found.is_err()).count();
     let code = if missing < names.len() {
-        let fleet = FleetArgs { fleet: true, csv: args.csv, since: args.since.clone() };
-        let output = args.output.clone();
-        fleet::run(&CheckArgs { from: vec![place], fleet, output, ..CheckArgs::default() })?
+        let fleet = FleetArgs { fleet: true, since: args.since.clone() };
+        let (csv, output) = (args.csv, args.output.clone());
+        fleet::run(&AnswerArgs { csv, fleet, output, ..AnswerArgs::default() }, &[place])?
     } else {
         FAILED
     };

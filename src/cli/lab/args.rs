@@ -192,8 +192,8 @@ mod tests {
     use clap::Parser;
 
     fn lab(words: &[&str]) -> Result<LabArgs, String> {
-        match Cli::try_parse_from([&["narrows", "lab"], words].concat()).map(Cli::into_command) {
-            Ok(Command::Lab(args)) => Ok(*args),
+        match Cli::try_parse_from([&["narrows", "lab"], words].concat()).map(|cli| cli.command) {
+            Ok(Some(Command::Lab(args))) => Ok(*args),
             Ok(other) => Err(format!("{other:?}")),
             Err(error) => Err(error.to_string()),
         }

@@ -284,8 +284,8 @@ mod tests {
         let args = |words: &str| {
             let words = format!("narrows lab /dev/x {words}");
             let cli = crate::cli::args::Cli::try_parse_from(words.split_whitespace()).unwrap();
-            match cli.into_command() {
-                crate::cli::args::Command::Lab(args) => *args,
+            match cli.command {
+                Some(crate::cli::args::Command::Lab(args)) => *args,
                 other => panic!("{other:?}"),
             }
         };

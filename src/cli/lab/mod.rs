@@ -75,8 +75,8 @@ fn refuse_unfinished(asked: Option<&Path>) -> Result<(), Failure> {
 /// What was typed for the lab of a journal.
 fn typed(journal: &Journal, path: &Path) -> Result<LabArgs, Failure> {
     let words = std::iter::once("narrows".to_owned()).chain(journal.head.typed.iter().cloned());
-    match Cli::try_parse_from(words).map(Cli::into_command) {
-        Ok(Command::Lab(args)) => Ok(*args),
+    match Cli::try_parse_from(words).map(|cli| cli.command) {
+        Ok(Some(Command::Lab(args))) => Ok(*args),
         _ => Err(Failure::new(format!("`{}` does not say what was asked", path.display()))
             .hint("`narrows lab --undo` cleans up; then begin again")),
     }

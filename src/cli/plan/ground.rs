@@ -51,7 +51,7 @@ fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
 }
 
 fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
-    let facts = facts::open(&args.from)?;
+    let facts = facts::machine(&args.from)?;
     facts.notes.iter().for_each(|note| output::note(note));
     let site = of_machine(&facts.machine, args.assume_bifurcation)
         .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;

@@ -26,7 +26,7 @@ Examples:
   narrows predict systems/ --published";
 
 /// What `predict` is asked.
-#[derive(Debug, Clone, PartialEq, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct PredictArgs {
     /// Descriptions of systems (*.path.toml), or directories with some

@@ -61,7 +61,7 @@ fn read(path: &Path) -> Result<String, Failure> {
         .map_err(|error| unreadable(path, &error))?;
     String::from_utf8(bytes).map_err(|_| {
         Failure::new(format!("{} is no text (UTF-8)", path.display()))
-            .hint("a description is TOML; `narrows check --to-path FILE` writes one")
+            .hint("a description is TOML; `narrows --to-path FILE` writes one")
     })
 }
 

@@ -58,7 +58,7 @@ pub enum SnapshotError {
     NotASnapshot,
     /// The directory is the root of a running machine.
     #[error(
-        "this directory is a running machine, not a record\nhint: leave out --from to look at this machine"
+        "this directory is a running machine, not a record\nhint: `narrows` without a file looks at this machine"
     )]
     LiveDirectory,
     /// The file is damaged or cut off.

@@ -1,4 +1,4 @@
-//! A machine that was inspected as a description: what `narrows check --to-path` writes.
+//! A machine that was inspected as a description: what `narrows --to-path` writes.
 //!
 //! Links are written as they will run under load (see [`crate::ceiling::pcie`]), media by model, so that the ceilings of the
 //! description are those of the machine. What has no place in a description is left out and noted.
@@ -52,7 +52,7 @@ pub fn describe(machine: &Machine, paths: &[Path]) -> (System, Vec<String>) {
         machine.cpus.model.get().map_or_else(|| "a machine".to_owned(), |cpu| format!("machine with {cpu}"));
     let system = System {
         name,
-        source: "narrows check --to-path".to_owned(),
+        source: "narrows --to-path".to_owned(),
         parts,
         workloads,
         published: Vec::new(),

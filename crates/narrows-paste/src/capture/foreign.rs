@@ -76,13 +76,11 @@ impl Refusal {
     /// What to do instead.
     pub fn hint(&self) -> &'static str {
         match self {
-            Self::NoFile("a block device") => {
-                "name the device itself: `narrows check DEVICE`, without --from"
-            }
+            Self::NoFile("a block device") => "name the device itself: `narrows DEVICE`",
             Self::NoFile("a directory") => "name a file in it",
             Self::NoFile(_) => "name a file, or send the text to standard input: `… | narrows … -`",
             Self::Kernels => {
-                "name a copy of it: `cat FILE > copy`; without --from narrows reads the kernel itself"
+                "name a copy of it: `cat FILE > copy`; without a file narrows reads the kernel itself"
             }
             Self::Silent(_) => "let the writer begin first, or write to a file and name that",
             Self::TooLarge(_) => "name a part of it: `head -c`, or the one result that matters",
@@ -136,7 +134,7 @@ pub fn text(path: &Path, most: u64) -> io::Result<String> {
 }
 
 /// Whether a kernel answers at a path: its files may block, change, or never end.
-pub(super) fn is_live(path: &Path) -> bool {
+pub fn is_live(path: &Path) -> bool {
     statfs::statfs(path).is_ok_and(|about| is_kernels(about.filesystem_type()))
 }
 

@@ -129,8 +129,43 @@ pub fn gather_with(
                 .map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
             collector.input(&shown(path), file).map_err(|error| unusable(&named, error))?;
         }
+        collector.end_path();
     }
     Ok(collector.finish())
+}
+
+/// What the beginning of a file shows of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Glance {
+    /// Whether something in it is recognised.
+    pub is_known: bool,
+    /// Whether it is a record of a machine.
+    pub is_record: bool,
+    /// What readers of captures recognise in it: `lspci -vv`, `dmesg`.
+    pub kinds: Vec<&'static str>,
+}
+
+/// Looks at the first 256 KiB of a file as [`gather_with`] would at all of it. What cannot be read shows nothing.
+pub fn glance(path: &Path, viewer: &mut dyn Viewer) -> Glance {
+    const LOOKED_AT: u64 = 256 << 10;
+    let Ok(file) = foreign::open(path, MOST_OF_FILE) else { return Glance::default() };
+    let mut collector = Collector::new(viewer);
+    // A record that is cut off is damaged, and a record all the same.
+    let is_damaged = collector.input(&shown(path), file.take(LOOKED_AT)).is_err();
+    collector.end_path();
+    let gathered = collector.finish();
+    let is_record = is_damaged || !gathered.trees.is_empty();
+    let kinds = gathered.merger.finish().captured.map(|captured| captured.texts).unwrap_or_default();
+    Glance {
+        is_known: is_record || gathered.is_known.contains(&true),
+        is_record,
+        kinds: kinds.into_iter().flat_map(|text| text.kinds).collect(),
+    }
+}
+
+/// Whether a file that a person named can be read as one: it is a file or pipe, and no kernel makes its content.
+pub fn is_readable(path: &Path) -> bool {
+    foreign::open(path, MOST_OF_FILE).is_ok()
 }
 
 fn unusable(name: &str, error: SnapshotError) -> InputError {

@@ -46,7 +46,7 @@ use narrows_machine::pci::{PciAddress, PciDevice};
 
 pub use crate::text::Text;
 use crate::text::is_in;
-pub use input::{Gathered, Taken, Viewer, gather, gather_with};
+pub use input::{Gathered, Glance, Taken, Viewer, gather, gather_with, glance, is_readable};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 
 /// How far a kind of source is believed where two of them speak of the same fact. Ascending.

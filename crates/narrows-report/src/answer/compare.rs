@@ -16,7 +16,7 @@ pub fn compare(comparison: &Comparison) -> Answer {
         Verdict::Faster | Verdict::Slower | Verdict::Mixed => {
             said.extend(fastest(comparison).map(in_words));
             said.push(explained(&comparison.inventory));
-            todo.push(step("`narrows check TARGET --measure`, on the slower one, names its narrowest hop."));
+            todo.push(step("`narrows TARGET --measure`, on the slower one, names its narrowest hop."));
         }
         Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
         Verdict::NotComparable => {

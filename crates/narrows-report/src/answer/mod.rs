@@ -73,7 +73,7 @@ fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
 /// What a rate tells of the narrowest hop of the path, and what names the hop where it does not.
 fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
     let look = step(format!(
-        "`narrows check {} --measure` watches every hop during a run and names the narrowest.",
+        "`narrows {} --measure` watches every hop during a run and names the narrowest.",
         shell::path(target)
     ));
     let Some(ceiling) = ceiling else {

@@ -29,7 +29,7 @@ fn a_sweep_tells_both_kinds_of_limit_and_that_it_names_no_hop() {
     assert!(sentence.contains("From 64 KiB on a limit on bytes holds."), "{sentence}");
     assert!(sentence.contains("does not tell which hop limits"), "{sentence}");
     assert!(todo[0].starts_with("→ Use blocks of 64 KiB at depth "), "{todo:?}");
-    assert!(todo[1].contains("`narrows check /srv/file --measure`"), "{todo:?}");
+    assert!(todo[1].contains("`narrows /srv/file --measure`"), "{todo:?}");
 }
 
 #[test]

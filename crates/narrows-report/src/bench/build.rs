@@ -238,7 +238,7 @@ pub fn report(
     }
 }
 
-/// Whether a finding says something of the run rather than of the path, which `narrows check` is for.
+/// Whether a finding says something of the run rather than of the path, which `narrows` is for.
 fn is_about_a_run(finding: &Finding) -> bool {
     let of_run = matches!(
         finding.code,

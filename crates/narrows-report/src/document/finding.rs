@@ -48,7 +48,7 @@ pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<It
 
 /// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,
 /// the first stands for all.
-pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[verdict::Finding]) {
+pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Finding]) {
     for (number, finding) in findings.iter().enumerate() {
         let before = findings.get(..number).unwrap_or_default();
         if before.iter().any(|other| are_alike(other, finding)) {

@@ -63,11 +63,16 @@ fn style() -> String {
 }
 
 impl Document {
-    /// `narrows check: /dev/nvme0n1`.
+    /// `narrows plan`, or `narrows` alone.
+    fn words(&self) -> String {
+        format!("narrows {}", self.command).trim_end().to_owned()
+    }
+
+    /// `narrows lab: /dev/nvme0n1`.
     fn title(&self) -> String {
         match self.subject.is_empty() {
-            true => format!("narrows {}", self.command),
-            false => format!("narrows {}: {}", self.command, self.subject),
+            true => self.words(),
+            false => format!("{}: {}", self.words(), self.subject),
         }
     }
 
@@ -173,12 +178,13 @@ impl Writer<'_> {
     fn document(&mut self, document: &Document) {
         let _ = writeln!(
             self.out,
-            "<article id=\"r{}\" aria-label=\"{}\">\n<header>\n<p class=\"kicker\">narrows {}</p>",
+            "<article id=\"r{}\" aria-label=\"{}\">\n<header>\n<p class=\"kicker\">{}</p>",
             self.id,
             markup(&document.title()),
-            markup(document.command)
+            markup(&document.words())
         );
-        self.title(1, if document.subject.is_empty() { document.command } else { &document.subject });
+        let name = [document.subject.as_str(), document.command, "every storage path"];
+        self.title(1, name.into_iter().find(|name| !name.is_empty()).unwrap_or_default());
         self.put("</header>\n");
         for part in document.parts() {
             self.part(&part);

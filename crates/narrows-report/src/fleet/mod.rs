@@ -18,7 +18,7 @@ use narrows_verdict::cohort::{Found, Group, Host, Link, Outlier, Summary};
 /// The name and version of the schema, in the first line.
 pub const SCHEMA: &str = "narrows/fleet/1";
 
-/// One line of `narrows check --fleet --json`. The first is `fleet`, the last is `summary`; the findings of a
+/// One line of `narrows --fleet --json`. The first is `fleet`, the last is `summary`; the findings of a
 /// host follow its line, hosts stand in the order of their names, groups and outliers after all hosts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

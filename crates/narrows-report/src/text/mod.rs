@@ -15,6 +15,7 @@ mod peers;
 mod public;
 mod rate;
 pub mod reply;
+mod results;
 mod runs;
 mod style;
 mod tree;
@@ -28,10 +29,11 @@ use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
-use narrows_base::lists::some_of;
+use narrows_base::lists::{distinct, some_of};
 use narrows_base::shell;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
+use narrows_verdict::Finding;
 
 /// The report as a document.
 pub fn document(report: &CheckReport, audience: Audience) -> Document {
@@ -43,16 +45,35 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
     }
     let subject = match report.paths.as_slice() {
         [path] => path.target.clone(),
+        [] => some_of(&distinct(report.results.iter().map(|one| &one.result.file)), 3, ", "),
         _ => String::new(),
     };
-    let mut out = Document::new("check", subject, Some(&report.tool));
-    header(&mut out, report, audience);
-    match report.paths.as_slice() {
-        [path] => single(&mut out, report, path),
-        _ => overview::put(&mut out, report),
+    let mut out = Document::new("", subject, Some(&report.tool));
+    if !report.results.is_empty() || !report.sweeps.is_empty() {
+        results::put(&mut out, &report.results, &report.sweeps);
     }
-    peers::put(&mut out, report);
+    if report.results.is_empty() || !report.paths.is_empty() {
+        if !report.results.is_empty() {
+            out.gap();
+        }
+        machine(&mut out, report, audience);
+    }
     if audience == Audience::Public { out.without(Names::of(report)) } else { out }
+}
+
+/// What was found of the machine. What is thought of a result stands with it.
+fn machine(out: &mut Document, report: &CheckReport, audience: Audience) {
+    let of_result = |finding: &Finding| {
+        let mut all = report.results.iter().flat_map(|one| &one.verdict.findings);
+        all.any(|other| (other.code, &other.summary) == (finding.code, &finding.summary))
+    };
+    let own: Vec<&Finding> = report.findings.iter().filter(|finding| !of_result(finding)).collect();
+    header(out, report, audience);
+    match report.paths.as_slice() {
+        [path] => single(out, report, path, &own),
+        _ => overview::put(out, report, &own),
+    }
+    peers::put(out, report);
 }
 
 fn header(out: &mut Document, report: &CheckReport, audience: Audience) {
@@ -110,7 +131,7 @@ fn plural(count: u32, noun: &str) -> String {
     if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
-fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
+fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&Finding]) {
     out.heading(&path.target);
     let limits_known = path.limiting_hop.read.is_some() || path.limiting_hop.write.is_some();
     out.say(2, if limits_known { Tone::Strong } else { Tone::Warn }, &path.sentence);
@@ -122,10 +143,10 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView) {
         runs::put(out, &path.runs);
     }
     adapters::put(out, &report.machine);
-    if !report.findings.is_empty() {
+    if !found.is_empty() {
         out.gap();
         out.part(Place::Findings, "Findings");
-        findings(out, &report.findings);
+        findings(out, found.iter().copied());
     }
     out.figures(Place::Charts, chart::check(path));
     out.gap();
@@ -174,8 +195,8 @@ fn from(machine: &MachineView) -> String {
     let files: String = machine.from.iter().map(|file| format!(" {}", shell::word(file))).collect();
     match files.is_empty() {
         _ if machine.inputs.is_empty() => String::new(),
-        true => " --from …".to_owned(),
-        false => format!(" --from{files}"),
+        true => " FILE…".to_owned(),
+        false => files,
     }
 }
 

@@ -46,15 +46,15 @@ struct Limit<'a> {
 const MOST_DRAWN: usize = 64;
 
 /// Puts the overview.
-pub(super) fn put(out: &mut Document, report: &CheckReport) {
-    let (paths, found) = (&report.paths, &report.findings);
+pub(super) fn put(out: &mut Document, report: &CheckReport, found: &[&Finding]) {
+    let paths = &report.paths;
     if paths.is_empty() {
         out.say(0, Tone::Warn, "No storage paths were found.");
     } else {
         if paths.len() <= MOST_DRAWN {
             out.figures(Place::Map, machine_map(report));
         }
-        table(out, &group(paths, found));
+        table(out, &group(paths, &report.findings));
     }
     adapters::put(out, &report.machine);
     if !found.is_empty() {

@@ -105,7 +105,7 @@ const NAME: usize = 16;
 /// The report as a document.
 pub fn document(report: &TogetherReport, audience: Audience) -> Document {
     let targets: Vec<&String> = report.targets.iter().map(|target| &target.target).collect();
-    let mut out = Document::new("check", some_of(&targets, 6, ", "), Some(&report.tool));
+    let mut out = Document::new("", some_of(&targets, 6, ", "), Some(&report.tool));
     out.say(0, Tone::Faint, machine_line(&report.machine));
     let load = &report.workload;
     let about = format!(

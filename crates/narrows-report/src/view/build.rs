@@ -34,6 +34,8 @@ pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> Chec
             .map(|(subject, verdict)| path_view(machine, subject, verdict))
             .collect(),
         findings: verdict.findings.clone(),
+        results: Vec::new(),
+        sweeps: Vec::new(),
     }
 }
 

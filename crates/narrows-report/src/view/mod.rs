@@ -1,14 +1,16 @@
-//! The view model of `narrows check`: exactly what `--json` prints, and all that the text views are made from.
+//! The view model of `narrows WHAT`: exactly what `--json` prints, and all that the text views are made from.
 //!
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. The schema may grow; a field, once there, keeps its name and meaning.
 
 mod build;
 mod condition;
+mod results;
 
 pub(crate) use build::why_null;
 pub use build::{PeerView, build, machine_view, peers, tool};
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
+pub use results::{JudgedResult, has_findings, judged};
 
 use std::collections::BTreeMap;
 
@@ -23,11 +25,12 @@ use narrows_model::ceiling::{Basis, Direction, FactRef};
 use narrows_model::path::{HopKind, Traffic};
 use narrows_verdict::Finding;
 use narrows_verdict::counterfactual::Counterfactual;
+use narrows_verdict::results::sweep::Sweep;
 
 /// The name and version of the schema, in [`CheckReport::schema`].
 pub const SCHEMA: &str = "narrows/check/1";
 
-/// What `narrows check` found out.
+/// What is known of a machine, of what was pasted, or both.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckReport {
@@ -41,6 +44,12 @@ pub struct CheckReport {
     pub paths: Vec<PathView>,
     /// All findings, worst first, each once however many paths it touches.
     pub findings: Vec<Finding>,
+    /// Results of other tools, in the order in which they were given, and what is thought of each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub results: Vec<JudgedResult>,
+    /// Results that differ in nothing but how many streams or I/Os there were, put together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sweeps: Vec<Sweep>,
 }
 
 /// A program.
@@ -84,7 +93,7 @@ pub struct MachineView {
     /// The texts that it was put together from, when it did not answer itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub inputs: Vec<InputView>,
-    /// The files and directories that were given with `--from`, as they were typed: for the commands that are suggested.
+    /// The files and directories that it stands in, as they were typed: for the commands that are suggested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<String>,
     /// Why the fields that are `null` are.

@@ -49,7 +49,7 @@ pub enum Evidence {
 /// Who measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// `narrows check --measure`
+    /// `narrows --measure`
     Check,
     /// `narrows bench`
     Bench,

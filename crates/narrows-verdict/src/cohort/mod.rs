@@ -57,7 +57,7 @@ pub struct Found {
     pub place: String,
     /// The device it is about: a PCI address, block device, interface or mount.
     pub subject: String,
-    /// The hop it is about, as `narrows check` names it.
+    /// The hop it is about, as `narrows` names it.
     pub hop: Option<String>,
     /// What the link there runs at, when it is about a link: `8 GT/s x4`.
     pub state: Option<String>,

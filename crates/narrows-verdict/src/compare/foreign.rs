@@ -42,7 +42,7 @@ pub(super) fn entries(name: &str, text: &str) -> (Vec<ComparedEntry>, usize) {
     (all, left_out)
 }
 
-/// Whether to trust a result, in the words of `narrows import`: nothing where it is to be trusted for what it claims.
+/// Whether to trust a result, in the words of `narrows FILE`: nothing where it is to be trusted for what it claims.
 fn cautions(verdict: &ResultVerdict) -> Vec<String> {
     match (verdict.trust, &verdict.reason, &verdict.measures) {
         (Trust::No, Some(reason), _) => vec![format!("the result is not trusted: {reason}")],
@@ -175,7 +175,7 @@ fn tails(side: &Side) -> Vec<Tail> {
 /// `narrows lab` and the targets and groups of `narrows A B --measure`.
 ///
 /// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
-/// (`groups`), in the form of those of `narrows check`: one for each direction of a test, one for each point. With each what
+/// (`groups`), in the form of those of `narrows`: one for each direction of a test, one for each point. With each what
 /// it is of, where that is not the whole report.
 pub(super) fn runs(report: &Value) -> impl Iterator<Item = (Option<String>, Value)> {
     let rungs = list(report, "ladders").flat_map(|ladder| {

@@ -1,4 +1,4 @@
-//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows check --measure --json` writes it, the
+//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows --measure --json` writes it, the
 //! `results` of `narrows bench`, the `points` of `narrows sweep`, and what `ladder` and `lab` list.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};

@@ -339,7 +339,7 @@ fn queue_not_filled(run: &Run<'_>) -> Option<Finding> {
             .seen("I/Os in flight at the devices (iostat aqu-sz)", real, source)
             .not_so_when("iostat shows another time or other devices than the run")
             .advise(
-                "see which layer between holds them back: `narrows check TARGET`, or fewer jobs with more depth",
+                "see which layer between holds them back: `narrows TARGET`, or fewer jobs with more depth",
             );
         return Some(found);
     }

@@ -72,7 +72,7 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     let disks = without_disks.as_ref().map(|_| LISTS_DISKS);
     let links = without_link.as_ref().filter(|_| !is_asked).map(|_| SHOWS_LINKS);
     let runs = gaps.keys().copied().chain(disks).chain(links);
-    let runs = runs.map(|run| format!("Run `{run}` there, and give its output to --from with the rest."));
+    let runs = runs.map(|run| format!("Run `{run}` there, and give narrows its output with the rest."));
     let advice: Vec<String> = root.into_iter().chain(runs).collect();
     let advice = match advice.is_empty() {
         true => {

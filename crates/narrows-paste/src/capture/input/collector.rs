@@ -43,6 +43,8 @@ pub struct Gathered {
     pub unrecognised_count: usize,
     /// What could not be read or was left out, for a person.
     pub notes: Vec<String>,
+    /// Of each path that was given whether something in it was recognised.
+    pub is_known: Vec<bool>,
 }
 
 /// How deep a file lies in archives and compressions.
@@ -57,6 +59,8 @@ pub(super) struct Collector<'v> {
     /// Who else is shown each text; says whether it knew it.
     viewer: &'v mut dyn Viewer,
     gathered: Gathered,
+    /// Whether something was recognised since the last path was named.
+    is_known: bool,
     trees: BTreeMap<String, Tree>,
     budget: Budget,
     /// The path of a record that was put in last: what the next one costs depends on what both share.
@@ -78,6 +82,7 @@ impl<'v> Collector<'v> {
         Self {
             viewer,
             gathered: Gathered::default(),
+            is_known: false,
             trees: BTreeMap::new(),
             budget: Budget::whole(),
             before: String::new(),
@@ -99,6 +104,12 @@ pub(super) enum FoundInput<'r> {
 }
 
 impl Collector<'_> {
+    /// Puts down whether something was recognised in a path that was named, now that all of it was taken.
+    pub(super) fn end_path(&mut self) {
+        let is_known = std::mem::take(&mut self.is_known);
+        self.gathered.is_known.push(is_known);
+    }
+
     /// Takes a file that was named.
     ///
     /// # Errors
@@ -163,6 +174,7 @@ impl Collector<'_> {
         };
         let path = format!("/{place}/{inside}");
         self.budget.bytes(size.saturating_add(directories_cost(&self.before, &path)))?;
+        self.is_known |= is_of_machine(inside) && matches!(node, Node::File(_) | Node::Link(_));
         self.before = path;
         match node {
             Node::File(content) if inside == MANIFEST => snapshot::check_manifest(&content)?,
@@ -223,6 +235,7 @@ impl Collector<'_> {
         let Some(address) = config_of(inside) else { return false };
         let part = lspci::of_config(address, content, inside);
         if part.kind.is_some() {
+            self.is_known = true;
             self.gathered.merger.add("proc/bus/pci", part);
         }
         true
@@ -234,6 +247,7 @@ impl Collector<'_> {
         // What follows the archive's end mark is padding; the checksum of a compressed one stands behind it.
         io::copy(&mut plain.take(super::MOST_UNPACKED), &mut io::sink())
             .map_err(|error| SnapshotError::Damaged(error.to_string()))?;
+        self.is_known = true;
         self.gathered.trees.push((name.to_owned(), tree));
         Ok(())
     }
@@ -253,6 +267,7 @@ impl Collector<'_> {
             if let Some(error) = taken.failure {
                 self.note(format!("`{name}` is cut off: {error}"));
             }
+            self.is_known |= taken.is_known;
             if !taken.is_known {
                 self.unrecognised(name);
             }
@@ -276,6 +291,7 @@ impl Collector<'_> {
         let found = Self::parts(&text);
         let is_known = self.viewer.see(&text, !found.is_empty());
         self.known_left -= usize::from(is_known);
+        self.is_known |= is_known;
         if !is_known && !text.body().trim().is_empty() {
             self.unrecognised(name);
         }
@@ -327,6 +343,7 @@ impl Collector<'_> {
         if part.kind.is_none() {
             return self.unrecognised(name);
         }
+        self.is_known = true;
         self.gathered.merger.add(name, part);
     }
 
@@ -365,6 +382,32 @@ fn split_record(path: &str) -> Option<(&str, &str)> {
         at += component.len() + 1;
     }
     None
+}
+
+/// Whether a path of a record is one by which machines are read: a directory `sys` or `proc` may be of anything else.
+fn is_of_machine(inside: &str) -> bool {
+    const PLACES: [&str; 16] = [
+        "sys/block",
+        "sys/bus",
+        "sys/class",
+        "sys/dev",
+        "sys/devices",
+        "sys/firmware",
+        "sys/module",
+        "proc/bus",
+        "proc/cpuinfo",
+        "proc/diskstats",
+        "proc/mdstat",
+        "proc/meminfo",
+        "proc/mounts",
+        "proc/partitions",
+        "proc/self",
+        "narrows",
+    ];
+    let is_at = |place: &&str| {
+        inside.strip_prefix(*place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    PLACES.iter().any(is_at)
 }
 
 /// Files of `/proc` that are outputs in their own right: the arrays are read from `/proc/mdstat` where a collector kept

@@ -289,7 +289,7 @@ pub(super) fn published(
             None => found.push(table.wrong(
                 "limited_by",
                 format!("`{word}` is no kind of hop"),
-                "name kinds as `narrows check --json` does: limited_by = [\"link\", \"device\"]",
+                "name kinds as `narrows --json` does: limited_by = [\"link\", \"device\"]",
             )),
         }
     }

@@ -1,103 +1,34 @@
-//! The view model of `narrows import`: exactly what `--json` prints, and all that the text is made from.
-//!
-//! Rates are bytes per second, sizes bytes, times nanoseconds, whatever unit the tool printed. What a text does not
-//! tell is `null`.
-
-pub mod csv;
+//! Results of other tools, and what is thought of them.
 
 use std::collections::BTreeSet;
 
-use serde::{Deserialize, Serialize};
-
-use super::view::{Tool, tool};
+use super::Tone;
 use crate::document::table::Width;
-use crate::document::{Audience, Blocks, Cell, Column, Document, Row, Table, findings};
-use crate::text::Tone;
-use narrows_base::lists::{distinct, some_of};
+use crate::document::{Blocks, Cell, Column, Row, Table, findings};
+use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
-use narrows_paste::results::{Imported, Measured, Side};
+use narrows_paste::results::{Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::results::{ResultVerdict, Trust};
-use narrows_verdict::{Code, Finding, Severity};
-
-/// The name and version of the schema, in [`ImportReport::schema`].
-pub const SCHEMA: &str = "narrows/import/1";
-
-/// What `narrows import` found.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ImportReport {
-    /// Always `narrows/import/1`.
-    pub schema: String,
-    /// The program that made this report.
-    pub tool: Tool,
-    /// The results, in the order in which they were given.
-    pub results: Vec<JudgedResult>,
-    /// Results that differ in nothing but how many streams or I/Os there were, put together.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sweeps: Vec<Sweep>,
-}
-
-/// One result of another tool, and what is thought of it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct JudgedResult {
-    #[serde(flatten)]
-    pub result: Imported,
-    /// What is thought of it.
-    #[serde(flatten)]
-    pub verdict: ResultVerdict,
-}
-
-impl ImportReport {
-    /// Whether every result is to be trusted.
-    pub fn is_trusted(&self) -> bool {
-        self.results.iter().all(|result| result.verdict.trusted)
-    }
-
-    /// Whether there is anything to be done: a result that is not to be trusted, a hop that could be wider, or a series
-    /// with a drop or a point that does not fit.
-    pub fn has_findings(&self) -> bool {
-        let counts = |finding: &Finding| finding.severity != Severity::Info;
-        !self.is_trusted()
-            || self.results.iter().flat_map(|result| &result.verdict.of_path).any(counts)
-            || self
-                .sweeps
-                .iter()
-                .any(|sweep| !sweep.shape.drops.is_empty() || !sweep.shape.anomalies.is_empty())
-    }
-}
-
-/// Puts results and what is thought of them together.
-pub fn build(results: &[Imported], verdicts: &[ResultVerdict], sweeps: &[Sweep]) -> ImportReport {
-    let judged = |(result, verdict): (&Imported, &ResultVerdict)| JudgedResult {
-        result: result.clone(),
-        verdict: verdict.clone(),
-    };
-    let results = results.iter().zip(verdicts).map(judged).collect();
-    ImportReport { schema: SCHEMA.to_owned(), tool: tool(), results, sweeps: sweeps.to_vec() }
-}
+use narrows_verdict::{Code, Finding};
 
 /// A result of more measurements than this is shown by its first ones; `--json` has all.
 const MOST: usize = 24;
 
-/// The report as a document.
-pub fn document(report: &ImportReport, audience: Audience) -> Document {
-    let files = distinct(report.results.iter().map(|one| &one.result.file));
-    let mut out = Document::new("import", some_of(&files, 3, ", "), Some(&report.tool));
+/// Puts results, series of them, and what is thought of each.
+pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Sweep]) {
     let mut told = BTreeSet::new();
-    for (number, result) in report.results.iter().enumerate() {
+    for (number, result) in results.iter().enumerate() {
         if number > 0 {
             out.gap();
         }
-        put_result(&mut out, result);
-        put_findings(&mut out, &result.verdict, &mut told);
+        put_result(out, result);
+        put_findings(out, &result.verdict, &mut told);
     }
-    for sweep in &report.sweeps {
-        put_sweep(&mut out, sweep);
+    for sweep in sweeps {
+        put_sweep(out, sweep);
     }
-    if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
 fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {

@@ -1,14 +1,17 @@
-//! `narrows check`: what limits a storage path?
+//! `narrows [WHAT…]`: what limits a storage path, here or in what was pasted, and what do pasted results say?
 
+use std::io::{self, BufReader};
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::door::{self, Asked};
 use super::facts::Facts;
 use super::fleet::FleetArgs;
-use super::import::Seen;
 use super::output::OutputArgs;
+use super::predict::{self, PredictArgs};
+use super::results::{self, Seen};
 use super::signals::end_on_signals;
 use super::values::{Choices, EVERY, choices, duration};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, output, target, together};
@@ -17,26 +20,32 @@ use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_model::path::build;
 use narrows_report::progress::Progress;
-use narrows_report::{text, view, why};
+use narrows_report::saved::Saved;
+use narrows_report::{result_csv, text, view, why};
 use narrows_session::Teller;
 use narrows_session::check::{CutShort, Plan};
 use narrows_session::measure::{Command, Kernel, Processors, Session};
 use narrows_session::place::{Place, Use};
 use narrows_session::scene;
+use narrows_verdict::results::against::Stated;
 use narrows_verdict::{self as verdict, Subject, Verdict};
 
-/// What `check` is asked.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-pub struct CheckArgs {
-    /// A device, partition, mount point, directory, file, PCI address or network interface
+/// What `narrows` is asked without a command.
+#[derive(Debug, Clone, Default, PartialEq, Args)]
+pub struct AnswerArgs {
+    /// A device, mount, directory, interface or PCI address; or a file or - that holds a paste, a result, a record, or narrows' own JSON
     ///
-    /// Examples: /dev/nvme0n1, /home, ./file, 0000:02:00.0, eth0. Write ./check or ./snapshot for files of that name.
-    pub target: Option<String>,
+    /// What is in a file is told by its content, not by its name: outputs of lspci, dmesg, lsblk, fio, dd, KDiskMark and many
+    /// others, alone or mixed, quoted or not; records of `narrows snapshot`; directories and archives of these, compressed or not;
+    /// reports of narrows (JSON); descriptions (*.path.toml). docs/readers.md has the list. All that is given is one machine; of
+    /// several records, or a directory of captures, each is one, and they are compared. Of any other file the path to it is shown.
+    /// A device beside files is one of their machine; where they hold only results, one of this machine, whose path they went.
+    #[arg(value_name = "WHAT")]
+    pub what: Vec<String>,
 
-    /// More targets, with --measure: each is read alone, and then together those that share a hop
-    #[arg(value_name = "TARGET", requires = "measure",
-        conflicts_with_all = ["why", "to_path", "fleet", "scratch"])]
-    pub others: Vec<String>,
+    /// Show the path to each WHAT, whatever is in it
+    #[arg(long)]
+    pub path: bool,
 
     /// With --measure and in place of targets: every drive of this machine, alone and together, or those that are named
     ///
@@ -45,7 +54,7 @@ pub struct CheckArgs {
     /// --all=nvme,node0.
     #[arg(long, hide_short_help = true, value_name = "WHICH", num_args = 0..=1, require_equals = true,
         default_missing_value = EVERY, hide_possible_values = true, value_parser = choices, requires = "measure",
-        conflicts_with_all = ["target", "why", "to_path", "fleet", "scratch"])]
+        conflicts_with_all = ["what", "why", "to_path", "fleet", "scratch"])]
     pub(super) all: Option<Choices>,
 
     /// Measure the path, and the link state under load: reads from a device, or reads and writes of a scratch file
@@ -59,14 +68,14 @@ pub struct CheckArgs {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "quick",
-        conflicts_with = "from"
+        conflicts_with_all = ["machine", "ceiling", "csv", "reply"]
     )]
     pub measure: Option<Measure>,
 
-    /// A GPU: where it meets the devices of TARGET, whether data may go directly, and how much at most
+    /// A GPU: where it meets the devices of WHAT, whether data may go directly, and how much at most
     ///
     /// GPU is a PCI address, or GPU0, GPU1… as nvidia-smi numbers them. `narrows GPU0` shows the same for all drives and network cards.
-    #[arg(long, hide_short_help = true, value_name = "GPU", conflicts_with_all = ["why", "to_path", "fleet", "others", "all"])]
+    #[arg(long, hide_short_help = true, value_name = "GPU", conflicts_with_all = ["why", "to_path", "fleet", "all"])]
     pub to: Option<String>,
 
     /// Say where the numbers of a hop come from: its id, the beginning of its id, or a kind such as link
@@ -74,18 +83,23 @@ pub struct CheckArgs {
     pub why: Option<String>,
 
     /// Write a short answer in Markdown to post where somebody asked: the sentence, the evidence, and the one command to ask for next
-    #[arg(long, requires = "from", conflicts_with_all = ["json", "plain", "html", "why"])]
+    #[arg(long, requires = "what", conflicts_with_all = ["json", "plain", "html", "why"])]
     pub reply: bool,
 
-    /// Look at another machine: a record of `narrows snapshot`, or pasted outputs (lspci, dmesg, lsblk…); - is standard input
+    /// Put pasted results against the paths of this machine: those of the devices and files that they name
     ///
-    /// Each PATH is a file, a directory or a tar archive, compressed (gz, xz, zst, bz2) or not. What is in it is told by
-    /// the content, not by the name: outputs of lspci, dmesg, dmidecode, lsblk, mdadm, nvme, smartctl, zpool, nvidia-smi
-    /// and others, listings of /dev/disk/by-path, alone or mixed, quoted or not, and directories sys and proc as a support
-    /// bundle has them (a text that is none of these is answered with the whole list). All that is given is one machine.
-    /// Put TARGET first: `narrows /dev/sda --from lspci.txt dmesg.txt`.
-    #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub from: Vec<PathBuf>,
+    /// A result above what a hop of its path carries is not trusted (above_ceiling); one near the narrowest hop is
+    /// limited by it; of one far below it is said what else limits it.
+    #[arg(long, hide_short_help = true, requires = "what")]
+    pub machine: bool,
+
+    /// What a part of the path of a pasted result carries, where it cannot be looked at: EDR=96GB/s; may be given several times
+    #[arg(long, hide_short_help = true, value_name = "NAME=RATE", value_parser = results::stated, requires = "what")]
+    pub ceiling: Vec<Stated>,
+
+    /// Print a line for each direction of each pasted measurement, or each host and finding of many captures; a cell is never a formula
+    #[arg(long, hide_short_help = true, requires = "what", conflicts_with_all = ["json", "plain", "html", "reply"])]
+    pub csv: bool,
 
     /// Write the machine as a description that `narrows predict` reads (*.path.toml); FILE must not be there yet, - is standard output
     #[arg(long, hide_short_help = true, value_name = "FILE", conflicts_with_all = ["measure", "json", "why", "fleet"])]
@@ -99,7 +113,7 @@ pub struct CheckArgs {
     #[command(flatten)]
     pub output: OutputArgs,
 
-    /// The directory for the scratch file [default: TARGET, or the directory that it is in]
+    /// The directory for the scratch file [default: WHAT, or the directory that it is in]
     #[arg(long, hide_short_help = true, value_name = "DIR", requires = "measure")]
     pub scratch: Option<PathBuf>,
 
@@ -117,69 +131,121 @@ pub enum Measure {
     Full,
 }
 
-impl CheckArgs {
-    /// Takes the last of several words behind `--from` for the target, when no other is there and it names no file or
-    /// directory of this machine: `--from machine.tar.zst /dev/nvme0n1`.
-    pub(super) fn settled(mut self) -> Self {
-        let is_input = |path: &PathBuf| path.as_os_str() == "-" || path.is_dir() || path.is_file();
-        let is_target = self.target.is_none() && self.from.len() > 1 && !self.fleet.fleet;
-        if is_target && self.from.last().is_some_and(|last| !is_input(last) && last.to_str().is_some()) {
-            self.target = self.from.pop().map(|last| last.to_string_lossy().into_owned());
-        }
-        self
+/// Tells what was asked, and answers it.
+///
+/// # Errors
+/// [`Failure`] when the target does not exist, cannot be measured as asked, or what was given cannot be read.
+pub(super) fn run(args: &AnswerArgs) -> Result<u8, Failure> {
+    if let Some(extent) = args.measure {
+        return match args.what.as_slice() {
+            [] if args.all.is_none() => Err(Failure::new("--measure needs a target")
+                .hint("name a device, mount or directory, such as the current one: `narrows . --measure`")),
+            [_] => one(args, &[], &args.what),
+            _ => together::run(args, extent),
+        };
+    }
+    if args.fleet.fleet {
+        let captures: Vec<PathBuf> = args.what.iter().map(PathBuf::from).collect();
+        return fleet::run(args, &captures);
+    }
+    if args.path {
+        return one(args, &[], &args.what);
+    }
+    match door::sort(&args.what) {
+        Asked::Fleet(captures) => fleet::run(args, &captures),
+        Asked::Saved(files) => show(args, &door::saved(&files)?),
+        Asked::One { files, targets } => one(args, &files, &targets),
     }
 }
 
-/// Reads the machine, finds the paths, puts a ceiling on every hop, measures if asked, judges, and shows.
-///
-/// # Errors
-/// [`Failure`] when the target does not exist, or cannot be measured as asked.
-pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
-    if args.measure.is_some() && args.target.is_none() && args.all.is_none() {
-        return Err(Failure::new("--measure needs a target")
-            .hint("name a device, mount or directory, such as the current one: `narrows . --measure`"));
+/// Shows reports that were saved; nothing is computed anew.
+fn show(args: &AnswerArgs, saved: &[(Saved, String)]) -> Result<u8, Failure> {
+    if args.output.json {
+        for (_, text) in saved {
+            output::saved_json(text)?;
+        }
+    } else {
+        let all = |audience| saved.iter().map(|(report, _)| report.document(audience)).collect();
+        output::documents(&args.output.shown, all)?;
     }
-    if args.fleet.fleet {
-        return fleet::run(args);
+    Ok(NOTHING_FOUND)
+}
+
+/// Reads the machine and the results, finds the paths, puts a ceiling on every hop, measures if asked, judges, and shows.
+fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Failure> {
+    let mut stdin = BufReader::new(io::stdin().lock());
+    if files == [PathBuf::from("-")]
+        && typed.is_empty()
+        && let Some(report) = door::report_of_stdin(&mut stdin)?
+    {
+        return show(args, &[report]);
     }
-    if let Some(extent) = args.measure.filter(|_| args.all.is_some() || !args.others.is_empty()) {
-        return together::run(args, extent);
+    let mut targets = typed.to_vec();
+    let mut facts = facts::open(files, stdin)?;
+    if !files.is_empty() && facts.has_nothing() {
+        if let Some(described) = facts::described(files) {
+            let asked =
+                PredictArgs { files: described, output: args.output.clone(), ..PredictArgs::default() };
+            return predict::run(&asked);
+        }
+        // Then each is a place of this machine.
+        facts.limits().for_each(|note| output::note(note));
+        targets = facts::places(files, typed)?;
+        facts = facts::open(&[], io::empty())?;
     }
-    let facts = facts::open(&args.from)?;
+    let is_only_results = !files.is_empty() && !facts.has_machine && !facts.seen.results.is_empty();
+    let is_here = args.machine || is_only_results && !targets.is_empty();
     facts.notes.iter().for_each(|note| output::note(note));
+    if is_here && facts.has_machine && !files.is_empty() {
+        return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
+    }
+    if is_here && facts.seen.results.is_empty() {
+        return Err(Failure::new("there is no result of a benchmark in what was given")
+            .hint("--machine puts a result against the paths of this machine"));
+    }
+    if is_here {
+        let live = facts::open(&[], io::empty())?;
+        facts = Facts { root: live.root, machine: live.machine, ..facts };
+    }
     let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
     let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;
-    let paths = match &args.target {
-        None => build::all(&machine),
-        Some(typed) => vec![target::path(&root, &machine, typed)?],
+    let paths = match &targets[..] {
+        [] if is_only_results => Vec::new(),
+        [] => build::all(&machine),
+        typed => typed.iter().map(|typed| target::path(&root, &machine, typed)).collect::<Result<_, _>>()?,
     };
     if let Some(file) = &args.to_path {
         let (system, notes) = narrows_model::predict::describe(&machine, &paths);
         notes.iter().for_each(|note| output::note(&format!("narrows: {note}")));
-        return super::predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
+        return predict::write_description(file, &system.to_toml(&notes)).map(|()| NOTHING_FOUND);
     }
+    let (results, sweeps) = seen.judge((&root, &machine), &paths, (args, is_here))?;
+    // What pasted results are put against is no answer of its own.
+    let paths = if is_here { Vec::new() } else { paths };
     let mut subjects: Vec<Subject> = paths.into_iter().map(Subject::of).collect();
     let cut_short = match (args.measure, &mut subjects[..]) {
         (Some(extent), [subject]) => measure(args, extent, (&root, &machine), subject)?,
         _ => None,
     };
     let mut verdict = verdict::judge(&machine, &subjects);
-    verdict.add_results(seen.judge(&machine));
+    let has_findings = verdict.has_faults_or_limits() || view::has_findings(&results, &sweeps);
+    verdict.add_results(results.iter().map(|one| one.verdict.clone()).collect());
     if subjects.len() == 1 {
         verdict.foretell(&machine, &subjects);
     }
     let mut report = view::build(&machine, &subjects, &verdict);
+    (report.results, report.sweeps) = (results, sweeps);
     for (view, subject) in report.paths.iter_mut().zip(&subjects) {
         view.peers = view::peers(&machine, &subject.path, to);
     }
-    report.machine.from = args.from.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    report.machine.from = files.iter().map(|path| path.to_string_lossy().into_owned()).collect();
     if !root.is_live() && report.machine.inputs.is_empty() {
-        report.machine.inputs = match of_results(&seen) {
-            results if subjects.is_empty() && !results.is_empty() => results,
+        report.machine.inputs = match is_only_results {
+            true => of_results(&seen),
             // It answers as a machine does: readers must see that it is another one.
-            _ => {
+            false => {
                 let kinds = || vec!["narrows snapshot".to_owned()];
                 let names = report.machine.from.iter().cloned();
                 names.map(|name| view::InputView { name, kinds: kinds() }).collect()
@@ -188,6 +254,8 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
     }
     if args.reply {
         output::data(&text::reply::render(&report))?;
+    } else if args.csv {
+        output::data(&result_csv::render(&report.results))?;
     } else if let Some(hop) = args.why.as_ref().filter(|_| !args.output.json) {
         let explained = why::explain(&report, hop, &args.output.shown.style());
         output::data(&explained.map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))?)?;
@@ -198,7 +266,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Failure> {
         return Err(why);
     }
     // A part of the path is no answer to what limits it.
-    Ok(match verdict.has_faults_or_limits() {
+    Ok(match has_findings {
         _ if !unseen.is_empty() => FAILED,
         true => FINDINGS,
         false => NOTHING_FOUND,
@@ -232,13 +300,13 @@ pub(super) fn judge(machine: &Machine) -> (Vec<Subject>, Verdict) {
 /// # Errors
 /// [`Failure`] when the path has nothing to read from, or it may not be read.
 fn measure(
-    args: &CheckArgs,
+    args: &AnswerArgs,
     extent: Measure,
     (root, machine): (&Root, &Machine),
     subject: &mut Subject,
 ) -> Result<Option<Failure>, Failure> {
     target::awake(root, machine, &subject.path.asked)?;
-    if let Some(typed) = args.target.as_deref().filter(|typed| !std::path::Path::new(typed).is_file()) {
+    if let Some(typed) = args.what.first().filter(|typed| !std::path::Path::new(typed).is_file()) {
         target::check_way(machine, typed, &subject.path.asked)?;
     }
     let interrupted = || Failure::new("interrupted; the report holds what was measured until then");

@@ -1,7 +1,7 @@
 //! Measurements as comma-separated values (RFC 4180), a line for each direction, with units in the names of columns.
 
-use super::{ImportReport, JudgedResult};
 use crate::csv::{self, shown};
+use crate::view::JudgedResult;
 use narrows_base::lists::distinct;
 use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::word;
@@ -69,10 +69,10 @@ fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
     ]
 }
 
-/// The report as text. Lines end with a line feed; what is not known is an empty cell.
-pub fn render(report: &ImportReport) -> String {
+/// Results as text. Lines end with a line feed; what is not known is an empty cell.
+pub fn render(results: &[JudgedResult]) -> String {
     let mut out = csv::head(&columns());
-    for judged in &report.results {
+    for judged in results {
         let codes = codes(judged);
         for measured in &judged.result.measurements {
             for (direction, side) in sides(measured) {
@@ -94,7 +94,7 @@ fn codes(result: &JudgedResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::build;
+    use crate::view::judged;
     use narrows_paste::results::{Page, read};
     use narrows_verdict::results::judge_results;
 
@@ -103,7 +103,7 @@ mod tests {
         let body = "/dev/nvme2n1:\n Timing buffered disk reads: 1122 MB in  3.00 seconds = 373.60 MB/sec\n";
         let results = read(&Page { name: "a,\"b\"", body });
         let verdicts = judge_results(&results, &Default::default(), None);
-        let text = render(&build(&results, &verdicts, &[]));
+        let text = render(&judged(&results, &verdicts));
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 2);
         assert!(
