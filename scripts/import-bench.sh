@@ -91,7 +91,7 @@ compare() { # FILE JQ-OPTION...
     cat "$work/$file" >/dev/null
     for _ in 1 2 3; do
         measure "$file.jq" jq "$@" "$work/$file"
-        measure "$file.narrows" "$narrows" import --json "$work/$file"
+        measure "$file.narrows" "$narrows" --json "$work/$file"
     done
     paste <(median "$work/$file.jq.times") <(median "$work/$file.narrows.times") | awk -v file="$file" '{
         printf "%-15s jq %.2f s, %.0f MB; narrows %.2f s, %.0f MB: %.2f times as long as jq\n",

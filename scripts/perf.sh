@@ -23,13 +23,13 @@ once() {
 }
 peak() { { /usr/bin/time -f 'peak %M' "$@" >/dev/null; } 2>&1 | sed -n 's/^peak //p'; }
 
-once warm "$narrows" check --json
+once warm "$narrows" --json
 once warm lstopo --of xml
 for _ in $(seq "$runs"); do
-    once narrows "$narrows" check --json
+    once narrows "$narrows" --json
     once lstopo lstopo --of xml
 done
-narrows_kib=$(peak "$narrows" check --json)
+narrows_kib=$(peak "$narrows" --json)
 lstopo_kib=$(peak lstopo --of xml)
 median() { sort -n "$work/$1.times" | awk '{ v[NR] = $1 } END { print (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2e6 }'; }
 awk -v runs="$runs" -v ours="$(median narrows)" -v theirs="$(median lstopo)" \

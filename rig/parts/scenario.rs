@@ -10,7 +10,7 @@ const MINIMAL: &str = r#"
     name = "slow"
     mib = 1
     [[check]]
-    run = "narrows check"
+    run = "narrows"
     [[check.expect]]
     exit = [0]
 "#;
@@ -52,7 +52,7 @@ fn counted_instructions_and_throttled_drives_do_not_go_together() {
 #[test]
 fn a_record_must_agree_after_the_last_check_of_every_scenario() {
     let two = format!(
-        "{MINIMAL}\n[[check]]\nrun = \"narrows check\"\nverify = [\"true\"]\n[[check.expect]]\nexit = [0]\n"
+        "{MINIMAL}\n[[check]]\nrun = \"narrows\"\nverify = [\"true\"]\n[[check.expect]]\nexit = [0]\n"
     );
     let scenario = Scenario::parse("s", &two).expect("is valid");
     assert!(scenario.checks[0].verify.is_empty());

@@ -20,7 +20,7 @@ const STRIPE: &str = r#"
     mib = 1
     bytes_per_second = 20_000_000
     [[check]]
-    run = "narrows check"
+    run = "narrows"
     injected_bytes_per_second = 60e6
     [[check.expect]]
     exit = [1]

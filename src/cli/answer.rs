@@ -180,7 +180,6 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     {
         return show(args, &[report]);
     }
-    let mut targets = typed.to_vec();
     let mut facts = facts::open(files, stdin)?;
     if !files.is_empty() && facts.has_nothing() {
         if let Some(described) = facts::described(files) {
@@ -190,11 +189,10 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
         }
         // Then each is a place of this machine.
         facts.limits().for_each(|note| output::note(note));
-        targets = facts::places(files, typed)?;
-        facts = facts::open(&[], io::empty())?;
+        return one(args, &[], &facts::places(files, typed)?);
     }
     let is_only_results = !files.is_empty() && !facts.has_machine && !facts.seen.results.is_empty();
-    let is_here = args.machine || is_only_results && !targets.is_empty();
+    let is_here = args.machine || is_only_results && !typed.is_empty();
     facts.notes.iter().for_each(|note| output::note(note));
     if is_here && facts.has_machine && !files.is_empty() {
         return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
@@ -211,7 +209,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
     let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;
-    let paths = match &targets[..] {
+    let paths = match typed {
         [] if is_only_results => Vec::new(),
         [] => build::all(&machine),
         typed => typed.iter().map(|typed| target::path(&root, &machine, typed)).collect::<Result<_, _>>()?,

@@ -142,7 +142,7 @@ fn ceilings(report: &CheckReport) -> Family {
 }
 
 fn findings(report: &CheckReport) -> Family {
-    let mut family = Family::new("narrows_finding_active", "1 for each finding of narrows check.");
+    let mut family = Family::new("narrows_finding_active", "1 for each finding of narrows.");
     for finding in &report.findings {
         let (code, severity) = (finding.code.as_str(), word(finding.severity));
         let hop = finding.hop.as_deref().unwrap_or_default();
