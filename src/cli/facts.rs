@@ -14,7 +14,7 @@ use narrows_machine::pci;
 use narrows_machine::root::Root;
 use narrows_machine::snapshot;
 use narrows_machine::tree::Tree;
-use narrows_model::path::file::MOST_BYTES;
+use narrows_model::path::file::{Document, MOST_BYTES};
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
 use narrows_paste::capture::{self, Gathered, Part, Rank};
@@ -129,9 +129,9 @@ fn put_together(gathered: Gathered) -> Facts {
 /// The descriptions of systems that files in which nothing else was recognised are, if all are.
 pub(super) fn described(files: &[PathBuf]) -> Option<Vec<PathBuf>> {
     let is_one = |file: &PathBuf| {
-        let says = |text: String| text.contains("\"narrows/path/");
-        file.to_string_lossy().ends_with(".path.toml")
-            || foreign::text(file, MOST_BYTES as u64).is_ok_and(says)
+        let is_whole = |text: &str| text.contains("\"narrows/path/") && Document::parse("", text).is_ok();
+        let text = || foreign::text(file, MOST_BYTES as u64);
+        file.to_string_lossy().ends_with(".path.toml") || text().is_ok_and(|text| is_whole(&text))
     };
     files.iter().all(is_one).then(|| files.to_vec())
 }

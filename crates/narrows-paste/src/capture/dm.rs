@@ -173,8 +173,9 @@ impl<'a> MappingTreeEntry<'a> {
             Some((name, kernel)) => (name.trim(), Some(kernel.trim().strip_suffix('>')?)),
             None => (rest.trim(), None),
         };
-        let is_name = !name.contains(char::is_whitespace);
-        is_name.then_some(Self { column, name: (!name.is_empty()).then_some(name), kernel, number })
+        // A device without any name hangs on something.
+        let is_named = !name.is_empty() || kernel.is_some() || !before.trim().is_empty();
+        (is_named && !name.contains(char::is_whitespace)).then_some(Self { column, name: (!name.is_empty()).then_some(name), kernel, number })
     }
 
     fn key(&self) -> Option<String> {

@@ -31,7 +31,7 @@ pub fn read_sysfs(text: &Text) -> Part {
             Some(path) => file(path).map(|(place, name, _)| (place, name, line)),
             None => file(line),
         };
-        let Some((place, name, value)) = entry else { continue };
+        let Some((place, name, value)) = entry.filter(|(.., value)| is_value(value)) else { continue };
         if devices.len() < MOST || devices.contains_key(&place.address) {
             let device = devices.entry(place.address).or_insert_with(|| Device::new(place));
             device.device.parent = device.device.parent.or(place.above);
@@ -40,6 +40,12 @@ pub fn read_sysfs(text: &Text) -> Part {
     }
     devices.into_values().for_each(|device| functions.add(device.found()));
     functions.part(Rank::Raw, |_| "sysfs listing")
+}
+
+/// Whether something may be the content of such a file: sources and prose name the files, too.
+fn is_value(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._,:/+->".contains(c);
+    !text.is_empty() && text.chars().all(is_plain)
 }
 
 /// The path of `==> PATH <==`, without the first two signs.

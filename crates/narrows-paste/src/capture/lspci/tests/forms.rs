@@ -348,7 +348,8 @@ fn lines_of_sbc_bench_are_links_of_unnamed_devices() {
         b"  * JMicron JMB58x AHCI SATA controller: Speed 5GT/s (downgraded), Width x2, driver in use: ahci\n\
           * 3.6TB \"X\" SSD as /dev/nvme0: Speed 16GT/s, Width x4, 0% worn out\n\
           [    6.2] i40e 0000:af:00.0: PCI-Express: Speed 8.0GT/s Width x4\n\
-          LnkSta: Speed 5GT/s, Width x2\n",
+          LnkSta: Speed 5GT/s, Width x2\n\
+          - Lanes and `LnkCap: Port #8, Speed 5GT/s, Width x1`, `LnkSta: Speed 5GT/s, Width x1`\n",
     ));
     assert_eq!((part.kind, part.rank, part.machine.pci.len()), (Some("sbc-bench"), Rank::Summary, 2));
     let sata = &part.machine.pci[&PciAddress::unnamed(1)];
@@ -386,4 +387,15 @@ fn files_of_sysfs_are_read_with_their_paths() {
     assert_eq!(card.id.get().map(|id| id.to_string()).as_deref(), Some("10b5:9797"));
     assert_eq!(card.numa_node, Fact::absent("links.txt:10"));
     assert_eq!(card.aer.value().map(|aer| aer.correctable.clone()), Some([("RxErr".to_owned(), 3)].into()));
+}
+
+#[test]
+fn sources_and_prose_that_name_files_of_functions_are_no_listing() {
+    let part = read_sysfs(&Text::new(
+        "source.rs",
+        b".file(\"/sys/bus/pci/devices/0000:01:00.0/class\", \"0x010802\\n\")\n\
+          - current width: x1 (/sys/bus/pci/devices/0000:06:00.0/current_link_width)\n\
+          /sys/bus/pci/devices/0000:06:00.0/max_link_width\n",
+    ));
+    assert_eq!((part.kind, part.machine.pci.len()), (None, 0));
 }
