@@ -186,27 +186,33 @@ fn every_example_of_a_page_is_what_the_program_prints() {
     }
 }
 
-/// The bold words with which the items of a list below a title begin.
-fn promises(page: &str, title: &str) -> Vec<String> {
-    let page = text(page);
-    let section = page.split("\n## ").find(|section| section.starts_with(title)).expect("the section");
-    let items = section.lines().filter(|line| !line.starts_with(' '));
-    let items = items.map(|line| line.trim_start_matches(|c: char| c.is_ascii_digit() || ".- ".contains(c)));
-    let heads = items.filter_map(|item| item.strip_prefix("**")?.split_once("**"));
-    heads.map(|(head, _)| head.trim_end_matches('.').to_owned()).collect()
+#[test]
+fn the_pages_that_all_read_are_short() {
+    for (page, most) in [("README.md", 130), ("ARCHITECTURE.md", 150), ("CHANGELOG.md", 60)] {
+        let lines = text(page).lines().count();
+        assert!(lines <= most, "{page} has {lines} lines; what is more belongs into docs/");
+    }
+}
+
+/// The words of a text that stand in back ticks and could be names in the sources.
+fn names(page: &str) -> Vec<String> {
+    let ticked = page.split('`').skip(1).step_by(2).filter(|part| !part.contains(['\n', '/', '-', '[', '.']));
+    let words = ticked.flat_map(|part| part.split("::")).map(str::trim);
+    words.filter(|word| word.len() > 3 && !word.contains(' ')).map(str::to_owned).collect()
 }
 
 #[test]
-fn the_readme_promises_what_the_threat_model_promises() {
-    let promised = promises("docs/threat-model.md", "What is promised");
-    assert!(promised.len() > 10, "{promised:?}");
-    assert_eq!(promises("README.md", "Safety and privacy"), promised);
-}
-
-#[test]
-fn the_readme_is_short() {
-    let lines = text("README.md").lines().count();
-    assert!(lines <= 200, "README.md has {lines} lines; what is more belongs into docs/");
+fn every_name_in_the_architecture_stands_in_the_sources() {
+    let sources: String =
+        sources().iter().map(|path| std::fs::read_to_string(path).expect("is read")).collect();
+    let (page, manifest) = (text("ARCHITECTURE.md"), text("Cargo.toml"));
+    let names = names(&page);
+    assert!(names.len() > 40, "{names:?}");
+    let tests = ["layers", "guard_source", "circles"];
+    for name in names.iter().filter(|name| !tests.contains(&name.as_str())) {
+        let is_there = sources.contains(name.as_str()) || manifest.contains(name.as_str());
+        assert!(is_there, "ARCHITECTURE.md: `{name}` stands nowhere in the sources");
+    }
 }
 
 /// The end of a link to a title, as GitHub makes it.

@@ -10,7 +10,7 @@ pub(super) const LONGEST: Duration = Duration::from_secs(85);
 /// All of a medium is read when that takes no longer.
 const WHOLE_TIME: Duration = Duration::from_secs(12);
 /// All of a medium is read when it is no larger.
-pub(super) const WHOLE_SIZE: u64 = 64 * MIB;
+pub(super) const WHOLE_SIZE: u64 = 256 * MIB;
 /// A search that reads all is given up when it is going to take longer in all.
 pub(super) const WHOLE_LATE: Duration = Duration::from_secs(40);
 /// More than one place of each MiB is read as long as that takes no longer.

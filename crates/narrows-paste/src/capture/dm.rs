@@ -175,7 +175,12 @@ impl<'a> MappingTreeEntry<'a> {
         };
         // A device without any name hangs on something.
         let is_named = !name.is_empty() || kernel.is_some() || !before.trim().is_empty();
-        (is_named && !name.contains(char::is_whitespace)).then_some(Self { column, name: (!name.is_empty()).then_some(name), kernel, number })
+        (is_named && !name.contains(char::is_whitespace)).then_some(Self {
+            column,
+            name: (!name.is_empty()).then_some(name),
+            kernel,
+            number,
+        })
     }
 
     fn key(&self) -> Option<String> {
