@@ -54,6 +54,10 @@ pub struct ShownArgs {
     /// The file must not be there yet; `-` prints the page in place of the text. What --plain leaves out is left out.
     #[arg(long, hide_short_help = true, value_name = "FILE")]
     pub html: Option<PathBuf>,
+
+    /// Whether all is shown that is known.
+    #[arg(skip)]
+    pub verbose: bool,
 }
 
 /// When to use colour.
@@ -76,7 +80,7 @@ impl ShownArgs {
             ColorWhen::Always => Colour::Always,
             ColorWhen::Never => Colour::Never,
         };
-        Style::detect(colour, self.plain)
+        Style { verbose: self.verbose, ..Style::detect(colour, self.plain) }
     }
 
     /// Whether the page takes the place of the text.

@@ -125,7 +125,7 @@ fn every_preset_runs_on_a_file() {
 fn samples_are_drawn_by_position() {
     let dir = directory();
     let mut arguments = vec!["bench", text(dir.path()), "--preset", "disks", "--size", "64MiB"];
-    arguments.extend(["--samples", "20", "--sample-size", "1MiB", "--plain"]);
+    arguments.extend(["--samples", "20", "--sample-size", "1MiB", "--plain", "--verbose"]);
     let output = run(&arguments);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("position  0") && shown.contains("20 samples"), "{shown}");

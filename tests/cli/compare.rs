@@ -259,7 +259,8 @@ fn several_results_are_compared_with_the_first_and_their_intervals_hold_together
         high - low
     };
     assert!(width(&all) > width(&compared(&reference, &same)));
-    let text = render(&all, &Style { colour: false, width: 100, unicode: true, plain: false });
+    let text =
+        render(&all, &Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     assert!(text.contains("c.json is faster than the reference"), "{text}");
     assert!(text.contains("the reference and b.json cannot be told apart"), "{text}");
     assert!(compare_all(&parse("a.json", &reference), &[], 0.01).is_none());
@@ -290,7 +291,8 @@ fn rungs_of_a_ladder_and_cells_of_a_lab_are_compared_each_with_its_like() {
     let verdicts: Vec<Verdict> = found.workloads.iter().map(|workload| workload.verdict).collect();
     assert_eq!(verdicts, [Verdict::Faster, Verdict::NotDistinguishable]);
     assert_eq!(found.told_apart(), (1, 2));
-    let text = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
+    let text =
+        render(&found, &Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     assert!(text.contains("B is faster than A in 1 of 2 workloads"), "{text}");
     let lab = |cell: &str| json!({ "cells": [{ "name": cell, "measured": [{ "test": "SEQ", "load": load, "measurement": rate(700.0), "trusted": true }] }] });
     assert_eq!(compared(&lab("raid0"), &lab("raid0")).workloads.len(), 1);
@@ -320,7 +322,8 @@ fn plain_text_names_no_server_no_serial_and_no_directory() {
     }
     assert!(plain.contains("before.json") && plain.contains("serial number: one -> another"), "{plain}");
     assert!(plain.contains("name1.example.org") && plain.contains("name3.example.org"), "{plain}");
-    let shown = render(&found, &Style { colour: false, width: 100, unicode: true, plain: false });
+    let shown =
+        render(&found, &Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     assert!(shown.contains("S5GXNX0") && shown.contains("zolder.example.org"), "{shown}");
 }
 
@@ -339,7 +342,7 @@ fn several() -> Vec<Comparison> {
 fn the_text_of_a_comparison() {
     insta::assert_snapshot!(render(
         &several()[0],
-        &Style { colour: false, width: 100, unicode: true, plain: false }
+        &Style { colour: false, width: 100, unicode: true, plain: false, verbose: false }
     ));
 }
 

@@ -117,7 +117,7 @@ fn a_ladder_reads_well() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/ladder-raid0-slow-member.json");
     let text = fs::read_to_string(path).expect("is readable");
     let report: LadderReport = serde_json::from_str(&text).expect("is a report");
-    let style = Style { colour: false, width: 100, unicode: true, plain: false };
+    let style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
     insta::assert_snapshot!(
         "a_ladder_at_100_columns",
         ladder::document(&report, Audience::Owner).text(&style)

@@ -419,7 +419,7 @@ proptest! {
         prop_assert_eq!(&serde_json::from_str::<CheckReport>(&text).expect("is what was written"), &report);
         let plain = document(&report, Audience::Public).text(&Style::PLAIN);
         prop_assert!(plain.is_ascii() && plain.lines().all(|line| line.len() <= 78), "{plain}");
-        let style = Style { colour: false, width: 100, unicode: true, plain: false };
+        let style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
         let shown = document(&report, Audience::Owner).text(&style);
         prop_assert!(!shown.contains(['\x1b', '\u{202e}']), "{shown}");
         check_tree(&redact::redacted(&tree));

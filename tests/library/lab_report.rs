@@ -127,7 +127,7 @@ fn report(aims: &str) -> LabReport {
     build(&basis, &outcomes(&basis), &aims, &facts())
 }
 
-const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
+const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
 
 #[test]
 fn with_encryption_a_second_drive_gains_nothing_and_the_cipher_is_why() {

@@ -19,7 +19,7 @@ fn render(report: &CheckReport, style: &Style) -> String {
 }
 
 fn style(width: usize) -> Style {
-    Style { colour: false, width, unicode: true, plain: false }
+    Style { colour: false, width, unicode: true, plain: false, verbose: false }
 }
 
 fn every_report() -> Vec<(&'static str, CheckReport)> {

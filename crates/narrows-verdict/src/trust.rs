@@ -2,8 +2,8 @@
 //!
 //! A run is trusted when none of these holds: its bytes came from a cache, it is above a physical ceiling, I/Os failed,
 //! it lasted under a second or made too few I/Os (or none: then it names nothing), its own samples put its rate no closer
-//! than ±10 %, or the generator was the bottleneck (then its rate is a floor of what
-//! the path can do, not its limit). An unsteady run stays trusted: its rate is what happened, and its confidence
+//! than ±10 % (±33 % where it did not hold), or the generator was the bottleneck (then its rate is a floor of what
+//! the path can do, not its limit). An unsteady run stays trusted so far: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
 use narrows_base::units::{BytesPerSec, Nanos, human};
@@ -54,7 +54,7 @@ impl Audit {
             cached,
             failed: measurement.errors > 0,
             silent: silent(case),
-            too_short: too_short(case).or_else(|| if unsteady.is_none() { too_wide(case) } else { None }),
+            too_short: too_short(case).or_else(|| too_wide(case, unsteady.is_some())),
             unsteady,
         }
     }
@@ -189,10 +189,12 @@ fn too_short(case: &Case<'_>) -> Option<String> {
         .then(|| format!("it made {} I/Os in {}", measurement.latency.count, measurement.elapsed_ns))
 }
 
-/// A rate that holds and scatters so much that its mean is not known yet. One that does not hold has a finding of its own.
-fn too_wide(case: &Case<'_>) -> Option<String> {
+/// A rate that scatters so much that its mean is not known. One that does not hold has a finding of its own, until nothing follows
+/// from its interval.
+fn too_wide(case: &Case<'_>, is_unsteady: bool) -> Option<String> {
     let measurement = case.measurement()?;
-    let interval = interval_of_series(&measurement.series).filter(|interval| *interval > WIDEST_INTERVAL)?;
+    let widest = if is_unsteady { WIDEST_OF_UNSTEADY } else { WIDEST_INTERVAL };
+    let interval = interval_of_series(&measurement.series).filter(|interval| *interval > widest)?;
     let shown = human::percent(interval);
     Some(format!("its own samples put its rate within ±{shown}, no closer, in {}", measurement.elapsed_ns))
 }
@@ -242,6 +244,8 @@ impl Drift {
 
 /// A mean that its own samples put within this part of it, and no closer, is no measurement of a rate yet.
 pub(crate) const WIDEST_INTERVAL: f64 = 0.1;
+/// The same for one that did not hold, whose interval shows the spread: beyond it the upper end is twice the lower one.
+const WIDEST_OF_UNSTEADY: f64 = 1.0 / 3.0;
 
 /// How sure a run's mean rate is, by its own samples: one rule for our runs and those of other tools.
 ///

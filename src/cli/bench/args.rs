@@ -104,6 +104,10 @@ pub struct BenchArgs {
     #[command(flatten)]
     pub common: Common,
 
+    /// Show all that is known of each test, and the same tests as command lines of fio
+    #[arg(long)]
+    pub verbose: bool,
+
     /// Keep the results so far in FILE (JSON), after every test
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub save: Option<PathBuf>,

@@ -52,7 +52,9 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Failure> {
     let came = Bench { preset: &preset, course: &course, context }.all(kept);
     let (report, trouble) = course.end(came)?;
     drop(runner);
-    output::report(&report, &common.output, bench::document)?;
+    let mut shown = common.output.clone();
+    shown.shown.verbose = args.verbose;
+    output::report(&report, &shown, bench::document)?;
     trouble.map_or_else(|| Ok(status(report.complete, report.has_doubts())), Err)
 }
 

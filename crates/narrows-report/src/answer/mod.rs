@@ -104,9 +104,14 @@ pub(crate) fn bench(report: &BenchReport) -> Option<Answer> {
     let read = side(report, "Reads", &reads, report.ceilings.read.as_ref());
     let write = side(report, "Writes", &writes, report.ceilings.write.as_ref());
     let is_read = read.is_some();
-    for (text, look) in [read, write].into_iter().flatten() {
-        said.push(text);
-        answer.todo.extend(look.filter(|_| is_read));
+    let sides: Vec<_> = [read, write].into_iter().flatten().collect();
+    for (number, (text, limit, look)) in sides.iter().enumerate() {
+        said.push(text.clone());
+        // What is so of both is said once.
+        if sides.get(number + 1).is_none_or(|(_, next, _)| next != limit) {
+            said.push(limit.clone());
+        }
+        answer.todo.extend(look.clone().filter(|_| is_read));
     }
     answer.todo.dedup();
     let unsteady = report.results.iter().any(|it| it.findings.iter().any(|note| note.code == Code::Unsteady));
@@ -123,7 +128,7 @@ fn side(
     what: &str,
     of: &dyn Fn(&TestResult) -> Option<SideView>,
     ceiling: Option<&PathCeiling>,
-) -> Option<(String, Option<String>)> {
+) -> Option<(String, String, Option<String>)> {
     let believed = report.results.iter().filter(|it| it.trusted != Some(false));
     let sides: Vec<(&str, SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
     let by = |key: fn(&SideView) -> f64| {
@@ -134,10 +139,10 @@ fn side(
     let iops = most.map(|(other, it)| format!(", and {} IOPS ({other})", human::count(it.iops.get())));
     let (limit, look) = against(&report.target.name, fastest.bytes_per_second, ceiling);
     let said = format!(
-        "{what} of {} reach {} ({name}){}. {limit}",
+        "{what} of {} reach {} ({name}){}.",
         report.target.name,
         known_to(fastest.bytes_per_second, fastest.ci95),
         iops.unwrap_or_default()
     );
-    Some((said, look))
+    Some((said, limit, look))
 }

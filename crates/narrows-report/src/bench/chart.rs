@@ -75,7 +75,7 @@ mod tests {
         Scan { rates: rates.iter().enumerate().map(sample).collect(), ..Scan::default() }
     }
 
-    const ASCII: Style = Style { colour: false, width: 80, unicode: false, plain: false };
+    const ASCII: Style = Style { colour: false, width: 80, unicode: false, plain: false, verbose: false };
 
     #[test]
     fn a_disc_falls_towards_its_end() {

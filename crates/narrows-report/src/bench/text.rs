@@ -1,4 +1,5 @@
-//! The terminal view of a bench report: one row for each test and direction, what to doubt below it.
+//! The view of a bench report: one row for each test and direction, then the answer and the two main doubts. All else is shown when
+//! it is asked for, and on a page.
 
 use super::{BenchReport, Checks, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes};
 use crate::answer;
@@ -9,29 +10,21 @@ use crate::text::{Style, Tone, percentiles};
 use crate::view::ConditionView;
 use narrows_base::units::{Nanos, human};
 use narrows_load::preset::{Preset, StopRule, Test};
+use narrows_verdict::Code;
 
 /// The margin of what is said of a test.
 const DETAIL: usize = 4;
 /// From this part of a core on the kernel's workers for our rings are worth a word.
 const SHOWN_IO_WORKERS: f64 = 0.01;
 /// The numbers of a test: title, columns, and at which turn it gives way where the page is narrow.
-const COLUMNS: [(&str, usize, u8); 7] = [
-    ("rate", 12, 0),
-    ("±", 9, 4),
-    ("IOPS", 9, 2),
-    ("p50", 10, 1),
-    ("p99", 10, 5),
-    ("p99.9", 10, 3),
-    ("of ceiling", 12, 0),
-];
+const COLUMNS: [(&str, usize, u8); 5] =
+    [("rate", 11, 0), ("±", 8, 5), ("IOPS", 9, 3), ("p50", 9, 2), ("p99", 9, 4)];
+/// So many doubts are told; the others when all is asked for.
+const TOLD: usize = 2;
 
 /// The report as a document.
 pub fn document(report: &BenchReport, audience: Audience) -> Document {
     let mut out = Document::new("bench", &report.target.name, Some(&report.tool));
-    if let Some(answer) = answer::bench(report) {
-        answer.put(&mut out);
-        out.gap();
-    }
     out.part(Place::Data, "What was run");
     header(&mut out, report);
     out.part(Place::Data, "Tests");
@@ -43,17 +36,59 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
     out.figures(Place::Charts, chart::bench(report));
+    let answer = answer::bench(report);
+    if let Some(answer) = &answer {
+        out.gap();
+        out.part(Place::Verdict, "");
+        answer.put_sentence(&mut out, Tone::Strong);
+    }
+    doubts(&mut out, report);
+    if let Some(answer) = &answer {
+        out.part(Place::Next, "");
+        answer.put_todo(&mut out);
+    }
     if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// What there is to say against tests, each thing once, the most frequent first.
+fn doubts(out: &mut Document, report: &BenchReport) {
+    let mut all: Vec<(Code, &str, Vec<&str>)> = Vec::new();
+    for result in &report.results {
+        for note in &result.findings {
+            match all.iter_mut().find(|(code, ..)| *code == note.code) {
+                Some((.., tests)) => tests.push(&result.name),
+                None => all.push((note.code, &note.summary, vec![&result.name])),
+            }
+        }
+    }
+    all.sort_by_key(|(.., tests)| std::cmp::Reverse(tests.len()));
+    if all.is_empty() {
+        return;
+    }
+    out.part(Place::Findings, "What there is to say against it");
+    for (code, summary, tests) in all.iter().take(TOLD) {
+        let others = tests.len() - 1;
+        let more = if others > 0 { format!(" So {others} more of the tests.") } else { String::new() };
+        out.lead((Tone::Warn, &format!("{}: ", code.as_str())), Tone::Normal, format!("{summary}{more}"));
+    }
+    if let Some(more @ 1..) = all.len().checked_sub(TOLD) {
+        out.say(0, Tone::Faint, format!("{more} more: --verbose"));
+    }
 }
 
 /// A row for each test and direction.
 fn tests(report: &BenchReport) -> Table {
-    let mut columns =
-        vec![Column::name("test", Width::Fit(12, 26)), Column::left("", Width::Fixed(5)).gap(1)];
+    let mut columns = vec![Column::name("test", Width::Fit(12, 32))];
     let numbers = COLUMNS.into_iter().map(|(title, width, turn)| Column::right(title, width).yields(turn));
     columns.extend(numbers);
+    let sides = report.results.iter().flat_map(|result| [&result.read, &result.write]);
+    if sides.flatten().any(|side| side.of_ceiling.is_some()) {
+        columns.push(Column::right("of ceiling", 11).yields(1));
+    }
+    columns.push(Column::left("trusted", Width::Fixed(7)));
+    let has_ceiling = columns.len() > COLUMNS.len() + 2;
     let mut table = Table::new("Tests and what they gave", 0, columns);
-    report.results.iter().for_each(|result| put_result(&mut table, result));
+    report.results.iter().for_each(|result| put_result(&mut table, result, has_ceiling));
     table
 }
 
@@ -77,7 +112,6 @@ pub fn list(presets: &[Preset], style: &Style) -> String {
 }
 
 fn header(out: &mut impl Blocks, report: &BenchReport) {
-    out.lead((Tone::Strong, &format!("{}: ", report.preset.name)), Tone::Normal, &report.preset.about);
     let size = human::block_size(report.target.size_bytes);
     let what = match report.target.kind {
         TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
@@ -98,17 +132,20 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             format!("each test in rounds of {seconds} s until five are steady")
         }
     };
-    out.say(0, Tone::Faint, format!("{what}; {stop}"));
-    out.lead((Tone::Faint, ""), Tone::Faint, format!("unlike the original: {}", report.preset.differs));
-    let quirk = report.results.iter().find_map(|result| {
-        let peer = result.peer.as_ref()?;
-        Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
+    out.lead((Tone::Strong, &format!("{}: ", report.preset.name)), Tone::Normal, format!("{what}; {stop}"));
+    out.verbose(|out| {
+        out.say(0, Tone::Normal, &report.preset.about);
+        out.lead((Tone::Faint, ""), Tone::Faint, format!("unlike the original: {}", report.preset.differs));
+        let quirk = report.results.iter().find_map(|result| {
+            let peer = result.peer.as_ref()?;
+            Some(format!("{}: {}", peer.tool, peer.quirk.as_ref()?))
+        });
+        if let Some(quirk) = quirk {
+            out.say(0, Tone::Faint, &quirk);
+        }
+        ceiling(out, "read", report.ceilings.read.as_ref());
+        ceiling(out, "write", report.ceilings.write.as_ref());
     });
-    if let Some(quirk) = quirk {
-        out.say(0, Tone::Faint, &quirk);
-    }
-    ceiling(out, "read", report.ceilings.read.as_ref());
-    ceiling(out, "write", report.ceilings.write.as_ref());
     out.gap();
 }
 
@@ -118,27 +155,32 @@ fn ceiling(out: &mut impl Blocks, direction: &str, ceiling: Option<&PathCeiling>
     out.lead((Tone::Faint, &format!("path ceiling, {direction}: ")), Tone::Normal, text);
 }
 
-fn put_result(table: &mut Table, result: &TestResult) {
+fn put_result(table: &mut Table, result: &TestResult, has_ceiling: bool) {
     let sides = [("read", &result.read), ("write", &result.write)];
-    let mut name = result.name.as_str();
+    // A rate of nothing over no time is no rate.
+    let has_rate = result.elapsed_ns.get() > 0;
+    let both = [&result.read, &result.write].into_iter().flatten().count() > 1;
     for (direction, side) in sides {
-        // A rate of nothing over no time is no rate.
-        if let Some(side) = side.as_ref().filter(|_| result.elapsed_ns.get() > 0) {
-            table.rows.push(row(std::mem::take(&mut name), direction, side));
+        if let Some(side) = side.as_ref().filter(|_| has_rate) {
+            let name = if both { format!("{}, {direction}", result.name) } else { result.name.clone() };
+            table.rows.push(row(name, (result, side), has_ceiling));
         }
     }
-    if !name.is_empty() {
+    if !has_rate || result.read.is_none() && result.write.is_none() {
         // It could not begin.
-        table.row(vec![Cell::text(name)]);
+        table.row(vec![Cell::text(&result.name)]);
     }
     let mut notes = Vec::new();
-    for (direction, side) in sides {
-        if let Some(side) = side.as_ref().filter(|side| side.latency_ns.count > 0) {
-            let text = format!("{direction} latency {}", percentiles(&side.latency_ns));
-            notes.say(DETAIL, Tone::Normal, text);
+    notes.verbose(|out| {
+        for (direction, side) in sides {
+            if let Some(side) = side.as_ref().filter(|side| side.latency_ns.count > 0) {
+                let text = format!("{direction} latency {}", percentiles(&side.latency_ns));
+                out.say(DETAIL, Tone::Normal, text);
+            }
         }
-    }
-    details(&mut notes, result);
+        details(out, result);
+    });
+    failures(&mut notes, result);
     if let Some(scan) = &result.scan {
         notes.add(Block::Positions(scan.clone()));
         if let (Some(median), Some(slowest), Some(access)) =
@@ -157,7 +199,7 @@ fn put_result(table: &mut Table, result: &TestResult) {
     }
 }
 
-fn row(test: &str, direction: &str, side: &SideView) -> Row {
+fn row(test: String, (result, side): (&TestResult, &SideView), has_ceiling: bool) -> Row {
     let latency = &side.latency_ns;
     let time = |span: Option<Nanos>| span.map_or_else(|| "–".to_owned(), human::time);
     let numbers = [
@@ -166,11 +208,17 @@ fn row(test: &str, direction: &str, side: &SideView) -> Row {
         human::count(side.iops.get()),
         time(latency.p50),
         time(latency.p99),
-        time(latency.p999),
-        side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent),
     ];
-    let mut cells = vec![Cell::text(test), Cell::toned(Tone::Faint, direction)];
+    let mut cells = vec![Cell::text(test)];
     cells.extend(numbers.map(Cell::text));
+    if has_ceiling {
+        cells.push(Cell::text(side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent)));
+    }
+    cells.push(match result.trusted {
+        Some(true) => Cell::toned(Tone::Good, "yes"),
+        Some(false) => Cell::toned(Tone::Bad, "no"),
+        None => Cell::text("–"),
+    });
     Row::of(cells)
 }
 
@@ -184,16 +232,6 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
         parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));
     }
     out.say(DETAIL, Tone::Faint, parts.join(" · "));
-    if let Some(failed) = &result.failed {
-        let text = format!("failed: {} ({})", failed.summary, failed.failure.detail);
-        out.say(DETAIL, Tone::Bad, text);
-        out.lead((Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
-    }
-    match result.trusted {
-        Some(true) => out.say(DETAIL, Tone::Good, "trusted"),
-        Some(false) => out.say(DETAIL, Tone::Bad, "not trusted"),
-        None => {}
-    }
     let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
     for trouble in condition.iter().flat_map(|condition| condition.troubles()) {
         out.say(DETAIL, Tone::Warn, trouble);
@@ -201,12 +239,21 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     for note in &result.findings {
         out.say(DETAIL, Tone::Warn, format!("{}: {}", note.code.as_str(), note.summary));
     }
+    if let Some(peer) = &result.peer {
+        out.say(DETAIL, Tone::Normal, shown_by(peer));
+    }
+}
+
+/// What went wrong, which is always shown.
+fn failures(out: &mut Vec<Block>, result: &TestResult) {
+    if let Some(failed) = &result.failed {
+        let text = format!("failed: {} ({})", failed.summary, failed.failure.detail);
+        out.say(DETAIL, Tone::Bad, text);
+        out.lead((Tone::Normal, "    hint: "), Tone::Normal, &failed.hint);
+    }
     if result.errors > 0 {
         let first = result.first_error.as_deref().unwrap_or("no text");
         out.say(DETAIL, Tone::Bad, format!("{} I/Os failed, the first: {first}", result.errors));
-    }
-    if let Some(peer) = &result.peer {
-        out.say(DETAIL, Tone::Normal, shown_by(peer));
     }
 }
 
@@ -269,8 +316,8 @@ fn commands(out: &mut Document, report: &BenchReport) {
     }
     out.part(Place::Folded, "The same tests with fio");
     let commands = report.results.iter().map(|result| result.fio_command.clone()).collect();
-    out.add(Block::Commands("The same tests with fio:", commands));
-    out.part(Place::Next, "");
+    out.verbose(|out| out.add(Block::Commands("The same tests with fio:", commands)));
+    out.part(Place::Data, "");
 }
 
 #[cfg(test)]

@@ -493,7 +493,7 @@ mod tests {
     }
 
     fn style(width: usize) -> Style {
-        Style { colour: false, width, unicode: true, plain: false }
+        Style { colour: false, width, unicode: true, plain: false, verbose: false }
     }
 
     #[test]

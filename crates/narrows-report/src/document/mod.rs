@@ -94,6 +94,8 @@ pub(crate) enum Block {
     Figure(Box<Figure>),
     /// What only pages show, folded away.
     Details(String, Vec<Block>),
+    /// What a terminal shows when all is asked for, and a page always.
+    Verbose(Vec<Block>),
 }
 
 /// Words, wrapped.
@@ -168,6 +170,15 @@ pub(crate) trait Blocks {
     /// A paragraph, so many columns from the margin.
     fn say(&mut self, margin: usize, tone: Tone, text: impl Into<String>) {
         self.lead((Tone::Normal, &" ".repeat(margin)), tone, text);
+    }
+
+    /// What is shown when all is asked for.
+    fn verbose(&mut self, put: impl FnOnce(&mut Vec<Block>)) {
+        let mut blocks = Vec::new();
+        put(&mut blocks);
+        if !blocks.is_empty() {
+            self.add(Block::Verbose(blocks));
+        }
     }
 
     /// A run that did not end, and why.

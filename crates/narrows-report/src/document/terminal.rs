@@ -32,6 +32,8 @@ fn put_all(out: &mut String, style: &Style, blocks: &[Block]) {
 fn put(out: &mut String, style: &Style, block: &Block) {
     match block {
         Block::Part(..) | Block::Figure(_) | Block::Details(..) => {}
+        Block::Verbose(blocks) if style.verbose => put_all(out, style, blocks),
+        Block::Verbose(_) => {}
         Block::Gap => out.push('\n'),
         Block::Heading(text) => paragraph(out, style, (Tone::Strong, ""), Tone::Strong, text),
         Block::Text(it) => paragraph(out, style, (it.lead.0, &it.lead.1), it.tone, &it.text),
@@ -103,7 +105,7 @@ fn bar(style: &Style, part: f64, columns: usize) -> String {
 mod tests {
     use super::*;
 
-    const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
+    const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
 
     #[test]
     fn bars_grow_and_never_vanish() {

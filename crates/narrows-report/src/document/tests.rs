@@ -5,7 +5,7 @@ use narrows_base::units::BytesPerSec;
 use narrows_verdict::{self as verdict, Code, Confidence, Evidence, Severity};
 use unicode_width::UnicodeWidthStr;
 
-const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
+const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
 
 fn finding(hostile: &str) -> verdict::Finding {
     verdict::Finding {
@@ -249,7 +249,7 @@ fn what_goes_over_all_columns_stands_below_its_row_where_it_has_no_room() {
         let mut table = Table::new("Paths", 0, columns);
         table.row(vec![Cell::text(name), Cell::toned(Tone::Faint, REASON).spanning()]);
         out.add(Block::Table(table));
-        out.text(&Style { colour: false, width: 60, unicode: false, plain: false })
+        out.text(&Style { colour: false, width: 60, unicode: false, plain: false, verbose: false })
     };
     let beside = text("md raid0, 8 members");
     assert!(beside.lines().any(|line| line.starts_with("md raid0, 8 members  no hop")), "{beside}");

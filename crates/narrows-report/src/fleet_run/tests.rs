@@ -68,7 +68,7 @@ fn the_text_has_a_line_for_a_host_and_fits() {
     let mut report = sample();
     report.points[0].hosts.truncate(12);
     for width in [78, 100, 140] {
-        let style = Style { colour: false, width, unicode: false, plain: false };
+        let style = Style { colour: false, width, unicode: false, plain: false, verbose: false };
         let text = render(&report, &style);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{width}\n{text}");
         let line = text.lines().find(|line| line.trim_start().starts_with("c03")).expect("a line");
@@ -107,7 +107,7 @@ fn in_public_no_host_and_no_address_is_on_the_map() {
 #[test]
 fn runs_with_more_and_more_jobs_have_a_knee_in_text_and_page() {
     let report = sample_of_series();
-    let style = Style { colour: false, width: 100, unicode: false, plain: false };
+    let style = Style { colour: false, width: 100, unicode: false, plain: false, verbose: false };
     let text = render(&report, &style).split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "Jobs of each host, 1 MiB reads in sequence, depth 8: 59 hosts give";
     assert!(text.contains(expected), "{text}");
@@ -132,7 +132,7 @@ fn a_host_that_stops_to_gain_early_is_named_in_a_line_of_its_own() {
         knee: 1.0,
         bytes_per_second: BytesPerSec::from_mb(110.0),
     }];
-    let style = Style { colour: false, width: 120, unicode: false, plain: false };
+    let style = Style { colour: false, width: 120, unicode: false, plain: false, verbose: false };
     let text = render(&report, &style);
     assert!(text.contains("! stops to gain earlier than all together: c07 with 1 job (110 MB/s)"), "{text}");
     assert!(text.contains("with 4 jobs, and the rate still rises there."), "{text}");

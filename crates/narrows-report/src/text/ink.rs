@@ -220,7 +220,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false };
+    const WIDE: Style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
 
     #[test]
     fn wide_characters_count_twice() {

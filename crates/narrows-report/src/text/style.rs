@@ -36,6 +36,8 @@ pub struct Style {
     pub unicode: bool,
     /// Whether the text is made to be pasted in public: ASCII, narrow, and without addresses or identifiers.
     pub plain: bool,
+    /// Whether all is shown that is known, not the answer alone.
+    pub verbose: bool,
 }
 
 /// What [`Style::choose`] looks at.
@@ -56,10 +58,12 @@ pub struct Surroundings<'a> {
 
 impl Style {
     /// Text to be pasted in public.
-    pub const PLAIN: Self = Self { colour: false, width: PLAIN_WIDTH, unicode: false, plain: true };
+    pub const PLAIN: Self =
+        Self { colour: false, width: PLAIN_WIDTH, unicode: false, plain: true, verbose: false };
 
     /// Lines that are copied from here: none is wrapped.
-    pub const UNWRAPPED: Self = Self { colour: false, width: usize::MAX, unicode: true, plain: false };
+    pub const UNWRAPPED: Self =
+        Self { colour: false, width: usize::MAX, unicode: true, plain: false, verbose: false };
 
     /// The style for the standard output of this process.
     pub fn detect(colour: Colour, plain: bool) -> Self {
@@ -104,6 +108,7 @@ impl Style {
             width: columns.map_or(PIPE_WIDTH, |columns| columns.clamp(WIDTHS.0, WIDTHS.1)),
             unicode: !is_dumb && around.locale.is_none_or(is_utf8),
             plain: false,
+            verbose: false,
         }
     }
 }
@@ -135,13 +140,13 @@ mod tests {
     #[test]
     fn a_terminal_gets_colour_and_its_own_width() {
         let style = Style::choose(Colour::Auto, false, TERMINAL);
-        assert_eq!(style, Style { colour: true, width: 120, unicode: true, plain: false });
+        assert_eq!(style, Style { colour: true, width: 120, unicode: true, plain: false, verbose: false });
     }
 
     #[test]
     fn a_pipe_gets_neither_colour_nor_the_width_of_the_terminal() {
         let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..TERMINAL });
-        assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false });
+        assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     }
 
     #[test]
@@ -175,7 +180,7 @@ mod tests {
     #[test]
     fn a_dumb_terminal_gets_ascii_without_colour() {
         let style = Style::choose(Colour::Auto, false, Surroundings { term: Some("dumb"), ..TERMINAL });
-        assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false });
+        assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false, verbose: false });
     }
 
     #[test]

@@ -413,10 +413,13 @@ mod tests {
     }
 
     #[test]
-    fn a_step_down_is_unsteady_and_still_trusted() {
-        let finding = unsteady_path(200.0).finding(Code::Unsteady).expect("500, then 200 MB/s");
-        assert!(finding.summary.contains("fell"), "{}", finding.summary);
-        assert!(unsteady_path(200.0).path().measured.values().all(|measured| measured.trusted));
+    fn a_step_down_is_unsteady_and_trusted_until_nothing_follows_from_it() {
+        for (last, is_trusted) in [(200.0, true), (20.0, false)] {
+            let finding = unsteady_path(last).finding(Code::Unsteady).expect("500 MB/s, then less");
+            assert!(finding.summary.contains("fell"), "{}", finding.summary);
+            let path = unsteady_path(last).path();
+            assert!(path.measured.values().all(|measured| measured.trusted == is_trusted), "{last}");
+        }
     }
 
     #[test]

@@ -262,7 +262,7 @@ mod tests {
                 points.push(point(LoadSpec::reading(Pattern::Random, Bytes::from_kib(kib), depth), mb));
             }
         }
-        let style = Style { colour: false, width: 80, unicode: false, plain: false };
+        let style = Style { colour: false, width: 80, unicode: false, plain: false, verbose: false };
         let text = render(&report(points), &style);
         assert!(text.contains("\n4 KiB") && text.contains("\n1 MiB"), "{text}");
         assert!(text.contains("knee at depth 16, plateau of 401 MB/s up to 1,024"), "{text}");
