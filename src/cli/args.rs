@@ -7,7 +7,6 @@ pub use super::answer::{AnswerArgs, Measure};
 use super::bench::args::BenchArgs;
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
-use super::export::ExportArgs;
 use super::fleet_run::args::{FleetCommand, HostStep};
 use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::GuardArgs;
@@ -190,14 +189,10 @@ pub enum Command {
     /// Reads links, error counters, arrays, temperatures and network cards every 30 s, and at once when the kernel tells of a
     /// device or of an error of a link. Each change is dated by the two readings around it. The best state of each link is kept:
     /// `narrows` then finds `narrower_than_before`. A device that sleeps is never touched. Needs no root; without it the
-    /// kernel's log may not be heard. Runs until it is ended.
+    /// kernel's log may not be heard. Runs until it is ended. --export writes what is found now for Prometheus instead.
     ///
-    /// Exit status: 0 it was ended, or the journal was shown, 2 it could not be done.
+    /// Exit status: 0 it was ended, the journal was shown or the metrics were written, 2 it could not be done.
     Watch(WatchArgs),
-    /// Write what narrows finds for Prometheus
-    ///
-    /// Exit status: 0 written, 2 it could not be done.
-    Export(ExportArgs),
     /// Print the completions of a shell: bash, zsh, fish, elvish or powershell
     ///
     /// Exit status: 0 printed, 2 it could not be done.

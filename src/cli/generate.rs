@@ -105,7 +105,7 @@ mod tests {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut visible(), "narrows", &mut script);
             let script = String::from_utf8(script).expect("is text");
-            for command in ["watch", "export", "config"] {
+            for command in ["watch", "config"] {
                 assert!(script.contains(command), "{shell}: {command}");
             }
             assert!(!script.contains("look-at-devices"), "{shell}");

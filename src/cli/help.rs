@@ -79,8 +79,9 @@ pub(super) fn show_error(error: &clap::Error) -> ExitCode {
 }
 
 /// Former commands, and what to type instead.
-const FORMER: [(&str, &str); 3] = [
+const FORMER: [(&str, &str); 4] = [
     ("check", "`narrows WHAT`: a device, a place, or files with what was pasted"),
+    ("export", "`narrows watch --export FILE`"),
     ("import", "`narrows FILE…`: what is in a file is told by its content"),
     ("report", "`narrows RUN.json…`; every command writes the same page with --html FILE"),
 ];

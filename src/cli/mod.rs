@@ -10,7 +10,6 @@ pub mod bench;
 pub mod compare;
 pub mod copy;
 mod door;
-pub mod export;
 mod facts;
 mod failure;
 mod files;
@@ -93,7 +92,6 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),
-        Command::Export(args) => export::run(&args),
         Command::Completions(args) => generate::completions(args),
         Command::Man(args) => generate::man(&args),
         Command::Top(args) => top::run(&args),

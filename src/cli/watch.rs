@@ -1,18 +1,19 @@
-//! `narrows watch`: the flight recorder, and what its journal says.
+//! `narrows watch`: the flight recorder, what its journal says, and what is found now for systems that watch many machines.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 
 use super::values::duration;
-use super::{Failure, NOTHING_FOUND, output, signals};
+use super::{FAILED, Failure, NOTHING_FOUND, answer, facts, files, output, signals};
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
 use narrows_report::watch::{WatchLog, render};
+use narrows_report::{prometheus, view};
 use narrows_watch::file::{KeepError, Store};
 use narrows_watch::run::{Options, Source, run as record};
 
@@ -37,6 +38,17 @@ pub struct WatchArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub every: Duration,
 
+    /// Write what is found now for Prometheus to FILE (- is standard output), in the place of what was there, and end
+    ///
+    /// Text format 0.0.4, as node_exporter's textfile collector and `promtool check metrics` read it. FILE is put in place
+    /// whole, by rename. What is not known is left out, and no device that sleeps is woken.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "accept", "every"])]
+    pub export: Option<PathBuf>,
+
+    /// With --export: a record or captures in the place of this machine
+    #[arg(value_name = "WHAT", requires = "export")]
+    pub what: Vec<PathBuf>,
+
     /// Where the journal and the best states are kept
     #[arg(long, value_name = "DIR", default_value = DIRECTORY)]
     pub state: PathBuf,
@@ -53,6 +65,9 @@ pub struct WatchArgs {
 pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
     if args.log {
         return show(args);
+    }
+    if let Some(file) = &args.export {
+        return export(file, &args.what);
     }
     if args.accept && tell(&args.state)? {
         return Ok(NOTHING_FOUND);
@@ -71,6 +86,24 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
         output::note("narrows: the state of every link that is awake counts as its best from now on");
     }
     Ok(NOTHING_FOUND)
+}
+
+/// Writes what is found now.
+fn export(file: &Path, what: &[PathBuf]) -> Result<u8, Failure> {
+    let facts = facts::open_gently(what)?;
+    facts.notes.iter().for_each(|note| output::note(note));
+    let unseen = facts::unseen(&facts);
+    unseen.iter().for_each(output::failure);
+    let (subjects, verdict) = answer::judge(&facts.machine);
+    let report = view::build(&facts.machine, &subjects, &verdict);
+    let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let families = prometheus::of_check(&facts.machine, &report, since_1970.as_secs() as f64);
+    let text = prometheus::render(&families);
+    match file.as_os_str() == "-" {
+        true => output::data(&text)?,
+        false => files::replace(file, &text)?,
+    }
+    Ok(if unseen.is_empty() { NOTHING_FOUND } else { FAILED })
 }
 
 fn show(args: &WatchArgs) -> Result<u8, Failure> {

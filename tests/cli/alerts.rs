@@ -155,7 +155,7 @@ fn an_alert_fires_and_resolves_and_every_panel_has_data() {
         });
         let from = machine.to_str().expect("is text");
         let file = textfiles.join("narrows.prom");
-        let ran = run(&["export", "--prometheus", file.to_str().expect("is text"), "--from", from]);
+        let ran = run(&["watch", "--export", file.to_str().expect("is text"), from]);
         assert_eq!(ran.status, Some(0), "{ran:?}");
     };
     let firing = || {

@@ -1,4 +1,4 @@
-//! `narrows export`, `completions` and `man`.
+//! `narrows watch --export`, `completions` and `man`.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +17,7 @@ fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
     let machine = place.path().join("machine.tar.zst");
     watch::record(&machine, 1, |_| ());
     let machine = machine.to_str().expect("is text");
-    let ran = run(&["export", "--prometheus", "-", "--from", machine]);
+    let ran = run(&["watch", "--export", "-", machine]);
     assert_eq!(ran.status, Some(0), "{ran:?}");
     assert_unique(&ran.out);
     for line in [
@@ -31,7 +31,7 @@ fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
     assert!(!ran.out.contains(" -1\n") && !ran.out.contains("NaN"), "{}", ran.out);
     let file = place.path().join("narrows.prom");
     std::fs::write(&file, "old").expect("is written");
-    let written = run(&["export", "--prometheus", file.to_str().expect("is text"), "--from", machine]);
+    let written = run(&["watch", "--export", file.to_str().expect("is text"), machine]);
     assert_eq!((written.status, written.out.as_str()), (Some(0), ""), "{written:?}");
     let kept = std::fs::read_to_string(&file).expect("is in place");
     assert!(kept.starts_with("# HELP narrows_"), "{kept}");
@@ -39,7 +39,7 @@ fn a_machine_as_metrics_has_each_series_once_and_no_unknown_value() {
 
 #[test]
 fn promtool_finds_nothing_to_complain_of() {
-    let live = run(&["export", "--prometheus", "-"]);
+    let live = run(&["watch", "--export", "-"]);
     assert_eq!(live.status, Some(0), "{live:?}");
     assert_unique(&live.out);
     let mut promtool = super::alerts::tool("promtool");
@@ -62,7 +62,7 @@ fn pages_and_completions_are_made_for_every_command() {
     let made = run(&["man", text(&place)]);
     assert_eq!((made.status, made.err.as_str()), (Some(0), ""), "{made:?}");
     let pages = super::names_in(&place);
-    for page in ["narrows.1", "narrows-watch.1", "narrows-export.1"] {
+    for page in ["narrows.1", "narrows-watch.1"] {
         assert!(pages.contains(&page.to_owned()), "{pages:?}");
     }
     assert!(!pages.iter().any(|page| page.contains("look-at") || page.contains("help")), "{pages:?}");

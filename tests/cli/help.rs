@@ -6,9 +6,9 @@ use super::{finish, narrows, run};
 const PAGE: usize = 60;
 
 /// Every command that help shows.
-const COMMANDS: [&str; 14] = [
-    "bench", "compare", "copy", "export", "fleet", "guard", "lab", "ladder", "plan", "predict", "snapshot",
-    "sweep", "top", "watch",
+const COMMANDS: [&str; 13] = [
+    "bench", "compare", "copy", "fleet", "guard", "lab", "ladder", "plan", "predict", "snapshot", "sweep",
+    "top", "watch",
 ];
 
 /// What a terminal of 80 columns shows.
@@ -61,9 +61,10 @@ fn a_mistyped_command_is_told_from_a_target() {
 }
 
 /// Former commands, with words that they took.
-const FORMER: [&[&str]; 4] = [
+const FORMER: [&[&str]; 5] = [
     &["check"],
     &["check", "--from", "lspci.txt"],
+    &["export", "--prometheus", "-"],
     &["import", "fio.json", "--json"],
     &["report", "run.json", "--html", "-"],
 ];
