@@ -1,4 +1,4 @@
--- DuckDB: the hosts of fleet/taken=DAY/*.jsonl (docs/fleet-sql.md), of all days and of the last one.
+-- DuckDB: the hosts of fleet/taken=DAY/*.jsonl (docs/fleet.md), of all days and of the last one.
 CREATE VIEW all_days AS FROM read_json('fleet/*/*.jsonl', format = 'newline_delimited', hive_partitioning = true, columns = {
     record: 'VARCHAR', host: 'VARCHAR', vendor: 'VARCHAR', product: 'VARCHAR', board: 'VARCHAR', bios: 'VARCHAR', kernel: 'VARCHAR',
     cpu: 'VARCHAR', memory_bytes: 'BIGINT', failure: 'VARCHAR', change: 'VARCHAR', severity: 'VARCHAR', code: 'VARCHAR',

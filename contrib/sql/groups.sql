@@ -1,5 +1,5 @@
 -- What at least two hosts of a model have in common, worst and most frequent first: the groups of `narrows --fleet`.
--- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
+-- For the views of duckdb.sql or spark.sql (docs/fleet.md).
 WITH hosts AS (
     SELECT host,
         CASE WHEN lower(trim(product)) IN ('super server', 'all series', 'system product', 'server') AND board IS NOT NULL

@@ -1,5 +1,5 @@
 -- Who differs from nine in ten others of the same model: the outliers of `narrows --fleet`.
--- For the views of duckdb.sql or spark.sql (docs/fleet-sql.md).
+-- For the views of duckdb.sql or spark.sql (docs/fleet.md).
 WITH hosts AS (
     SELECT host,
         CASE WHEN lower(trim(product)) IN ('super server', 'all series', 'system product', 'server') AND board IS NOT NULL

@@ -1,4 +1,4 @@
--- Spark: the hosts of fleet/taken=DAY/*.jsonl (docs/fleet-sql.md), of all days and of the last one.
+-- Spark: the hosts of fleet/taken=DAY/*.jsonl (docs/fleet.md), of all days and of the last one.
 CREATE TEMPORARY VIEW all_days (
     record STRING, host STRING, vendor STRING, product STRING, board STRING, bios STRING, kernel STRING, cpu STRING, memory_bytes BIGINT,
     failure STRING, change STRING, severity STRING, code STRING, confidence STRING, place STRING, subject STRING, hop STRING,

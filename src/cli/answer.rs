@@ -11,7 +11,7 @@ use super::facts::Facts;
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
-use super::results::{self, Seen};
+use super::results;
 use super::signals::end_on_signals;
 use super::values::{Choices, EVERY, choices, duration};
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, output, target, together};
@@ -180,31 +180,14 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     {
         return show(args, &[report]);
     }
-    let mut facts = facts::open(files, stdin)?;
+    let facts = facts::open(files, stdin)?;
     if !files.is_empty() && facts.has_nothing() {
-        if let Some(described) = facts::described(files) {
-            let asked =
-                PredictArgs { files: described, output: args.output.clone(), ..PredictArgs::default() };
-            return predict::run(&asked);
-        }
-        // Then each is a place of this machine.
-        facts.limits().for_each(|note| output::note(note));
-        return one(args, &[], &facts::places(files, typed)?);
+        return described_or_place(args, files, typed, &facts);
     }
-    let is_only_results = !files.is_empty() && !facts.has_machine && !facts.seen.results.is_empty();
-    let is_here = args.machine || is_only_results && !typed.is_empty();
     facts.notes.iter().for_each(|note| output::note(note));
-    if is_here && facts.has_machine && !files.is_empty() {
-        return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
-    }
-    if is_here && facts.seen.results.is_empty() {
-        return Err(Failure::new("there is no result of a benchmark in what was given")
-            .hint("--machine puts a result against the paths of this machine"));
-    }
-    if is_here {
-        let live = facts::open(&[], io::empty())?;
-        facts = Facts { root: live.root, machine: live.machine, ..facts };
-    }
+    let is_only_results = !files.is_empty() && !facts.has_machine;
+    let is_here = args.machine || is_only_results && !typed.is_empty();
+    let facts = if is_here { here(files, facts)? } else { facts };
     let unseen = facts::unseen(&facts);
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
@@ -238,28 +221,8 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     for (view, subject) in report.paths.iter_mut().zip(&subjects) {
         view.peers = view::peers(&machine, &subject.path, to);
     }
-    report.machine.from = files.iter().map(|path| path.to_string_lossy().into_owned()).collect();
-    if !root.is_live() && report.machine.inputs.is_empty() {
-        report.machine.inputs = match is_only_results {
-            true => of_results(&seen),
-            // It answers as a machine does: readers must see that it is another one.
-            false => {
-                let kinds = || vec!["narrows snapshot".to_owned()];
-                let names = report.machine.from.iter().cloned();
-                names.map(|name| view::InputView { name, kinds: kinds() }).collect()
-            }
-        };
-    }
-    if args.reply {
-        output::data(&text::reply::render(&report))?;
-    } else if args.csv {
-        output::data(&result_csv::render(&report.results))?;
-    } else if let Some(hop) = args.why.as_ref().filter(|_| !args.output.json) {
-        let explained = why::explain(&report, hop, &args.output.shown.style());
-        output::data(&explained.map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))?)?;
-    } else {
-        output::report(&report, &args.output, text::document)?;
-    }
+    name_inputs(&mut report, files, &root);
+    print(args, &report)?;
     if let Some(why) = cut_short {
         return Err(why);
     }
@@ -271,10 +234,72 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     })
 }
 
-/// The texts of results, where no text told of the machine.
-fn of_results(seen: &Seen) -> Vec<view::InputView> {
+/// Answers for files in which neither a machine nor a result was recognised: descriptions of systems, or places of this machine.
+fn described_or_place(
+    args: &AnswerArgs,
+    files: &[PathBuf],
+    typed: &[String],
+    facts: &Facts,
+) -> Result<u8, Failure> {
+    if let Some(files) = facts::described(files) {
+        return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
+    }
+    facts.limits().for_each(|note| output::note(note));
+    one(args, &[], &facts::places(files, typed)?)
+}
+
+/// Results put on this machine.
+///
+/// # Errors
+/// [`Failure`] when there are none, or they have a machine already.
+fn here(files: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
+    if facts.has_machine && !files.is_empty() {
+        return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
+    }
+    if facts.seen.results.is_empty() {
+        return Err(Failure::new("there is no result of a benchmark in what was given")
+            .hint("--machine puts a result against the paths of this machine"));
+    }
+    let live = facts::open(&[], io::empty())?;
+    Ok(Facts { root: live.root, machine: live.machine, ..facts })
+}
+
+/// Says in a report what it is from: it answers as a machine does, and readers must see that it is another one.
+fn name_inputs(report: &mut view::CheckReport, files: &[PathBuf], root: &Root) {
+    report.machine.from = files.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    if root.is_live() || !report.machine.inputs.is_empty() {
+        return;
+    }
+    let of_results = of_results(&report.results);
+    report.machine.inputs = match of_results.is_empty() {
+        false if report.paths.is_empty() => of_results,
+        _ => {
+            let kinds = || vec!["narrows snapshot".to_owned()];
+            let names = report.machine.from.iter().cloned();
+            names.map(|name| view::InputView { name, kinds: kinds() }).collect()
+        }
+    };
+}
+
+/// Prints a report in the form that was asked for.
+fn print(args: &AnswerArgs, report: &view::CheckReport) -> Result<(), Failure> {
+    if args.reply {
+        return output::data(&text::reply::render(report));
+    }
+    if args.csv {
+        return output::data(&result_csv::render(&report.results));
+    }
+    if let Some(hop) = args.why.as_ref().filter(|_| !args.output.json) {
+        let explained = why::explain(report, hop, &args.output.shown.style());
+        return output::data(&explained.map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))?);
+    }
+    output::report(report, &args.output, text::document)
+}
+
+/// The texts of results.
+fn of_results(results: &[view::JudgedResult]) -> Vec<view::InputView> {
     let mut all: Vec<view::InputView> = Vec::new();
-    for result in &seen.results {
+    for view::JudgedResult { result, .. } in results {
         let kind = result.tool.name().to_owned();
         match all.iter_mut().find(|one| one.name == result.file) {
             Some(one) if one.kinds.contains(&kind) => {}

@@ -58,11 +58,7 @@ pub(super) fn run(args: &SnapshotArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     write_for(to, &packed, readers)?;
-    output::note(&format!(
-        "wrote `{path}`, {length} bytes; {what}\nhint: `narrows {word}` gives the same verdict anywhere",
-        path = to.display(),
-        length = packed.len(),
-        word = shell::path(to)
-    ));
+    output::note(&format!("wrote `{}`, {} bytes; {what}", to.display(), packed.len()));
+    output::note(&format!("hint: `narrows {}` gives the same verdict anywhere", shell::path(to)));
     Ok(NOTHING_FOUND)
 }

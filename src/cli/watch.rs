@@ -1,6 +1,6 @@
 //! `narrows watch`: the flight recorder, what its journal says, and what is found now for systems that watch many machines.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::thread;
@@ -12,10 +12,11 @@ use super::values::duration;
 use super::{FAILED, Failure, NOTHING_FOUND, answer, facts, files, output, signals};
 use narrows_load::held::{Aim, Held, HeldError};
 use narrows_machine::kept::DIRECTORY;
-use narrows_report::watch::{WatchLog, render};
+use narrows_report::watch::{self, WatchLog, render};
 use narrows_report::{prometheus, view};
 use narrows_watch::file::{KeepError, Store};
-use narrows_watch::run::{Options, Source, run as record};
+use narrows_watch::record::Record;
+use narrows_watch::run::{Options, Source, Told, run as record};
 
 /// How long a recorder may take to do what it is asked: it looks every second, and then reads everything.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -80,8 +81,18 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
         version: env!("CARGO_PKG_VERSION"),
         accept_and_end: args.accept,
     };
-    let noted = &mut |text: &str| output::note(text);
-    record(&options, Source::live(), &stop, noted).map_err(|error| failure(&error))?;
+    // A service has its journal; who looks on sees each record as it comes.
+    let is_seen = io::stdout().is_terminal();
+    let told = Told {
+        note: &mut |text| output::note(text),
+        record: &mut |one: &Record| {
+            if let Some(line) = watch::line(one).filter(|_| is_seen) {
+                // A terminal that is gone ends it by a signal.
+                let _ = output::lines([line]);
+            }
+        },
+    };
+    record(&options, Source::live(), &stop, told).map_err(|error| failure(&error))?;
     if args.accept && !stop.load(Ordering::Relaxed) {
         output::note("narrows: the state of every link that is awake counts as its best from now on");
     }

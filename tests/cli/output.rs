@@ -13,9 +13,10 @@ fn a_pipe_gets_no_colour_unless_it_is_asked_for() {
 }
 
 /// Runs narrows on a terminal of its own (util-linux `script`); `None` when that program is not there.
-fn on_a_terminal(no_color: bool) -> Option<String> {
+fn on_a_terminal(words: &str, no_color: bool) -> Option<String> {
     let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c"]).arg(format!("'{}' --color auto", crate::narrows_binary().display()));
+    let typed = format!("timeout -s INT 5 '{}' {words}", crate::narrows_binary().display());
+    command.args(["-q", "-c"]).arg(typed);
     command.arg("/dev/null").env("TERM", "xterm-256color").env_remove("NO_COLOR").env_remove("CLICOLOR");
     if no_color {
         command.env("NO_COLOR", "1");
@@ -26,11 +27,22 @@ fn on_a_terminal(no_color: bool) -> Option<String> {
 
 #[test]
 fn a_terminal_gets_colour_unless_no_color_is_set() {
-    let (Some(coloured), Some(without)) = (on_a_terminal(false), on_a_terminal(true)) else {
+    let shown = |no_color| on_a_terminal("--color auto", no_color);
+    let (Some(coloured), Some(without)) = (shown(false), shown(true)) else {
         return skip("a terminal gets colour", "the program `script` is missing");
     };
     assert!(coloured.contains("\x1b["), "{coloured:?}");
     assert!(!without.contains("\x1b["), "{without:?}");
+}
+
+#[test]
+fn a_recorder_tells_whoever_looks_on_and_nobody_else() {
+    let state = scratch_dir();
+    let words = format!("watch --state '{}'", text(&state));
+    let Some(seen) = on_a_terminal(&words, true) else {
+        return skip("a recorder on a terminal", "the program `script` is missing");
+    };
+    assert!(seen.contains("began to watch") && seen.contains("ended"), "{seen:?}");
 }
 
 #[test]

@@ -31,10 +31,18 @@ impl WatchLog {
     }
 }
 
+/// A record as a line; `None` where it only says that the recorder is there.
+pub fn line(record: &Record) -> Option<String> {
+    is_told(record).then(|| format!("{}  {}", record.at, sentence(record)))
+}
+
+const fn is_told(record: &Record) -> bool {
+    !matches!(record.what, What::Alive { .. })
+}
+
 /// The journal as text, a line for each record; those that only say that the recorder is there are left out.
 pub fn render(log: &WatchLog) -> String {
-    let told: Vec<&Record> =
-        log.records.iter().filter(|record| !matches!(record.what, What::Alive { .. })).collect();
+    let told: Vec<&Record> = log.records.iter().filter(|record| is_told(record)).collect();
     let mut out = Document::new("watch", "", None);
     for record in &told {
         out.lead((Tone::Normal, &format!("{}  ", record.at)), Tone::Normal, sentence(record));

@@ -37,10 +37,21 @@ pub fn shown<T: Teller>(
             bar
         });
         let (done, whole) = control.progress();
-        let text = format!("{} · {} files", human::rate(done.per(elapsed)), control.files());
-        bar.amount(done, whole, &text);
+        bar.amount(done, whole, &how_far((done, whole), control.files(), elapsed));
     };
     measure::copy(root, ends, options, control, look)
+}
+
+/// `1.2 GB of 40 GB · 310 MB/s · 17 files · 2 min 5 s left`.
+fn how_far((done, whole): (Bytes, Bytes), files: u64, elapsed: Duration) -> String {
+    let rate = done.per(elapsed);
+    let mut text =
+        format!("{} of {} · {} · {files} files", human::bytes(done), human::bytes(whole), human::rate(rate));
+    let left = whole.saturating_sub(done).as_f64() / rate.get();
+    if let Ok(left) = Duration::try_from_secs_f64(left) {
+        text.push_str(&format!(" · {} left", human::time(Duration::from_secs(left.as_secs().max(1)).into())));
+    }
+    text
 }
 
 /// What the blocks of a copy may take: a part of what this process could still get, and never more than helps.
@@ -65,6 +76,14 @@ pub const fn side_name(side: Side) -> &'static str {
 mod tests {
     use super::*;
     use narrows_machine::tree::Tree;
+
+    #[test]
+    fn how_far_a_copy_is_has_a_total_and_the_time_that_is_left() {
+        let gb = |count: u64| Bytes::new(count * 1_000_000_000);
+        let text = how_far((gb(10), gb(40)), 17, Duration::from_secs(20));
+        assert_eq!(text, "10 GB of 40 GB · 500 MB/s · 17 files · 60 s left");
+        assert_eq!(how_far((gb(0), gb(40)), 0, Duration::from_secs(2)), "0 B of 40 GB · 0 B/s · 0 files");
+    }
 
     #[test]
     fn blocks_take_a_quarter_of_what_is_left_and_no_more_than_helps() {

@@ -63,7 +63,15 @@ pub struct Options<'a> {
     pub accept_and_end: bool,
 }
 
-/// Watches until `stop` asks it to end. `note` is told what the owner should know.
+/// Who is told something.
+pub struct Told<'a> {
+    /// What the owner should know of the watching.
+    pub note: &'a mut dyn FnMut(&str),
+    /// Each record, as it is put down.
+    pub record: &'a mut dyn FnMut(&Record),
+}
+
+/// Watches until `stop` asks it to end.
 ///
 /// # Errors
 /// [`KeepError`]: the directory cannot be used. A disk that is full is no error: what cannot be written waits.
@@ -71,7 +79,7 @@ pub fn run(
     options: &Options<'_>,
     source: Source,
     stop: &AtomicBool,
-    note: &mut dyn FnMut(&str),
+    told: Told<'_>,
 ) -> Result<(), KeepError> {
     let store = Store::open(options.directory)?;
     let salt = store.salt()?;
@@ -86,12 +94,12 @@ pub fn run(
         before: None,
         drives: BTreeMap::new(),
         failing: false,
-        note,
+        tell: told,
     };
     watch.run(options, source, stop)
 }
 
-struct Watch<'a> {
+struct Watch<'a, 't> {
     recorder: Recorder,
     baseline: Baseline,
     journal: Journal<'a>,
@@ -102,7 +110,7 @@ struct Watch<'a> {
     /// When drives were asked that do not answer freely.
     drives: BTreeMap<String, Instant>,
     failing: bool,
-    note: &'a mut dyn FnMut(&str),
+    tell: Told<'t>,
 }
 
 /// What happened since the last reading.
@@ -112,18 +120,24 @@ struct Since {
     kernel: Vec<KernelEvent>,
 }
 
-impl Watch<'_> {
+impl Watch<'_, '_> {
+    fn put(&mut self, records: impl IntoIterator<Item = Record>) {
+        let records: Vec<Record> = records.into_iter().collect();
+        records.iter().for_each(|record| (self.tell.record)(record));
+        self.journal.add(records);
+    }
+
     fn run(mut self, options: &Options<'_>, mut source: Source, stop: &AtomicBool) -> Result<(), KeepError> {
         let unheard = match &source {
             Source::Live { unheard, .. } => unheard.clone(),
             Source::Recorded(_) => Vec::new(),
         };
         for what in &unheard {
-            (self.note)(&format!("narrows watch: not heard, and seen at the next reading only: {what}"));
+            (self.tell.note)(&format!("narrows watch: not heard, and seen at the next reading only: {what}"));
         }
         let every_seconds = options.every.as_secs_f64();
         let started = What::Started { version: options.version.to_owned(), every_seconds, unheard };
-        self.journal.add([Record { at: Moment::now().at(), what: started }]);
+        self.put([Record { at: Moment::now().at(), what: started }]);
         let mut noticed = Noticed::Reading;
         let mut since = Since::default();
         while !stop.load(Ordering::Relaxed) {
@@ -145,7 +159,7 @@ impl Watch<'_> {
             };
         }
         let now = Moment::now().at();
-        self.journal.add([Record { at: now.clone(), what: What::Stopped }]);
+        self.put([Record { at: now.clone(), what: What::Stopped }]);
         self.journal.write(&now)
     }
 
@@ -177,7 +191,7 @@ impl Watch<'_> {
         let observed = observe(places, &reading, &self.salt);
         let records = self.recorder.take(&observed, now, noticed, &since.kernel);
         let kept = baseline::take(&mut self.baseline, (places, &reading), &self.salt, now, accept);
-        self.journal.add(records.into_iter().chain(kept.records));
+        self.put(records.into_iter().chain(kept.records));
         let mut written = if kept.changed { self.store.keep(&self.baseline) } else { Ok(()) };
         if self.journal.is_long() && self.journal.waiting() == 0 && written.is_ok() {
             written = self.journal.rotate();
@@ -208,11 +222,11 @@ impl Watch<'_> {
         match written {
             Ok(()) if self.failing => {
                 self.failing = false;
-                (self.note)("narrows watch: the journal is written again; nothing was lost");
+                (self.tell.note)("narrows watch: the journal is written again; nothing was lost");
             }
             Err(error) if !self.failing => {
                 self.failing = true;
-                (self.note)(&format!("narrows watch: {error}; what it is to be told waits in memory"));
+                (self.tell.note)(&format!("narrows watch: {error}; what it is to be told waits in memory"));
             }
             _ => {}
         }

@@ -31,6 +31,46 @@ pub struct Movers {
 struct Moved {
     read: u64,
     written: u64,
+    /// Page faults of children that ended and were waited for: it grows with each such child, whose bytes then count as the
+    /// parent's (kernel `kernel/exit.c`, `wait_task_zombie`).
+    reaped: u64,
+    /// What its present threads moved, where it has waited for a child.
+    own: (u64, u64),
+}
+
+impl Moved {
+    fn read(root: &Root, pid: u32, io: &str) -> Option<Self> {
+        let (read, written) = parse(io)?;
+        let reaped =
+            root.text(&format!("/proc/{pid}/stat")).get().and_then(|stat| reaped(&stat)).unwrap_or(0);
+        let own = if reaped > 0 { of_threads(root, pid) } else { (read, written) };
+        Some(Self { read, written, reaped, own })
+    }
+
+    /// What was read and written since; of a process that has waited for a child meanwhile by its threads alone. A counter that
+    /// went back is that of another process with the same number, or of threads that ended.
+    fn since(&self, then: &Self) -> Option<(u64, u64)> {
+        let (now, then) = match self.reaped == then.reaped {
+            true => ((self.read, self.written), (then.read, then.written)),
+            false => (self.own, then.own),
+        };
+        Some((now.0.checked_sub(then.0)?, now.1.checked_sub(then.1)?))
+    }
+}
+
+fn of_threads(root: &Root, pid: u32) -> (u64, u64) {
+    let place = format!("/proc/{pid}/task");
+    let threads = root.list(&place);
+    let each = threads.iter().filter_map(|thread| parse(&root.text(&format!("{place}/{thread}/io")).get()?));
+    each.fold((0, 0), |(read, written), (more, also)| {
+        (read.saturating_add(more), written.saturating_add(also))
+    })
+}
+
+/// `cminflt` of `/proc/PID/stat`, the eleventh value; the second, a name in brackets, may hold anything.
+fn reaped(stat: &str) -> Option<u64> {
+    let (_, behind) = stat.rsplit_once(')')?;
+    behind.split_whitespace().nth(8)?.parse().ok()
 }
 
 /// A process that moves bytes to or from storage.
@@ -60,7 +100,7 @@ impl Movers {
             match root.text(&format!("/proc/{pid}/io")) {
                 _ if pid == own && root.is_live() => {}
                 Fact::Known { value, .. } => {
-                    movers.moved.extend(parse(&value).map(|moved| (pid, moved)));
+                    movers.moved.extend(Moved::read(root, pid, &value).map(|moved| (pid, moved)));
                 }
                 Fact::Denied { .. } => movers.hidden += 1,
                 _ => {}
@@ -80,10 +120,7 @@ impl Movers {
             .moved
             .iter()
             .filter_map(|(pid, now)| {
-                let then = before.moved.get(pid)?;
-                // A counter that went back is that of another process with the same number.
-                let (read, written) =
-                    (now.read.checked_sub(then.read)?, now.written.checked_sub(then.written)?);
+                let (read, written) = now.since(before.moved.get(pid)?)?;
                 let (read, written) = (rate(read), rate(written));
                 (read.get() + written.get() >= LEAST).then_some((*pid, read, written))
             })
@@ -99,12 +136,12 @@ impl Movers {
     }
 }
 
-fn parse(text: &str) -> Option<Moved> {
+fn parse(text: &str) -> Option<(u64, u64)> {
     let number = |key: &str| {
         let line = text.lines().find_map(|line| line.strip_prefix(key))?;
         line.trim().parse::<u64>().ok()
     };
-    Some(Moved { read: number("read_bytes:")?, written: number("write_bytes:")? })
+    Some((number("read_bytes:")?, number("write_bytes:")?))
 }
 
 /// The block devices that the open files of a process are or lie on. Only the names of the files are asked for, never the files:
@@ -191,7 +228,9 @@ mod tests {
         cancelled_write_bytes: 0\n";
 
     fn movers(seconds: u64, pids: &[(u32, u64, u64)]) -> Movers {
-        let moved = pids.iter().map(|(pid, read, written)| (*pid, Moved { read: *read, written: *written }));
+        let moved = pids
+            .iter()
+            .map(|(pid, read, written)| (*pid, Moved { read: *read, written: *written, ..Moved::default() }));
         Movers { at: Nanos::from_millis(seconds * 1000), moved: moved.collect(), hidden: 0 }
     }
 
@@ -210,10 +249,29 @@ mod tests {
 
     #[test]
     fn the_counters_of_storage_are_taken_not_those_of_system_calls() {
-        assert_eq!(parse(IO), Some(Moved { read: 4096, written: 8192 }));
+        assert_eq!(parse(IO), Some((4096, 8192)));
         for bad in ["", "read_bytes: x\nwrite_bytes: 1\n", "read_bytes: 1\n"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn a_parent_is_not_credited_with_the_bytes_of_a_child_that_it_waited_for() {
+        let look = |read: u64, faults: u64, own: u64| {
+            let mut tree = Tree::new();
+            let io = |read: u64| format!("read_bytes: {read}\nwrite_bytes: 0\n");
+            tree.file("/proc/7/io", &io(read));
+            tree.file("/proc/7/stat", &format!("7 (a) b) S 1 7 7 0 -1 4194560 100 {faults} 0 0 1 1\n"));
+            tree.file("/proc/7/task/7/io", &io(own));
+            Movers::read(&Root::from_tree(tree)).moved[&7]
+        };
+        let before = look(1000, 0, 1000);
+        assert_eq!(look(5000, 0, 5000).since(&before), Some((4000, 0)));
+        // Its child read 9000 bytes, and it 500 itself.
+        assert_eq!(look(10_500, 33, 1500).since(&before), Some((500, 0)));
+        let again = look(10_500, 33, 1500);
+        assert_eq!(look(12_500, 33, 3500).since(&again), Some((2000, 0)));
+        assert_eq!(look(20_500, 70, 1500).since(&again), Some((0, 0)));
     }
 
     #[test]

@@ -11,6 +11,10 @@ use narrows_verdict::capitalised;
 
 /// Rates that differ by less are alike: what a sweep calls a plateau differs by as much.
 const ALIKE: f64 = 0.05;
+/// What helps where loads scatter.
+const QUIET: &str = "Run it again on a quiet machine, or longer: `--max-time 2m`.";
+/// More loads of a mix than this part that are not to be trusted say that the machine was not quiet.
+const DOUBTFUL: f64 = 1.0 / 3.0;
 /// So many mixes are answered.
 const MOST: usize = 3;
 
@@ -46,7 +50,7 @@ pub(crate) fn sweep(report: &SweepReport) -> Option<Answer> {
     if trusted.is_empty() {
         return Some(Answer {
             sentence: "No load gave a rate that is to be trusted.".to_owned(),
-            todo: vec![step("`narrows bench` runs one load and says why a rate is not to be trusted.")],
+            todo: vec![step(QUIET)],
         });
     }
     let mut mixes: Vec<&LoadSpec> = Vec::new();
@@ -81,9 +85,23 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
     let levels = levels(report, mix);
     let best = levels.iter().map(Level::rate).fold(0.0, f64::max);
     // The smallest block that gives as much as any.
-    let Some(level) = levels.iter().find(|level| level.rate() >= best * (1.0 - ALIKE)) else {
+    let level = levels.iter().find(|level| level.rate() >= best * (1.0 - ALIKE));
+    let fastest = points.iter().max_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()));
+    let (Some(level), Some(fastest)) = (level, fastest) else {
         return without_plateau(target, mix, points, ceiling);
     };
+    let of_mix = report.points.iter().filter(|it| is_alike(mix, &it.load));
+    let is_beyond =
+        |it: &SweepPoint| it.load.block_size == fastest.load.block_size && x(&it.load) > x(&fastest.load);
+    let is_scattered = is_scattered(level, fastest);
+    if is_scattered && !of_mix.clone().any(is_beyond) {
+        // It still rises where it ends.
+        return without_plateau(target, mix, points, ceiling);
+    }
+    let all = of_mix.count();
+    if is_scattered || (all - points.len()) as f64 > DOUBTFUL * all as f64 {
+        return too_noisy(target, mix, fastest, (all - points.len(), all));
+    }
     let at = at(&level.curve.of, level.curve.along, level.plateau.from);
     let span = level
         .span
@@ -104,6 +122,34 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
     said.push(limit);
     todo.extend(look.filter(|_| reads(mix)));
     (said.join(" "), todo)
+}
+
+/// Whether a load was faster than the plateau that is to be the best, by more than its interval.
+fn is_scattered(level: &Level<'_>, fastest: &SweepPoint) -> bool {
+    let at_least = fastest.ci95.map_or(fastest.bytes_per_second, |ends| ends[0]).get();
+    let at_most = level.span.map_or(level.rate(), |span| span[1].get());
+    at_least > at_most.max(level.rate() * (1.0 + ALIKE))
+}
+
+/// What can be said where a knee would be chance.
+fn too_noisy(
+    target: &str,
+    mix: &LoadSpec,
+    fastest: &SweepPoint,
+    (doubtful, all): (usize, usize),
+) -> (String, Vec<String>) {
+    let along = if matches!(mix.parallel, Parallel::Streams(_)) { Along::Streams } else { Along::Depth };
+    let why = match doubtful {
+        0 => "loads differ from their neighbours by more than their intervals".to_owned(),
+        some => format!("{some} of {all} loads are not to be trusted"),
+    };
+    let said = format!(
+        "{} of {target} reach {} with {}. It was too noisy for a knee: {why}.",
+        what(mix),
+        known_to(fastest.bytes_per_second, fastest.ci95),
+        at(&fastest.load, along, x(&fastest.load))
+    );
+    (said, vec![step(QUIET)])
 }
 
 /// The plateaus of the curves of a mix whose runs are all to be trusted, by block size.

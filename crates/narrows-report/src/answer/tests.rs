@@ -43,6 +43,26 @@ fn what_no_load_gave_in_trust_is_said_and_nothing_else() {
 }
 
 #[test]
+fn a_knee_is_said_only_where_no_load_contradicts_it() {
+    let Saved::Sweep(report) = figure("sweep.json") else { panic!("a sweep") };
+    let said = |change: &dyn Fn(&mut crate::bench::sweep::SweepPoint)| {
+        let mut report = report.clone();
+        let blocks: Vec<_> = report.points.iter().map(|point| point.load.block_size).collect();
+        let largest = blocks.iter().max().copied();
+        let first = blocks.iter().position(|block| Some(*block) == largest).expect("a point");
+        change(&mut report.points[first]);
+        sweep(&report).expect("an answer").sentence
+    };
+    assert!(!said(&|_| ()).contains("too noisy"));
+    // Twice as fast with the largest block at its least depth as anything else.
+    let noisy = said(&|point| {
+        point.bytes_per_second = BytesPerSec::new(1e12);
+        point.ci95 = None;
+    });
+    assert!(noisy.contains("1 TB/s") && noisy.contains("too noisy for a knee"), "{noisy}");
+}
+
+#[test]
 fn a_sweep_near_a_known_ceiling_names_it() {
     let Saved::Sweep(mut report) = figure("sweep.json") else { panic!("a sweep") };
     let ceiling = |gb| PathCeiling {

@@ -5,7 +5,7 @@ use crate::csv::{self, shown};
 use narrows_base::units::BytesPerSec;
 use narrows_verdict::word;
 
-/// The columns, in order. `docs/fleet-sql.md` has what each means; a later version adds columns at the end only.
+/// The columns, in order. `docs/fleet.md` has what each means; a later version adds columns at the end only.
 fn columns<'a>() -> [csv::Column<HostRow<'a>>; 21] {
     [
         ("point", |(number, _, _)| number.to_string()),

@@ -62,7 +62,12 @@ pub(super) fn put(out: &mut Document, report: &CheckReport, found: &[&Finding]) 
         out.part(Place::Findings, "Findings");
         findings_in_brief(out, found);
     }
-    let example = paths.iter().find(|path| path.limiting_hop.read.is_some()).or(paths.first());
+    let is_real = |path: &&PathView| {
+        !["/dev/loop", "/dev/ram", "/dev/zram"].iter().any(|name| path.target.starts_with(name))
+    };
+    let is_known = |path: &&PathView| path.limiting_hop.read.is_some();
+    let mut real = paths.iter().filter(is_real);
+    let example = real.clone().find(is_known).or_else(|| real.next()).or(paths.first());
     if let Some(path) = example {
         let target = shell::path(&path.target);
         let from = super::from(&report.machine);
