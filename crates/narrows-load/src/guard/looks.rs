@@ -93,9 +93,10 @@ fn begins(medium: &dyn Medium, at: u64) -> Option<Looks> {
     starts.retain(|start| *start <= at && at - start < LARGEST_LOST);
     starts.sort_unstable();
     starts.dedup();
-    // What is far before data is looked at only where partitions mostly begin.
+    // What is far before data is looked at only where partitions mostly begin, and what begins with them in any case.
     let begin = Instant::now();
-    starts.into_iter().take_while(|_| begin.elapsed() < LOOKED).find_map(|start| at_start(medium, start))
+    let mut in_time = starts.into_iter().take_while(|_| begin.elapsed() < LOOKED);
+    in_time.find_map(|start| at_start(medium, start)).or_else(|| at_start(medium, at - at % 512))
 }
 
 /// A slow medium is looked at for no longer than this.
