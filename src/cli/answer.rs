@@ -244,7 +244,7 @@ fn described_or_place(
     if let Some(files) = facts::described(files) {
         return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
     }
-    facts.limits().for_each(|note| output::note(note));
+    facts.limits().for_each(|note| output::note(&note));
     one(args, &[], &facts::places(files, typed)?)
 }
 

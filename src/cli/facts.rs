@@ -40,8 +40,9 @@ impl Facts {
     }
 
     /// What was left out of files in which nothing was recognised, or could not be read.
-    pub(super) fn limits(&self) -> impl Iterator<Item = &String> {
-        self.notes.iter().filter(|note| !note.starts_with(UNRECOGNISED)).chain(&self.seen.unread)
+    pub(super) fn limits(&self) -> impl Iterator<Item = String> {
+        let notes = self.notes.iter().filter(|note| !note.starts_with(UNRECOGNISED)).cloned();
+        notes.chain(self.seen.unread.iter().map(|line| format!("narrows: {line}")))
     }
 }
 

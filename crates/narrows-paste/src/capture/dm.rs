@@ -162,6 +162,10 @@ struct MappingTreeEntry<'a> {
 impl<'a> MappingTreeEntry<'a> {
     fn parse(line: &'a str) -> Option<Self> {
         let (before, number) = line.strip_suffix(')')?.rsplit_once('(')?;
+        // A call of a function has its brackets right behind its name.
+        if before.ends_with(|c: char| !c.is_whitespace()) {
+            return None;
+        }
         // `(253, 1)` is how old versions write a number.
         let number =
             parse_number_pair(number).or_else(|| parse_number_pair(&number.replacen(", ", ":", 1)))?;

@@ -78,6 +78,8 @@ fn a_tree_of_mappings_tells_names_and_layers() {
         assert_eq!(dm(&machine, "dm-0").name.value().map(String::as_str), Some("luks"), "{text}");
     }
     assert_eq!(dm(&machine("home\t(253, 4)\n"), "dm-4").name.value().map(String::as_str), Some("home"));
+    // Calls of functions, and numbers in brackets of a changelog.
+    assert!(machine(" * buffer.slice(0, 0)\n      (1022:1457)\n").block.is_empty());
 }
 
 #[test]
