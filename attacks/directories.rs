@@ -38,8 +38,8 @@ const COMMANDS: &[(&str, Words)] = &[
         "ladder",
         &["ladder", "DIR", "--write-scratch", "--size", "16MiB", "--time", "100ms", "--warm-up", "1ms"],
     ),
-    ("check --measure", &["DIR", "--measure", "--duration", "100ms"]),
-    ("check --scratch", &["SRC", "--measure", "--duration", "100ms", "--scratch", "DIR"]),
+    ("--measure", &["DIR", "--measure", "--duration", "100ms"]),
+    ("--scratch", &["SRC", "--measure", "--duration", "100ms", "--scratch", "DIR"]),
     (
         "lab --scratch",
         &[
@@ -139,7 +139,7 @@ const OUTPUTS: &[(&str, Words)] = &[
             "OUT",
         ],
     ),
-    ("check --to-path", &["SRC", "--to-path", "OUT"]),
+    ("--to-path", &["SRC", "--to-path", "OUT"]),
 ];
 
 /// All of them.

@@ -42,7 +42,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         typed("several targets", &["NAME", "/", "NAME", "--measure=quick"]),
         typed("snapshot", &["snapshot", "NAME/x.tar.gz"]),
         typed("a file", &["./NAME"]),
-        typed("check --since", &["/", "--fleet", "--since", "NAME"]),
+        typed("--since", &["/", "--fleet", "--since", "NAME"]),
         typed("compare", &["compare", "NAME", "NAME"]),
         typed("predict", &["predict", "NAME"]),
         typed("plan", &["plan", "NAME"]),

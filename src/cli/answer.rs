@@ -131,6 +131,19 @@ pub enum Measure {
     Full,
 }
 
+impl AnswerArgs {
+    /// The option that makes no sense without something that was pasted.
+    fn of_input(&self) -> Option<&'static str> {
+        match () {
+            () if self.reply => Some("--reply"),
+            () if self.csv => Some("--csv"),
+            () if self.machine => Some("--machine"),
+            () if !self.ceiling.is_empty() => Some("--ceiling"),
+            () => None,
+        }
+    }
+}
+
 /// Tells what was asked, and answers it.
 ///
 /// # Errors
@@ -183,6 +196,14 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     let facts = facts::open(files, stdin)?;
     if !files.is_empty() && facts.has_nothing() {
         return described_or_place(args, files, typed, &facts);
+    }
+    if let Some(what) = args.of_input().filter(|_| files.is_empty()) {
+        return Err(Failure::new(format!("{what} is for what was pasted"))
+            .hint("name the files, or - for standard input"));
+    }
+    if facts.seen.results.is_empty() && (args.csv || args.machine || !args.ceiling.is_empty()) {
+        return Err(Failure::new("there is no result of a benchmark in what was given")
+            .hint("docs/readers.md lists the tools whose results are read"));
     }
     facts.notes.iter().for_each(|note| output::note(note));
     let is_only_results = !files.is_empty() && !facts.has_machine;
@@ -241,6 +262,9 @@ fn described_or_place(
     typed: &[String],
     facts: &Facts,
 ) -> Result<u8, Failure> {
+    if let Some(what) = args.of_input() {
+        return Err(facts::nothing(files).hint(format!("{what} is for what was pasted")));
+    }
     if let Some(files) = facts::described(files) {
         return predict::run(&PredictArgs { files, output: args.output.clone(), ..PredictArgs::default() });
     }
@@ -251,14 +275,10 @@ fn described_or_place(
 /// Results put on this machine.
 ///
 /// # Errors
-/// [`Failure`] when there are none, or they have a machine already.
+/// [`Failure`] when they have a machine already.
 fn here(files: &[PathBuf], facts: Facts) -> Result<Facts, Failure> {
     if facts.has_machine && !files.is_empty() {
         return Err(Failure::new("the files tell of a machine already").hint("leave out --machine"));
-    }
-    if facts.seen.results.is_empty() {
-        return Err(Failure::new("there is no result of a benchmark in what was given")
-            .hint("--machine puts a result against the paths of this machine"));
     }
     let live = facts::open(&[], io::empty())?;
     Ok(Facts { root: live.root, machine: live.machine, ..facts })

@@ -16,7 +16,7 @@ use narrows_verdict::compare::{Comparison, Input, Verdict, compare_all};
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with: of `narrows TARGET --measure`, `bench`, `sweep`, `ladder` or `lab` with --json, or of another tool as `import` reads it (fio, KDiskMark, …); - is standard input
+    /// The result to compare with: of `narrows TARGET --measure`, `bench`, `sweep`, `ladder` or `lab` with --json, or of another tool as `narrows FILE` reads it (fio, KDiskMark, …); - is standard input
     pub a: PathBuf,
 
     /// The result to judge; of several each is compared with A, and their intervals hold together

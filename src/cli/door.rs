@@ -15,10 +15,13 @@ use narrows_report::saved::{self, Saved};
 /// As many entries of a directory are looked at to see whether it holds captures.
 const LOOKED_AT: usize = 8;
 
+/// As many files in each directory in it.
+const LOOKED_INSIDE: usize = 4;
+
 /// As many files in which nothing is recognised may stand beside directories of captures.
 const MOST_BESIDE: usize = 2;
 
-/// Directories in the directories in it are looked into so deep.
+/// Directories without files are looked into so deep, as bench-fio leaves them.
 const DEEPEST: u32 = 3;
 
 /// What was asked.
@@ -85,7 +88,7 @@ enum Captures {
     Many,
 }
 
-/// What a directory holds, by its first entries: captures, where a fifth of the files are some, or half of the directories. What a file system is mounted on is a
+/// What a directory holds, by its first entries: captures, where a fifth of the files are some, or most of the directories. What a file system is mounted on is a
 /// place, whatever lies there.
 fn captures(directory: &Path) -> Captures {
     if is_mount_point(directory) {
@@ -98,10 +101,15 @@ fn captures(directory: &Path) -> Captures {
     let of_kind = |is_file: bool| {
         let all =
             entries.iter().filter(move |(_, kind)| if is_file { kind.is_file() } else { kind.is_dir() });
-        all.map(|(path, _)| path.as_path()).filter(|path| !is_empty(path)).take(LOOKED_AT)
+        all.map(|(path, _)| path.as_path()).filter(move |path| !is_file || !is_empty(path)).take(LOOKED_AT)
     };
     let files: Vec<Glance> = of_kind(true).map(look).collect();
-    let inside: Vec<Glance> = of_kind(false).map(|path| look_inside(path, DEEPEST)).collect();
+    // Where files tell, nobody looks further.
+    let is_told = files.len() > MOST_BESIDE || files.iter().any(|one| one.is_known);
+    let inside: Vec<Glance> = match is_told {
+        true => Vec::new(),
+        false => of_kind(false).map(|path| look_inside(path, DEEPEST)).collect(),
+    };
     let known = |all: &[Glance]| all.iter().filter(|one| one.is_known).cloned().collect::<Vec<Glance>>();
     let (known_files, known_inside) = (known(&files), known(&inside));
     let count = known_files.len() + known_inside.len();
@@ -115,7 +123,7 @@ fn captures(directory: &Path) -> Captures {
         }
     };
     let is_enough = match known_files.len() {
-        0 => files.len() <= MOST_BESIDE && known_inside.len() * 2 >= inside.len(),
+        0 => files.len() <= MOST_BESIDE && known_inside.len() * 2 > inside.len(),
         some => some * 5 >= files.len(),
     };
     match () {
@@ -135,18 +143,22 @@ fn is_mount_point(directory: &Path) -> bool {
     device(directory) != device(&directory.join(".."))
 }
 
-/// What the first files in a directory, and in those in it, show.
+/// What a directory in one that is asked about shows: its first files where half of them show something, or where it has none, its
+/// first directory. A place of this machine is to be told without walking through it.
 fn look_inside(directory: &Path, deeper: u32) -> Glance {
     if is_record(directory) {
         return Glance { is_known: true, is_record: true, kinds: Vec::new() };
     }
     let entries = entries::list(directory).unwrap_or_default();
-    let glances = entries.iter().take(LOOKED_AT).map(|(path, kind)| match () {
-        () if kind.is_file() => look(path),
-        () if kind.is_dir() && deeper > 0 => look_inside(path, deeper - 1),
-        () => Glance::default(),
-    });
-    glances.into_iter().find(|glance| glance.is_known).unwrap_or_default()
+    let files = entries.iter().filter(|(path, kind)| kind.is_file() && !is_empty(path));
+    let looked: Vec<Glance> = files.take(LOOKED_INSIDE).map(|(path, _)| look(path)).collect();
+    let count = looked.iter().filter(|one| one.is_known).count();
+    let first = entries.iter().find(|(_, kind)| kind.is_dir()).filter(|_| looked.is_empty() && deeper > 0);
+    match first {
+        Some((path, _)) => look_inside(path, deeper - 1),
+        None if count * 2 < looked.len() => Glance::default(),
+        None => looked.into_iter().find(|one| one.is_known).unwrap_or_default(),
+    }
 }
 
 /// Whether a directory is a record of a machine, and not the root of one: its `sys` has something in it, and no kernel answers
@@ -238,6 +250,10 @@ mod tests {
         assert_eq!(of(&[("a.txt", LSPCI), ("b.txt", LSPCI)]), Captures::Many);
         assert_eq!(of(&[("a/lspci.txt", LSPCI), ("b/lspci.txt", LSPCI)]), Captures::Many);
         assert_eq!(of(&[("README.md", "hello\n"), ("empty", ""), ("a/mdstat.txt", MDSTAT)]), Captures::One);
+        assert_eq!(of(&[("a/b/c/mdstat.txt", MDSTAT)]), Captures::One);
+        // A home with captures somewhere in it.
+        let home = [("src/main.rs", "fn main() {}\n"), ("src/x", "x\n"), ("pasted/lspci.txt", LSPCI)];
+        assert_eq!(of(&home), Captures::None);
         assert_eq!(of(&[("sys/class/block/sda/size", "1\n"), ("proc/version", "x\n")]), Captures::One);
         assert_eq!(of(&[("sys/x", "1\n"), ("usr/bin/x", "x\n")]), Captures::None);
     }

@@ -165,7 +165,7 @@ pub(super) fn refused(error: &InputError) -> Failure {
     }
 }
 
-fn nothing(from: &[PathBuf]) -> Failure {
+pub(super) fn nothing(from: &[PathBuf]) -> Failure {
     let name = |path: &PathBuf| match path.as_os_str() == "-" {
         true => "standard input".to_owned(),
         false => format!("`{}`", path.display()),

@@ -1,4 +1,4 @@
-//! `narrows snapshot`: records exactly what `check` reads.
+//! `narrows snapshot`: records exactly what narrows reads.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -33,7 +33,7 @@ pub struct SnapshotArgs {
 /// The collector for machines and hosts on which narrows cannot run.
 pub(super) const COLLECTOR: &str = include_str!("collect.sh");
 
-/// Reads the machine as `check` does and writes the record.
+/// Reads the machine as every answer does and writes the record.
 ///
 /// # Errors
 /// [`Failure`] when the file exists already or cannot be written.

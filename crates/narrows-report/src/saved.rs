@@ -26,9 +26,9 @@ use narrows_verdict::compare::{self, Comparison};
 #[derive(Debug, Clone)]
 pub enum Saved {
     Check(Box<CheckReport>),
-    /// Of `check` with several targets and `--measure`.
+    /// Of several targets with `--measure`.
     Together(Box<TogetherReport>),
-    /// Of `check --fleet`, line by line.
+    /// Of many captures, line by line.
     Fleet(Vec<Record>),
     FleetRun(Box<FleetRunReport>),
     Top(Box<TopReport>),
@@ -71,7 +71,7 @@ impl NotSaved {
                 "give what a command of narrows printed with --json, or wrote with --save"
             }
             Self::Unknown(_) => {
-                "reports of check, bench, sweep, ladder, lab, compare, copy, import, predict, plan, top and fleet run \
+                "reports of narrows WHAT, bench, sweep, ladder, lab, compare, copy, predict, plan, top and fleet run \
                  can be shown; another version of narrows may have made this one"
             }
             Self::Wrong { .. } => "it may be cut off, or was changed by hand: make it again",

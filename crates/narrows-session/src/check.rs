@@ -1,4 +1,4 @@
-//! What `check --measure` runs on one path: a few loads that only read, one after another.
+//! What `--measure` runs on one path: a few loads that only read, one after another.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,7 +1,7 @@
 //! What a path would get if an advice about its narrowest hop were followed, by the laws of predictions: a rate with its interval, or why it
 //! is not known and what bounds it.
 //!
-//! The gain of an advice is one of ceilings, and ceilings are seldom reached. Here the machine is described as `check --to-path` does, the
+//! The gain of an advice is one of ceilings, and ceilings are seldom reached. Here the machine is described as `--to-path` does, the
 //! hop is widened in the description, and the workload of that description is predicted: where no law is known to hold, it is refused.
 
 use serde::{Deserialize, Serialize};

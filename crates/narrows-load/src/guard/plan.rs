@@ -9,7 +9,7 @@ use narrows_base::units::{Nanos, human};
 pub(super) const LONGEST: Duration = Duration::from_secs(85);
 /// All of a medium is read when that takes no longer.
 const WHOLE_TIME: Duration = Duration::from_secs(12);
-/// All of a medium is read when it is no larger.
+/// All of a medium is read when it is no larger, whatever its speed seemed to be at first; at 6.7 MB/s that takes [`WHOLE_LATE`].
 pub(super) const WHOLE_SIZE: u64 = 256 * MIB;
 /// A search that reads all is given up when it is going to take longer in all.
 pub(super) const WHOLE_LATE: Duration = Duration::from_secs(40);

@@ -145,9 +145,9 @@ pub struct Glance {
     pub kinds: Vec<&'static str>,
 }
 
-/// Looks at the first 256 KiB of a file as [`gather_with`] would at all of it. What cannot be read shows nothing.
+/// Looks at the first 64 KiB of a file as [`gather_with`] would at all of it. What cannot be read shows nothing.
 pub fn glance(path: &Path, viewer: &mut dyn Viewer) -> Glance {
-    const LOOKED_AT: u64 = 256 << 10;
+    const LOOKED_AT: u64 = 64 << 10;
     let Ok(file) = foreign::open(path, MOST_OF_FILE) else { return Glance::default() };
     let mut collector = Collector::new(viewer);
     // A record that is cut off is damaged, and a record all the same.

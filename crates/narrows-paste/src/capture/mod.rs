@@ -139,12 +139,6 @@ pub fn readers() -> impl Iterator<Item = &'static str> {
     READERS.iter().map(|(.., words)| *words)
 }
 
-/// What is understood, in the words of a hint: what each reader says of itself.
-pub fn understood() -> String {
-    let words: Vec<&str> = readers().collect();
-    format!("{}, and records of `narrows snapshot`", words.join(", "))
-}
-
 /// Shows a text to every reader; the parts that found something.
 pub fn parts(text: &Text) -> Vec<Part> {
     let may_read = READERS.iter().filter(|(_, marks, _)| marks.is_empty() || is_in(marks, text.body()));

@@ -131,11 +131,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (gdsio::read, &["XferType:"], Some("gdsio of GPUDirect Storage")),
     (fsyncs::read_pg_test_fsync, &["ops/sec"], Some("pg_test_fsync of PostgreSQL")),
     (windows::read_as_ssd, &["AS SSD Benchmark "], Some("AS SSD Benchmark")),
-    (
-        own::read,
-        &[],
-        Some("what narrows itself saved as JSON (check --measure, bench, sweep, ladder, lab, copy)"),
-    ),
+    (own::read, &[], Some("what narrows itself saved as JSON (--measure, bench, sweep, ladder, lab, copy)")),
     (
         devices::read_activity,
         &["%util", "operations"],
@@ -146,11 +142,6 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
 /// What each parser says that it understands.
 pub fn parsers() -> impl Iterator<Item = &'static str> {
     PARSERS.iter().filter_map(|(_, _, words)| *words)
-}
-
-/// What is understood, in the words of a hint.
-pub fn understood() -> String {
-    parsers().collect::<Vec<_>>().join(", ")
 }
 
 /// The results in a text, in the order of the lines where they begin: as many as are kept.

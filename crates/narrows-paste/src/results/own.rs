@@ -1,4 +1,4 @@
-//! What narrows saved itself: the JSON of `check --measure`, `bench`, `sweep`, `ladder`, `lab`, `copy` and `A B --measure`.
+//! What narrows saved itself: the JSON of `--measure`, `bench`, `sweep`, `ladder`, `lab`, `copy` and `A B --measure`.
 //!
 //! What narrows said against a run of its own then stays with it, for the machine's state at that time is not in the numbers.
 

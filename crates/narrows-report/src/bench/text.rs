@@ -68,8 +68,13 @@ fn doubts(out: &mut Document, report: &BenchReport) {
     out.part(Place::Findings, "What there is to say against it");
     for (code, summary, tests) in all.iter().take(TOLD) {
         let others = tests.len() - 1;
-        let more = if others > 0 { format!(" So {others} more of the tests.") } else { String::new() };
-        out.lead((Tone::Warn, &format!("{}: ", code.as_str())), Tone::Normal, format!("{summary}{more}"));
+        let more = if others > 0 { format!(" The same is so of {others} more.") } else { String::new() };
+        let test = tests.first().copied().unwrap_or_default();
+        out.lead(
+            (Tone::Warn, &format!("{}: ", code.as_str())),
+            Tone::Normal,
+            format!("{test}: {summary}{more}"),
+        );
     }
     if let Some(more @ 1..) = all.len().checked_sub(TOLD) {
         out.say(0, Tone::Faint, format!("{more} more: --verbose"));

@@ -25,7 +25,7 @@ use narrows_load::scan::Scan;
 /// What a command has to say.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// The command: `check`.
+    /// The command: `lab`; empty where there is none.
     pub(crate) command: &'static str,
     /// What it is about: a target, a machine, files.
     pub(crate) subject: String,

@@ -111,7 +111,7 @@ fn put(table: &mut Table, host: &str, (tone, word): (Tone, &str), place: &str, t
 /// A fleet as a document, from the lines of `--json`: what hosts have in common, who differs, then hosts, the worst
 /// first.
 pub fn document(records: &[Record]) -> Document {
-    let mut out = Document::new("check --fleet", "", None);
+    let mut out = Document::new("--fleet", "", None);
     let (mut groups, mut outliers, mut summary) = (Vec::new(), Vec::new(), Summary::default());
     let mut hosts: Vec<(usize, Vec<Vec<Cell>>)> = Vec::new();
     for record in records {

@@ -195,7 +195,7 @@ fn direction_of(load: &Map<String, Value>) -> Option<String> {
 }
 
 /// A load in the fields in which commands agree: what `bench`, `sweep` and `lab` say of one thread, one direction and the
-/// page cache, `check` leaves out or says elsewhere.
+/// page cache, `narrows WHAT` leaves out or says elsewhere.
 fn plain(load: &Map<String, Value>) -> Map<String, Value> {
     let is_usual = |name: &str, value: &Value| match name {
         "parallel" => foreign::streams(value) == 1.0,

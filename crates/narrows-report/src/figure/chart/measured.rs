@@ -1,4 +1,4 @@
-//! The figures of what was measured on one path: by `bench`, and by `check --measure`.
+//! The figures of what was measured on one path: by `bench`, and by `--measure`.
 
 use super::runs::{Course, percentiles, rates_over_time};
 use crate::bench::{BenchReport, TestResult};
