@@ -18,8 +18,8 @@ run: build-time build ## check every storage path of this machine, then measure 
 	@echo '$$ narrows'
 	@$(NARROWS) $(FINDINGS_ARE_FINE)
 	@echo
-	@echo '$$ narrows . --measure=quick'
-	@$(NARROWS) . --measure=quick $(FINDINGS_ARE_FINE)
+	@echo '$$ narrows measure .'
+	@$(NARROWS) measure . $(FINDINGS_ARE_FINE)
 
 # What follows is cargo's own progress.
 build-time:

@@ -22,24 +22,26 @@ pub(crate) fn attacks() -> Vec<Attack> {
     vec![
         on_device(
             "bench leaves zeros and keeps its word",
-            &["bench", "--preset", "peak", "--size", "64MiB", "--duration", "300ms"],
+            &["measure", "--as", "peak", "--size", "64MiB", "--duration", "300ms"],
         )
         .quick(),
         on_device(
             "bench with all tests of KDiskMark",
-            &["bench", "--preset", "kdiskmark", "--size", "64MiB", "--duration", "200ms"],
+            &["measure", "--as", "kdiskmark", "--size", "64MiB", "--duration", "200ms"],
         ),
         on_device(
             "bench until it is sure",
-            &["bench", "--preset", "peak", "--size", "64MiB", "--max-time", "4s"],
+            &["measure", "--as", "peak", "--size", "64MiB", "--max-time", "4s"],
         ),
         on_device(
             "sweep with writes",
             &[
+                "measure",
+                "--as",
                 "sweep",
-                "--block-sizes",
+                "--block-size",
                 "4KiB,1MiB",
-                "--depths",
+                "--depth",
                 "1,8",
                 "--mix",
                 "0",
@@ -52,30 +54,42 @@ pub(crate) fn attacks() -> Vec<Attack> {
         .quick(),
         on_device(
             "sweep of streams",
-            &["sweep", "--threads=4", "--mix", "0", "--size", "64MiB", "--duration", "100ms"],
+            &[
+                "measure",
+                "--as",
+                "threads",
+                "--threads",
+                "4",
+                "--mix",
+                "0",
+                "--size",
+                "64MiB",
+                "--duration",
+                "100ms",
+            ],
         ),
         on_device(
             "bench of a few writes",
-            &["bench", "--preset", "peak", "--size", "8MiB", "--max-writes", "40MiB", "--max-time", "2s"],
+            &["measure", "--as", "peak", "--size", "8MiB", "--max-writes", "40MiB", "--max-time", "2s"],
         )
         .quick(),
         Attack::new(Class::Bytes, "a default bench of a directory", |ground, judge| {
-            by_default(ground, judge, &["bench"])
+            by_default(ground, judge, &["measure", "--as", "kdiskmark"])
         }),
         Attack::new(Class::Bytes, "a default bench of the whole box", |ground, judge| {
-            by_default(ground, judge, &["bench", "--preset", "real"])
+            by_default(ground, judge, &["measure", "--as", "real"])
         }),
         Attack::new(Class::Bytes, "a default steady-state bench", |ground, judge| {
-            by_default(ground, judge, &["bench", "--preset", "steady"])
+            by_default(ground, judge, &["measure", "--as", "steady"])
         }),
         Attack::new(Class::Bytes, "a default sweep that writes", |ground, judge| {
-            by_default(ground, judge, &["sweep", "--mix", "0"])
+            by_default(ground, judge, &["measure", "--as", "sweep", "--mix", "0"])
         }),
         Attack::new(Class::Bytes, "a default ladder with a scratch file", |ground, judge| {
-            by_default(ground, judge, &["ladder", "--write-scratch"])
+            by_default(ground, judge, &["measure", "--as", "layers", "--mix", "100,0"])
         }),
         Attack::new(Class::Bytes, "a check that measures a directory", |ground, judge| {
-            by_default(ground, judge, &["--measure=full"])
+            by_default(ground, judge, &["measure", "--as", "full"])
         }),
         Attack::new(Class::Bytes, "a bench leaves room on the file system", leaves_room).quick(),
         Attack::new(Class::Bytes, "a default bench of a device", default_on_device),
@@ -164,12 +178,11 @@ fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> 
     let (device, point) = mounted(ground, 20 * GIB)?;
     device.settle()?;
     let before = device.written();
-    let target = [words[0], text(&point)?];
-    let answer = Run::new(ground, &[&target[..], &words[1..]].concat()).within(900).answer()?;
+    let answer = Run::new(ground, &[words, &[text(&point)?]].concat()).within(900).answer()?;
     answer.must_be_orderly(judge, "by default");
-    // A container may be refused the drive below: a ladder without that rung is incomplete.
+    // A container may be refused the drive below: layers without that rung are incomplete.
     let lacks_a_rung =
-        words.first() == Some(&"ladder") && answer.said_as_is().contains("is not measured: cannot open");
+        words.contains(&"layers") && answer.said_as_is().contains("is not measured: cannot open");
     let most = if lacks_a_rung { 2 } else { 1 };
     judge.that(answer.status.is_some_and(|status| status <= most), || answer.short());
     device.settle()?;
@@ -188,13 +201,10 @@ fn by_default(ground: &Ground, judge: &mut Judge, words: &[&str]) -> Result<()> 
 fn leaves_room(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let (device, point) = mounted(ground, 256 * MIB)?;
     fs::write(point.join("theirs"), vec![b'x'; 100 << 20])?;
-    for (command, size) in [("bench", "64MiB"), ("bench", "240MiB"), ("bench", "1GiB"), ("sweep", "200MiB")] {
-        let words = [command, text(&point)?, "--size", size, "--duration", "50ms", "--warm-up", "1ms"];
-        let rest: &[&str] = if command == "sweep" {
-            &["--block-sizes", "1MiB", "--depths", "4"]
-        } else {
-            &["--preset", "peak"]
-        };
+    for (how, size) in [("peak", "64MiB"), ("peak", "240MiB"), ("peak", "1GiB"), ("sweep", "200MiB")] {
+        let words =
+            ["measure", text(&point)?, "--as", how, "--size", size, "--duration", "50ms", "--warm-up", "1ms"];
+        let rest: &[&str] = if how == "sweep" { &["--block-size", "1MiB", "--depth", "4"] } else { &[] };
         let mut running = Run::new(ground, &[&words[..], rest].concat()).start()?;
         let (mut least, mut whole) = (u64::MAX, 0);
         while !running.wait(Duration::from_millis(2)) {
@@ -205,7 +215,7 @@ fn leaves_room(ground: &Ground, judge: &mut Judge) -> Result<()> {
         let answer = running.answer()?;
         answer.must_be_orderly(judge, size);
         judge.that(least >= whole / 20, || {
-            format!("{command} --size {size}: only {least} of {whole} bytes were free: {}", answer.short())
+            format!("--as {how} --size {size}: only {least} of {whole} bytes were free: {}", answer.short())
         });
     }
     judge.that(fs::read(point.join("theirs"))?.iter().all(|byte| *byte == b'x'), || {
@@ -219,7 +229,7 @@ fn leaves_room(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn default_on_device(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let device = Device::blank(ground, 12 * 1024)?;
     let before = device.written();
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity()];
+    let words = ["measure", "--as", "kdiskmark", device.node(), "--write", "--i-own", device.identity()];
     let answer = Run::new(ground, &words).within(900).answer()?;
     judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
     let written = device.written() - before;
@@ -274,8 +284,8 @@ fn discards(ground: &Ground, judge: &mut Judge) -> Result<()> {
     if holes_beside(&device, 0, 0)? != 0 {
         return skip("set-up: the file has holes");
     }
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity()];
-    let quick = ["--preset", "peak", "--size", "32MiB", "--duration", "100ms"];
+    let words = ["measure", "--as", "kdiskmark", device.node(), "--write", "--i-own", device.identity()];
+    let quick = ["--as", "peak", "--size", "32MiB", "--duration", "100ms"];
     let answer = Run::new(ground, &[&words[..], &quick].concat()).answer()?;
     judge.that(answer.status.is_some_and(|status| status < 2), || answer.short());
     let holes = holes_beside(&device, MIB, 33 * MIB)?;
@@ -307,10 +317,19 @@ fn ended(name: &str, by: Signal) -> Attack {
         let (rounds, mut on_record) = (ground.rounds(20, 2), 0);
         for round in 0..rounds {
             let device = Device::blank(ground, 200)?;
-            let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "100MiB"];
+            let words = [
+                "measure",
+                "--as",
+                "kdiskmark",
+                device.node(),
+                "--write",
+                "--i-own",
+                device.identity(),
+                "--size",
+                "100MiB",
+            ];
             let mut running =
-                Run::new(ground, &[&words[..], &["--preset", "peak", "--duration", "2s"]].concat())
-                    .start()?;
+                Run::new(ground, &[&words[..], &["--as", "peak", "--duration", "2s"]].concat()).start()?;
             running.wait(Duration::from_millis(60 + random.below(6000)));
             let asked = Instant::now();
             running.signal(by);

@@ -64,8 +64,18 @@ fn clean_run(ground: &Ground, device: &Device) -> Run {
 /// Starts a bench and kills it at a random moment after its first write.
 fn killed_bench(ground: &Ground, device: &Device, random: &mut Random) -> Result<()> {
     let written = device.written();
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "150MiB"];
-    let rest = ["--preset", "peak", "--duration", "500ms", "--warm-up", "1ms"];
+    let words = [
+        "measure",
+        "--as",
+        "kdiskmark",
+        device.node(),
+        "--write",
+        "--i-own",
+        device.identity(),
+        "--size",
+        "150MiB",
+    ];
+    let rest = ["--as", "peak", "--duration", "500ms", "--warm-up", "1ms"];
     let mut running = Run::new(ground, &[&words[..], &rest].concat()).start()?;
     while device.written() == written && !running.wait(Duration::from_millis(1)) {}
     running.wait(Duration::from_millis(random.below(2500)));

@@ -22,7 +22,7 @@ pub(crate) fn words<'a>(
     let mut words = vec!["lab"];
     words.extend(devices.iter().map(|device| device.node()));
     words.extend(["--layout", "single", "--encryption", "plain", "--file-system", file_system]);
-    words.extend(["--preset", "hdparm", "--size", "16MiB", "--duration", "100ms", "--warm-up", "1ms"]);
+    words.extend(["--as", "hdparm", "--size", "16MiB", "--duration", "100ms", "--warm-up", "1ms"]);
     words.extend(["--journal", text(journal)?]);
     Ok(words)
 }

@@ -12,7 +12,7 @@ use super::device::Device;
 use super::ground::{Ground, forget, kill_group, remember};
 
 /// What every bench against a device is given, so that it is short, works on most of the device, and really writes.
-pub(crate) const BENCH: [&str; 6] = ["--preset", "peak", "--duration", "100ms", "--warm-up", "1ms"];
+pub(crate) const BENCH: [&str; 6] = ["--as", "peak", "--duration", "100ms", "--warm-up", "1ms"];
 
 /// The longest that any command may take.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -238,9 +238,19 @@ pub(crate) fn guard(ground: &Ground, device: &Device) -> Run {
     Run::new(ground, &["guard", device.node(), "--i-own", device.identity()])
 }
 
-/// `narrows bench --write` on a device, with its identity typed, over so many MiB.
+/// `narrows measure --as kdiskmark --write` on a device, with its identity typed, over so many MiB.
 pub(crate) fn bench(ground: &Ground, device: &Device, mib: u64) -> Run {
     let size = format!("{mib}MiB");
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", &size];
+    let words = [
+        "measure",
+        "--as",
+        "kdiskmark",
+        device.node(),
+        "--write",
+        "--i-own",
+        device.identity(),
+        "--size",
+        &size,
+    ];
     Run::new(ground, &[&words[..], &BENCH].concat())
 }

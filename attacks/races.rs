@@ -150,8 +150,18 @@ fn later(ground: &Ground, judge: &mut Judge) -> Result<()> {
 }
 
 fn later_once(lane: &mut Lane<'_>, device: &Device, round: u64, random: &mut Random) -> Result<()> {
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
-    let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
+    let words = [
+        "measure",
+        "--as",
+        "kdiskmark",
+        device.node(),
+        "--write",
+        "--i-own",
+        device.identity(),
+        "--size",
+        "64MiB",
+    ];
+    let rest = ["--as", "peak", "--duration", "2s", "--warm-up", "1ms"];
     let run = Run::new(&lane.ground, &[&words[..], &rest].concat());
     let (mut running, begun) = until_it_writes(device, run)?;
     if begun.is_none() {
@@ -181,8 +191,18 @@ fn later_once(lane: &mut Lane<'_>, device: &Device, round: u64, random: &mut Ran
 /// While it writes, `change` does something to what is behind the device. It must end, say so, and have lost no byte there.
 fn behind(ground: &Ground, judge: &mut Judge, change: fn(&Device) -> Result<()>) -> Result<()> {
     let device = Device::blank(ground, SIZE)?;
-    let words = ["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "64MiB"];
-    let rest = ["--preset", "peak", "--duration", "2s", "--warm-up", "1ms"];
+    let words = [
+        "measure",
+        "--as",
+        "kdiskmark",
+        device.node(),
+        "--write",
+        "--i-own",
+        device.identity(),
+        "--size",
+        "64MiB",
+    ];
+    let rest = ["--as", "peak", "--duration", "2s", "--warm-up", "1ms"];
     let run = Run::new(ground, &[&words[..], &rest].concat());
     let (mut running, begun) = until_it_writes(&device, run)?;
     if begun.is_none() {
@@ -329,7 +349,17 @@ fn swapped_in(lane: &mut Lane<'_>, make: &str) -> Result<()> {
     let _swapper = Holder::shell(&script, &words, &ready)?;
     while let Some((round, _)) = lane.next() {
         let written = other.written();
-        let words = ["bench", text(&node)?, "--write", "--i-own", device.identity(), "--size", "32MiB"];
+        let words = [
+            "measure",
+            "--as",
+            "kdiskmark",
+            text(&node)?,
+            "--write",
+            "--i-own",
+            device.identity(),
+            "--size",
+            "32MiB",
+        ];
         let answer = Run::new(&lane.ground, &[&words[..], &super::narrows::BENCH].concat()).answer()?;
         answer.must_be_orderly(&mut lane.judge, "bench");
         let touched = other.written() - written;

@@ -120,10 +120,10 @@ FIO = re.sub("pid=[0-9]+", "pid={n}", sample("tests/data/fio/3.33/normal-json-te
 LOG = "[{n:5}.000000] nvme 0000:0{d}:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, (Receiver ID)\n" \
       "[{n:5}.000001] ata{d}.00: exception Emask 0x0 SAct 0x0 SErr 0x0 action 0x6 frozen\n"
 PCI = re.sub("(?m)^[0-9a-f]{2}:[0-9a-f]{2}[.]", "{b:02x}:{s:02x}.", sample("tests/cases/001-pex-gen4-switch-trains-gen3/lspci-vvv.txt"))
-KINDS = [("dd", "", DD, "FILE"), ("fio text", "", FIO, "FILE"), ("own JSON", '{"schema":"narrows/bench/1","results":[\n', OWN, "FILE"),
+KINDS = [("dd", "", DD, "FILE"), ("fio text", "", FIO, "FILE"), ("own JSON", '{"schema":"narrows/measure/1","results":[\n', OWN, "FILE"),
          ("fio JSON", '{"fio version":"fio-3.33","jobs":[\n', JOB, "FILE"), ("dmesg", "", LOG, "FILE"), ("lspci", "", PCI, "FILE"),
          ("fio JSON, compare", '{"fio version":"fio-3.33","jobs":[\n', JOB, "compare FILE FILE"),
-         ("own JSON, compare", '{"schema":"narrows/bench/1","results":[\n', OWN, "compare FILE FILE")]
+         ("own JSON, compare", '{"schema":"narrows/measure/1","results":[\n', OWN, "compare FILE FILE")]
 failed = False
 for name, head, thing, words in KINDS:
     row, before = [], None

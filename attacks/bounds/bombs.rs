@@ -79,13 +79,8 @@ pub(super) fn attacks() -> Vec<Attack> {
 
 type Commands = &'static [&'static [&'static str]];
 
-const JSON: Commands = &[
-    &["FILE"],
-    &["compare", "FILE", "FILE"],
-    &["FILE"],
-    &["bench", "--resume", "FILE"],
-    &["sweep", "--resume", "FILE"],
-];
+const JSON: Commands =
+    &[&["FILE"], &["compare", "FILE", "FILE"], &["FILE"], &["measure", "--resume", "FILE"]];
 
 /// Every command that reads a file that is named.
 pub(super) const EVERYTHING: Commands = &[
@@ -94,8 +89,7 @@ pub(super) const EVERYTHING: Commands = &[
     &["predict", "FILE"],
     &["plan", "FILE"],
     &["plan", "--from", "FILE"],
-    &["bench", "--resume", "FILE"],
-    &["sweep", "--resume", "FILE"],
+    &["measure", "--resume", "FILE"],
     &["SAMPLE", "FILE"],
     &["CAPTURES", "--fleet", "--since", "FILE"],
     &["FILE", "--fleet"],

@@ -88,13 +88,13 @@ fn in_directory(ground: &Ground, judge: &mut Judge) -> Result<()> {
     Ok(())
 }
 
-/// `nohup narrows bench`: the terminal goes away, the bench goes on.
+/// `nohup narrows measure --as kdiskmark`: the terminal goes away, the bench goes on.
 fn nohup(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("work")?;
     let words = [
-        "bench",
+        "measure",
         text(&place)?,
-        "--preset",
+        "--as",
         "hdparm",
         "--size",
         "16MiB",
@@ -128,7 +128,17 @@ fn suspended(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let ended = (|| -> Result<()> {
         for words in [
             vec!["guard", device.node(), "--i-own", device.identity()],
-            vec!["bench", device.node(), "--write", "--i-own", device.identity(), "--size", "16MiB"],
+            vec![
+                "measure",
+                "--as",
+                "kdiskmark",
+                device.node(),
+                "--write",
+                "--i-own",
+                device.identity(),
+                "--size",
+                "16MiB",
+            ],
             vec![],
             vec![device.node()],
             vec!["/dev/mapper/attack-hang"],
@@ -154,7 +164,7 @@ fn suspended(ground: &Ground, judge: &mut Judge) -> Result<()> {
 /// Where descriptors run out, that is the reason, and not io_uring.
 fn sixteen(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("work")?;
-    let words = ["bench", text(&place)?, "--preset", "peak", "--size", "16MiB", "--duration", "50ms"];
+    let words = ["measure", text(&place)?, "--as", "peak", "--size", "16MiB", "--duration", "50ms"];
     let answer = Run::through(ground, "ulimit -n 16; exec \"$NARROWS\" \"$@\"", &words).answer()?;
     answer.must_be_orderly(judge, "bench");
     let blames = answer.status == Some(2)

@@ -20,11 +20,11 @@ pub(super) fn attacks() -> Vec<Attack> {
             guarded(ground, judge, 3_000_000, 70, 20)
         }),
         new("a signal ends a bench on a very slow device", |ground, judge| {
-            ended(ground, judge, &["bench", "--write", "--size", "32MiB"], 40_000)
+            ended(ground, judge, &["measure", "--as", "kdiskmark", "--write", "--size", "32MiB"], 40_000)
         })
         .quick(),
         new("a signal ends a bench that reads a slow device", |ground, judge| {
-            ended(ground, judge, &["bench", "--preset", "peak"], 600_000)
+            ended(ground, judge, &["measure", "--as", "peak"], 600_000)
         }),
         new("a signal ends the cleaning of a slow device", |ground, judge| {
             ended(ground, judge, &["guard", "--clean"], 600_000)

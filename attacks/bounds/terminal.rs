@@ -39,7 +39,7 @@ pub(super) fn attacks() -> Vec<Attack> {
     vec![
         typed("a target", &["NAME"]),
         typed("no command", &["NAME"]),
-        typed("several targets", &["NAME", "/", "NAME", "--measure=quick"]),
+        typed("several targets", &["measure", "NAME", "/", "NAME"]),
         typed("snapshot", &["snapshot", "NAME/x.tar.gz"]),
         typed("a file", &["./NAME"]),
         typed("--since", &["/", "--fleet", "--since", "NAME"]),
@@ -48,11 +48,11 @@ pub(super) fn attacks() -> Vec<Attack> {
         typed("plan", &["plan", "NAME"]),
         typed("plan --board", &["plan", "--board", "NAME"]),
         typed("guard", &["guard", "NAME", "--i-own", "NAME"]),
-        typed("bench", &["bench", "NAME", "--size", "1MiB"]),
-        typed("sweep", &["sweep", "NAME", "--size", "1MiB", "--duration", "10ms"]),
-        typed("ladder", &["ladder", "NAME"]),
-        typed("ladder --peer", &["ladder", "/", "--peer", "NAME"]),
-        typed("bench --resume", &["bench", "--resume", "NAME"]),
+        typed("bench", &["measure", "--as", "kdiskmark", "NAME", "--size", "1MiB"]),
+        typed("sweep", &["measure", "--as", "sweep", "NAME", "--size", "1MiB", "--duration", "10ms"]),
+        typed("ladder", &["measure", "--as", "layers", "NAME"]),
+        typed("ladder --peer", &["measure", "--as", "layers", "/", "--peer", "NAME"]),
+        typed("bench --resume", &["measure", "--resume", "NAME"]),
         typed("lab", &["lab", "NAME", "--dry-run"]),
         typed("lab --scratch", &["lab", "--scratch", "NAME", "--dry-run"]),
         typed("lab --undo", &["lab", "--undo", "--journal", "NAME"]),
@@ -62,8 +62,11 @@ pub(super) fn attacks() -> Vec<Attack> {
             let device = Device::blank(ground, 48)?;
             let answer = Run::new(ground, &["guard", device.node(), "--i-own", HOSTILE]).answer()?;
             inert(judge, &answer, "guard --i-own");
-            let answer =
-                Run::new(ground, &["bench", device.node(), "--write", "--i-own", HOSTILE]).answer()?;
+            let answer = Run::new(
+                ground,
+                &["measure", "--as", "kdiskmark", device.node(), "--write", "--i-own", HOSTILE],
+            )
+            .answer()?;
             inert(judge, &answer, "bench --i-own");
             Ok(())
         })
@@ -158,7 +161,7 @@ fn not_text(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("bytes")?;
     let name = place.join(OsStr::from_bytes(b"\xff\xfe\x1b[2J\x9b"));
     fs::write(&name, "x\n")?;
-    for command in ["predict", "guard", "bench", "plan"] {
+    for command in ["predict", "guard", "measure", "plan"] {
         let answer = Run::new(ground, &[command]).with(|run| run.arg(&name)).within(30).answer()?;
         inert(judge, &answer, command);
         let long = "d/".repeat(5000);

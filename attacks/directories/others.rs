@@ -39,18 +39,7 @@ pub(super) fn search_path(ground: &Ground, judge: &mut Judge) -> Result<()> {
         fs::write(&path, format!("#!/bin/sh\necho {program} >>{}\n", text(&mark)?))?;
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     }
-    let bench = [
-        "bench",
-        text(&work)?,
-        "--preset",
-        "hdparm",
-        "--size",
-        "16MiB",
-        "--duration",
-        "50ms",
-        "--engine",
-        "fio",
-    ];
+    let bench = ["measure", text(&work)?, "--as", "hdparm", "--size", "16MiB", "--duration", "50ms"];
     let lab = [
         "lab",
         "--scratch",
@@ -64,12 +53,15 @@ pub(super) fn search_path(ground: &Ground, judge: &mut Judge) -> Result<()> {
         "--dry-run",
     ];
     let ladder = [
-        "ladder",
+        "measure",
+        "--as",
+        "layers",
         text(&work)?,
-        "--write-scratch",
+        "--mix",
+        "100,0",
         "--size",
         "16MiB",
-        "--time",
+        "--duration",
         "50ms",
         "--peer",
         "127.0.0.1",

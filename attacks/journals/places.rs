@@ -180,7 +180,7 @@ fn umask_zero(ground: &Ground, judge: &mut Judge) -> Result<()> {
         stat -c \"mode %a %U %F\" /var/lib/narrows /var/lib/narrows/lab-*; kill -INT $lab; wait $lab || true' sh \"$@\"";
     // In a namespace of its own the path of the file may read otherwise.
     let words = [device.node(), "--layout", "single", "--encryption", "plain"];
-    let rest = ["--preset", "hdparm", "--size", "16MiB", "--duration", "2s"];
+    let rest = ["--as", "hdparm", "--size", "16MiB", "--duration", "2s"];
     let answer = Run::through(ground, script, &[&words[..], &rest].concat()).answer()?;
     for expected in ["mode 700 root directory", "mode 600 root regular"] {
         judge.that(answer.out.contains(expected), || {
@@ -198,7 +198,7 @@ fn scratch_names(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let rest = [
         "--encryption",
         "plain",
-        "--preset",
+        "--as",
         "hdparm",
         "--size",
         "16MiB",

@@ -199,11 +199,21 @@ fn other_name(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let is_other = &["is not"][..];
     let words = ["guard", device.node(), "--i-own", other.identity()];
     steady(|| Run::new(ground, &words), is_other)?.must_refuse(judge, "guard", &[1], is_other);
-    let words = ["bench", device.node(), "--write", "--i-own", other.identity(), "--size", "40MiB"];
+    let words = [
+        "measure",
+        "--as",
+        "kdiskmark",
+        device.node(),
+        "--write",
+        "--i-own",
+        other.identity(),
+        "--size",
+        "40MiB",
+    ];
     let words = [&words[..], &BENCH].concat();
     steady(|| Run::new(ground, &words), is_other)?.must_refuse(judge, "bench", &[2], is_other);
     // And a device that the user does not name at all.
-    let words = ["bench", device.node(), "--write", "--size", "40MiB"];
+    let words = ["measure", "--as", "kdiskmark", device.node(), "--write", "--size", "40MiB"];
     let answer = Run::new(ground, &[&words[..], &BENCH].concat()).answer()?;
     answer.must_refuse(judge, "bench without a name", &[2], &["--i-own", "typed"]);
     device.must_be_zero(judge, "afterwards")?;

@@ -95,7 +95,8 @@ fn refused_through(
         return Err(Stop::Skip(guard.err.lines().last().unwrap_or_default().to_owned()));
     }
     guard.must_refuse(judge, "guard", &[1, 2], words);
-    let words_of_bench = ["bench", node, "--write", "--i-own", identity, "--size", "40MiB"];
+    let words_of_bench =
+        ["measure", "--as", "kdiskmark", node, "--write", "--i-own", identity, "--size", "40MiB"];
     let words_of_bench = [&words_of_bench[..], &super::narrows::BENCH].concat();
     let bench = run(&words_of_bench)?;
     bench.must_refuse(judge, "bench", &[2], words);

@@ -1,10 +1,9 @@
-//! Saved runs of bench, sweep and ladder, as `--resume` and `compare` read them: any text ends in a report or an error, and
+//! Saved runs of tests and layers, as `--resume` and `compare` read them: any text ends in a report or an error, and
 //! any report can be shown and compared with itself.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use narrows::compare::{Input, compare};
-use narrows::report::bench::sweep::{self, SweepReport};
 use narrows::report::bench::{self, BenchReport};
 use narrows::report::document::Audience;
 use narrows::report::ladder::{self, LadderReport};
@@ -16,9 +15,6 @@ fuzz_target!(|bytes: &[u8]| {
     let mut shown = String::new();
     if let Ok(report) = serde_json::from_str::<BenchReport>(&text) {
         shown += &bench::document(&report, Audience::Public).text(&style);
-    }
-    if let Ok(report) = serde_json::from_str::<SweepReport>(&text) {
-        shown += &sweep::document(&report, Audience::Public).text(&style);
     }
     if let Ok(report) = serde_json::from_str::<LadderReport>(&text) {
         shown += &ladder::document(&report, Audience::Public).text(&style);

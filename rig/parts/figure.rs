@@ -7,7 +7,7 @@ use serde_json::json;
 
 fn check(figure: &str) -> Check {
     let text = format!(
-        "description = ''\ninjected = ''\n[machine]\n[[check]]\nrun = 'narrows sweep --json'\n\
+        "description = ''\ninjected = ''\n[machine]\n[[check]]\nrun = 'narrows measure --as sweep --json'\n\
          [[check.expect]]\nexit = [0]\n[[check.peer]]\nname = 'fio'\nrun = 'fio'\n[[check.figure]]\n{figure}"
     );
     Scenario::parse("s", &text).expect("is valid").checks.remove(0)

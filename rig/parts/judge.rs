@@ -148,5 +148,5 @@ fn of_a_load_on_many_hosts_the_last_run_is_looked_at() {
     assert_eq!((judgement.named.as_deref(), judgement.measured), (Some("drive"), Some(39e6)));
     assert_eq!(judgement.complaints, [""; 0]);
     // A sweep has points as well.
-    assert_eq!(judge(&check, &said("narrows/sweep/1"), &Names::default()).named, None);
+    assert_eq!(judge(&check, &said("narrows/measure/1"), &Names::default()).named, None);
 }

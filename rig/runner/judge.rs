@@ -152,7 +152,7 @@ impl Comparison<'_> {
         if self.json.get("ladders").is_some() { "/ladders/0/findings" } else { "/findings" }
     }
 
-    /// Where the path that is looked at stands; in a report of `narrows ladder`, the first ladder, in one of `narrows fleet run` its last
+    /// Where the path that is looked at stands; in a report of `narrows measure --as layers`, the first ladder, in one of `narrows fleet run` its last
     /// run.
     fn path(&self, expectation: &Expectation) -> String {
         if self.json.get("ladders").is_some() {

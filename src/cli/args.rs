@@ -3,20 +3,18 @@
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{ArgAction, Parser, Subcommand};
 
-pub use super::answer::{AnswerArgs, Measure};
-use super::bench::args::BenchArgs;
+pub use super::answer::AnswerArgs;
 use super::compare::CompareArgs;
 use super::copy::CopyArgs;
 use super::fleet_run::args::{FleetCommand, HostStep};
 use super::generate::{CompletionsArgs, ManArgs};
 use super::guard::GuardArgs;
 use super::lab::args::LabArgs;
-use super::ladder::LadderArgs;
+use super::measure::MeasureArgs;
 use super::output::ShownArgs;
 use super::plan::PlanArgs;
 use super::predict::PredictArgs;
 use super::snapshot::SnapshotArgs;
-use super::sweep::SweepArgs;
 use super::top::TopArgs;
 use super::watch::WatchArgs;
 
@@ -28,52 +26,25 @@ const STYLES: Styles = Styles::styled()
 
 const AFTER_HELP: &str = "\
 Examples:
-  narrows                             every storage path of this machine, without load
-  narrows /dev/nvme0n1                one path, hop by hop
-  narrows /srv --measure              prove it with a short run (10 s at most)
-  narrows /srv --measure=full --json  a thorough run, for another program
-  narrows /dev/sda /dev/sdb --measure drives alone and together: which shared hop limits them
-  narrows /dev/sda --why link         where the numbers of the PCIe links come from
-  narrows --plain                     text to paste into a forum
-  narrows snapshot -o machine.tar.zst record this machine, without serial numbers and addresses
-  narrows machine.tar.zst             the same verdict, anywhere
-  narrows lspci.txt dmesg.txt         somebody else's machine, from what was pasted
-  narrows captures/                   thousands of machines: models, groups, outliers
-  narrows fio.json                    whether to trust a result of another tool, and why not
-  narrows fio.json /dev/nvme0n1       and which hop of this machine limited it
-  narrows plan --want 2xnvme          which slots, cards and settings two more drives need
+  narrows                        every storage path of this machine, without load
+  narrows measure /srv           prove it with a short run (10 s at most)
+  narrows lspci.txt dmesg.txt    somebody else's machine, from what was pasted
+  narrows fio.json /dev/nvme0n1  whether to trust a result, and which hop of this machine limited it
 
-Units: rates are decimal (1 GB/s = 10^9 bytes per second), with MiB/s (2^20) beside measured ones.
-In JSON rates are bytes per second, sizes bytes, and times nanoseconds.
-
-Exit status:
-  0  nothing was found that could be better, and every result is to be trusted
-  1  there are findings: a fault, a limit, or a result that is not to be trusted
-  2  it could not be done, or not to its end; standard error says why";
-
-const AFTER_SHORT_HELP: &str = "\
-Examples:
-  narrows                             every storage path of this machine, without load
-  narrows /srv --measure              prove it with a short run (10 s at most)
-  narrows lspci.txt dmesg.txt         somebody else's machine, from what was pasted
-  narrows fio.json                    whether to trust a result of another tool, and why not
-
-Exit status: 0 nothing found, 1 findings (a fault, a limit, a doubtful result), 2 it could not be
-done; standard error says why. `--help-all` says more about each option and shows the options that
-few need.";
+Exit status: 0 nothing was found, 1 findings (a fault, a limit, a doubtful result), 2 it could not be
+done; standard error says why. Rates are decimal, with MiB/s (2^20) beside measured ones; in JSON
+bytes per second, bytes, nanoseconds.";
 
 /// Finds the narrowest point of a storage path, proves it by measurement, and says what would widen it.
 ///
-/// Without WHAT every storage path of this machine is shown. Nothing is written and no load is run unless --measure
-/// is given; facts that only root may read are named as missing.
+/// Without WHAT every storage path of this machine is shown. Nothing is written and no load is run; facts that only root may read are named as missing.
 #[derive(Debug, Clone, Parser)]
 #[command(
     name = "narrows",
     version,
     styles = STYLES,
     max_term_width = 100,
-    after_help = AFTER_SHORT_HELP,
-    after_long_help = AFTER_HELP,
+    after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
     disable_help_flag = true
 )]
@@ -84,17 +55,30 @@ pub struct Cli {
     /// What is asked without a command.
     #[command(flatten)]
     pub answer: AnswerArgs,
-    /// Print help that fits a page
+    /// Print help
     #[arg(short, long, action = ArgAction::HelpShort, global = true, display_order = 990)]
     pub help: Option<bool>,
-    /// Print all that is to be said about each option
-    #[arg(long, action = ArgAction::HelpLong, global = true, display_order = 991)]
-    pub help_all: Option<bool>,
 }
 
 /// The commands.
 #[derive(Debug, Clone, Subcommand)]
 pub enum Command {
+    /// Measure a path against its ceilings, or as a benchmark, a sweep, or layer by layer
+    ///
+    /// Examples:
+    ///   narrows measure /srv                     10 s against the ceilings of the path
+    ///   narrows measure /dev/sda /dev/sdb        drives alone and together: which shared hop limits them
+    ///   narrows measure /srv --as kdiskmark      the tests of KDiskMark, each until its rate is known
+    ///   narrows measure /dev/nvme0n1 --as sweep  block sizes and depths: where is the knee?
+    ///   narrows measure /dev/md0 --as layers     drives, array, encryption: where is the rate lost?
+    ///
+    /// A scratch file is gone however the run ends, and a device is as it was found. What will be
+    /// written is said first. What was measured until Ctrl-C is shown; with --save, --resume goes on.
+    ///
+    /// Exit status: 0 nothing was found, 1 a finding or a result that is not to be trusted, 2 it could
+    /// not be done or not to its end.
+    #[command(verbatim_doc_comment)]
+    Measure(Box<MeasureArgs>),
     /// Say which result is faster, how sure that is, what was different
     ///
     /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
@@ -146,33 +130,6 @@ pub enum Command {
     ///
     /// Exit status: 0 the device is free, 1 refused, 2 it could not be examined, or with --clean something is left.
     Guard(GuardArgs),
-    /// Run the tests of a well-known benchmark
-    ///
-    /// Each test stops when its rate is known well enough. A directory or file is tested in a scratch file that has no
-    /// name and is gone however the run ends. A device is only read, unless it is proven empty and --write --i-own SERIAL
-    /// name it. What will be written is said first, and --max-writes limits it.
-    ///
-    /// Exit status: 0 done, 1 a result is not to be trusted, 2 it could not be done or not to its end: a test failed, was
-    /// interrupted, or no more may be written. What was measured until then is shown and saved, and --resume goes on.
-    Bench(Box<BenchArgs>),
-    /// Vary block size, queue depth, mix or streams, and find the knee
-    ///
-    /// Names the knee (beyond it more depth brings only latency), plateaus, drops, and single points that do not fit.
-    ///
-    /// Exit status: 0 no drop, every point fits and is to be trusted, 1 one does not, 2 it could not be done or not to
-    /// its end.
-    Sweep(Box<SweepArgs>),
-    /// Run one load at every layer of a path: where is the rate lost?
-    ///
-    /// Each member device alone, all of them at once, then arrays, mappings, encryption, caches and the file system or
-    /// network mount, each compared with what lies right below it. Every loss has its cause with evidence: a full core or
-    /// kernel thread, the slowest member, read balance, a cipher, queue depth or request size lost on the way, a cache. The
-    /// cipher, memory copy, our own engine and the network (with --peer) are measured alone, too. Devices are only ever
-    /// read, which takes root; a file system is measured in a scratch file that has no name, and that takes no root.
-    ///
-    /// Exit status: 0 no layer loses anything, 1 one does, or there is another finding, 2 a layer could not be measured, or
-    /// it was interrupted. What was measured until then is shown.
-    Ladder(Box<LadderArgs>),
     /// Build layouts on empty devices, measure each, and undo them
     ///
     /// For each layout: build it with the real tools (mdadm, lvm, cryptsetup, mkfs) in a slice of each device that was read
@@ -255,9 +212,7 @@ impl Command {
             Self::Copy(args) => &args.output.shown,
             Self::Predict(args) => &args.output.shown,
             Self::Plan(args) => &args.output.shown,
-            Self::Bench(args) => &args.common.output.shown,
-            Self::Sweep(args) => &args.common.output.shown,
-            Self::Ladder(args) => &args.output.shown,
+            Self::Measure(args) => &args.output.shown,
             Self::Lab(args) => &args.output.shown,
             Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
             _ => return None,
@@ -301,18 +256,12 @@ mod tests {
 
     #[test]
     fn measure_alone_is_quick_and_never_takes_the_target_for_its_value() {
-        assert_eq!(answer(&["/srv", "--measure"]).measure, Some(Measure::Quick));
-        assert_eq!(answer(&["--measure", "/srv"]).what, ["/srv"]);
-        assert_eq!(answer(&["/srv", "--measure=full"]).measure, Some(Measure::Full));
-        assert_eq!(answer(&["--measure=full", "sda", "sdb"]).what, ["sda", "sdb"]);
         assert_eq!(answer(&["--json", "0000:02:00.0"]).what, ["0000:02:00.0"]);
     }
 
     #[test]
     fn what_makes_no_sense_together_is_refused() {
-        assert!(refused(&["/srv", "--measure", "--csv"]).contains("--csv"));
         assert!(refused(&["/srv", "--json", "--plain"]).contains("--plain"));
-        assert!(refused(&["/srv", "--scratch", "/tmp"]).contains("--measure"));
         assert!(refused(&["--machine"]).contains("WHAT"));
     }
 

@@ -16,7 +16,7 @@ use narrows_verdict::compare::{Comparison, Input, Verdict, compare_all};
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with: of `narrows TARGET --measure`, `bench`, `sweep`, `ladder` or `lab` with --json, or of another tool as `narrows FILE` reads it (fio, KDiskMark, …); - is standard input
+    /// The result to compare with: of `narrows measure` or `lab` with --json, or of another tool as `narrows FILE` reads it (fio, KDiskMark, …); - is standard input
     pub a: PathBuf,
 
     /// The result to judge; of several each is compared with A, and their intervals hold together
@@ -71,5 +71,5 @@ fn read(path: &Path) -> Result<Input, Failure> {
     };
     let text = text.map_err(|error| cannot(&error).maybe_hint(Refusal::of(&error).map(Refusal::hint)))?;
     Input::parse(&path.display().to_string(), &text)
-        .map_err(|error| cannot(&error).hint("make one with `narrows TARGET --measure --json > FILE`"))
+        .map_err(|error| cannot(&error).hint("make one with `narrows measure TARGET --json > FILE`"))
 }

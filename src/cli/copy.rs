@@ -28,24 +28,14 @@ pub struct CopyArgs {
     pub dst: PathBuf,
 
     /// Go on with a copy that was interrupted, killed, or ran out of space
-    ///
-    /// If that copy had come to its end, its manifest is gone: files that are there then count as copied when they have the
-    /// size, the time of change and, unless --no-verify is given, the contents of their sources.
     #[arg(long)]
     pub resume: bool,
 
     /// Do not read the copy back
-    ///
-    /// By default each block's checksum (XXH3) is computed while it is copied, and once the data are on stable storage
-    /// they are read back past the page cache (O_DIRECT) and compared. Where the file system has no direct I/O the kernel
-    /// is asked to drop them from its cache first, and the report says so.
     #[arg(long)]
     pub no_verify: bool,
 
     /// Read SRC past the page cache (O_DIRECT) where its file system can
-    ///
-    /// By default SRC is read through the page cache, as by cp. Files of 1 MiB and more are written with O_DIRECT where
-    /// that is possible. All rates include that data reach stable storage.
     #[arg(long)]
     pub direct: bool,
 
@@ -54,8 +44,6 @@ pub struct CopyArgs {
     pub block_size: Bytes,
 
     /// Blocks of a large file that are read and written at the same time
-    ///
-    /// All together take no more memory than 1 GiB and a quarter of what is available to this process.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=256))]
     pub depth: u32,
 

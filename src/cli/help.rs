@@ -1,4 +1,4 @@
-//! What is said of the command line itself: help in two lengths (`--help` fits a screen, `--help-all` says everything), usage
+//! What is said of the command line itself: help, usage
 //! errors, and the command that a word is nearly: a target may stand where a command does, so that no parser can tell.
 
 use std::env;
@@ -28,29 +28,19 @@ fn read(command: &mut Command, words: &[OsString]) -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(command))
 }
 
-/// The command line with its help.
+/// The command line with its help, which is the same however it is asked for: what stands behind the first sentence comes at its
+/// end.
 pub(super) fn command() -> Command {
-    Cli::command().mut_subcommands(with_both)
+    Cli::command().mut_subcommands(in_one).mut_args(|arg| arg.long_help(None))
 }
 
-/// Ends the short help with the exit status, which else only the long one has, and each with where the other is.
-fn with_both(command: Command) -> Command {
-    if command.get_after_long_help().is_some() {
-        return command;
-    }
-    let name = command.get_name().to_owned();
-    let more = format!("`narrows {name} --help-all` says more about each option.");
-    let short = match exit_status(&command) {
-        Some(status) => format!("{status}\n\n{more}"),
-        None => more,
-    };
-    let long = format!("`narrows {name} --help` is a shorter form.");
-    command.after_help(short).after_long_help(long)
-}
-
-fn exit_status(command: &Command) -> Option<String> {
-    let about = command.get_long_about()?.to_string();
-    about.split("\n\n").find(|paragraph| paragraph.starts_with("Exit status")).map(str::to_owned)
+fn in_one(command: Command) -> Command {
+    let about = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    let rest = about.split_once("\n\n").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
+    let after = command.get_after_help().map(ToString::to_string);
+    let after: Vec<String> = after.into_iter().chain([rest]).filter(|part| !part.is_empty()).collect();
+    let command = command.long_about(None).after_help(after.join("\n\n"));
+    command.mut_args(|arg| arg.long_help(None)).mut_subcommands(in_one)
 }
 
 /// Prints help, version or a usage error as clap made it. A usage error repeats what was typed: where a terminal would obey
@@ -60,7 +50,11 @@ pub(super) fn show_error(error: &clap::Error) -> ExitCode {
     let typed: Vec<OsString> = env::args_os().collect();
     if let Some(first) = typed.get(1).map(|word| word.to_string_lossy()).filter(|_| error.use_stderr()) {
         let unknown = |hint| Failure::new(format!("there is no command `{first}`")).hint(hint);
-        if let Some(failure) = former(&first).or_else(|| meant(&first).map(unknown)) {
+        let is_measured = |word: &OsString| word.to_string_lossy().starts_with("--measure");
+        let measured = typed.iter().any(is_measured).then(|| {
+            Failure::new("there is no option --measure any more").hint("type `narrows measure WHAT`")
+        });
+        if let Some(failure) = former(&first).or(measured).or_else(|| meant(&first).map(unknown)) {
             output::failure(&failure);
             return code;
         }
@@ -79,11 +73,14 @@ pub(super) fn show_error(error: &clap::Error) -> ExitCode {
 }
 
 /// Former commands, and what to type instead.
-const FORMER: [(&str, &str); 4] = [
+const FORMER: [(&str, &str); 7] = [
+    ("bench", "`narrows measure WHAT --as NAME`: kdiskmark and others, which --list shows"),
     ("check", "`narrows WHAT`: a device, a place, or files with what was pasted"),
     ("export", "`narrows watch --export FILE`"),
     ("import", "`narrows FILE…`: what is in a file is told by its content"),
+    ("ladder", "`narrows measure WHAT --as layers`"),
     ("report", "`narrows RUN.json…`; every command writes the same page with --html FILE"),
+    ("sweep", "`narrows measure WHAT --as sweep`, or --as threads"),
 ];
 
 /// Whether a word looks like a command and names nothing here.
@@ -138,22 +135,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_command_says_where_the_rest_of_its_help_is() {
-        for command in command().get_subcommands().filter(|command| !command.is_hide_set()) {
-            let short = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            assert!(short.contains("--help-all"), "{}: {short}", command.get_name());
-            assert!(command.get_after_long_help().is_some(), "{}", command.get_name());
-        }
-    }
-
-    #[test]
     fn a_word_close_to_a_command_is_told_and_nothing_else() {
         for (typed, meant) in
-            [("benhc", "bench"), ("Compare", "compare"), ("snapshto", "snapshot"), ("hlep", "help")]
+            [("mesaure", "measure"), ("Compare", "compare"), ("snapshto", "snapshot"), ("hlep", "help")]
         {
             assert_eq!(command_like(typed).as_deref(), Some(meant), "{typed}");
         }
-        for typed in ["bench", "/dev/benhc", "sda", "eth0", "src", "", "--benhc", "0000:02:00.0"] {
+        for typed in ["measure", "/dev/benhc", "sda", "eth0", "src", "", "--mesaure", "0000:02:00.0"] {
             assert_eq!(command_like(typed), None, "{typed}");
         }
     }
@@ -161,11 +149,11 @@ mod tests {
     #[test]
     fn only_a_target_that_is_not_there_may_be_a_command() {
         let absent = |word: &str| Failure::new(format!("`{word}` does not exist")).hint("one");
-        for word in ["benhc", "import"] {
+        for word in ["mesaure", "import"] {
             assert_ne!(with_command(absent(word), Some(word)), absent(word));
         }
-        assert_eq!(with_command(absent("benhc"), None), absent("benhc"));
-        let other = || Failure::new("`benhc` cannot be looked at: permission denied");
-        assert_eq!(with_command(other(), Some("benhc")), other());
+        assert_eq!(with_command(absent("mesaure"), None), absent("mesaure"));
+        let other = || Failure::new("`mesaure` cannot be looked at: permission denied");
+        assert_eq!(with_command(other(), Some("mesaure")), other());
     }
 }

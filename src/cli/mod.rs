@@ -1,12 +1,11 @@
 //! Parses what was typed, then wires facts, paths, ceilings, load and verdict to a report.
 //!
 //! The story of `narrows [WHAT…]` is in `answer::run`: read the machine, find the paths, put a ceiling on every hop,
-//! measure if asked, judge, show.
+//! judge, show. That of a measurement is in `measure::run`.
 
 mod answer;
 mod apart;
 pub mod args;
-pub mod bench;
 pub mod compare;
 pub mod copy;
 mod door;
@@ -16,19 +15,18 @@ mod files;
 pub mod fleet;
 pub mod fleet_run;
 pub mod generate;
+pub mod grid;
 pub mod guard;
 mod help;
 pub mod lab;
-pub mod ladder;
+pub mod measure;
 pub mod output;
 pub mod plan;
 pub mod predict;
 mod results;
 mod signals;
 mod snapshot;
-pub mod sweep;
 mod target;
-mod together;
 pub mod top;
 mod values;
 pub mod watch;
@@ -86,9 +84,7 @@ fn run(cli: Cli) -> Result<u8, Failure> {
         Command::Snapshot(args) => snapshot::run(&args),
         Command::Guard(args) => apart::run(|| guard::run(&args)),
         Command::LookAtDevices { names } => apart::look(&names),
-        Command::Bench(args) => bench::run(&args),
-        Command::Sweep(args) => sweep::run(&args),
-        Command::Ladder(args) => ladder::run(&args),
+        Command::Measure(args) => measure::run(&args),
         Command::Lab(args) if args.undo => apart::run(|| lab::run(&args)),
         Command::Lab(args) => lab::run(&args),
         Command::Watch(args) => watch::run(&args),

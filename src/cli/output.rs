@@ -27,7 +27,7 @@ const LONGEST_LINE: usize = 20_000;
 /// How a report is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct OutputArgs {
-    /// Print JSON (bytes per second, bytes, nanoseconds; schema/narrows.json)
+    /// Print JSON (schema/narrows.json)
     #[arg(long, conflicts_with = "plain")]
     pub json: bool,
 
@@ -39,20 +39,23 @@ pub struct OutputArgs {
 /// How a report is shown to a person.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct ShownArgs {
-    /// Print ASCII without colour, at most 78 columns wide: to paste in public
-    ///
-    /// Addresses, UUIDs and every name are left out: all words but those that narrows, the kernel or hardware gives.
+    /// Print ASCII without colour, names and addresses: to paste in public
     #[arg(long)]
     pub plain: bool,
 
-    /// When to use colour; auto means on a terminal, unless NO_COLOR is set
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    /// When to use colour: auto (unless NO_COLOR is set), always, never
+    #[arg(
+        long,
+        value_name = "WHEN",
+        value_enum,
+        default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true
+    )]
     pub color: ColorWhen,
 
-    /// Also write the report as one page: no script, no request, for screen, phone and print
-    ///
-    /// The file must not be there yet; `-` prints the page in place of the text. What --plain leaves out is left out.
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    /// Also write a page that loads nothing to a new FILE (-: standard output)
+    #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
     /// Whether all is shown that is known.

@@ -18,10 +18,6 @@ pub struct SnapshotArgs {
     pub output: Option<PathBuf>,
 
     /// Print a shell script that collects the same as one text, for a machine on which narrows cannot run
-    ///
-    /// `narrows snapshot --script > collect.sh`, then there `sudo sh collect.sh - > capture.txt`, then here
-    /// `narrows capture.txt`. The script needs nothing but a POSIX shell; what lspci, dmidecode and others
-    /// tell is added where they are installed.
     #[arg(long, conflicts_with_all = ["output", "no_redact"])]
     pub script: bool,
 

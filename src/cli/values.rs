@@ -138,10 +138,14 @@ pub(super) fn reads(text: &str) -> Result<u8, String> {
     })
 }
 
-/// Reads a part of the whole, 0.0 to 1.0.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| format!("`{text}` is no share from 0.0 to 1.0"))
+/// A host name or address: nothing that another program could take for an option.
+pub(super) fn host(text: &str) -> Result<String, String> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".:-_%[]".contains(c);
+    if !text.is_empty() && !text.starts_with('-') && text.len() <= 255 && text.chars().all(is_plain) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!("`{text}` is not a host name or address"))
+    }
 }
 
 #[cfg(test)]

@@ -29,9 +29,6 @@ pub struct WatchArgs {
     pub log: bool,
 
     /// Take the state of every link as it is for its best from now on
-    ///
-    /// After a card was moved or a slot was split on purpose: what was wider before is then no finding any more. A recorder
-    /// that runs is asked to do it, by a file in --state; whether it did is said.
     #[arg(long)]
     pub accept: bool,
 
@@ -40,9 +37,6 @@ pub struct WatchArgs {
     pub every: Duration,
 
     /// Write what is found now for Prometheus to FILE (- is standard output), in the place of what was there, and end
-    ///
-    /// Text format 0.0.4, as node_exporter's textfile collector and `promtool check metrics` read it. FILE is put in place
-    /// whole, by rename. What is not known is left out, and no device that sleeps is woken.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "accept", "every"])]
     pub export: Option<PathBuf>,
 

@@ -29,7 +29,7 @@ fn in_namespace(test: &str, script: &str) -> Option<Ran> {
 #[test]
 fn a_full_file_system_is_left_as_it_is() {
     let script = "mount -t tmpfs -o size=8m none \"$2\" && head -c 9000000 /dev/zero 2>/dev/null >\"$2/x\"; \
-                  \"$1\" \"$2\" --measure; status=$?; ls \"$2\"; exit $status";
+                  \"$1\" measure \"$2\"; status=$?; ls \"$2\"; exit $status";
     let Some(ran) = in_namespace("a full file system", script) else { return };
     assert_eq!((ran.out.as_str(), ran.status), ("x\n", Some(2)), "{ran:?}");
     // Nothing is said of a file that is not written.
@@ -43,7 +43,7 @@ fn a_full_file_system_is_left_as_it_is() {
 #[test]
 fn a_read_only_mount_is_named_as_such() {
     // Like an image it has no room either, which is not what to tell its reader.
-    let script = "mount -t tmpfs -o ro,size=1m none \"$2\" && exec \"$1\" \"$2\" --measure";
+    let script = "mount -t tmpfs -o ro,size=1m none \"$2\" && exec \"$1\" measure \"$2\"";
     let Some(ran) = in_namespace("a read-only mount", script) else { return };
     assert_eq!((ran.out.as_str(), ran.status), ("", Some(2)), "{ran:?}");
     assert!(ran.err.starts_with("narrows: the file system of `/"), "{ran:?}");

@@ -1,4 +1,4 @@
-//! `narrows bench` and `narrows sweep` as a person runs them: real files, tiny times, no assertion on a speed.
+//! `narrows measure --as kdiskmark` and `narrows measure --as sweep` as a person runs them: real files, tiny times, no assertion on a speed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -16,7 +16,6 @@ use std::time::{Duration, Instant};
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineRan;
 use narrows::report::bench::BenchReport;
-use narrows::report::bench::sweep::SweepReport;
 use narrows::report::schema;
 use serde_json::Value;
 
@@ -70,7 +69,7 @@ fn assert_follows(schema: &Value, value: &Value) {
 #[test]
 fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     let dir = directory();
-    let output = run(&quick(&["bench", text(dir.path()), "--json"]));
+    let output = run(&quick(&["measure", "--as", "kdiskmark", text(dir.path()), "--json"]));
     let report = report(&output);
     assert!(report.complete, "{report:?}");
     assert_eq!(report.results.len(), 8);
@@ -95,7 +94,7 @@ fn kdiskmark_reads_and_writes_and_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(names(dir.path()), Vec::<String>::new());
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
-    assert_follows(&schema::of("bench"), &json);
+    assert_follows(&schema::of("measure"), &json);
 }
 
 #[test]
@@ -104,10 +103,10 @@ fn every_preset_runs_on_a_file() {
     let file = dir.path().join("file");
     fs::write(&file, vec![1; 64 << 20]).expect("can be written");
     for preset in narrows::load::preset::all() {
-        let mut arguments = vec!["bench", text(&file), "--preset", preset.name, "--read-only", "--json"];
+        let mut arguments = vec!["measure", text(&file), "--as", preset.name, "--read-only", "--json"];
         arguments.extend(["--duration", "30ms", "--warm-up", "1ms"]);
         if preset.name == "disks" {
-            arguments.extend(["--samples", "4", "--sample-size", "1MiB"]);
+            arguments.extend(["--block-size", "256KiB"]);
         }
         let output = run(&arguments);
         let report = report(&output);
@@ -124,11 +123,11 @@ fn every_preset_runs_on_a_file() {
 #[test]
 fn samples_are_drawn_by_position() {
     let dir = directory();
-    let mut arguments = vec!["bench", text(dir.path()), "--preset", "disks", "--size", "64MiB"];
-    arguments.extend(["--samples", "20", "--sample-size", "1MiB", "--plain", "--verbose"]);
+    let mut arguments = vec!["measure", text(dir.path()), "--as", "disks", "--size", "64MiB"];
+    arguments.extend(["--block-size", "256KiB", "--plain", "--verbose"]);
     let output = run(&arguments);
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("position  0") && shown.contains("20 samples"), "{shown}");
+    assert!(shown.contains("position  0") && shown.contains("100 samples"), "{shown}");
     assert!(shown.contains("GNOME Disks would show"), "{shown}");
     assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
 }
@@ -138,8 +137,7 @@ fn the_job_file_is_one_that_fio_accepts() {
     let dir = directory();
     for preset in narrows::load::preset::all() {
         let job = dir.path().join(format!("{}.fio", preset.name));
-        let mut arguments =
-            vec!["bench", text(dir.path()), "--preset", preset.name, "--emit-fio", text(&job)];
+        let mut arguments = vec!["measure", text(dir.path()), "--as", preset.name, "--emit-fio", text(&job)];
         arguments.extend(["--size", "128MiB", "--duration", "1ms", "--warm-up", "1ms"]);
         let output = run(&arguments);
         assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -157,7 +155,7 @@ fn the_job_file_is_one_that_fio_accepts() {
 
 /// Starts a run that keeps its results in `saved`, and waits until it has kept one.
 fn begin(dir: &Path, saved: &Path) -> std::process::Child {
-    let mut arguments = vec!["bench", text(dir), "--save", text(saved), "--json"];
+    let mut arguments = vec!["measure", "--as", "kdiskmark", text(dir), "--save", text(saved), "--json"];
     arguments.extend(["--size", "64MiB", "--duration", "400ms", "--warm-up", "1ms"]);
     let child = narrows(&arguments).stdout(Stdio::piped()).spawn().expect("narrows starts");
     let patience = Instant::now() + Duration::from_secs(60);
@@ -183,7 +181,7 @@ fn a_run_that_was_killed_goes_on_where_it_was() {
     let before = kept(&saved).expect("was kept");
     assert!(!before.complete && before.results.len() < 8, "{} results", before.results.len());
 
-    let output = run(&["bench", "--resume", text(&saved), "--json"]);
+    let output = run(&["measure", "--resume", text(&saved), "--json"]);
     let after = report(&output);
     assert!(after.complete);
     assert_eq!(after.results.len(), 8);
@@ -215,9 +213,12 @@ fn what_is_there_is_never_overwritten() {
     let mine = dir.path().join("mine");
     fs::write(&mine, "mine").expect("can be written");
     for option in ["--save", "--emit-fio", "--resume"] {
-        let output = run(&quick(&["bench", text(dir.path()), option, text(&mine)])
+        let output = run(&quick(&["measure", "--as", "kdiskmark", text(dir.path()), option, text(&mine)])
             .into_iter()
-            .filter(|word| option != "--resume" || !["--size", "64MiB", "--duration", "50ms"].contains(word))
+            .filter(|word| {
+                let settings = ["--as", "kdiskmark", "--size", "64MiB", "--duration", "50ms"];
+                option != "--resume" || !settings.contains(word)
+            })
             .collect::<Vec<_>>());
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("hint:"), "{option}");
@@ -231,12 +232,10 @@ fn a_file_that_keeps_no_run_is_refused_with_what_to_do() {
     let file = dir.path().join("kept");
     for bytes in [&b"\xff\xfe\x00"[..], b"", b"{\"a\":"] {
         fs::write(&file, bytes).expect("can be written");
-        for command in ["bench", "sweep"] {
-            let output = run(&[command, "--resume", text(&file)]);
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(2), "{said}");
-            assert!(said.contains("kept") && said.contains("hint: name a file that --save wrote"), "{said}");
-        }
+        let output = run(&["measure", "--resume", text(&file)]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains("kept") && said.contains("hint: name a file that --save wrote"), "{said}");
     }
 }
 
@@ -244,36 +243,53 @@ fn a_file_that_keeps_no_run_is_refused_with_what_to_do() {
 fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let (dir, results) = (directory(), directory());
     let saved = results.path().join("sweep.json");
-    let grid =
-        ["sweep", text(dir.path()), "--block-sizes", "4K,64K", "--depths", "1,4,16", "--mix", "100,50"];
+    let grid = [
+        "measure",
+        "--as",
+        "sweep",
+        text(dir.path()),
+        "--block-size",
+        "4K,64K",
+        "--depth",
+        "1,4,16",
+        "--mix",
+        "100,50",
+    ];
     let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
-    assert_follows(&schema::of("sweep"), &json);
-    let whole: SweepReport = serde_json::from_value(json).expect("is a report");
+    assert_follows(&schema::of("measure"), &json);
+    let whole: BenchReport = serde_json::from_value(json).expect("is a report");
     assert!(whole.complete);
-    assert_eq!((whole.points.len(), whole.curves.len()), (12, 4));
-    assert!(whole.points.iter().all(|point| point.errors == 0 && point.checks.is_some()));
-    assert!(whole.points.iter().any(|point| point.bytes_per_second.get() > 0.0));
+    assert_eq!((whole.results.len(), whole.curves.len()), (12, 4));
+    assert!(whole.results.iter().all(|result| result.errors == 0 && result.checks.is_some()));
+    assert!(whole.results.iter().any(|result| result.rate().is_some()));
 
-    let part = SweepReport { points: whole.points[..5].to_vec(), complete: false, ..whole.clone() };
+    let part = BenchReport { results: whole.results[..5].to_vec(), complete: false, ..whole.clone() };
     fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
-    let output = run(&["sweep", "--resume", text(&saved), "--plain"]);
+    let output = run(&["measure", "--resume", text(&saved), "--plain"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
-    let after: SweepReport =
+    let after: BenchReport =
         serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
     assert!(after.complete);
-    assert_eq!(after.points[..5], whole.points[..5]);
-    assert_eq!((after.duration_ns, after.warm_up_ns), (whole.duration_ns, whole.warm_up_ns));
-    let mine = after.points[5..].iter().all(|point| point.ended == "ran for 50 ms");
-    assert!(mine, "a resumed sweep runs each load as long as it was begun with: {:?}", after.points);
+    // What does not fit its neighbours is run once more, whoever ran it.
+    let kept = after
+        .results
+        .iter()
+        .zip(&whole.results)
+        .take(5)
+        .all(|(now, then)| now == then || now.first.is_some());
+    assert!(kept, "{:?}", after.results);
+    assert_eq!(after.settings, whole.settings);
+    let mine = after.results[5..].iter().all(|result| result.ended == "ran for 50 ms");
+    assert!(mine, "a resumed sweep runs each load as long as it was begun with: {:?}", after.results);
     assert_eq!(names(dir.path()), Vec::<String>::new());
 }
 
 #[test]
 fn streams_are_swept_by_doubling() {
     let dir = directory();
-    let output = run(&quick(&["sweep", text(dir.path()), "--threads=16", "--plain"]));
+    let output = run(&quick(&["measure", "--as", "threads", text(dir.path()), "--threads", "16", "--plain"]));
     let shown = String::from_utf8_lossy(&output.stdout);
     for count in ["1", "2", "4", "8", "16"] {
         assert!(shown.lines().any(|line| line.trim_start().starts_with(&format!("{count} "))), "{shown}");
@@ -282,7 +298,7 @@ fn streams_are_swept_by_doubling() {
 
 #[test]
 fn the_list_names_every_preset() {
-    let shown = String::from_utf8_lossy(&run(&["bench", "--list"]).stdout).into_owned();
+    let shown = String::from_utf8_lossy(&run(&["measure", "--list"]).stdout).into_owned();
     for preset in narrows::load::preset::all() {
         assert!(shown.contains(preset.name), "{}", preset.name);
     }

@@ -1,4 +1,4 @@
-//! `narrows bench` when what it runs on fails half-way: real errors of the kernel, from a loop device whose backing file
+//! `narrows measure --as kdiskmark` when what it runs on fails half-way: real errors of the kernel, from a loop device whose backing file
 //! is cut off, or on a file system that is full. Also what it writes to a device that it was given.
 
 #![expect(
@@ -81,7 +81,12 @@ impl Disk {
     /// The same for all of the device.
     pub(crate) fn command(&self, own: &Path, more: &[&str]) -> Command {
         let mut command = Command::new(crate::narrows_binary());
-        command.arg("bench").arg(&self.device).args(["--write", "--i-own"]).arg(own).args(more);
+        command
+            .args(["measure", "--as", "kdiskmark"])
+            .arg(&self.device)
+            .args(["--write", "--i-own"])
+            .arg(own)
+            .args(more);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -232,7 +237,8 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
     };
     let place = dir.path().to_str().expect("is UTF-8");
     let quick = ["--size", "64MiB", "--duration", "60ms", "--warm-up", "1ms", "--json"];
-    let limited = [&["bench", place, "--max-writes", "64MiB", "--save", saved], &quick[..]];
+    let limited =
+        [&["measure", "--as", "kdiskmark", place, "--max-writes", "64MiB", "--save", saved], &quick[..]];
     let output = narrows(&limited.concat());
     let shown = report(&output);
     assert_eq!(output.status.code(), Some(2));
@@ -242,7 +248,7 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
     assert!(shown.reason.as_ref().is_some_and(|reason| reason.contains("--max-writes")));
     assert_eq!(shown.results.len(), 5, "four tests read, and the first that writes ends the run");
 
-    let again = report(&narrows(&["bench", "--resume", saved, "--max-writes", "4GiB", "--json"]));
+    let again = report(&narrows(&["measure", "--resume", saved, "--max-writes", "4GiB", "--json"]));
     assert!(again.complete && again.results.len() == 8, "{again:?}");
     assert_eq!(again.settings, shown.settings);
 }
@@ -251,7 +257,7 @@ fn the_budget_ends_a_run_and_a_larger_one_goes_on() {
 fn a_target_without_room_for_the_filling_is_refused_before_anything_is_written() {
     let dir = tempfile::tempdir().expect("a directory");
     let output = Command::new(crate::narrows_binary())
-        .arg("bench")
+        .args(["measure", "--as", "kdiskmark"])
         .arg(dir.path())
         .args(["--size", "64MiB", "--max-writes", "63MiB"])
         .output()

@@ -1,4 +1,4 @@
-//! kill -9 at any moment of `narrows bench` leaves no scratch file behind, or one that the next run removes.
+//! kill -9 at any moment of `narrows measure --as kdiskmark` leaves no scratch file behind, or one that the next run removes.
 //!
 //! `NARROWS_KILLS=50` sets how many kills there are (10 by default). Moments are drawn from a fixed seed; what is asserted
 //! does not depend on what the program is doing at that moment.
@@ -100,7 +100,7 @@ fn draw(state: &mut u64) -> u64 {
 
 fn bench(dir: &Path, saved: &Path) -> Command {
     let mut command = Command::new(crate::narrows_binary());
-    command.arg("bench").arg(dir).arg("--save").arg(saved);
+    command.args(["measure", "--as", "kdiskmark"]).arg(dir).arg("--save").arg(saved);
     command.args(["--size", "64MiB", "--duration", "200ms", "--warm-up", "10ms", "--json"]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command

@@ -1,4 +1,4 @@
-//! `narrows bench` on a device that somebody else writes to, through the node and without a claim: before the first byte of
+//! `narrows measure --as kdiskmark` on a device that somebody else writes to, through the node and without a claim: before the first byte of
 //! ours the run is refused, later it is stopped, and what the other wrote stays.
 
 #![expect(

@@ -39,7 +39,7 @@ impl Drive {
 
     fn bench(&self, options: &[&str]) -> Output {
         Command::new(crate::narrows_binary())
-            .arg("bench")
+            .args(["measure", "--as", "kdiskmark"])
             .arg(self.dir.path())
             .args(["--json", "--warm-up", "20ms"])
             .args(options)

@@ -14,7 +14,7 @@ use crate::guard_search::{Disk, said};
 const MIB: u64 = 1 << 20;
 
 const BENCH: [&str; 9] =
-    ["bench", "--write", "--size", "48MiB", "--preset", "peak", "--duration", "30s", "--plain"];
+    ["measure", "--write", "--size", "48MiB", "--as", "peak", "--duration", "30s", "--plain"];
 
 /// Runs a bench until it has written what it fills first, and ends it by a signal.
 fn end_by(disk: &Disk, words: &[&str], signal: Signal, meanwhile: impl FnOnce()) -> (Option<i32>, String) {
@@ -41,17 +41,7 @@ fn end_by(disk: &Disk, words: &[&str], signal: Signal, meanwhile: impl FnOnce())
 fn a_run_that_ends_or_is_ended_leaves_the_device_as_it_was() {
     let Some(disk) = Disk::blank(64 * MIB + 512) else { return };
     let output = disk
-        .narrows(&[
-            "bench",
-            "--write",
-            "--size",
-            "48MiB",
-            "--preset",
-            "peak",
-            "--duration",
-            "100ms",
-            "--json",
-        ])
+        .narrows(&["measure", "--write", "--size", "48MiB", "--as", "peak", "--duration", "100ms", "--json"])
         .output()
         .expect("runs");
     let report: Value =
@@ -59,8 +49,8 @@ fn a_run_that_ends_or_is_ended_leaves_the_device_as_it_was() {
     assert_eq!(report["complete"], true, "{report}");
     assert_eq!(disk.data(), [0_u64; 0]);
     for (mix, blocks) in [("0,50", "512,4KiB,64KiB"), ("70", "4KiB,64KiB")] {
-        let grid = ["--mix", mix, "--block-sizes", blocks, "--depths", "4", "--duration", "50ms"];
-        let words = [&["sweep", "--write", "--size", "16MiB"][..], &grid].concat();
+        let grid = ["--mix", mix, "--block-size", blocks, "--depth", "4", "--duration", "50ms"];
+        let words = [&["measure", "--as", "sweep", "--write", "--size", "16MiB"][..], &grid].concat();
         let output = disk.narrows(&words).output().expect("runs");
         assert!(matches!(output.status.code(), Some(0 | 1)), "{}", said(&output));
         assert_eq!(disk.data(), [0_u64; 0], "{mix}: {}", said(&output));
@@ -92,7 +82,8 @@ fn what_a_killed_run_left_is_cleared_and_nothing_else() {
     assert_eq!((status, &json["reasons"][0]["code"]), (Some(1), &Value::from("marked")), "{json}");
     assert_eq!(json["reasons"].as_array().map(Vec::len), Some(1), "{json}");
     assert!(json["reasons"][0]["hint"].as_str().is_some_and(|hint| hint.contains("narrows guard --clean")));
-    let refused = disk.narrows(&["bench", "--write", "--size", "16MiB"]).output().expect("runs");
+    let refused =
+        disk.narrows(&["measure", "--as", "kdiskmark", "--write", "--size", "16MiB"]).output().expect("runs");
     assert!(said(&refused).contains("narrows guard --clean"), "{}", said(&refused));
 
     // Data of others, inside and outside of what the run wrote; and copies of what it wrote, which are not ours.
@@ -142,7 +133,7 @@ fn what_a_killed_run_left_is_cleared_and_nothing_else() {
 fn a_kill_while_the_device_is_filled_leaves_marked_blocks_only() {
     let Some(disk) = Disk::blank(512 * MIB) else { return };
     for milliseconds in [0, 40, 150] {
-        let mut bench = disk.narrows(&["bench", "--write", "--size", "500MiB", "--preset", "peak"]);
+        let mut bench = disk.narrows(&["measure", "--write", "--size", "500MiB", "--as", "peak"]);
         let mut child = bench.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");
         let begin = Instant::now();
         while disk.used() == 0 && begin.elapsed() < Duration::from_secs(60) {
@@ -161,15 +152,17 @@ fn what_somebody_else_writes_meanwhile_stays_and_is_named() {
     let Some(disk) = Disk::blank(DISK) else { return };
     // Reads only once it is filled, so that what others write is not written over.
     let reads = [
+        "measure",
+        "--as",
         "sweep",
         "--write",
         "--size",
         "48MiB",
         "--mix",
         "100",
-        "--depths",
+        "--depth",
         "4",
-        "--block-sizes",
+        "--block-size",
         "64KiB",
         "--duration",
         "30s",

@@ -173,19 +173,21 @@ fn data_in_the_middle_refuse_and_stay_whatever_is_asked() {
             .is_some_and(|text| text.starts_with("blkdiscard -z /dev/loop")))
     );
     for words in [
-        &["bench", "--write", "--size", "200MiB", "--preset", "peak", "--duration", "50ms"][..],
+        &["measure", "--write", "--size", "200MiB", "--as", "peak", "--duration", "50ms"][..],
         // The region that would be written ends before the data: they are found all the same.
-        &["bench", "--write", "--size", "16MiB", "--preset", "peak", "--duration", "50ms"],
+        &["measure", "--write", "--size", "16MiB", "--as", "peak", "--duration", "50ms"],
         &[
+            "measure",
+            "--as",
             "sweep",
             "--write",
             "--size",
             "16MiB",
             "--mix",
             "0",
-            "--depths",
+            "--depth",
             "1",
-            "--block-sizes",
+            "--block-size",
             "64KiB",
             "--duration",
             "50ms",

@@ -71,7 +71,7 @@ fn typed_words_are_shown_and_not_obeyed() {
             &["--path", &word],
             &[&word, "--fleet"],
             &["/dev/shm", "--fleet", "--since", &word],
-            &["--measure", &word],
+            &["measure", &word],
             &["--json", &word],
             &["--ceiling", &word, "/dev/null"],
             &["compare", &word, &word],
@@ -84,14 +84,14 @@ fn typed_words_are_shown_and_not_obeyed() {
             &["plan", "--from", &word],
             &["guard", &word],
             &["guard", "/dev/null", "--i-own", &word],
-            &["bench", &word],
-            &["bench", "--preset", &word],
-            &["bench", "--resume", &word],
-            &["bench", "/dev/shm", "--duration", &word],
-            &["sweep", &word],
-            &["sweep", "--resume", &word],
-            &["sweep", "--block-sizes", &word, "."],
-            &["ladder", &word],
+            &["measure", "--as", "kdiskmark", &word],
+            &["measure", "--as", &word],
+            &["measure", "--resume", &word],
+            &["measure", "--as", "kdiskmark", "/dev/shm", "--duration", &word],
+            &["measure", "--as", "sweep", &word],
+            &["measure", "--resume", &word],
+            &["measure", "--as", "sweep", "--block-size", &word, "."],
+            &["measure", "--as", "layers", &word],
             &["copy", &word, &word],
             &["copy", "/dev/null", &word],
             &["lab", &word],
@@ -174,7 +174,7 @@ fn names_and_texts_of_files_are_shown_and_not_obeyed() {
                 &["compare", "--json", file, file],
             ],
             "run.json" => {
-                &[&["compare", file, file], &["bench", "--resume", file], &["sweep", "--resume", file]]
+                &[&["compare", file, file], &["measure", "--resume", file], &["measure", "--resume", file]]
             }
             "jsonl" | "bad.jsonl" => &[
                 &[text(&empty), "--fleet", "--since", file],

@@ -22,18 +22,8 @@ use nix::unistd::Pid;
 
 use crate::devices::{self, Turn};
 
-pub(super) const QUICK: [&str; 10] = [
-    "--preset",
-    "hdparm",
-    "--size",
-    "16MiB",
-    "--duration",
-    "200ms",
-    "--warm-up",
-    "1ms",
-    "--encryption",
-    "plain",
-];
+pub(super) const QUICK: [&str; 10] =
+    ["--as", "hdparm", "--size", "16MiB", "--duration", "200ms", "--warm-up", "1ms", "--encryption", "plain"];
 
 /// A directory for journals: they count only where nobody else can enter.
 pub(super) fn private() -> tempfile::TempDir {

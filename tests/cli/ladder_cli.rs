@@ -1,4 +1,4 @@
-//! `narrows ladder` as a person runs it: a real directory, tiny times, no assertion on a speed.
+//! `narrows measure --as layers` as a person runs it: a real directory, tiny times, no assertion on a speed.
 
 #![expect(
     clippy::disallowed_methods,
@@ -21,11 +21,11 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-const QUICK: [&str; 6] = ["--size", "64MiB", "--time", "100ms", "--warm-up", "1ms"];
+const QUICK: [&str; 6] = ["--size", "64MiB", "--duration", "100ms", "--warm-up", "1ms"];
 
 fn narrows(arguments: &[&str]) -> Command {
     let mut command = Command::new(crate::narrows_binary());
-    command.arg("ladder").args(arguments).stdin(Stdio::null());
+    command.args(["measure", "--as", "layers"]).args(arguments).stdin(Stdio::null());
     command
 }
 
@@ -50,7 +50,7 @@ fn text(path: &Path) -> &str {
 #[test]
 fn a_directory_is_climbed_and_nothing_is_left_in_it() {
     let dir = tempfile::tempdir().expect("a directory can be made");
-    let output = run(&[text(dir.path()), "--write-scratch", "--json"]);
+    let output = run(&[text(dir.path()), "--mix", "100,0", "--json"]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     let validator = jsonschema::validator_for(&schema::of("ladder")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
@@ -77,19 +77,20 @@ fn a_file_is_read_and_not_changed_and_the_text_is_plain() {
     let dir = tempfile::tempdir().expect("a directory can be made");
     let file = dir.path().join("file");
     fs::write(&file, vec![7; 64 << 20]).expect("can be written");
-    let output = run(&[text(&file), "--read", "--bs", "64KiB", "--depth", "4", "--plain"]);
+    let output = run(&[text(&file), "--read-only", "--block-size", "64KiB", "--depth", "4", "--plain"]);
     let shown = String::from_utf8_lossy(&output.stdout);
-    assert!(shown.contains("SEQ64K Q4T1 read") && shown.contains("legs alone"), "{shown}");
+    assert!(shown.contains("SEQ64K Q4T1 read") && !shown.contains("Legs alone"), "{shown}");
     assert!(shown.lines().all(|line| line.len() <= 78 && line.is_ascii()), "{shown}");
     assert_eq!(fs::read(&file).expect("is there"), vec![7; 64 << 20]);
-    let refused = run(&[text(dir.path()), "--read"]);
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("--read writes no scratch file"));
+    let refused = run(&[text(dir.path()), "--read-only"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("--read-only writes no scratch file"));
 }
 
 #[test]
 fn an_interrupt_keeps_what_was_measured() {
     let dir = tempfile::tempdir().expect("a directory can be made");
-    let arguments = [text(dir.path()), "--json", "--size", "64MiB", "--time", "60s", "--preset", "kdiskmark"];
+    let arguments =
+        [text(dir.path()), "--json", "--size", "64MiB", "--duration", "60s", "--block-size", "4K,1M"];
     let child = narrows(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     thread::sleep(Duration::from_secs(8));
     kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).expect("is running");

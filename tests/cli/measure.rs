@@ -1,4 +1,4 @@
-//! `--measure`: what it shows, how it ends, and that it leaves nothing behind.
+//! `narrows measure`: what it shows, how it ends, and that it leaves nothing behind.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -44,7 +44,7 @@ fn a_directory_is_measured_with_a_scratch_file_that_is_gone_afterwards() {
     if !has_room("a directory is measured", &dir) {
         return;
     }
-    let ran = run(&[text(&dir), "--measure", "--duration", "300ms", "--json"]);
+    let ran = run(&["measure", text(&dir), "--duration", "300ms", "--json"]);
     let report = ran.answered().json();
     let runs = runs(&report);
     assert_eq!(runs.len(), 2, "sequential and random: {report:#}");
@@ -54,29 +54,12 @@ fn a_directory_is_measured_with_a_scratch_file_that_is_gone_afterwards() {
         assert!(run["measurement"]["cut_short"].is_null(), "{run:#}");
         assert_eq!(run["measurement"]["errors"], 0, "{run:#}");
     }
-    assert_eq!(names_in(&dir), Vec::<String>::new());
-}
-
-#[test]
-fn the_scratch_file_goes_where_it_is_told() {
-    let (target, scratch) = (scratch_dir(), scratch_dir());
-    if !has_room("the scratch file goes where it is told", &target) {
-        return;
-    }
-    let closed = format!("{}/no-such-directory", text(&scratch));
-    run(&[text(&target), "--measure", "--scratch", &closed]).refused(&format!(
-        "narrows: cannot create a scratch file in `{closed}`: No such file or directory (os error 2)\n\
-         hint: check the spelling of the path\n"
-    ));
-    let ran =
-        run(&[text(&target), "--measure", "--duration", "200ms", "--scratch", text(&scratch), "--json"]);
-    assert_eq!(runs(&ran.answered().json()).len(), 2);
     let said = format!(
         "writes at most 797 MB: 537 MB to fill a scratch file in {}, the rest for the file system's own records\n",
-        text(&scratch)
+        text(&dir)
     );
     assert_eq!(ran.err, said);
-    assert_eq!((names_in(&target), names_in(&scratch)), (vec![], vec![]));
+    assert_eq!(names_in(&dir), Vec::<String>::new());
 }
 
 #[test]
@@ -84,7 +67,7 @@ fn a_file_is_only_read() {
     let dir = scratch_dir();
     let file = large_file(&dir);
     let before = std::fs::metadata(&file).expect("is there").modified().expect("has a time");
-    let ran = run(&[file.to_str().expect("text"), "--measure", "--duration", "200ms", "--json"]);
+    let ran = run(&["measure", file.to_str().expect("text"), "--duration", "200ms", "--json"]);
     let runs = runs(&ran.answered().json());
     assert!(runs.iter().all(|run| run["measurement"]["region_bytes"] == 64 << 20), "{runs:#?}");
     assert_eq!(std::fs::metadata(&file).expect("is there").modified().expect("has a time"), before);
@@ -97,7 +80,7 @@ fn a_file_that_holds_less_than_a_block_is_refused() {
     let file = dir.path().join("small");
     std::fs::write(&file, [7; 3000]).expect("is ours");
     let path = file.canonicalize().expect("is there");
-    run(&[file.to_str().expect("text"), "--measure"]).refused(&format!(
+    run(&["measure", file.to_str().expect("text")]).refused(&format!(
         "narrows: `{}` holds 3 kB, less than one block of 1 MiB\n\
          hint: name a larger file or device, or use smaller blocks\n",
         path.display()
@@ -121,7 +104,7 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
     }
     let filter = concat!(env!("CARGO_MANIFEST_DIR"), "/rig/guest/without-io-uring");
     let mut command = Command::new("perl");
-    command.arg(filter).arg(crate::narrows_binary()).arg(&file).args(["--measure", "--duration", "200ms"]);
+    command.arg(filter).arg(crate::narrows_binary()).arg("measure").arg(&file).args(["--duration", "200ms"]);
     let Ok(output) = command.arg("--json").output() else {
         return skip(name, "perl is missing");
     };
@@ -132,8 +115,9 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
     let shown = Command::new("perl")
         .arg(filter)
         .arg(crate::narrows_binary())
+        .arg("measure")
         .arg(&file)
-        .args(["--measure", "--duration", "200ms"])
+        .args(["--duration", "200ms"])
         .output()
         .map(Ran::from)
         .expect("ran before");
@@ -142,7 +126,7 @@ fn where_io_uring_is_forbidden_the_measurement_says_psync() {
 
 /// A run that would last minutes, started and not waited for.
 fn long_run(target: &str) -> Child {
-    narrows(&[target, "--measure", "--duration", "60s", "--json"])
+    narrows(&["measure", target, "--duration", "60s", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
@@ -270,8 +254,8 @@ fn what_has_no_bytes_of_its_own_is_refused() {
     let Some(name) = MACHINE.nics.keys().next() else {
         return skip("what has no bytes of its own", "there is no network interface");
     };
-    assert!(!run(&[name]).out.contains("--measure\n"), "what would be refused is not advised");
-    run(&[name, "--measure"]).refused(&format!(
+    assert!(!run(&[name]).out.contains("narrows measure"), "what would be refused is not advised");
+    run(&["measure", name]).refused(&format!(
         "narrows: nothing can be read through `{name}` alone\n\
          hint: measure a device, mount or directory behind it\n"
     ));

@@ -44,21 +44,20 @@ fn link_of_bob(to: &Path, at: &Path) {
 fn writers(at: &Path, source: &Path) -> Vec<Vec<String>> {
     let at = |name: &str| at.join(name).display().to_string();
     let words = |text: &[&str]| text.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let quick = ["--duration", "50ms", "--size", "64MiB", "--preset", "peak"];
+    let quick = ["--duration", "50ms", "--size", "64MiB", "--as", "peak"];
     let source = source.display().to_string();
-    let mut of_bench = words(&["bench", &at("")]);
+    let mut of_bench = words(&["measure", "--as", "kdiskmark", &at("")]);
     of_bench.extend(words(&quick));
-    let mut saving = words(&["bench", &source, "--save", &at("run.json")]);
+    let mut saving = words(&["measure", "--as", "kdiskmark", &source, "--save", &at("run.json")]);
     saving.extend(words(&quick));
     vec![
         of_bench,
         saving,
         words(&["snapshot", "-o", &at("snapshot")]),
         words(&["copy", &source, &at("copy")]),
-        words(&[&at(""), "--measure"]),
-        words(&[&source, "--measure", "--scratch", &at("")]),
-        words(&["ladder", &at(""), "--time", "1s"]),
-        words(&["sweep", &at(""), "--size", "64MiB", "--duration", "50ms"]),
+        words(&["measure", &at("")]),
+        words(&["measure", "--as", "layers", &at(""), "--duration", "1s"]),
+        words(&["measure", "--as", "sweep", &at(""), "--size", "64MiB", "--duration", "50ms"]),
         words(&["lab", "--scratch", &at(""), "--dry-run"]),
         words(&["lab", "--scratch", &at("")]),
     ]
@@ -215,7 +214,7 @@ fn a_whole_snapshot_is_for_its_owner_and_nobody_may_write_to_a_report() {
 fn bench_after(first: &str, dir: &TempDir, duration: &str) -> std::process::Child {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{first}; exec \"$@\""), "sh"]).arg(crate::narrows_binary());
-    command.args(["bench", text(dir), "--preset", "peak", "--size", "64MiB", "--duration", duration]);
+    command.args(["measure", text(dir), "--as", "peak", "--size", "64MiB", "--duration", duration]);
     command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
     command.spawn().expect("runs")
 }
@@ -286,8 +285,9 @@ fn root_does_not_run_what_path_says() {
     let fake = dir.path().join("iperf3");
     fs::write(&fake, format!("#!/bin/sh\ntouch {}/ran\n", dir.path().display())).expect("is ours");
     fs::set_permissions(&fake, Permissions::from_mode(0o755)).expect("is ours");
-    let quick = ["--size", "64MiB", "--time", "50ms", "--warm-up", "10ms", "--peer", "127.0.0.1", "--plain"];
-    let mut command = narrows(&["ladder", text(&place)]);
+    let quick =
+        ["--size", "64MiB", "--duration", "50ms", "--warm-up", "10ms", "--peer", "127.0.0.1", "--plain"];
+    let mut command = narrows(&["measure", "--as", "layers", text(&place)]);
     let ran = finish(command.args(quick).env("PATH", dir.path()).env("LD_PRELOAD", "/no/such/library"));
     assert!(ran.out.contains("iperf3"), "{ran:?}");
     assert!(!dir.path().join("ran").exists(), "a program out of PATH ran as root");

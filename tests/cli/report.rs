@@ -196,11 +196,11 @@ fn under(value: &Value, key: &str, found: &mut Vec<String>) {
 
 /// Saved runs, the command of each, and the numbers that its charts show: where they stand, under which keys, and as which attribute.
 const SAVED: [(&str, &str, &str, &[&str], &str); 10] = [
-    ("figures/bench.json", "bench", "/results", &["p50"], "percentiles=\"p50="),
-    ("figures/sweep.json", "sweep", "/points", &["bytes_per_second"], "rate=\""),
+    ("figures/bench.json", "measure", "/results", &["p50"], "percentiles=\"p50="),
+    ("figures/sweep.json", "measure", "/results", &["bytes_per_second"], "rate=\""),
     (
         "data/ladder-raid0-slow-member.json",
-        "ladder",
+        "layers",
         "/ladders/0/rungs/0/measurement",
         &["bytes_per_second"],
         "rate=\"",
@@ -305,7 +305,6 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         assert!(!text.out.contains(['\u{202e}', '\u{2066}', '\x1b']), "{}", file.display());
     }
     let all = [
-        "bench",
         "check",
         "compare",
         "copy",
@@ -313,9 +312,9 @@ fn names_that_attack_are_text_on_the_page_of_every_command() {
         "fleet-run",
         "lab",
         "ladder",
+        "measure",
         "plan",
         "predict",
-        "sweep",
         "together",
         "top",
     ];

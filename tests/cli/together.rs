@@ -22,7 +22,7 @@ fn name(path: &std::path::Path) -> &str {
 fn files_are_read_alone_and_together_and_what_they_share_is_told() {
     let dir = scratch_dir();
     let (a, b) = (large(&dir, "a"), large(&dir, "b"));
-    let ran = run(&[name(&a), name(&b), "--measure", "--duration", "1200ms", "--json"]);
+    let ran = run(&["measure", name(&a), name(&b), "--duration", "1200ms", "--json"]);
     let json: Value = serde_json::from_str(&ran.out).expect("is JSON");
     let validator = jsonschema::validator_for(&schema::of("together")).expect("is a schema");
     let errors: Vec<String> = validator.iter_errors(&json).map(|error| error.to_string()).collect();
@@ -48,7 +48,7 @@ fn a_file_on_disk_and_one_in_memory_share_no_hop() {
         return skip("a file in memory", "/dev/shm cannot be written");
     };
     let (a, b) = (large(&dir, "a"), large(&memory, "b"));
-    let ran = run(&[name(&a), name(&b), "--measure", "--duration", "1s", "--plain"]);
+    let ran = run(&["measure", name(&a), name(&b), "--duration", "1s", "--plain"]);
     assert!(matches!(ran.status, Some(0 | 1)), "{:?}: {}", ran.status, ran.err);
     assert!(ran.out.is_ascii() && ran.out.lines().all(|line| line.len() <= 78), "{}", ran.out);
     assert!(ran.out.contains("They share no known hop but main memory."), "{}", ran.out);
@@ -59,10 +59,10 @@ fn what_cannot_be_read_together_is_refused() {
     let dir = scratch_dir();
     let a = dir.path().join("a");
     std::fs::write(&a, vec![7; 2 << 20]).expect("is ours");
-    let twice = run(&[name(&a), name(&a), "--measure"]);
+    let twice = run(&["measure", name(&a), name(&a)]);
     assert_eq!(twice.status, Some(2));
     assert!(twice.err.contains("is named twice"), "{}", twice.err);
-    let directory = run(&[name(&a), text(&dir), "--measure"]);
+    let directory = run(&["measure", name(&a), text(&dir)]);
     assert_eq!(directory.status, Some(2));
     assert!(directory.err.contains("several targets are only read"), "{}", directory.err);
     assert_eq!(names_in(&dir), ["a"]);
@@ -72,16 +72,16 @@ fn what_cannot_be_read_together_is_refused() {
 
 #[test]
 fn what_all_is_to_name_is_there_or_refused_with_what_is() {
-    let no_kind = run(&["--measure", "--all=floppy"]);
+    let no_kind = run(&["measure", "--all=floppy"]);
     assert_eq!(no_kind.status, Some(2));
     assert!(no_kind.err.contains("`floppy` is none of nvme, sata, "), "{}", no_kind.err);
-    let no_node = run(&["--measure", "--all=node4000"]);
+    let no_node = run(&["measure", "--all=node4000"]);
     assert_eq!(no_node.status, Some(2));
     assert!(no_node.err.contains("nothing of this machine is `node4000`"), "{}", no_node.err);
     assert!(no_node.err.contains("hint: "), "{}", no_node.err);
-    let no_switch = run(&["--measure", "--all=switch:ffff:ff:1f.7"]);
+    let no_switch = run(&["measure", "--all=switch:ffff:ff:1f.7"]);
     assert!(no_switch.err.contains("PCIe switches"), "{}", no_switch.err);
-    let both = run(&["/dev/null", "--measure", "--all=nvme"]);
+    let both = run(&["measure", "/dev/null", "--all=nvme"]);
     assert_eq!(both.status, Some(2));
     assert!(both.out.is_empty());
 }

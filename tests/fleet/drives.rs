@@ -7,8 +7,8 @@ use super::lab::Ran;
 use super::limits::{is_unable, lab};
 use super::turn;
 
-const RUN: &str = "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --bs 64k --depth 4 \
-    --pattern random --time 4s --rate 60m --json --out {dir}/run --drives-leg";
+const RUN: &str = "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --block-size 64k --depth 4 \
+    --order random --duration 4s --rate 60m --json --out {dir}/run --drives-leg";
 
 /// A file of 64 MiB that the server serves no faster than 10 MB/s to each connection, whatever the drive below it gives. Nothing of
 /// it is in memory, nor stays there.

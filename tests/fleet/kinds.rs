@@ -56,7 +56,7 @@ impl Dice {
 
     /// The load of each client, with a cap in MB/s for all.
     fn reads(&self, cap: u64) -> String {
-        format!("{READS} --time 5s --rate {}", cap * 1_000_000 / self.slower)
+        format!("{READS} --duration 5s --rate {}", cap * 1_000_000 / self.slower)
     }
 
     /// The time that a shaped link may keep data: what all clients have in flight finds room in it.
@@ -153,7 +153,7 @@ impl Drop for Throttle {
 }
 
 /// The load of each client.
-pub(crate) const READS: &str = "--target nbd://10.77.0.2 --bs 64k --depth 4 --pattern random";
+pub(crate) const READS: &str = "--target nbd://10.77.0.2 --block-size 64k --depth 4 --order random";
 /// What all clients together may read, in MB/s, where something slower was put.
 pub(crate) const CAP: u64 = 60;
 
@@ -256,7 +256,7 @@ fn generator(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     let layout = Layout::without_server(1, 0);
     let file = layout.lab.data().join("file");
     fs::write(&file, vec![7; (dice.between(8, 32) << 20) as usize]).expect("is ours");
-    let load = "--target {dir}/data/file --bs 4k --depth 1 --pattern random --time 4s";
+    let load = "--target {dir}/data/file --block-size 4k --depth 1 --order random --duration 4s";
     let ran = layout.run("generator", load);
     let wanted = Wanted { kind: "generator", clients: layout.all(), rate: None, outlier: None };
     (layout, ran, wanted)

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::lab::{Lab, Ran, skip, unable};
 use super::{states, turn};
 
-const LOAD: &str = "--preset rand4k --jobs 1 --depth 2 --rate 4m --size 8m --time 2s --json";
+const LOAD: &str = "--as rand4k --threads 1 --depth 2 --rate 4m --size 8m --duration 2s --json";
 
 fn is_unable(test: &str) -> bool {
     let why = unable();

@@ -25,7 +25,7 @@ const LAST: Duration = Duration::from_secs(110);
 /// In MB/s, what four clients read where nothing is in the way.
 fn carried() -> f64 {
     let layout = Layout::new(4, 0, &["memory", "64M"]);
-    let ran = layout.run("free", &format!("{READS} --time 2s"));
+    let ran = layout.run("free", &format!("{READS} --duration 2s"));
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     ran.json()["points"][0]["bytes_per_second"].as_f64().expect("has a rate") / 1e6
 }

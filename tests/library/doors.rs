@@ -158,7 +158,7 @@ fn every_command_has_a_schema_a_tested_help_and_a_page() {
 const EXAMPLES: [(&str, &str, &str); 6] = [
     ("README.md", "$ narrows /dev/nvme2n1", "machines__s3-x99-before-target"),
     ("docs/compare.md", "$ narrows compare", "compare__the_text_of_a_comparison"),
-    ("docs/ladder.md", "# narrows ladder", "ladder_cli__a_ladder_at_100_columns"),
+    ("docs/measure.md", "# narrows measure /dev/md0 --as layers", "ladder_cli__a_ladder_at_100_columns"),
     ("docs/plan.md", "$ narrows plan", "plan__the_text_of_a_plan"),
     ("docs/predict.md", "$ narrows predict systems/x99", "predict__what_if"),
     ("docs/predict.md", "$ narrows predict systems/s2d", "predict__not_known"),

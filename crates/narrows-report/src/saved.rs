@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::answer::{self, Answer};
-use super::bench::{self, BenchReport, sweep};
+use super::bench::{self, BenchReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
 use super::fleet::{self, Record};
@@ -26,14 +26,13 @@ use narrows_verdict::compare::{self, Comparison};
 #[derive(Debug, Clone)]
 pub enum Saved {
     Check(Box<CheckReport>),
-    /// Of several targets with `--measure`.
+    /// Of `measure` with several targets.
     Together(Box<TogetherReport>),
     /// Of many captures, line by line.
     Fleet(Vec<Record>),
     FleetRun(Box<FleetRunReport>),
     Top(Box<TopReport>),
     Bench(Box<BenchReport>),
-    Sweep(Box<sweep::SweepReport>),
     Ladder(Box<LadderReport>),
     Lab(Box<LabReport>),
     Compare(Box<Comparison>),
@@ -71,7 +70,7 @@ impl NotSaved {
                 "give what a command of narrows printed with --json, or wrote with --save"
             }
             Self::Unknown(_) => {
-                "reports of narrows WHAT, bench, sweep, ladder, lab, compare, copy, predict, plan, top and fleet run \
+                "reports of narrows WHAT, measure, lab, compare, copy, predict, plan, top and fleet run \
                  can be shown; another version of narrows may have made this one"
             }
             Self::Wrong { .. } => "it may be cut off, or was changed by hand: make it again",
@@ -117,7 +116,6 @@ impl Saved {
             fleet_run::SCHEMA => Self::FleetRun(read.whole()?),
             top::SCHEMA => Self::Top(read.whole()?),
             bench::SCHEMA => Self::Bench(read.whole()?),
-            sweep::SCHEMA => Self::Sweep(read.whole()?),
             ladder::SCHEMA => Self::Ladder(read.whole()?),
             lab::SCHEMA => Self::Lab(read.whole()?),
             compare::SCHEMA => Self::Compare(read.whole()?),
@@ -136,7 +134,6 @@ impl Saved {
             Self::Fleet(records) => answer::fleet(records),
             Self::FleetRun(report) => answer::fleet_run(report),
             Self::Bench(report) => answer::bench(report),
-            Self::Sweep(report) => answer::sweep(report),
             Self::Ladder(report) => answer::ladder(report),
             Self::Lab(report) => answer::lab(report),
             Self::Compare(report) => Some(answer::compare(report)),
@@ -155,7 +152,6 @@ impl Saved {
             Self::FleetRun(report) => fleet_run::document(report, audience),
             Self::Top(report) => top::document(report, audience),
             Self::Bench(report) => bench::document(report, audience),
-            Self::Sweep(report) => sweep::document(report, audience),
             Self::Ladder(report) => ladder::document(report, audience),
             Self::Lab(report) => lab::document(report, audience),
             Self::Compare(report) => text::compare::document(report, audience),

@@ -4,15 +4,14 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::bench::{BenchReport, sweep::SweepReport};
+use super::bench::BenchReport;
 use super::{copy, fleet, fleet_run, guard, lab, ladder, plan, predict, together, top, view, watch};
 use narrows_verdict::compare;
 
 /// The name of a report, what prints it, and its schema.
 type Report = (&'static str, &'static str, fn(&mut SchemaGenerator) -> Schema);
 
-const REPORTS: [Report; 15] = [
-    ("bench", "narrows bench --json", |made| made.subschema_for::<BenchReport>()),
+const REPORTS: [Report; 14] = [
     ("check", "narrows --json", |made| made.subschema_for::<view::CheckReport>()),
     ("compare", "narrows compare --json", |made| made.subschema_for::<compare::Comparison>()),
     ("copy", "narrows copy --json", |made| made.subschema_for::<copy::CopyReport>()),
@@ -22,11 +21,13 @@ const REPORTS: [Report; 15] = [
     }),
     ("guard", "narrows guard --json", |made| made.subschema_for::<guard::GuardReport>()),
     ("lab", "narrows lab --json", |made| made.subschema_for::<lab::LabReport>()),
-    ("ladder", "narrows ladder --json", |made| made.subschema_for::<ladder::LadderReport>()),
+    ("ladder", "narrows measure --as layers --json", |made| made.subschema_for::<ladder::LadderReport>()),
+    ("measure", "narrows measure --as NAME --json: a list of tests", |made| {
+        made.subschema_for::<BenchReport>()
+    }),
     ("plan", "narrows plan --json", |made| made.subschema_for::<plan::PlanReport>()),
     ("predict", "narrows predict --json", |made| made.subschema_for::<predict::PredictReport>()),
-    ("sweep", "narrows sweep --json", |made| made.subschema_for::<SweepReport>()),
-    ("together", "narrows A B --measure --json", |made| made.subschema_for::<together::TogetherReport>()),
+    ("together", "narrows measure A B --json", |made| made.subschema_for::<together::TogetherReport>()),
     ("top", "narrows top --once --json", |made| made.subschema_for::<top::TopReport>()),
     ("watch", "narrows watch --log --json", |made| made.subschema_for::<watch::WatchLog>()),
 ];

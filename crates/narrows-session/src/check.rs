@@ -1,4 +1,4 @@
-//! What `--measure` runs on one path: a few loads that only read, one after another.
+//! What `narrows measure --as quick` and `full` run on one path: a few loads that only read, one after another.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -246,7 +246,7 @@ impl Opening {
                     opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
                     Err(error.to_string())
                 }
-                Err(_) => Err("--read writes no scratch file; name a large file on it".to_owned()),
+                Err(_) => Err("--read-only writes no scratch file; name a large file on it".to_owned()),
                 Ok(target) => Ok(target),
             };
             opening.hops.push(layer.hop.to_string());

@@ -78,7 +78,7 @@ fn nothing_known(judged: &Judged<'_>) -> String {
     // A controller or an interface alone has no bytes to read.
     let has_bytes = |hop: &Hop| matches!(hop.kind(), HopKind::Device | HopKind::Filesystem);
     let next = match case.path().hops.iter().any(has_bytes) {
-        true => "; run with --measure to learn what it does",
+        true => "; `narrows measure` shows what it does",
         false => "",
     };
     format!("No hop of the path to {target} has a known ceiling{why}{next}.")
@@ -366,7 +366,7 @@ mod tests {
         let nothing = || Sketch::of("/").memory();
         assert_eq!(nothing().path().sentence, "No hop of the path to / has a known ceiling.");
         let with_device = Sketch::of("/dev/vda").device("vda", None).memory().path().sentence;
-        assert!(with_device.ends_with("; run with --measure to learn what it does."), "{with_device}");
+        assert!(with_device.ends_with("; `narrows measure` shows what it does."), "{with_device}");
         let measured = nothing().run(run(300.0)).path().sentence;
         assert_eq!(measured, "Reads of / reached 300 MB/s; what limits them cannot be seen.");
     }

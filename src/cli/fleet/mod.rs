@@ -26,24 +26,16 @@ use sink::{Form, Sink};
 /// What is asked of many captures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
 pub struct FleetArgs {
-    /// Take each WHAT, and each entry of a directory, for a machine of its own, and compare the machines
-    ///
-    /// An entry is a file, an archive or a directory; its name without the ending is the host's. A directory that holds
-    /// two or more directories or archives and nothing else is a group, whose entries are hosts. Names that begin with a
-    /// dot and links are left out. A capture that is broken is a row of its own and stops nothing.
-    ///
-    /// After one row for each host and finding comes what hosts of a model have in common, and who differs from nine in
-    /// ten of them. Exit status: 0 no fault and no limit, 1 some (with --since: new or worse ones), 2 nothing could be
-    /// read.
+    /// Take each WHAT, and each entry of a directory, for a machine of its own
     #[arg(
         long,
         requires = "what",
-        conflicts_with_all = ["measure", "why", "scratch", "path", "reply", "machine"]
+        conflicts_with_all = ["why", "path", "reply", "machine"]
     )]
     pub fleet: bool,
 
-    /// With many captures: an earlier run (its JSON lines), or an earlier directory: say what is new, changed and gone
-    #[arg(long, hide_short_help = true, value_name = "PATH", requires = "what")]
+    /// With captures: what is new, changed and gone since this earlier run or directory
+    #[arg(long, value_name = "PATH", requires = "what")]
     pub since: Option<PathBuf>,
 }
 

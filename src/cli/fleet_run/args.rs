@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use crate::cli::grid::Grid;
 use crate::cli::output::OutputArgs;
-use crate::cli::sweep::Order;
-use crate::cli::values::{duration, rate, reads, size};
+use crate::cli::values::{duration, rate, size};
 use narrows_base::units::{Bytes, BytesPerSec};
 
 /// What `fleet` is asked.
@@ -21,8 +21,8 @@ pub enum FleetCommand {
     ///
     /// fio does the load, over its own client/server protocol through ssh; narrows and fio are the only programs that run, in a
     /// directory that is gone afterwards, however the run ends. No port is opened. Reads by default. Examples:
-    ///   narrows fleet run --hosts c[01-60] --servers srv1 --target /mnt/data --preset seq1m --out result
-    ///   narrows fleet run --hosts hosts.txt --target-map map.toml --bs 4k,64k --mix 100,70 --write --out result
+    ///   narrows fleet run --hosts c[01-60] --servers srv1 --target /mnt/data --as seq1m --out result
+    ///   narrows fleet run --hosts hosts.txt --target-map map.toml --block-size 4k,64k --mix 100,70 --write --out result
     ///
     /// Exit status: 0 every host took part and nothing stands out, 1 something stands out, or with --partial a host is missing,
     /// 2 a host is missing, or it could not be done.
@@ -42,18 +42,15 @@ pub struct ReachArgs {
     pub hosts: String,
 
     /// A configuration for ssh in the place of yours
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub ssh_config: Option<PathBuf>,
 
     /// What starts commands on hosts in the place of ssh, with {host} where the host goes: 'srun --overlap -N1 -n1 -w {host}'
-    ///
-    /// It is cut into words as a shell does it, and runs without a shell. It has to hand standard input and output on, and put
-    /// nothing before lines: 'clush -N -w {host}'.
-    #[arg(long, hide_short_help = true, value_name = "COMMAND", conflicts_with = "ssh_config")]
+    #[arg(long, value_name = "COMMAND", conflicts_with = "ssh_config")]
     pub launcher: Option<String>,
 
     /// The program that is pushed to hosts, for those on which this one does not run (a static build) [default: itself]
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub push_narrows: Option<PathBuf>,
 }
 
@@ -73,7 +70,7 @@ pub struct CheckHosts {
     pub out: Option<PathBuf>,
 
     /// Print one row for each host and finding, for a spreadsheet
-    #[arg(long, hide_short_help = true, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
     /// An earlier run (its JSON lines), or a directory of captures: say what is new, changed and gone
@@ -97,8 +94,6 @@ pub struct RunArgs {
     pub servers: Option<String>,
 
     /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, or `nbd://HOST[:PORT][/EXPORT]`
-    ///
-    /// A device or file is only ever read. In a directory a file without a name is made, filled, and read or written.
     #[arg(long, value_name = "TARGET", required_unless_present = "target_map")]
     pub target: Option<String>,
 
@@ -106,37 +101,21 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub target_map: Option<PathBuf>,
 
-    /// A load by name; --bs, --depth, --jobs, --mix and --pattern change it
-    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
+    /// A load by name; --block-size, --depth, --threads, --mix and --order change it
+    #[arg(long = "as", value_name = "NAME", value_enum, default_value_t)]
     pub preset: FleetPreset,
 
-    /// Block sizes, each a run of its own: 4k,64k,1m
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = size)]
-    pub bs: Vec<Bytes>,
+    /// What it is changed to: each block size, depth, number of threads and mix is a run of its own.
+    #[command(flatten)]
+    pub grid: Grid,
 
-    /// I/Os in flight of each job, each a run of its own: 1,8,32
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096))]
-    pub depth: Vec<u32>,
-
-    /// Jobs of each host, each a run of its own: 1,4,16
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1024))]
-    pub jobs: Vec<u32>,
-
-    /// Shares of reads in per cent, each a run of its own: 100,70,0; less than 100 needs --write
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = reads)]
-    pub mix: Vec<u8>,
-
-    /// Whether addresses are random or in sequence
-    #[arg(long, value_name = "PATTERN", value_enum)]
-    pub pattern: Option<Order>,
-
-    /// Write to scratch files, too
+    /// Write to scratch files, too, as --mix below 100 asks
     #[arg(long)]
     pub write: bool,
 
     /// The time of each run: 30s, 2m
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
-    pub time: Duration,
+    pub duration: Duration,
 
     /// The size of the scratch file of each host
     #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1g")]
@@ -151,16 +130,10 @@ pub struct RunArgs {
     pub prove: bool,
 
     /// Measure the network alone first; each server opens a port for it
-    ///
-    /// The port is on the address by which clients reach the storage. It takes listed clients that know a token, and is closed when
-    /// the leg begins. Without this option no port is opened, and the network alone is not measured.
     #[arg(long, requires = "servers")]
     pub network_leg: bool,
 
     /// Measure the servers' drives alone afterwards: each server reads this device, file or directory of its own
-    ///
-    /// All servers at once, without the network, with as many I/Os in flight as all clients had, for at most 10 s. In a directory a
-    /// file without a name is made and filled, as on clients. The servers need fio.
     #[arg(long, value_name = "TARGET", requires = "servers")]
     pub drives_leg: Option<String>,
 
@@ -173,7 +146,7 @@ pub struct RunArgs {
     pub out: PathBuf,
 
     /// A static fio that is pushed to all hosts, in the place of their own
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub push_fio: Option<PathBuf>,
 
     /// Print one row for each host and run, for a spreadsheet
@@ -208,14 +181,14 @@ pub struct ReportArgs {
 /// Loads by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum FleetPreset {
-    /// Reads of 1 MiB in sequence, 1 job, depth 8
+    /// Reads of 1 MiB in sequence, 1 thread, depth 8
     #[default]
     Seq1m,
-    /// Random reads of 4 KiB, 4 jobs, depth 32
+    /// Random reads of 4 KiB, 4 threads, depth 32
     Rand4k,
-    /// Reads of 1 MiB in sequence with 1 to 64 jobs on each host, as IOzone's N-to-N test
+    /// Reads of 1 MiB in sequence with 1 to 64 threads on each host, as IOzone's N-to-N test
     Threads,
-    /// Random reads of 4 to 512 KiB, 4 jobs, depth 8; with --write 70 % reads and writes, too
+    /// Random reads of 4 to 512 KiB, 4 threads, depth 8; with --write 70 % reads and writes, too
     Blocks,
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::{FleetPreset, RunArgs};
 use super::{below_tmp, hosts, kept, pushed, reach, show};
 use crate::cli::files::{refuse_existing, text};
+use crate::cli::grid::Order;
 use crate::cli::signals::stop_on_signals;
-use crate::cli::sweep::Order;
 use crate::cli::values::or;
 use crate::cli::{Failure, output};
 use narrows_base::units::{Bytes, Nanos, human};
@@ -32,6 +32,7 @@ const DEEPEST: u64 = 4096;
 
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
+    args.grid.within(4096, 1024)?;
     let asked = asked(args, &stop)?;
     output::check_page(&args.output.shown)?;
     let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
@@ -404,9 +405,10 @@ fn loads(args: &RunArgs) -> Vec<Load> {
             ([4, 8, 16, 32, 64, 128, 256, 512].map(kib).to_vec(), 8, vec![4], true, mixes)
         }
     };
-    let (sizes, jobs, mixes) = (or(&args.bs, &sizes), or(&args.jobs, &jobs), or(&args.mix, &mixes));
-    let depths = or(&args.depth, &[depth]);
-    let is_random = args.pattern.map_or(is_random, |order| order == Order::Random);
+    let (sizes, jobs, mixes) =
+        (or(&args.grid.block_size, &sizes), or(&args.grid.threads, &jobs), or(&args.grid.mix, &mixes));
+    let depths = or(&args.grid.depth, &[depth]);
+    let is_random = args.grid.order.map_or(is_random, |order| order == Order::Random);
     let mut loads = Vec::new();
     for block_size in sizes {
         for read_percent in &mixes {
@@ -417,7 +419,7 @@ fn loads(args: &RunArgs) -> Vec<Load> {
                     jobs: *jobs,
                     read_percent: *read_percent,
                     is_random,
-                    time_ns: args.time.into(),
+                    time_ns: args.duration.into(),
                     rate_cap: args.rate,
                 }));
             }

@@ -17,16 +17,16 @@ use narrows_session::trials::Wish;
 /// What `lab` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct LabArgs {
-    /// The devices: whole disks that are proven empty and unused (see `narrows guard`), in the order in which they are used
+    /// The devices, in the order in which they are used: whole disks that are proven empty and unused
     #[arg(value_name = "DEVICE", required_unless_present_any = ["scratch", "resume", "undo"])]
     pub devices: Vec<String>,
 
-    /// The serial numbers of the devices, to show that they are the ones that are meant
+    /// The serial numbers of the devices that are meant
     #[arg(long, value_name = "SERIAL", value_delimiter = ',')]
     pub i_own: Vec<String>,
 
-    /// Layouts to build [default: all but those of ZFS that so many devices allow]
-    #[arg(long, value_name = "LAYOUT", value_enum, value_delimiter = ',')]
+    /// single, raid0, raid1, raid10, raid5, lvm-linear, lvm-striped, zfs-stripe, zfs-mirror [default: all but ZFS]
+    #[arg(long, value_name = "LAYOUT", value_enum, hide_possible_values = true, value_delimiter = ',')]
     pub layout: Vec<Layout>,
 
     /// Ways to encrypt
@@ -40,68 +40,74 @@ pub struct LabArgs {
     )]
     pub encryption: Vec<Encryption>,
 
-    /// File systems to make; none measures the block device itself
-    #[arg(long, value_name = "KIND", value_enum, value_delimiter = ',', default_value = "none")]
+    /// File systems to make: none, ext4, xfs, btrfs
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_enum,
+        hide_possible_values = true,
+        value_delimiter = ',',
+        default_value = "none"
+    )]
     pub file_system: Vec<FileSystem>,
 
-    /// The tests, those of `narrows bench --list`; several are run one after the other
-    #[arg(long, hide_possible_values = true, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
+    /// The tests, those of `narrows measure --list`
+    #[arg(long = "as", hide_possible_values = true, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
     pub preset: Vec<String>,
 
-    /// The part of each device and of what is built that is filled and measured [default: that of the preset]
-    #[arg(long, hide_short_help = true, value_name = "SIZE", value_parser = size)]
+    /// The part of what is built that is filled and measured [default: as tests ask]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<Bytes>,
 
-    /// The part of each device in which everything is built; nothing outside of it is written [default: what the tests and
-    /// the copy need]
+    /// The only part of each device that is written [default: as needed]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub slice: Option<Bytes>,
 
-    /// Stop a test when the 95 % confidence interval of its rate is this narrow, half of it as a part of the rate
-    #[arg(long, hide_short_help = true, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
+    /// Stop a test when its rate is known so well
+    #[arg(long, value_name = "PERCENT", value_parser = precision, default_value = "2%")]
     pub precision: f64,
 
     /// The longest that a test may run
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "30s")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
     pub max_time: Duration,
 
-    /// Run each test for exactly this time, however sure its rate is
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration)]
+    /// Run each test for exactly this time
+    #[arg(long, value_name = "TIME", value_parser = duration)]
     pub duration: Option<Duration>,
 
     /// Load before each test that is not counted
-    #[arg(long, hide_short_help = true, value_name = "TIME", value_parser = duration, default_value = "200ms")]
+    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "200ms")]
     pub warm_up: Duration,
 
-    /// The most that tests may write in all; the lab ends when the next write would be more [default: 8GiB]
+    /// The most that tests write in all [default: 8GiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub max_writes: Option<Bytes>,
 
-    /// Do not wait until a new array is in step; what is measured meanwhile is marked
-    #[arg(long, hide_short_help = true)]
+    /// Do not wait until a new array is in step: what is measured then is marked
+    #[arg(long)]
     pub no_wait: bool,
 
-    /// Also copy this file or directory to each file system that is built, read it back, and say how long it took
+    /// Also copy this file or directory to each file system, and read it back
     #[arg(long, value_name = "SRC", conflicts_with_all = ["resume", "undo"])]
     pub copy: Option<PathBuf>,
 
-    /// Use files in this directory through loop devices in place of devices, to try the lab out
+    /// Use files in this directory through loop devices, to try the lab out
     #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own"])]
     pub scratch: Option<PathBuf>,
 
     /// With --scratch: how many files
-    #[arg(long, hide_short_help = true, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
     pub count: u8,
 
     /// With --scratch: the size of each file
-    #[arg(long, hide_short_help = true, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
+    #[arg(long, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
     pub file_size: Bytes,
 
     /// The journal [default: a new file in /var/lib/narrows]
-    #[arg(long, hide_short_help = true, value_name = "FILE")]
+    #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
 
-    /// Undo what an earlier lab left, then go on with it: same devices, layouts and tests; what it measured is kept
+    /// Undo what an earlier lab left, then go on with it
     #[arg(long, conflicts_with_all = ["devices", "scratch", "i_own", "layout", "undo", "dry_run"])]
     pub resume: bool,
 
@@ -113,9 +119,7 @@ pub struct LabArgs {
     #[arg(long)]
     pub dry_run: bool,
 
-    /// What the devices are for, what counts most first: sequential, writes, iops, capacity, endurance, survive:N,
-    /// encryption, and with --copy also copy; survive and encryption must hold [default: a ranking each for reads, writes,
-    /// random I/O and copies]
+    /// What counts most first: sequential, writes, iops, capacity, endurance, survive:N, encryption, copy; survive and encryption must hold
     #[arg(long, value_name = "AIMS", value_parser = aims)]
     pub aim: Option<Aims>,
 

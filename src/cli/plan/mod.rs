@@ -50,11 +50,8 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8), requires = "board")]
     pub cpus: Option<u8>,
 
-    /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`
-    ///
-    /// KIND is nvme, sata, nic, hca, hba, usb3card, gpu or card. PROPERTY is a link (gen3x4), a line rate (40g, 2x25g, edr), a
-    /// drive's model (sn770), connector (m2, u2) or M.2 size (2280, 22110), or same-socket. RATE is what each must get while all
-    /// others with a rate get theirs. Examples: 4xnvme:gen3x4, nvme:sn770@3GB/s, nic:2x40g, hba:gen3x8.
+    /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`. KIND is nvme, sata, nic, hca, hba, usb3card, gpu or card;
+    /// PROPERTY a link (gen3x4), line rate (40g, 2x25g, edr), drive (sn770), connector (m2, u2), size (2280) or same-socket
     #[arg(long, value_name = "WISH")]
     pub want: Vec<String>,
 
@@ -86,10 +83,8 @@ pub struct PlanArgs {
     #[arg(long, conflicts_with = "no_bifurcation")]
     pub assume_bifurcation: bool,
 
-    /// What the drives are for: rank layouts (single, RAID, LVM, with and without LUKS), the first aim counts most
-    ///
-    /// Aims: capacity, survive:N, `sequential[:RATE]`, `writes[:RATE]`, iops, encryption, endurance, with commas. What is
-    /// given as survive, encryption or RATE must hold.
+    /// What the drives are for, the first counts most: capacity, survive:N, `sequential[:RATE]`, `writes[:RATE]`, iops, encryption,
+    /// endurance; what is given as survive, encryption or RATE must hold
     #[arg(long, value_name = "AIMS")]
     pub aim: Option<String>,
 

@@ -104,9 +104,7 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
     if base.is_empty() {
         base.push(Workload::reading(target(system, args)?.as_str()));
     }
-    let typed =
-        !args.bs.is_empty() || !args.depth.is_empty() || !args.jobs.is_empty() || !args.read_share.is_empty();
-    if typed && args.workload.is_empty() {
+    if !args.grid.is_usual() && args.workload.is_empty() {
         // What is typed describes one workload, not each of the file.
         base.truncate(1);
     }
@@ -115,9 +113,7 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
         if let Some(target) = &args.target {
             workload.target = Name::new(target.as_str());
         }
-        if args.random {
-            workload.pattern = Pattern::Random;
-        }
+        workload.pattern = args.grid.order.map_or(workload.pattern, Pattern::from);
         workload.engine = args.engine.unwrap_or(workload.engine);
         all.extend(combinations(&workload, args));
     }
@@ -125,12 +121,14 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
 }
 
 fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
-    let sizes = or(&args.bs, &[base.block_size]);
-    let shares = or(&args.read_share, &[base.read_share]);
+    let grid = &args.grid;
+    let sizes = or(&grid.block_size, &[base.block_size]);
+    let mixes: Vec<f64> = grid.mix.iter().map(|reads| f64::from(*reads) / 100.0).collect();
+    let shares = or(&mixes, &[base.read_share]);
     let mut all = Vec::new();
     for &block_size in &sizes {
-        for &depth in &or(&args.depth, &[base.depth]) {
-            for &jobs in &or(&args.jobs, &[base.jobs]) {
+        for &depth in &or(&grid.depth, &[base.depth]) {
+            for &jobs in &or(&grid.threads, &[base.jobs]) {
                 for &read_share in &shares {
                     all.push(Workload { block_size, depth, jobs, read_share, ..base.clone() });
                 }

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::files::write_new;
+use super::grid::Grid;
 use super::output::OutputArgs;
-use super::values::{share, size};
 use super::{FINDINGS, Failure, NOTHING_FOUND, output};
-use narrows_base::units::Bytes;
 use narrows_model::path::file::{BuildError, Document, Engine, FileError, Name, Problem, System, Workload};
 use narrows_model::predict::{Prediction, predict};
 use narrows_report::predict::{self as view, SystemView};
@@ -20,7 +19,7 @@ const AFTER_HELP: &str = "\
 Examples:
   narrows predict systems/x99-slot.path.toml
   narrows predict x99.path.toml --set PCIEX16_2.width=4
-  narrows predict box.path.toml --bs 4k,64k,1m --depth 1,8,32
+  narrows predict box.path.toml --block-size 4k,64k,1m --depth 1,8,32
   narrows predict box.path.toml --add nvme:sn770@slot2 --layer raid0
   narrows predict box.path.toml --layer luks --set luks.sector_size=4096
   narrows predict systems/ --published";
@@ -41,25 +40,9 @@ pub struct PredictArgs {
     #[arg(long, value_name = "PART")]
     pub target: Option<String>,
 
-    /// Block sizes: 4k, 64k, 1m, each tried
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = size)]
-    pub bs: Vec<Bytes>,
-
-    /// I/Os under way for each job, each tried
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
-    pub depth: Vec<u32>,
-
-    /// Jobs at work together, each tried
-    #[arg(long, value_name = "N", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
-    pub jobs: Vec<u32>,
-
-    /// The share of I/Os that read, 0.0 to 1.0, each tried
-    #[arg(long, value_name = "SHARE", value_delimiter = ',', value_parser = share)]
-    pub read_share: Vec<f64>,
-
-    /// At random, not one after another
-    #[arg(long)]
-    pub random: bool,
+    /// Workloads to try in place of that of the file.
+    #[command(flatten)]
+    pub grid: Grid,
 
     /// How I/Os are handed to the kernel: io_uring, polled, libaio, sync, buffered, hdparm
     #[arg(long, value_name = "NAME", value_parser = engine)]
@@ -78,7 +61,7 @@ pub struct PredictArgs {
     pub layer: Vec<String>,
 
     /// Show what was published of the system beside what is predicted
-    #[arg(long, conflicts_with_all = ["set", "add", "layer", "workload", "bs", "depth", "jobs", "read_share"])]
+    #[arg(long, conflicts_with_all = ["set", "add", "layer", "workload", "block_size", "depth", "threads", "mix", "order"])]
     pub published: bool,
 
     /// How the report is printed.
@@ -206,7 +189,7 @@ fn named(system: &System, typed: &str) -> Result<Workload, Failure> {
     system.workload(&Name::new(typed)).cloned().ok_or_else(|| {
         let known: Vec<&str> = system.workloads.iter().map(|workload| workload.name.as_str()).collect();
         Failure::new(format!("there is no workload `{typed}`")).hint(match known.is_empty() {
-            true => "the file has none; say --bs, --depth and --target instead".to_owned(),
+            true => "the file has none; say --block-size, --depth and --target instead".to_owned(),
             false => format!("the workloads are: {}", known.join(", ")),
         })
     })

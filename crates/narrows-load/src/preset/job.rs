@@ -42,7 +42,7 @@ pub fn can_carry(path: &str) -> bool {
 
 /// A job file with all tests, one after another.
 pub fn file(preset: &str, tests: &[Test], target: &JobTarget, time: JobTime) -> String {
-    let mut lines = vec![format!("; narrows bench --preset {preset}, as fio runs it: fio FILE")];
+    let mut lines = vec![format!("; narrows measure --as {preset}, as fio runs it: fio FILE")];
     if !target.scratch && tests.iter().any(Test::writes) {
         lines
             .push("; This overwrites a part of the device, whatever is on it: fio does not look.".to_owned());

@@ -2,7 +2,7 @@
 //!
 //! A preset is a list of tests with the source it is modelled on. What differs from the original on purpose is said
 //! in [`Preset::differs`]; above all the originals run for a fixed time, and narrows runs until the rate is known well
-//! enough. Nothing here opens a file: `cli/bench` runs the tests, [`job`] writes them down for fio.
+//! enough. Nothing here opens a file: `cli/measure` runs the tests, [`job`] writes them down for fio.
 
 pub mod job;
 
@@ -16,7 +16,7 @@ use narrows_base::units::{Bytes, human};
 /// A list of tests that belong together.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
-    /// What is typed after `--preset`.
+    /// What is typed after `--as`.
     pub name: &'static str,
     /// What it does, in one line.
     pub about: &'static str,
@@ -104,6 +104,20 @@ impl Parallel {
 }
 
 impl Preset {
+    /// These loads, a test each, all until their rate is known: a sweep under the name that is typed for it.
+    pub fn sweep(name: &'static str, loads: impl IntoIterator<Item = LoadSpec>) -> Self {
+        Self {
+            name,
+            about: "a test for each block size, queue depth, mix and number of streams that is asked for",
+            source: "Jain, The Art of Computer Systems Performance Analysis, 1991, section 3.3: knee and usable capacity",
+            differs: "a knee is said only where the intervals of the rates carry it",
+            peer: Peer::None,
+            size: FILE,
+            stop: StopRule::Precision,
+            tests: loads.into_iter().map(Test::of).collect(),
+        }
+    }
+
     /// The loads of its tests.
     pub fn loads(&self) -> impl Iterator<Item = &LoadSpec> {
         self.tests.iter().filter_map(|test| match &test.work {

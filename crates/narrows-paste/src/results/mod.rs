@@ -131,7 +131,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (gdsio::read, &["XferType:"], Some("gdsio of GPUDirect Storage")),
     (fsyncs::read_pg_test_fsync, &["ops/sec"], Some("pg_test_fsync of PostgreSQL")),
     (windows::read_as_ssd, &["AS SSD Benchmark "], Some("AS SSD Benchmark")),
-    (own::read, &[], Some("what narrows itself saved as JSON (--measure, bench, sweep, ladder, lab, copy)")),
+    (own::read, &[], Some("what narrows itself saved as JSON (measure, lab, copy)")),
     (
         devices::read_activity,
         &["%util", "operations"],

@@ -1,4 +1,4 @@
-//! What narrows saved itself: the JSON of `--measure`, `bench`, `sweep`, `ladder`, `lab`, `copy` and `A B --measure`.
+//! What narrows saved itself: the JSON of `measure`, `lab` and `copy`.
 //!
 //! What narrows said against a run of its own then stays with it, for the machine's state at that time is not in the numbers.
 
@@ -31,8 +31,7 @@ fn report(page: &Page<'_>, document: &Document) -> Option<Imported> {
     result.truncated = document.truncated || value.get("complete").and_then(Value::as_bool) == Some(false);
     let mut found = OwnFound { line, measured: Vec::new() };
     match schema.split_once('/')?.0 {
-        "bench" => found.bench(value),
-        "sweep" => found.sweep(value),
+        "measure" => found.tests(value),
         "check" => found.check(value),
         "ladder" => found.ladder(value),
         "lab" => found.lab(value),
@@ -72,18 +71,19 @@ impl OwnFound {
     }
 
     fn add(&mut self, measured: Measured) {
-        if measured.sides().next().is_some() {
+        if measured.sides().next().is_some() || measured.both.is_some() {
             self.measured.push(measured);
         }
     }
 
-    fn bench(&mut self, value: &Value) {
+    fn tests(&mut self, value: &Value) {
         for test in list(value, "results") {
             let Some(load) = test.get("load") else { continue };
             let work = work_on_target(load, text(test, "name").unwrap_or_default(), value);
             let mut measured = Measured::new(self.line, work);
             (measured.read, measured.write) =
                 (test.get("read").and_then(side), test.get("write").and_then(side));
+            measured.both = test.get("both").and_then(side);
             // The series is that of both directions.
             let is_mixed = measured.read.is_some() && measured.write.is_some();
             for side in [&mut measured.read, &mut measured.write].into_iter().flatten() {
@@ -94,14 +94,6 @@ impl OwnFound {
             }
             measured.doubts = doubts(test.get("trusted"), test);
             self.add(measured);
-        }
-    }
-
-    fn sweep(&mut self, value: &Value) {
-        for point in list(value, "points") {
-            let Some(load) = point.get("load") else { continue };
-            let doubts = doubts(point.get("trusted"), point);
-            self.put_by_share(load, work_on_target(load, "", value), side(point), doubts);
         }
     }
 
@@ -282,7 +274,7 @@ mod tests {
     #[test]
     fn a_bench_has_each_test_with_its_directions_and_what_was_said_against_it() {
         let found = of(
-            &json!({"schema": "narrows/bench/1", "tool": {"name": "narrows", "version": "0.1.0"}, "complete": true,
+            &json!({"schema": "narrows/measure/1", "tool": {"name": "narrows", "version": "0.1.0"}, "complete": true,
             "target": {"name": "nvme0n1", "kind": "device", "size_bytes": 1_000_000_000_000_u64},
             "results": [{"name": "RND4K Q32T2 read", "load": load(0), "elapsed_ns": 5_000_000_000_u64, "trusted": false,
                 "findings": [{"code": "generator_cpu", "severity": "limit", "summary": "no time"}],
@@ -304,10 +296,11 @@ mod tests {
     }
 
     #[test]
-    fn points_of_a_sweep_cells_of_a_lab_rungs_and_runs_of_a_check_are_measurements() {
-        let point =
-            |writes| json!({"load": load(writes), "bytes_per_second": 1e8, "iops": 24414.0, "trusted": true});
-        let found = of(&json!({"schema": "narrows/sweep/1", "points": [point(0), point(100), point(30)]}));
+    fn tests_cells_of_a_lab_rungs_and_runs_of_a_check_are_measurements() {
+        let rate = json!({"bytes_per_second": 1e8, "iops": 24414.0});
+        let test = |writes, side: &str| json!({"load": load(writes), side: rate, "trusted": true});
+        let tests = [test(0, "read"), test(100, "write"), test(30, "both")];
+        let found = of(&json!({"schema": "narrows/measure/1", "results": tests}));
         let kinds = |one: &Measured| (one.read.is_some(), one.write.is_some(), one.both.is_some());
         let all: Vec<_> = found[0].measurements.iter().map(kinds).collect();
         assert_eq!(all, [(true, false, false), (false, true, false), (false, false, true)]);
@@ -338,7 +331,7 @@ mod tests {
         assert!(of(&json!({"schema": "narrows/plan/1"})).is_empty());
         assert!(of(&json!({"schema": "other/bench/1", "note": "narrows/"})).is_empty());
         assert!(of(&json!({"schema": "narrows/check/1", "paths": []}))[0].measurements.is_empty());
-        let cut = "{\"schema\": \"narrows/sweep/1\", \"points\": [{\"load\": {\"pattern\": \"random\"}, \"bytes_per_second\": 1e8}, {\"load\": {\"pat";
+        let cut = "{\"schema\": \"narrows/measure/1\", \"results\": [{\"load\": {\"pattern\": \"random\"}, \"read\": {\"bytes_per_second\": 1e8}}, {\"load\": {\"pat";
         let found = read(&Page { name: "x", body: cut });
         assert!(found[0].truncated && !found[0].measurements.is_empty());
     }

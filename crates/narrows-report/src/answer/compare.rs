@@ -16,14 +16,16 @@ pub fn compare(comparison: &Comparison) -> Answer {
         Verdict::Faster | Verdict::Slower | Verdict::Mixed => {
             said.extend(fastest(comparison).map(in_words));
             said.push(explained(&comparison.inventory));
-            todo.push(step("`narrows TARGET --measure`, on the slower one, names its narrowest hop."));
+            todo.push(step("`narrows measure TARGET`, on the slower one, names its narrowest hop."));
         }
         Verdict::NotDistinguishable => todo.push(step("Longer runs tell smaller differences.")),
         Verdict::NotComparable => {
             let why = comparison.workloads.iter().find_map(|it| it.reason.clone());
             let why = why.or_else(|| comparison.unmatched.first().map(|it| it.reason.clone()));
             said.extend(why.map(|why| format!("{}.", why.trim_end_matches('.'))));
-            todo.push(step("Measure the same workload on both: `narrows bench TARGET --save FILE`."));
+            todo.push(step(
+                "Measure the same workload on both: `narrows measure TARGET --as kdiskmark --save FILE`.",
+            ));
         }
     }
     Answer { sentence: said.join(" "), todo }

@@ -11,7 +11,6 @@ mod tests;
 pub use compare::compare;
 pub use others::hosts;
 pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};
-pub(crate) use sweep::sweep;
 
 use crate::bench::{BenchReport, PathCeiling, SideView, TestResult};
 use crate::document::{Blocks, Place, half};
@@ -73,7 +72,7 @@ fn known_to(rate: BytesPerSec, ends: Option<[BytesPerSec; 2]>) -> String {
 /// What a rate tells of the narrowest hop of the path, and what names the hop where it does not.
 fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (String, Option<String>) {
     let look = step(format!(
-        "`narrows {} --measure` watches every hop during a run and names the narrowest.",
+        "`narrows measure {}` watches every hop during a run and names the narrowest.",
         shell::path(target)
     ));
     let Some(ceiling) = ceiling else {
@@ -97,6 +96,9 @@ fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (S
 
 /// The answer; `None` where nothing was read or written.
 pub(crate) fn bench(report: &BenchReport) -> Option<Answer> {
+    if !report.swept.is_empty() {
+        return sweep::sweep(report);
+    }
     let mut answer = Answer::default();
     let mut said = Vec::new();
     let reads = |it: &'_ TestResult| it.read.clone();

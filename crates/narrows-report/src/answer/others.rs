@@ -85,7 +85,7 @@ fn unknown(path: &PathView) -> Option<String> {
     };
     let hop = path.hops.iter().find(is_unknown).filter(|_| path.runs.is_empty())?;
     Some(step(format!(
-        "`narrows {} --measure` there tells whether {}, whose ceiling is not known, limits before.",
+        "`narrows measure {}` there tells whether {}, whose ceiling is not known, limits before.",
         shell::path(&path.target),
         hop.name
     )))
@@ -171,7 +171,7 @@ pub(crate) fn copy(report: &CopyReport) -> Answer {
 /// What to do about the side that a copy waited for.
 fn after_copy(report: &CopyReport) -> String {
     let path = |target: &str| {
-        step(format!("`narrows {} --measure` names the narrowest hop of that side.", shell::path(target)))
+        step(format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target)))
     };
     match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
         Some("source") => path(&report.source),
@@ -274,8 +274,8 @@ pub(crate) fn fleet_run(report: &FleetRunReport) -> Option<Answer> {
             step(format!("Widen the {}: nothing else gives more.", limit.name.trim_start_matches("the ")))
         }
         Kind::ServerCpu => step(format!("`narrows top` on the server shows what uses {}.", limit.name)),
-        Kind::Drive => step(format!("`narrows --measure` on the server names the hop of {}.", limit.name)),
-        Kind::Unknown => step("Run `narrows --measure` on the server, which watches every hop."),
+        Kind::Drive => step(format!("`narrows measure` on the server names the hop of {}.", limit.name)),
+        Kind::Unknown => step("Run `narrows measure` on the server, which watches every hop."),
     };
     let apart = report.points.iter().flat_map(|point| &point.outliers).map(|it| {
         let way = if it.difference < 0.0 { "slower" } else { "faster" };

@@ -1,8 +1,8 @@
 //! What a sweep tells: the rate that more load does not raise, whether I/Os or bytes are limited, and what names the hop.
 
 use super::{Answer, against, known_to, step};
-use crate::bench::PathCeiling;
-use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, x};
+use crate::bench::sweep::{Along, Curve, SweepPoint, x};
+use crate::bench::{BenchReport, PathCeiling};
 use crate::figure::chart::from_to;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -41,12 +41,12 @@ impl Level<'_> {
 }
 
 /// The answer; `None` before the first point.
-pub(crate) fn sweep(report: &SweepReport) -> Option<Answer> {
-    report.points.first()?;
+pub(super) fn sweep(report: &BenchReport) -> Option<Answer> {
+    let points = report.points();
+    points.first()?;
     let mut answer = Answer::default();
     let mut sentences = Vec::new();
-    let trusted: Vec<&SweepPoint> =
-        report.points.iter().filter(|point| point.trusted != Some(false)).collect();
+    let trusted: Vec<&SweepPoint<'_>> = points.iter().filter(|point| point.trusted != Some(false)).collect();
     if trusted.is_empty() {
         return Some(Answer {
             sentence: "No load gave a rate that is to be trusted.".to_owned(),
@@ -55,13 +55,14 @@ pub(crate) fn sweep(report: &SweepReport) -> Option<Answer> {
     }
     let mut mixes: Vec<&LoadSpec> = Vec::new();
     for point in &trusted {
-        if !mixes.iter().any(|mix| is_alike(mix, &point.load)) {
-            mixes.push(&point.load);
+        if !mixes.iter().any(|mix| is_alike(mix, point.load)) {
+            mixes.push(point.load);
         }
     }
     for mix in mixes.into_iter().take(MOST) {
-        let of: Vec<&SweepPoint> = trusted.iter().copied().filter(|it| is_alike(mix, &it.load)).collect();
-        let (said, todo) = of_mix(report, mix, &of);
+        let of: Vec<&SweepPoint<'_>> = trusted.iter().copied().filter(|it| is_alike(mix, it.load)).collect();
+        let all: Vec<&SweepPoint<'_>> = points.iter().filter(|it| is_alike(mix, it.load)).collect();
+        let (said, todo) = of_mix(report, mix, (&of, &all));
         sentences.push(said);
         for text in todo {
             if !answer.todo.contains(&text) {
@@ -79,10 +80,15 @@ fn is_alike(a: &LoadSpec, b: &LoadSpec) -> bool {
     a.pattern == b.pattern && a.direction() == b.direction() && a.buffered == b.buffered && ways
 }
 
-fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (String, Vec<String>) {
+/// What is said of a mix, of whose points some are trusted.
+fn of_mix(
+    report: &BenchReport,
+    mix: &LoadSpec,
+    (points, all): (&[&SweepPoint<'_>], &[&SweepPoint<'_>]),
+) -> (String, Vec<String>) {
     let ceiling = ceiling(report, mix);
     let target = &report.target.name;
-    let levels = levels(report, mix);
+    let levels = levels(report, mix, all);
     let best = levels.iter().map(Level::rate).fold(0.0, f64::max);
     // The smallest block that gives as much as any.
     let level = levels.iter().find(|level| level.rate() >= best * (1.0 - ALIKE));
@@ -90,17 +96,16 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
     let (Some(level), Some(fastest)) = (level, fastest) else {
         return without_plateau(target, mix, points, ceiling);
     };
-    let of_mix = report.points.iter().filter(|it| is_alike(mix, &it.load));
     let is_beyond =
-        |it: &SweepPoint| it.load.block_size == fastest.load.block_size && x(&it.load) > x(&fastest.load);
+        |it: &&SweepPoint<'_>| it.load.block_size == fastest.load.block_size && x(it.load) > x(fastest.load);
     let is_scattered = is_scattered(level, fastest);
-    if is_scattered && !of_mix.clone().any(is_beyond) {
+    if is_scattered && !all.iter().any(is_beyond) {
         // It still rises where it ends.
         return without_plateau(target, mix, points, ceiling);
     }
-    let all = of_mix.count();
-    if is_scattered || (all - points.len()) as f64 > DOUBTFUL * all as f64 {
-        return too_noisy(target, mix, fastest, (all - points.len(), all));
+    let doubtful = all.len() - points.len();
+    if is_scattered || doubtful as f64 > DOUBTFUL * all.len() as f64 {
+        return too_noisy(target, mix, fastest, (doubtful, all.len()));
     }
     let at = at(&level.curve.of, level.curve.along, level.plateau.from);
     let span = level
@@ -125,7 +130,7 @@ fn of_mix(report: &SweepReport, mix: &LoadSpec, points: &[&SweepPoint]) -> (Stri
 }
 
 /// Whether a load was faster than the plateau that is to be the best, by more than its interval.
-fn is_scattered(level: &Level<'_>, fastest: &SweepPoint) -> bool {
+fn is_scattered(level: &Level<'_>, fastest: &SweepPoint<'_>) -> bool {
     let at_least = fastest.ci95.map_or(fastest.bytes_per_second, |ends| ends[0]).get();
     let at_most = level.span.map_or(level.rate(), |span| span[1].get());
     at_least > at_most.max(level.rate() * (1.0 + ALIKE))
@@ -135,7 +140,7 @@ fn is_scattered(level: &Level<'_>, fastest: &SweepPoint) -> bool {
 fn too_noisy(
     target: &str,
     mix: &LoadSpec,
-    fastest: &SweepPoint,
+    fastest: &SweepPoint<'_>,
     (doubtful, all): (usize, usize),
 ) -> (String, Vec<String>) {
     let along = if matches!(mix.parallel, Parallel::Streams(_)) { Along::Streams } else { Along::Depth };
@@ -147,22 +152,21 @@ fn too_noisy(
         "{} of {target} reach {} with {}. It was too noisy for a knee: {why}.",
         what(mix),
         known_to(fastest.bytes_per_second, fastest.ci95),
-        at(&fastest.load, along, x(&fastest.load))
+        at(fastest.load, along, x(fastest.load))
     );
     (said, vec![step(QUIET)])
 }
 
 /// The plateaus of the curves of a mix whose runs are all to be trusted, by block size.
-fn levels<'r>(report: &'r SweepReport, mix: &LoadSpec) -> Vec<Level<'r>> {
+fn levels<'r>(report: &'r BenchReport, mix: &LoadSpec, points: &[&SweepPoint<'_>]) -> Vec<Level<'r>> {
     let of_mix = report.curves.iter().filter(|curve| is_alike(mix, &curve.of));
     let mut levels: Vec<Level<'r>> = of_mix
         .filter_map(|curve| {
             let plateau = curve.shape.plateau?;
-            let runs: Vec<&SweepPoint> = report
-                .points
+            let runs: Vec<&&SweepPoint<'_>> = points
                 .iter()
-                .filter(|it| is_alike(mix, &it.load) && it.load.block_size == curve.of.block_size)
-                .filter(|it| (plateau.from..=plateau.to).contains(&x(&it.load)))
+                .filter(|it| it.load.block_size == curve.of.block_size)
+                .filter(|it| (plateau.from..=plateau.to).contains(&x(it.load)))
                 .collect();
             if runs.iter().any(|run| run.trusted == Some(false)) {
                 return None;
@@ -205,7 +209,7 @@ fn kinds_of_limit(levels: &[Level<'_>]) -> Option<String> {
 fn without_plateau(
     target: &str,
     mix: &LoadSpec,
-    points: &[&SweepPoint],
+    points: &[&SweepPoint<'_>],
     ceiling: Option<&PathCeiling>,
 ) -> (String, Vec<String>) {
     let best = points.iter().max_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()));
@@ -216,10 +220,10 @@ fn without_plateau(
         "{} of {target} reach {} with {}, the fastest load that was run; more may give more. {limit}",
         what(mix),
         known_to(best.bytes_per_second, best.ci95),
-        at(&best.load, along, x(&best.load))
+        at(best.load, along, x(best.load))
     );
     let more = match along {
-        Along::Depth => step("Sweep deeper queues too (`--depths`) until the rate rises no more."),
+        Along::Depth => step("Sweep deeper queues too (`--depth`) until the rate rises no more."),
         Along::Streams => step("Sweep more streams too (`--threads`) until the rate rises no more."),
     };
     (said, std::iter::once(more).chain(look.filter(|_| reads(mix))).collect())
@@ -236,7 +240,7 @@ fn load_to_use(level: &Level<'_>) -> String {
     step(format!("Use {at}{more}."))
 }
 
-fn ceiling<'r>(report: &'r SweepReport, mix: &LoadSpec) -> Option<&'r PathCeiling> {
+fn ceiling<'r>(report: &'r BenchReport, mix: &LoadSpec) -> Option<&'r PathCeiling> {
     match mix.direction().as_str() {
         "read" => report.ceilings.read.as_ref(),
         "write" => report.ceilings.write.as_ref(),

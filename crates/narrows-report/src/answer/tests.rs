@@ -29,29 +29,29 @@ fn a_sweep_tells_both_kinds_of_limit_and_that_it_names_no_hop() {
     assert!(sentence.contains("From 64 KiB on a limit on bytes holds."), "{sentence}");
     assert!(sentence.contains("does not tell which hop limits"), "{sentence}");
     assert!(todo[0].starts_with("→ Use blocks of 64 KiB at depth "), "{todo:?}");
-    assert!(todo[1].contains("`narrows /srv/file --measure`"), "{todo:?}");
+    assert!(todo[1].contains("`narrows measure /srv/file`"), "{todo:?}");
 }
 
 #[test]
 fn what_no_load_gave_in_trust_is_said_and_nothing_else() {
-    let Saved::Sweep(mut report) = figure("sweep.json") else { panic!("a sweep") };
-    report.points.iter_mut().for_each(|point| point.trusted = Some(false));
-    let answer = sweep(&report).unwrap();
+    let Saved::Bench(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    report.results.iter_mut().for_each(|result| result.trusted = Some(false));
+    let answer = bench(&report).unwrap();
     assert_eq!(answer.sentence, "No load gave a rate that is to be trusted.");
-    report.points.clear();
-    assert_eq!(sweep(&report), None);
+    report.results.clear();
+    assert_eq!(bench(&report), None);
 }
 
 #[test]
 fn a_knee_is_said_only_where_no_load_contradicts_it() {
-    let Saved::Sweep(report) = figure("sweep.json") else { panic!("a sweep") };
-    let said = |change: &dyn Fn(&mut crate::bench::sweep::SweepPoint)| {
+    let Saved::Bench(report) = figure("sweep.json") else { panic!("a sweep") };
+    let said = |change: &dyn Fn(&mut crate::bench::SideView)| {
         let mut report = report.clone();
-        let blocks: Vec<_> = report.points.iter().map(|point| point.load.block_size).collect();
+        let blocks: Vec<_> = report.points().iter().map(|point| point.load.block_size).collect();
         let largest = blocks.iter().max().copied();
         let first = blocks.iter().position(|block| Some(*block) == largest).expect("a point");
-        change(&mut report.points[first]);
-        sweep(&report).expect("an answer").sentence
+        change(report.results[first].read.as_mut().expect("it reads"));
+        bench(&report).expect("an answer").sentence
     };
     assert!(!said(&|_| ()).contains("too noisy"));
     // Twice as fast with the largest block at its least depth as anything else.
@@ -64,14 +64,14 @@ fn a_knee_is_said_only_where_no_load_contradicts_it() {
 
 #[test]
 fn a_sweep_near_a_known_ceiling_names_it() {
-    let Saved::Sweep(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    let Saved::Bench(mut report) = figure("sweep.json") else { panic!("a sweep") };
     let ceiling = |gb| PathCeiling {
         hop: "link:x".to_owned(),
         name: "PCIe 2.0 x4 link".to_owned(),
         bytes_per_second: BytesPerSec::from_gb(gb),
     };
     report.ceilings.read = Some(ceiling(1.25));
-    let near = sweep(&report).unwrap();
+    let near = bench(&report).unwrap();
     assert!(
         near.sentence.contains("of what PCIe 2.0 x4 link carries, which limits most likely."),
         "{}",
@@ -79,10 +79,10 @@ fn a_sweep_near_a_known_ceiling_names_it() {
     );
     assert!(near.todo.iter().all(|text| !text.contains("narrows check")), "{:?}", near.todo);
     report.ceilings.read = Some(ceiling(3.0));
-    let far = sweep(&report).unwrap();
+    let far = bench(&report).unwrap();
     assert!(far.sentence.contains("what limits is not told"), "{}", far.sentence);
     report.ceilings.read = Some(ceiling(1.0));
-    let above = sweep(&report).unwrap();
+    let above = bench(&report).unwrap();
     assert!(above.sentence.contains("do not rely on it"), "{}", above.sentence);
 }
 

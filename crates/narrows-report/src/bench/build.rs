@@ -8,7 +8,7 @@ use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{BytesPerSec, Iops};
 use narrows_load::measurement::{Measurement, OpTotals};
-use narrows_load::preset::{LoadSpec, Preset, Test, Work};
+use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::scan::Scan;
 use narrows_load::stats::{self, Steadiness};
 use narrows_machine::Machine;
@@ -16,6 +16,8 @@ use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Direction};
 use narrows_session::runner::Allowed;
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
+
+const TOO_SHORT: &str = "ci95: the run was too short for a confidence interval";
 
 /// What is the same for all tests on one path.
 #[derive(Debug, Clone, PartialEq)]
@@ -56,12 +58,12 @@ impl Context {
         direction: Direction,
         totals: &OpTotals,
         ci95: Option<[BytesPerSec; 2]>,
-        mixed: bool,
+        is_mixed: bool,
     ) -> SideView {
         let of_ceiling = self.of_ceiling(direction, totals.bytes_per_second);
-        let no_interval = match mixed {
-            true => "ci95: an interval is computed for reads and writes together only",
-            false => "ci95: the run was too short for a confidence interval",
+        let no_interval = match is_mixed {
+            true => "ci95: an interval is computed for reads and writes together only (both)",
+            false => TOO_SHORT,
         };
         let why =
             [(ci95.is_none(), no_interval), (of_ceiling.is_none(), "of_ceiling: the ceiling is not known")];
@@ -118,6 +120,17 @@ pub fn of_load(
     };
     let read = side(Direction::Read, &measurement.reads, measurement.workload.reads());
     let write = side(Direction::Write, &measurement.writes, measurement.workload.writes());
+    let both = mixed.then(|| SideView {
+        bytes_per_second: measurement.bytes_per_second,
+        ci95: measurement.ci95,
+        iops: measurement.iops,
+        latency_ns: measurement.latency.clone(),
+        of_ceiling: None,
+        reason: view::why_null([
+            (measurement.ci95.is_none(), TOO_SHORT),
+            (true, "of_ceiling: ceilings are of one direction"),
+        ]),
+    });
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
     let trusted = if about.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
     let series = &measurement.series;
@@ -128,7 +141,7 @@ pub fn of_load(
     };
     let why = [
         (trusted.is_none(), "trusted: this run was not judged"),
-        (read.is_none() || write.is_none(), "the test has no I/O in the direction that is null"),
+        (both.is_none(), "the test has no I/O in the direction that is null"),
         (steadiness.is_none(), "steadiness: too short to say"),
     ];
     TestResult {
@@ -137,6 +150,8 @@ pub fn of_load(
         peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
+        both,
+        first: None,
         elapsed_ns: measurement.elapsed_ns,
         ended: about.ended,
         allowance: about.allowance,
@@ -222,6 +237,7 @@ pub fn report(
     ceilings: PathCeilings,
     left_out: Vec<LeftOut>,
 ) -> BenchReport {
+    let is_swept = preset::by_name(preset.name).is_none();
     BenchReport {
         schema: SCHEMA.to_owned(),
         tool: view::tool(),
@@ -230,7 +246,9 @@ pub fn report(
         preset: PresetView::of(preset),
         settings,
         ceilings,
+        swept: if is_swept { preset.loads().cloned().collect() } else { Vec::new() },
         results: Vec::new(),
+        curves: Vec::new(),
         left_out,
         writes: None,
         complete: false,

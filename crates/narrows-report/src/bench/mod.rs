@@ -1,4 +1,4 @@
-//! The view model of `narrows bench`: exactly what `--json` prints and `--save` keeps, and all that the text is made of.
+//! The view model of `narrows measure`: exactly what `--json` prints and `--save` keeps, and all that the text is made of.
 //!
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`. A saved report is read again by `--resume`, so every type here can be read as well as written.
@@ -15,6 +15,7 @@ pub use text::{document, list};
 
 use serde::{Deserialize, Serialize};
 
+use self::sweep::Curve;
 use super::view::{ConditionView, MachineView, Tool};
 use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_load::measurement::{GeneratorUse, Latency, RunFailure};
@@ -28,13 +29,13 @@ use narrows_session::writes::Account;
 use narrows_verdict::{Code, Severity};
 
 /// The name and version of the schema, in [`BenchReport::schema`].
-pub const SCHEMA: &str = "narrows/bench/1";
+pub const SCHEMA: &str = "narrows/measure/1";
 
 /// What a preset found out about a target, so far or in all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BenchReport {
-    /// Always `narrows/bench/1`.
+    /// Always `narrows/measure/1`.
     pub schema: String,
     /// The program that made this report.
     pub tool: Tool,
@@ -48,8 +49,14 @@ pub struct BenchReport {
     pub settings: Settings,
     /// The most that the application can move through the path.
     pub ceilings: PathCeilings,
+    /// The loads of a sweep; absent for a preset, whose name says them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub swept: Vec<LoadSpec>,
     /// One for each test that was run, in order.
     pub results: Vec<TestResult>,
+    /// What the points of a sweep show, along depth or streams.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curves: Vec<Curve>,
     /// Tests of the preset that were not run.
     pub left_out: Vec<LeftOut>,
     /// What may be and was written; absent when nothing is.
@@ -68,9 +75,10 @@ impl BenchReport {
         self.results.iter().find_map(|result| Some((result.name.as_str(), result.failed.as_ref()?)))
     }
 
-    /// Whether a result is not to be trusted, or was cut short.
+    /// Whether a result is not to be trusted, was cut short, or does not fit its neighbours.
     pub fn has_doubts(&self) -> bool {
-        self.results.iter().any(|result| result.trusted == Some(false))
+        let is_odd = |curve: &Curve| !curve.shape.anomalies.is_empty() || !curve.shape.drops.is_empty();
+        self.results.iter().any(|result| result.trusted == Some(false)) || self.curves.iter().any(is_odd)
     }
 
     /// The result of the test with this name.
@@ -121,7 +129,7 @@ impl From<&Place> for TargetKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PresetView {
-    /// What was typed after `--preset`.
+    /// What was typed after `--as`.
     pub name: String,
     /// What it does.
     pub about: String,
@@ -224,6 +232,12 @@ pub struct TestResult {
     pub load: Option<LoadSpec>,
     pub read: Option<SideView>,
     pub write: Option<SideView>,
+    /// Reads and writes together, where the test has both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub both: Option<SideView>,
+    /// Its rate at first, where that did not fit between its neighbours and it was run once more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first: Option<BytesPerSec>,
     /// The measured time.
     pub elapsed_ns: Nanos,
     /// Why the test ended.
@@ -268,6 +282,12 @@ pub struct TestResult {
 }
 
 impl TestResult {
+    /// All that it moved, in whatever direction; `None` where nothing was measured.
+    pub fn whole(&self) -> Option<&SideView> {
+        let side = [&self.both, &self.read, &self.write].into_iter().flatten().next();
+        side.filter(|_| self.elapsed_ns.get() > 0)
+    }
+
     /// What it moved in a second, in all directions; `None` where nothing was measured.
     pub fn rate(&self) -> Option<BytesPerSec> {
         let sides = [&self.read, &self.write];

@@ -1,7 +1,7 @@
 //! The view of a bench report: one row for each test and direction, then the answer and the two main doubts. All else is shown when
 //! it is asked for, and on a page.
 
-use super::{BenchReport, Checks, PathCeiling, PeerView, SideView, TargetKind, TestResult, writes};
+use super::{BenchReport, Checks, PathCeiling, PeerView, SideView, TargetKind, TestResult, sweep, writes};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
@@ -24,18 +24,33 @@ const TOLD: usize = 2;
 
 /// The report as a document.
 pub fn document(report: &BenchReport, audience: Audience) -> Document {
-    let mut out = Document::new("bench", &report.target.name, Some(&report.tool));
+    let mut out = Document::new("measure", &report.target.name, Some(&report.tool));
     out.part(Place::Data, "What was run");
     header(&mut out, report);
     out.part(Place::Data, "Tests");
-    out.add(Block::Table(tests(report)));
+    if report.swept.is_empty() {
+        out.add(Block::Table(tests(report)));
+    } else {
+        sweep::rates(&mut out, &report.points());
+        out.verbose(|out| out.add(Block::Table(tests(report))));
+        report.results.iter().filter(|result| !result.is_whole()).for_each(|result| {
+            let mut notes = Vec::new();
+            failures(&mut notes, result);
+            notes.into_iter().for_each(|note| out.add(note));
+        });
+        sweep::shapes(&mut out, report);
+    }
     left_out(&mut out, report);
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, report.target.kind == TargetKind::OwnedDevice);
     }
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
-    out.figures(Place::Charts, chart::bench(report));
+    let figures = match report.swept.is_empty() {
+        true => chart::bench(report),
+        false => chart::sweep_heat(report).into_iter().chain(chart::sweep_knee(report)).collect(),
+    };
+    out.figures(Place::Charts, figures);
     let answer = answer::bench(report);
     if let Some(answer) = &answer {
         out.gap();
@@ -97,9 +112,12 @@ fn tests(report: &BenchReport) -> Table {
     table
 }
 
-/// What presets there are.
-pub fn list(presets: &[Preset], style: &Style) -> String {
-    let mut out = Document::new("bench", "presets", None);
+/// What can be run: ways of our own, by name and in words, and the presets.
+pub fn list(others: &[(&str, &str)], presets: &[Preset], style: &Style) -> String {
+    let mut out = Document::new("measure", "what can be run", None);
+    for (name, about) in others {
+        out.lead((Tone::Strong, &format!("{name:<15} ")), Tone::Normal, *about);
+    }
     for preset in presets {
         let changes = preset.tests.iter().any(Test::writes);
         out.lead((Tone::Strong, &format!("{:<15} ", preset.name)), Tone::Normal, preset.about);
@@ -232,6 +250,9 @@ fn details(out: &mut Vec<Block>, result: &TestResult) {
     parts.extend(result.checks.as_ref().map(in_words));
     if let Some(steady) = result.steadiness.filter(|steady| !steady.steady) {
         parts.push(format!("not steady (moved by {})", human::percent(steady.range)));
+    }
+    if let Some(first) = result.first {
+        parts.push(format!("run once more: {first} at first, which did not fit between its neighbours"));
     }
     if !result.rounds.is_empty() {
         parts.push(format!("{} rounds, the figures are of the last", result.rounds.len()));

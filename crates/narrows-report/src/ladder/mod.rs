@@ -1,4 +1,4 @@
-//! The view model of `narrows ladder`: exactly what `--json` prints, and all that the text is made of.
+//! The view model of `narrows measure --as layers`: exactly what `--json` prints, and all that the text is made of.
 //!
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
 //! why in `reason`.
@@ -242,16 +242,19 @@ const NAME: usize = 24;
 /// The shortest and the longest bar.
 const BAR: (usize, usize) = (6, 24);
 
+/// So many findings have their advice.
+const TOLD: usize = 2;
+
 /// The report as a document.
 pub fn document(report: &LadderReport, audience: Audience) -> Document {
-    let mut out = Document::new("ladder", &report.target, Some(&report.tool));
+    let mut out = Document::new("layers", &report.target, Some(&report.tool));
     let about = format!("{}, from the media up, {} each", report.target, report.duration_ns);
-    out.lead((Tone::Strong, "ladder of "), Tone::Normal, about);
+    out.lead((Tone::Strong, "layers of "), Tone::Normal, about);
     for ladder in &report.ladders {
         out.gap();
         one(&mut out, ladder);
     }
-    legs(&mut out, &report.legs);
+    out.verbose(|out| legs(out, &report.legs));
     if !report.left_out.is_empty() {
         out.gap();
         for left in &report.left_out {
@@ -267,28 +270,25 @@ pub fn document(report: &LadderReport, audience: Audience) -> Document {
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
+/// The table, the sentence, and the two main findings; what they rest on is shown when all is asked for.
 fn one(out: &mut Document, ladder: &LadderView) {
-    let load = format!("{} {}", ladder.load.mark(), ladder.load.direction());
-    out.part(Place::Verdict, "");
-    out.heading(load);
-    out.say(2, Tone::Strong, &ladder.sentence);
-    out.gap();
     out.part(Place::Data, "Layers");
+    out.heading(format!("{} {}", ladder.load.mark(), ladder.load.direction()));
     waterfall(out, ladder);
-    let losses: Vec<(&RungView, &Loss)> =
-        ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.step.loss.as_ref()?))).collect();
-    out.part(Place::Findings, "Why rate is lost");
-    for (rung, loss) in losses {
-        out.gap();
-        why(out, rung, loss);
-    }
     numa(out, ladder);
+    out.gap();
+    out.part(Place::Verdict, "");
+    out.say(0, Tone::Strong, &ladder.sentence);
+    out.part(Place::Findings, "Why rate is lost");
+    let losses = ladder.rungs.iter().rev().filter_map(|rung| Some((rung, rung.step.loss.as_ref()?)));
+    for (rung, loss) in losses {
+        why(out, rung, loss, ladder.sentence.contains(&loss.summary));
+    }
     let told = ladder.findings.iter().filter(|finding| finding.severity != Severity::Info);
-    for finding in told {
-        out.gap();
+    for (number, finding) in told.enumerate() {
         let tone = if finding.severity == Severity::Fault { Tone::Bad } else { Tone::Warn };
         out.lead((tone, &format!("{}: ", finding.code.as_str())), Tone::Normal, &finding.summary);
-        for advice in &finding.advice {
+        for advice in finding.advice.iter().filter(|_| number < TOLD) {
             out.lead((Tone::Faint, "  try: "), Tone::Normal, &advice.action);
         }
     }
@@ -349,18 +349,22 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
     ]
 }
 
-fn why(out: &mut impl Blocks, rung: &RungView, loss: &Loss) {
+/// What takes the rate of a layer, unless the sentence said it, and the evidence.
+fn why(out: &mut Document, rung: &RungView, loss: &Loss, is_said: bool) {
     let sure = match loss.confidence {
         Confidence::High => "",
         Confidence::Medium => " (likely)",
         Confidence::Low => " (a suspicion)",
     };
-    let text = format!("{}: {}{sure}: {}", rung.id, word(loss.cause), loss.summary);
+    let summary = if is_said { String::new() } else { format!(": {}", loss.summary) };
+    let text = format!("{}: {}{sure}{summary}", rung.id, word(loss.cause));
     out.lead((Tone::Warn, "LOSS   "), Tone::Normal, text);
-    for evidence in &loss.evidence {
-        let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
-        out.lead((Tone::Faint, "       · "), Tone::Faint, text);
-    }
+    out.verbose(|out| {
+        for evidence in &loss.evidence {
+            let text = format!("{}: {} ({})", evidence.fact, evidence.value, evidence.source);
+            out.lead((Tone::Faint, "       · "), Tone::Faint, text);
+        }
+    });
 }
 
 fn numa(out: &mut impl Blocks, ladder: &LadderView) {
@@ -376,11 +380,12 @@ fn numa(out: &mut impl Blocks, ladder: &LadderView) {
 }
 
 /// What the legs give alone.
-fn legs(out: &mut Document, legs: &[Leg]) {
+fn legs(out: &mut Vec<Block>, legs: &[Leg]) {
     if legs.is_empty() {
         return;
     }
-    out.section(Place::Data, "legs alone");
+    out.gap();
+    out.say(0, Tone::Strong, "Legs alone");
     for leg in legs {
         let cores = match leg.cores {
             0 => String::new(),

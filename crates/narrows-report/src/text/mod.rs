@@ -203,11 +203,10 @@ fn from(machine: &MachineView) -> String {
 /// How to prove it: here, or by its owner, since the same name is another device here.
 fn prove(target: &str, machine: &MachineView) -> (&'static str, String) {
     match machine.inputs.is_empty() {
-        true => ("Prove it", format!("narrows {target} --measure")),
-        false => (
-            "Ask them",
-            format!("to run `narrows {target} --measure` there; --reply writes an answer to post"),
-        ),
+        true => ("Prove it", format!("narrows measure {target}")),
+        false => {
+            ("Ask them", format!("to run `narrows measure {target}` there; --reply writes an answer to post"))
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The view model of several targets, alone and together (`narrows A B --measure`): exactly what `--json` prints, and all that
+//! The view model of several targets, alone and together (`narrows measure A B`): exactly what `--json` prints, and all that
 //! the text is made of.
 //!
 //! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
@@ -163,11 +163,8 @@ const fn tone(outcome: Outcome) -> Tone {
 }
 
 fn put_group(out: &mut Document, group: &GroupVerdict) {
-    out.part(Place::Verdict, "");
-    out.heading(group.targets.join(" + "));
-    out.say(2, tone(group.outcome), &group.sentence);
-    out.gap();
     out.part(Place::Data, "");
+    out.heading(group.targets.join(" + "));
     let mut shares =
         table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
     for share in &group.shares {
@@ -194,9 +191,15 @@ fn put_group(out: &mut Document, group: &GroupVerdict) {
         ],
     ));
     out.add(Block::Table(shares));
-    if group.hops.is_empty() {
-        return out.say(2, Tone::Faint, "They share no known hop but main memory.");
+    match group.hops.is_empty() {
+        true => out.say(2, Tone::Faint, "They share no known hop but main memory."),
+        false => out.verbose(|out| hops(out, group)),
     }
+    out.part(Place::Verdict, "");
+    out.say(2, tone(group.outcome), &group.sentence);
+}
+
+fn hops(out: &mut Vec<Block>, group: &GroupVerdict) {
     out.gap();
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {

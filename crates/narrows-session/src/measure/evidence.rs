@@ -49,13 +49,11 @@ pub enum Evidence {
 /// Who measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command {
-    /// `narrows --measure`
+    /// `narrows measure --as quick` and `full`
     Check,
-    /// `narrows bench`
+    /// `narrows measure` with a list of tests
     Bench,
-    /// `narrows sweep`
-    Sweep,
-    /// `narrows ladder`
+    /// `narrows measure --as layers`
     Ladder,
     /// `narrows lab`
     Lab,
@@ -99,10 +97,10 @@ impl Evidence {
     pub const fn is_taken_by(self, command: Command) -> bool {
         match self {
             _ if matches!(command, Command::Copy) => matches!(self, Self::Counters),
-            // Only the ladder compares layers by their workers, and says how long it runs.
+            // Only it compares layers by their workers, and says how long it runs.
             Self::ThreadsBetween => matches!(command, Command::Ladder),
-            // The ladder measures it once as a leg of its own; the check shows no cost of an I/O.
-            Self::Nop => matches!(command, Command::Bench | Command::Sweep | Command::Lab),
+            // Layers have it once as a leg of its own; quick and full show no cost of an I/O.
+            Self::Nop => matches!(command, Command::Bench | Command::Lab),
             _ => true,
         }
     }

@@ -26,8 +26,7 @@ use narrows_verdict::Subject;
 
 const MB: u64 = 1_000_000;
 const TIME: Duration = Duration::from_millis(700);
-const COMMANDS: [Command; 5] =
-    [Command::Check, Command::Bench, Command::Sweep, Command::Ladder, Command::Lab];
+const COMMANDS: [Command; 4] = [Command::Check, Command::Bench, Command::Ladder, Command::Lab];
 
 /// What a run has come to, and what was asked of the machine in which phase of it; `None` while nothing runs.
 #[derive(Default)]
@@ -220,19 +219,19 @@ fn exactly(time: Duration) -> Timing {
     Timing::exactly(time, Duration::ZERO)
 }
 
-/// The table: evidence, its price, and whether check, bench, sweep, ladder and lab take it.
-const TABLE: [(Evidence, Price, [bool; 5]); 11] = [
-    (Evidence::Counters, Price::Free, [true, true, true, true, true]),
-    (Evidence::Missed, Price::Free, [true, true, true, true, true]),
-    (Evidence::Processors, Price::Free, [true, true, true, true, true]),
-    (Evidence::Queues, Price::Free, [true, true, true, true, true]),
-    (Evidence::States, Price::Free, [true, true, true, true, true]),
-    (Evidence::Connections, Price::Free, [true, true, true, true, true]),
-    (Evidence::Threads, Price::Ends, [true, true, true, true, true]),
-    (Evidence::ThreadsBetween, Price::Spaced, [false, false, false, true, false]),
-    (Evidence::Condition, Price::OwnRun, [true, true, true, true, true]),
-    (Evidence::Idle, Price::OwnRun, [true, true, true, true, true]),
-    (Evidence::Nop, Price::OwnRun, [false, true, true, false, true]),
+/// The table: evidence, its price, and whether a short measurement, tests, layers and a lab take it.
+const TABLE: [(Evidence, Price, [bool; 4]); 11] = [
+    (Evidence::Counters, Price::Free, [true, true, true, true]),
+    (Evidence::Missed, Price::Free, [true, true, true, true]),
+    (Evidence::Processors, Price::Free, [true, true, true, true]),
+    (Evidence::Queues, Price::Free, [true, true, true, true]),
+    (Evidence::States, Price::Free, [true, true, true, true]),
+    (Evidence::Connections, Price::Free, [true, true, true, true]),
+    (Evidence::Threads, Price::Ends, [true, true, true, true]),
+    (Evidence::ThreadsBetween, Price::Spaced, [false, false, true, false]),
+    (Evidence::Condition, Price::OwnRun, [true, true, true, true]),
+    (Evidence::Idle, Price::OwnRun, [true, true, true, true]),
+    (Evidence::Nop, Price::OwnRun, [false, true, false, true]),
 ];
 
 /// What was in fact taken in a run of a command.
@@ -384,7 +383,7 @@ fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
 #[test]
 fn streams_are_carried_by_as_many_workers_as_there_are_processors() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Sweep, &machine, &stop);
+    let session = session(Command::Bench, &machine, &stop);
     let load = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 2)
         .on(narrows_load::preset::Parallel::Streams(10));
     let (workload, options) = session.terms(&load, &exactly(TIME));

@@ -40,7 +40,7 @@ fn a_path_of_which_nothing_is_known_has_a_reason_and_no_hop() {
     let path = Sketch::of("/dev/vda").device("vda", None).memory().path();
     assert!(path.limiting.is_empty());
     assert!(path.unknown[&Direction::Read].contains("nobody says"));
-    assert!(path.sentence.contains("--measure"), "{}", path.sentence);
+    assert!(path.sentence.contains("narrows measure"), "{}", path.sentence);
 }
 
 #[test]

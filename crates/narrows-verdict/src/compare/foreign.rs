@@ -171,12 +171,9 @@ fn tails(side: &Side) -> Vec<Tail> {
     PERCENTILES.iter().filter_map(|percentile| tail(percentile.label)).collect()
 }
 
-/// Makes runs of the tests of `narrows bench`, the points of `narrows sweep`, the rungs of `narrows ladder`, the cells of
-/// `narrows lab` and the targets and groups of `narrows A B --measure`.
-///
-/// The runs in an object that lists tests (`results`), points (`points`), rungs (`ladders`), cells (`cells`) or groups
-/// (`groups`), in the form of those of `narrows`: one for each direction of a test, one for each point. With each what
-/// it is of, where that is not the whole report.
+/// The runs in an object of `narrows measure` or `lab` that lists tests (`results`), rungs (`ladders`), cells (`cells`), or targets
+/// and groups (`groups`), in the form of those of `narrows`: one for each direction of a test, or one for both together. With each
+/// what it is of, where that is not the whole report.
 pub(super) fn runs(report: &Value) -> impl Iterator<Item = (Option<String>, Value)> {
     let rungs = list(report, "ladders").flat_map(|ladder| {
         list(ladder, "rungs").filter_map(|rung| {
@@ -224,12 +221,14 @@ fn part(load: &Value, measurement: &Value, beside: &Value) -> Option<Value> {
 
 fn whole(report: &Value) -> impl Iterator<Item = Value> {
     let size = report.get("target").and_then(|target| target.get("size_bytes"));
-    let sides = list(report, "results").flat_map(move |test| {
-        ["read", "write"]
-            .into_iter()
-            .filter_map(move |direction| run(test, test.get(direction)?, Some(direction), size))
-    });
-    sides.chain(list(report, "points").filter_map(move |point| run(point, point, None, size)))
+    list(report, "results").flat_map(move |test| {
+        let is_mixed = test.get("both").is_some_and(|both| !both.is_null());
+        let sides: &[&str] = if is_mixed { &["both"] } else { &["read", "write"] };
+        sides.iter().filter_map(move |side| {
+            let direction = Some(*side).filter(|_| !is_mixed);
+            run(test, test.get(side)?, direction, size)
+        })
+    })
 }
 
 /// A run with the figures of `figures`; the rest is said of the whole test.
@@ -237,13 +236,8 @@ fn run(test: &Value, figures: &Value, direction: Option<&str>, size: Option<&Val
     let load = test.get("load")?.as_object()?;
     figures.get("bytes_per_second")?;
     let of = |value: &Value, name: &str| value.get(name).cloned().unwrap_or_default();
-    // The series of a mixed test is that of both directions.
-    let is_mixed = ["read", "write"].iter().all(|side| test.get(side).is_some_and(|side| !side.is_null()));
     Some(json!({
-        "name": match (test.get("name").and_then(Value::as_str), direction) {
-            (Some(name), Some(direction)) if is_mixed => json!(format!("{name}, {direction}")),
-            _ => of(test, "name"),
-        },
+        "name": of(test, "name"),
         "direction": direction,
         "trusted": of(test, "trusted"),
         "measurement": {
@@ -251,7 +245,7 @@ fn run(test: &Value, figures: &Value, direction: Option<&str>, size: Option<&Val
             "bytes_per_second": of(figures, "bytes_per_second"),
             "ci95": of(figures, "ci95"),
             "latency_ns": of(figures, "latency_ns"),
-            "series": if is_mixed { Value::Null } else { of(test, "series") },
+            "series": of(test, "series"),
             "errors": of(test, "errors"),
             "cut_short": of(test, "cut_short"),
             "generator": test.get("checks").map(|checks| of(checks, "generator")),
@@ -324,10 +318,11 @@ mod tests {
     }
 
     #[test]
-    fn tests_of_bench_and_points_of_sweep_stand_beside_runs_of_check() {
+    fn tests_stand_beside_runs_of_check() {
         let load = serde_json::json!({"pattern": "random", "block_size": 4096, "queue_depth": 32,
             "parallel": {"threads": 1}, "write_percent": 0, "buffered": false});
-        let sweep = serde_json::json!({"points": [{"load": load, "bytes_per_second": 400e6, "ci95": [396e6, 404e6]}]});
+        let sweep = serde_json::json!({"results": [{"load": load,
+            "read": {"bytes_per_second": 400e6, "ci95": [396e6, 404e6]}}]});
         let bench = serde_json::json!({"results": [{"name": "RND4K", "load": load, "write": null,
             "read": {"bytes_per_second": 500e6, "ci95": [495e6, 505e6]}}]});
         let check = serde_json::json!({"paths": [{"runs": [{"direction": "read", "measurement": {

@@ -1,5 +1,5 @@
-//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows --measure --json` writes it, the
-//! `results` of `narrows bench`, the `points` of `narrows sweep`, and what `ladder` and `lab` list.
+//! Reads results: any JSON that has `runs` with a `measurement` each, as `narrows measure --json` writes it, the
+//! `results` of its tests, and what its layers and `lab` list.
 
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
@@ -21,7 +21,7 @@ pub enum InputError {
     Json(#[from] serde_json::Error),
     /// It holds no measurement.
     #[error(
-        "it holds no measurement (no `runs` with a `measurement`, no `results`, `points`, `ladders` or `cells` of a load, and no result of another tool)"
+        "it holds no measurement (no `runs` with a `measurement`, no `results`, `ladders` or `cells` of a load, and no result of another tool)"
     )]
     NoRuns,
 }
@@ -194,7 +194,7 @@ fn direction_of(load: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// A load in the fields in which commands agree: what `bench`, `sweep` and `lab` say of one thread, one direction and the
+/// A load in the fields in which commands agree: what tests and `lab` say of one thread, one direction and the
 /// page cache, `narrows WHAT` leaves out or says elsewhere.
 fn plain(load: &Map<String, Value>) -> Map<String, Value> {
     let is_usual = |name: &str, value: &Value| match name {

@@ -71,7 +71,7 @@ pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
             .advise(
                 "measure again past the caches: O_DIRECT, more data than twice the memory \
                  of client and server, and \
-                 fsync within the measured time; `narrows TARGET --measure` does that",
+                 fsync within the measured time; `narrows measure TARGET` does that",
             )
             .with_confidence(confidence),
     )

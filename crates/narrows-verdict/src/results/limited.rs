@@ -248,7 +248,7 @@ fn full_threads(case: &Case<'_>) -> Option<Finding> {
             .seen("user time", human::percent(cpu.user), case.source(measured))
             .seen("kernel time", human::percent(cpu.system), case.source(measured))
             .not_so_when("more jobs do not raise the rate")
-            .advise("spread the load over more jobs, or use io_uring: `narrows sweep TARGET`"),
+            .advise("spread the load over more jobs, or use io_uring: `narrows measure TARGET --as sweep`"),
     )
 }
 
@@ -263,7 +263,7 @@ fn one_thread_each(case: &Case<'_>) -> Option<Finding> {
         case.finding(Code::GeneratorCpu, Severity::Info, summary)
             .seen("threads", &threads, case.source(measured))
             .not_so_when("more threads on more cores do not raise the rate")
-            .advise("add threads (-n) until the rate stops rising: `narrows sweep TARGET`"),
+            .advise("add threads (-n) until the rate stops rising: `narrows measure TARGET --as sweep`"),
     )
 }
 
@@ -350,7 +350,7 @@ fn queue_not_filled(run: &Run<'_>) -> Option<Finding> {
         finding(summary)
             .seen("I/Os in flight asked for", human::count(asked), run.source())
             .not_so_when("latency is what was to be measured")
-            .advise("for capacity, raise the depth until the rate stops rising: `narrows sweep TARGET`")
+            .advise("for capacity, raise the depth until the rate stops rising: `narrows measure TARGET --as sweep`")
     })
 }
 

@@ -351,7 +351,7 @@ mod tests {
 
     fn report(trusted: bool, code: &str) -> String {
         format!(
-            r#"{{"schema": "narrows/bench/1", "target": {{"name": "sda", "kind": "device", "size_bytes": 1000000000000}},
+            r#"{{"schema": "narrows/measure/1", "target": {{"name": "sda", "kind": "device", "size_bytes": 1000000000000}},
             "results": [{{"name": "SEQ1M", "elapsed_ns": 60000000000, "trusted": {trusted},
             "load": {{"pattern": "sequential", "block_size": 1048576, "queue_depth": 8, "parallel": {{"threads": 1}}, "write_percent": 0, "buffered": false}},
             "findings": [{{"code": "{code}", "severity": "limit", "summary": "another program read"}}],

@@ -43,7 +43,7 @@ fn over_too_soon(case: &Case<'_>) -> Option<Finding> {
     };
     let summary = format!("The {what} lasted {elapsed}{why}: too short for what lasts{more}");
     let advice =
-        "measure for a minute at least, writes until the rate holds: `narrows TARGET --measure=full`";
+        "measure for a minute at least, writes until the rate holds: `narrows measure TARGET --as full`";
     Some(
         case.finding(Code::TooShort, severity, summary)
             .with_evidence(evidence(case, shortest))

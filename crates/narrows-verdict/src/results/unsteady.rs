@@ -34,7 +34,9 @@ fn within_a_run(case: &Case<'_>) -> Option<Finding> {
         case.finding(Code::Unsteady, Severity::Limit, summary)
             .with_evidence(signs.evidence)
             .not_so_when("the run goes on and the rate of its later part holds")
-            .advise("run until the rate holds, and look at it over time: `narrows bench TARGET steady`"),
+            .advise(
+                "run until the rate holds, and look at it over time: `narrows measure TARGET --as steady`",
+            ),
     )
 }
 

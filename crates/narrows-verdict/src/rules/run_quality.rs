@@ -43,7 +43,7 @@ const USED_UP: (&str, &str) =
     ("narrows itself used up a processor core", "Measure with larger blocks, or on a quieter machine.");
 const IO_WORKERS: (&str, &str) = (
     "The kernel's workers for narrows' ring (io-wq) used up a processor: they carry out what this storage cannot take without waiting",
-    "`narrows sweep --threads` shows what more processors give.",
+    "`narrows measure --as threads` shows what more processors give.",
 );
 const GENERATOR_DENIED: (&str, &str) = (
     "narrows did not get the processor time that it asked for: other programs had it, or a limit of its control group",
@@ -110,8 +110,7 @@ const NOTHING_ENDED_DENIED: &str = "End what else keeps the processors busy, or 
 const NOTHING_ENDED_HANGS: &str =
     "Look for resets and time-outs of the device in the kernel log (`dmesg`), and at its cables and power.";
 /// What to do when neither is seen.
-const NOTHING_ENDED_LONGER: &str =
-    "Measure longer with --measure=full, and look at the kernel log (`dmesg`).";
+const NOTHING_ENDED_LONGER: &str = "Measure longer with --as full, and look at the kernel log (`dmesg`).";
 
 /// `no_read_ended`: nothing that was asked for ended, so nothing was measured and nothing can be blamed.
 pub(super) fn no_read_ended(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
@@ -146,7 +145,7 @@ pub(super) fn too_short(case: &Case<'_>, measurement: &Measurement, audit: &Audi
         Finding::on(Code::TooShort, Severity::Info, target, summary)
             .seen("measured time", measurement.elapsed_ns, "the run")
             .seen("I/Os", measurement.latency.count, "the run")
-            .advise("Measure again with --measure=full."),
+            .advise("Measure again with --as full."),
     )
 }
 
@@ -163,7 +162,7 @@ pub(super) fn unsteady(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Optio
         Finding::on(Code::Unsteady, Severity::Info, target, summary)
             .seen("range of five windows over their mean", range, "the run, every 100 ms")
             .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
-            .advise("Measure longer with --measure=full, on a quiet machine."),
+            .advise("Measure longer with --as full, on a quiet machine."),
     )
 }
 

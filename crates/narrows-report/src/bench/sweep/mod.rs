@@ -1,185 +1,185 @@
-//! The view model of `narrows sweep`: exactly what `--json` prints and `--save` keeps.
-//!
-//! Rates are bytes per second, sizes bytes, times nanoseconds. What is absent is `null`, and the same object then says
-//! why in `reason`.
+//! The points of a sweep, and its curves: everything but depth, or but the number of streams, held fixed.
 
-mod curve;
 mod text;
 
-pub use curve::{Along, Curve, curves};
-pub(crate) use curve::{fixed, x};
-pub use text::document;
+pub(super) use text::{rates, shapes};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checks, FailedView, PathCeilings, TargetView};
-use crate::view::{self, MachineView, Tool};
-use narrows_base::units::{BytesPerSec, Iops, Nanos};
-use narrows_load::measurement::{Latency, Measurement};
-use narrows_load::preset::LoadSpec;
-use narrows_machine::Machine;
-use narrows_session::measure::Timing;
-use narrows_session::runner::Allowed;
-use narrows_session::writes::Account;
+use super::{BenchReport, TestResult};
+use narrows_base::units::BytesPerSec;
+use narrows_load::measurement::Latency;
+use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::stats::sweep::{Point, Shape, shape};
 
-/// The name and version of the schema, in [`SweepReport::schema`].
-pub const SCHEMA: &str = "narrows/sweep/1";
-
-/// How rate and latency of a target depend on the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SweepReport {
-    /// Always `narrows/sweep/1`.
-    pub schema: String,
-    /// The program that made this report.
-    pub tool: Tool,
-    /// The machine that it ran on.
-    pub machine: MachineView,
-    /// What was measured.
-    pub target: TargetView,
-    /// The most that the application can move through the path.
-    pub ceilings: PathCeilings,
-    /// Half of the confidence interval at which a point is done, as a part of the rate.
-    pub precision: f64,
-    /// The longest that one point takes.
-    pub max_time_ns: Nanos,
-    /// The exact time of each point, where one was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration_ns: Option<Nanos>,
-    /// What is run before each point and not counted.
-    #[serde(default)]
-    pub warm_up_ns: Nanos,
-    /// The loads that were asked for.
-    pub asked: Vec<LoadSpec>,
-    /// What was measured so far, in the order of `asked`.
-    pub points: Vec<SweepPoint>,
-    /// What the points show, along depth or streams.
-    pub curves: Vec<Curve>,
-    /// The load that failed, and what was measured of it until then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed: Option<FailedPoint>,
-    /// What may be and was written; absent when nothing is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writes: Option<Account>,
-    /// Whether every load was run.
-    pub complete: bool,
-    /// Why it is not complete.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-impl SweepReport {
-    /// A report without points.
-    pub fn new(
-        machine: &Machine,
-        target: TargetView,
-        ceilings: PathCeilings,
-        timing: &Timing,
-        asked: Vec<LoadSpec>,
-    ) -> Self {
-        Self {
-            schema: SCHEMA.to_owned(),
-            tool: view::tool(),
-            machine: view::machine_view(machine),
-            target,
-            ceilings,
-            precision: timing.precision,
-            max_time_ns: timing.longest().into(),
-            duration_ns: timing.fixed.map(Nanos::from),
-            warm_up_ns: timing.warm_up.into(),
-            asked,
-            points: Vec::new(),
-            curves: Vec::new(),
-            failed: None,
-            writes: None,
-            complete: false,
-            reason: Some("not all loads have run yet".to_owned()),
-        }
-    }
-
-    /// The loads that have no point yet.
-    pub fn missing(&self) -> Vec<LoadSpec> {
-        self.asked
-            .iter()
-            .filter(|load| !self.points.iter().any(|point| point.load == **load))
-            .cloned()
-            .collect()
-    }
-
-    /// Whether a point is not to be trusted, or one does not fit its neighbours.
-    pub fn has_doubts(&self) -> bool {
-        let odd = |curve: &Curve| !curve.shape.anomalies.is_empty() || !curve.shape.drops.is_empty();
-        self.points.iter().any(|point| point.trusted == Some(false)) || self.curves.iter().any(odd)
-    }
-}
-
-/// A load that failed. It is in no curve, and is run again when the sweep is resumed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FailedPoint {
-    pub load: LoadSpec,
-    /// What was measured until then; absent when it could not begin.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub point: Option<SweepPoint>,
-    /// What happened.
-    pub failed: FailedView,
-}
-
-/// What one load achieved, reads and writes together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct SweepPoint {
-    pub load: LoadSpec,
-    /// The mean rate.
+/// A load of a sweep that ran to its end, reads and writes together.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SweepPoint<'r> {
+    pub load: &'r LoadSpec,
     pub bytes_per_second: BytesPerSec,
-    /// A 95 % confidence interval of it.
     pub ci95: Option<[BytesPerSec; 2]>,
-    /// I/Os per second.
-    pub iops: Iops,
-    /// Latencies in nanoseconds.
-    pub latency_ns: Latency,
-    /// Whether to believe it.
+    pub latency: &'r Latency,
     pub trusted: Option<bool>,
-    /// I/Os that failed.
-    pub errors: u64,
-    /// Why the point ended.
-    pub ended: String,
-    /// What the load might write; absent where it writes nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub allowance: Option<Allowed>,
-    /// What the generator says of itself, and what links and drives did.
-    #[serde(default)]
-    pub checks: Option<Checks>,
-    /// Why fields that are `null` are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
 }
 
-impl SweepPoint {
-    /// The point of a run.
-    pub fn new(
-        load: &LoadSpec,
-        measurement: &Measurement,
-        ended: String,
-        trusted: Option<bool>,
-        checks: Checks,
-    ) -> Self {
-        let why = [
-            (measurement.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
-            (trusted.is_none(), "trusted: the run was not judged"),
-        ];
-        Self {
-            load: load.clone(),
-            bytes_per_second: measurement.bytes_per_second,
-            ci95: measurement.ci95,
-            iops: measurement.iops,
-            latency_ns: measurement.latency.clone(),
-            trusted,
-            errors: measurement.errors,
-            ended,
-            allowance: None,
-            checks: Some(checks),
-            reason: view::why_null(why),
+impl<'r> SweepPoint<'r> {
+    /// The point of a test; `None` of one that did not run to its end.
+    pub fn of(result: &'r TestResult) -> Option<Self> {
+        let load = result.load.as_ref().filter(|_| result.is_whole())?;
+        let side = result.whole()?;
+        let (bytes_per_second, ci95, latency) = (side.bytes_per_second, side.ci95, &side.latency_ns);
+        Some(Self { load, bytes_per_second, ci95, latency, trusted: result.trusted })
+    }
+}
+
+impl BenchReport {
+    /// The points of a sweep so far.
+    pub fn points(&self) -> Vec<SweepPoint<'_>> {
+        self.results.iter().filter_map(SweepPoint::of).collect()
+    }
+
+    /// The names of the tests whose points do not fit between their neighbours.
+    pub fn odd(&self) -> Vec<String> {
+        let shown = curves(&self.points());
+        let is_odd = |load: &LoadSpec| {
+            let curve = shown.iter().find(|curve| fixed(&curve.of) == fixed(load));
+            curve.is_some_and(|curve| curve.shape.anomalies.iter().any(|odd| odd.x == x(load)))
+        };
+        let odd = self.results.iter().filter(|result| result.load.as_ref().is_some_and(is_odd));
+        odd.map(|result| result.name.clone()).collect()
+    }
+}
+
+/// What changes along a curve.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Along {
+    /// I/Os in flight.
+    Depth,
+    Streams,
+}
+
+/// A curve of a sweep, and what it shows.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Curve {
+    /// What changes along it.
+    pub along: Along,
+    /// Its first load: all others differ from it in what changes alone.
+    pub of: LoadSpec,
+    /// Knee, plateau, drops and anomalies.
+    pub shape: Shape,
+}
+
+/// Every curve of three points or more.
+pub fn curves(points: &[SweepPoint<'_>]) -> Vec<Curve> {
+    let mut firsts: Vec<&SweepPoint<'_>> = Vec::new();
+    for point in points {
+        if !firsts.iter().any(|first| fixed(first.load) == fixed(point.load)) {
+            firsts.push(point);
         }
+    }
+    firsts
+        .into_iter()
+        .filter_map(|first| {
+            let along = along(first.load);
+            let of_curve: Vec<Point> = points
+                .iter()
+                .filter(|point| fixed(point.load) == fixed(first.load))
+                .map(|point| Point {
+                    x: x(point.load),
+                    bytes_per_second: point.bytes_per_second,
+                    ci95: point.ci95,
+                })
+                .collect();
+            (of_curve.len() >= 3).then(|| Curve { along, of: first.load.clone(), shape: shape(&of_curve) })
+        })
+        .collect()
+}
+
+/// What changes along the curve that a load lies on.
+const fn along(load: &LoadSpec) -> Along {
+    match load.parallel {
+        Parallel::Threads(_) => Along::Depth,
+        Parallel::Streams(_) => Along::Streams,
+    }
+}
+
+/// Where a load lies on its curve.
+pub(crate) fn x(load: &LoadSpec) -> f64 {
+    match along(load) {
+        Along::Depth => f64::from(load.queue_depth),
+        Along::Streams => f64::from(load.parallel.count()),
+    }
+}
+
+/// A load without what changes along its curve.
+pub(crate) fn fixed(load: &LoadSpec) -> LoadSpec {
+    match along(load) {
+        Along::Depth => LoadSpec { queue_depth: 1, ..load.clone() },
+        Along::Streams => load.clone().on(Parallel::Streams(1)),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::bench::SideView;
+    use narrows_base::units::{Bytes, Iops, Nanos};
+    use narrows_load::measurement::Pattern;
+
+    /// A result of so many MB/s.
+    pub(in super::super) fn result(load: LoadSpec, mb: f64) -> TestResult {
+        let rate = BytesPerSec::from_mb(mb);
+        let side = SideView {
+            bytes_per_second: rate,
+            ci95: Some([rate * 0.99, rate * 1.01]),
+            iops: Iops::new(mb),
+            latency_ns: Latency::default(),
+            of_ceiling: None,
+            reason: None,
+        };
+        let elapsed_ns = Nanos::from_millis(1000);
+        let load = Some(load);
+        TestResult { load, read: Some(side), elapsed_ns, trusted: Some(true), ..TestResult::default() }
+    }
+
+    fn curves_of(results: &[TestResult]) -> Vec<Curve> {
+        curves(&results.iter().filter_map(SweepPoint::of).collect::<Vec<_>>())
+    }
+
+    fn streams(count: u32) -> LoadSpec {
+        LoadSpec::reading(Pattern::Sequential, Bytes::from_kib(128), 1).on(Parallel::Streams(count))
+    }
+
+    #[test]
+    fn streams_make_a_curve_whose_anomaly_and_drop_are_named() {
+        // Shaped like the published series of a file server: rises to 16 streams, one bad point at 64, 10 % less at 1024.
+        let rates = [6.0, 12.0, 24.0, 48.0, 90.0, 100.0, 60.0, 100.0, 101.0, 100.0, 89.0];
+        let results: Vec<TestResult> =
+            rates.iter().enumerate().map(|(power, mb)| result(streams(1 << power), *mb)).collect();
+        let curves = curves_of(&results);
+        assert_eq!(curves.len(), 1);
+        let shape = &curves[0].shape;
+        assert_eq!((curves[0].along, shape.knee()), (Along::Streams, Some(32.0)));
+        assert_eq!(shape.anomalies.iter().map(|anomaly| anomaly.x).collect::<Vec<_>>(), [64.0]);
+        assert_eq!(shape.drops.iter().map(|drop| drop.from).collect::<Vec<_>>(), [1024.0]);
+    }
+
+    #[test]
+    fn each_block_size_and_mix_has_its_curve() {
+        let mut results = Vec::new();
+        for percent in [0, 30] {
+            for kib in [4, 64] {
+                for depth in [1, 4, 16] {
+                    let load =
+                        LoadSpec::reading(Pattern::Random, Bytes::from_kib(kib), depth).writing(percent);
+                    results.push(result(load, f64::from(depth)));
+                }
+            }
+        }
+        assert_eq!(curves_of(&results).len(), 4);
+        assert!(curves_of(&results[..2]).is_empty(), "two points are no curve");
     }
 }

@@ -1,4 +1,4 @@
-//! The figures of what was measured on one path: by `bench`, and by `--measure`.
+//! The figures of what was measured on one path: by tests, and by a short measurement.
 
 use super::runs::{Course, percentiles, rates_over_time};
 use crate::bench::{BenchReport, TestResult};

@@ -4,7 +4,8 @@ use super::heat::{Cell, Heat, Legend, heat};
 use super::knees::{Growth, knee};
 use super::lines::Event;
 use super::{known, picture};
-use crate::bench::sweep::{Along, Curve, SweepPoint, SweepReport, fixed, x};
+use crate::bench::BenchReport;
+use crate::bench::sweep::{Along, Curve, SweepPoint, fixed, x};
 use crate::figure::whole::{Data, Figure};
 use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec, human};
@@ -39,17 +40,17 @@ const fn streams(load: &LoadSpec) -> &'static str {
 }
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
-pub fn sweep_heat(report: &SweepReport) -> Vec<Figure> {
-    let kinds = grouped(report.points.iter().map(|point| (others(&point.load), point)));
+pub fn sweep_heat(report: &BenchReport) -> Vec<Figure> {
+    let kinds = grouped(report.points().into_iter().map(|point| (others(point.load), point)));
     kinds.iter().enumerate().filter_map(|(at, (_, points))| heat_of(points, at)).collect()
 }
 
-const fn rate(point: &SweepPoint) -> f64 {
+const fn rate(point: &SweepPoint<'_>) -> f64 {
     point.bytes_per_second.get()
 }
 
 /// The block sizes and depths of some points; `None` where there is one alone of either.
-fn grid(points: &[&SweepPoint]) -> Option<(Vec<Bytes>, Vec<u32>)> {
+fn grid(points: &[SweepPoint<'_>]) -> Option<(Vec<Bytes>, Vec<u32>)> {
     let mut sizes: Vec<Bytes> = points.iter().map(|point| point.load.block_size).collect();
     let mut depths: Vec<u32> = points.iter().map(|point| point.load.queue_depth).collect();
     sizes.sort_unstable();
@@ -59,7 +60,7 @@ fn grid(points: &[&SweepPoint]) -> Option<(Vec<Bytes>, Vec<u32>)> {
     (sizes.len() > 1 && depths.len() > 1).then_some((sizes, depths))
 }
 
-fn heat_data(points: &[&SweepPoint]) -> Data {
+fn heat_data(points: &[SweepPoint<'_>]) -> Data {
     let mut data = Data::new(&["block size#", "queue depth#", "rate#", "95 % interval#", "trusted"]);
     for point in points {
         data.push([
@@ -73,7 +74,7 @@ fn heat_data(points: &[&SweepPoint]) -> Data {
     data
 }
 
-fn heat_cell(points: &[&SweepPoint], size: Bytes, depth: u32, most: f64) -> Cell {
+fn heat_cell(points: &[SweepPoint<'_>], size: Bytes, depth: u32, most: f64) -> Cell {
     let found = points.iter().find(|it| it.load.block_size == size && it.load.queue_depth == depth);
     let Some(point) = found else {
         return Cell { shown: "–".to_owned(), tip: "not measured".to_owned(), ..Cell::default() };
@@ -94,10 +95,10 @@ fn heat_cell(points: &[&SweepPoint], size: Bytes, depth: u32, most: f64) -> Cell
     }
 }
 
-fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
+fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
     let (sizes, depths) = grid(points)?;
     let first = points.first()?;
-    let most = points.iter().map(|point| rate(point)).fold(0.0, f64::max);
+    let most = points.iter().map(rate).fold(0.0, f64::max);
     let highest = human::rate(BytesPerSec::new(most));
     let columns: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
     let row = |size: &Bytes| {
@@ -120,13 +121,13 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
             ..Legend::default()
         },
     };
-    let place = points.iter().find(|point| rate(point) >= most).map(|point| &point.load);
+    let place = points.iter().find(|point| rate(point) >= most).map(|point| point.load);
     let place = place
         .map(|load| format!(", at {} and depth {}", human::block_size(load.block_size), load.queue_depth))
         .unwrap_or_default();
     Some(Figure {
         id: format!("sweep-heat-{}", at + 1),
-        title: format!("Block size and queue depth: {}", said(&first.load)),
+        title: format!("Block size and queue depth: {}", said(first.load)),
         alternative: format!(
             "Rates for each block size and queue depth; the highest is {highest}{place}. Framed cells are within 5 % of it. A question mark \
              says that a result is not trusted.",
@@ -137,19 +138,20 @@ fn heat_of(points: &[&SweepPoint], at: usize) -> Option<Figure> {
 }
 
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
-pub fn sweep_knee(report: &SweepReport) -> Vec<Figure> {
+pub fn sweep_knee(report: &BenchReport) -> Vec<Figure> {
+    let points = report.points();
     let curves = report.curves.iter().enumerate();
-    curves.filter_map(|(at, curve)| knee_of(&report.points, curve, at)).collect()
+    curves.filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()
 }
 
-fn knee_of(all: &[SweepPoint], curve: &Curve, at: usize) -> Option<Figure> {
+fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
     let what = match curve.along {
         Along::Depth => "queue depth",
         Along::Streams => "streams",
     };
-    let of_curve = all.iter().filter(|point| fixed(&point.load) == fixed(&curve.of));
+    let of_curve = all.iter().filter(|point| fixed(point.load) == fixed(&curve.of));
     let points: Vec<Point> = of_curve
-        .map(|it| Point { x: x(&it.load), bytes_per_second: it.bytes_per_second, ci95: it.ci95 })
+        .map(|it| Point { x: x(it.load), bytes_per_second: it.bytes_per_second, ci95: it.ci95 })
         .collect();
     if points.len() < 3 || points.iter().any(|point| point.x <= 0.0) {
         return None;

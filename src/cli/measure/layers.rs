@@ -1,4 +1,4 @@
-//! `narrows ladder`: the same load at every layer of a path, from the media up.
+//! `narrows measure --as layers`: the same load at every layer of a path, from the media up.
 //!
 //! The story: find the path and its layers, open each, measure the legs (engine, memory, cipher, and the network through iperf3), climb
 //! (each layer alone, members at once before what joins them), judge, show. What cannot be opened is left out and named; an
@@ -9,17 +9,17 @@ use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use clap::Args;
 use serde_json::Value;
 
-use super::bench::course::{self, Runner};
-use super::output::OutputArgs;
-use super::sweep::{Order, doubling};
-use super::values::{duration, preset_names, size};
-use super::{Failure, output, status, target};
+use super::MeasureArgs;
+use super::loads::doubling;
+use super::site::{self, Runner};
+use crate::cli::grid::{Grid, Order};
+use crate::cli::values::or;
+use crate::cli::{Failure, output, status, target};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec};
-use narrows_load::preset::{self, LoadSpec, Parallel};
+use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_machine::root::Root;
 use narrows_machine::{cipher, program};
 use narrows_model::path::layers::layers;
@@ -34,107 +34,43 @@ use narrows_session::measure::{Command, memory_copy, nop_ceiling};
 use narrows_session::scene::Scene;
 use narrows_verdict::ladder::{Leg, LegKind, judge};
 
+/// The measured time of each layer, unless another is asked for.
+const TIME: Duration = Duration::from_secs(4);
+/// What is run before each and not counted.
+const WARM_UP: Duration = Duration::from_millis(500);
 /// How long iperf3 sends.
 const SECONDS: u64 = 5;
 /// How long the far end may let it wait in all.
 const PATIENCE: Duration = Duration::from_secs(4 * SECONDS);
 
-/// What `ladder` is asked.
-#[derive(Debug, Clone, PartialEq, Args)]
-pub struct LadderArgs {
-    /// A device, mount point, directory or file
-    pub target: String,
-
-    /// Write nothing, not even a scratch file: a file system is read through the file that TARGET names
-    #[arg(long, conflicts_with = "write_scratch")]
-    pub read: bool,
-
-    /// Also write, to the scratch file on the file system; devices are only ever read
-    #[arg(long)]
-    pub write_scratch: bool,
-
-    /// The reading loads of a preset of `narrows bench` in place of one, each with a ladder of its own
-    #[arg(long, value_name = "NAME", value_parser = preset_names(), conflicts_with_all = ["bs", "depth", "order", "jobs"])]
-    pub preset: Option<String>,
-
-    /// Bytes in each I/O
-    #[arg(long, value_name = "SIZE", value_parser = size, default_value = "1MiB")]
-    pub bs: Bytes,
-
-    /// I/Os in flight at each layer
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), default_value_t = 8)]
-    pub depth: u32,
-
-    /// The order of addresses
-    #[arg(long, value_name = "ORDER", value_enum, default_value = "sequential")]
-    pub order: Order,
-
-    /// Threads that read, each with a queue of --depth
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256), default_value_t = 1)]
-    pub jobs: u32,
-
-    /// The measured time of each layer: 4s, 500ms
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "4s")]
-    pub time: Duration,
-
-    /// Load before each measurement that is not counted
-    #[arg(long, value_name = "TIME", value_parser = duration, default_value = "500ms")]
-    pub warm_up: Duration,
-
-    /// The size of the scratch file, or less where writing it takes long [default: 1GiB]
-    #[arg(long, value_name = "SIZE", value_parser = size)]
-    pub size: Option<Bytes>,
-
-    /// The most that may be written in all, the scratch file included [default: 8GiB, or 0.01 % of the drive's rated life if
-    /// that is less]
-    #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with = "read")]
-    pub max_writes: Option<Bytes>,
-
-    /// A host with `iperf3 --server` at the far end of the path, to measure the network alone with the iperf3 installed here
-    #[arg(long, value_name = "HOST", value_parser = host)]
-    pub peer: Option<String>,
-
-    /// How the report is printed.
-    #[command(flatten)]
-    pub output: OutputArgs,
-}
-
-/// A host name or address: nothing that another program could take for an option.
-fn host(text: &str) -> Result<String, String> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".:-_%[]".contains(c);
-    if !text.is_empty() && !text.starts_with('-') && text.len() <= 255 && text.chars().all(is_plain) {
-        Ok(text.to_owned())
-    } else {
-        Err(format!("`{text}` is not a host name or address"))
-    }
-}
-
 /// Climbs the layers of a path and shows where its rate is lost.
 ///
 /// # Errors
 /// [`Failure`] when the target does not exist, has no layers, or none of them can be measured.
-pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
-    let scene = target::scene(&args.target)?;
+pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
+    let typed = args.one()?.ok_or_else(|| Failure::new("name a device, mount point, directory or file"))?;
+    let scene = target::scene(typed)?;
     let layers = layers(&scene.machine, &scene.subject.path);
     if layers.is_empty() {
-        return Err(Failure::new(format!("no layer of the path to `{}` can be read", args.target))
+        return Err(Failure::new(format!("no layer of the path to `{typed}` can be read"))
             .hint("name a device, mount point, directory or file"));
     }
-    if !args.read && (args.write_scratch || !std::path::Path::new(&args.target).is_file()) {
-        target::check_way(&scene.machine, &args.target, &scene.subject.path.asked)?;
+    let loads = loads(&args.grid);
+    let ask = ask(args, &loads);
+    if !ask.read && (ask.write_scratch || !std::path::Path::new(typed).is_file()) {
+        target::check_way(&scene.machine, typed, &scene.subject.path.asked)?;
     }
-    let loads = loads(args)?;
-    let (ask, ceiling) = (ask(args), Context::new(&scene.subject, Peer::None).ceilings.write);
+    let ceiling = Context::new(&scene.subject, Peer::None).ceilings.write;
     let ceiling = ceiling.map(|ceiling| ceiling.bytes_per_second);
     let writes = climb::writes(&scene, &layers, &loads, ask, ceiling)?;
     let writes = writes.map(|(writes, said)| {
         output::note(&said);
         writes
     });
-    let runner = course::begin(Command::Ladder, &scene, writes)?;
+    let runner = site::begin(Command::Ladder, &scene, writes)?;
     let opened = Opening::of(&layers, ask, &runner)?;
     if opened.is_empty() {
-        return Err(opened.failure(&args.target).into());
+        return Err(opened.failure(typed).into());
     }
     for (hop, reason) in opened.left_out() {
         output::note(&format!("narrows: {hop} is not measured: {reason}"));
@@ -158,8 +94,8 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
         schema: ladder::SCHEMA.to_owned(),
         tool: view::tool(),
         machine: view::machine_view(&scene.machine),
-        target: args.target.clone(),
-        duration_ns: args.time.into(),
+        target: typed.to_owned(),
+        duration_ns: ask.time.into(),
         legs,
         ladders,
         writes: runner.writes().map(|writes| writes.account(&scene.root)),
@@ -169,54 +105,42 @@ pub(super) fn run(args: &LadderArgs) -> Result<u8, Failure> {
     };
     let is_stopped = runner.is_stopped();
     drop(runner);
-    output::report(&report, &args.output, ladder::document)?;
+    output::report(&report, &args.shown(), ladder::document)?;
     if is_stopped {
         output::note("narrows: interrupted; the report holds what was measured until then");
     }
     Ok(status(report.complete && report.has_rates(), report.has_findings()))
 }
 
-/// The loads, each of which has a ladder of its own.
-fn loads(args: &LadderArgs) -> Result<Vec<LoadSpec>, Failure> {
-    let mut loads = match &args.preset {
-        Some(name) => {
-            let preset =
-                preset::by_name(name).ok_or_else(|| Failure::new(format!("there is no preset `{name}`")))?;
-            let reads: Vec<LoadSpec> =
-                preset.loads().filter(|load| !load.writes() && !load.buffered).cloned().collect();
-            if reads.is_empty() {
-                return Err(Failure::new(format!(
-                    "the preset {name} has no load that reads past the page cache"
-                ))
-                .hint("use --bs, --depth and --order"));
+/// The loads, each of which is run at every layer.
+fn loads(grid: &Grid) -> Vec<LoadSpec> {
+    let order = grid.order.unwrap_or(Order::Sequential).into();
+    let mut loads = Vec::new();
+    for reads in or(&grid.mix, &[100]) {
+        for block in or(&grid.block_size, &[Bytes::from_mib(1)]) {
+            for count in or(&grid.threads, &[1]) {
+                let load = |depth| LoadSpec::reading(order, block, depth).on(Parallel::Threads(count));
+                loads.extend(or(&grid.depth, &[8]).into_iter().map(|depth| load(depth).writing(100 - reads)));
             }
-            reads
         }
-        None => {
-            vec![LoadSpec::reading(args.order.into(), args.bs, args.depth).on(Parallel::Threads(args.jobs))]
-        }
-    };
-    if args.write_scratch {
-        let writes: Vec<LoadSpec> = loads.iter().map(|load| load.clone().writing(100)).collect();
-        loads.extend(writes);
     }
-    Ok(loads)
+    loads
 }
 
-/// What the climb is asked.
-const fn ask(args: &LadderArgs) -> Ask {
+/// What the climb is asked. Only the scratch file on the file system is ever written, and only where a load writes.
+fn ask(args: &MeasureArgs, loads: &[LoadSpec]) -> Ask {
     Ask {
-        read: args.read,
-        write_scratch: args.write_scratch,
+        read: args.read_only,
+        write_scratch: loads.iter().any(LoadSpec::writes),
         size: args.size,
         max_writes: args.max_writes,
-        time: args.time,
-        warm_up: args.warm_up,
+        time: args.duration.unwrap_or(TIME),
+        warm_up: args.warm_up.unwrap_or(WARM_UP),
     }
 }
 
 /// Measures every leg that the path has. What cannot be measured says what would.
-fn legs(scene: &Scene, loads: &[LoadSpec], args: &LadderArgs, runner: &Runner<'_>) -> Vec<Leg> {
+fn legs(scene: &Scene, loads: &[LoadSpec], args: &MeasureArgs, runner: &Runner<'_>) -> Vec<Leg> {
     runner.progress.phase("the legs alone", Duration::from_secs(2));
     let mut legs = Vec::new();
     legs.push(nop(loads.first().map_or(Bytes::from_mib(1), |load| load.block_size)));
@@ -331,36 +255,7 @@ fn parse(text: &str) -> Result<BytesPerSec, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::args::{Cli, Command};
-    use clap::Parser;
     use proptest::prelude::*;
-
-    fn ladder(words: &[&str]) -> Result<LadderArgs, String> {
-        match Cli::try_parse_from([&["narrows", "ladder"], words].concat()).map(|cli| cli.command) {
-            Ok(Some(Command::Ladder(args))) => Ok(*args),
-            Ok(other) => Err(format!("{other:?}")),
-            Err(error) => Err(error.to_string()),
-        }
-    }
-
-    #[test]
-    fn the_defaults_are_those_of_the_help() {
-        let args = ladder(&["/srv"]).unwrap();
-        assert_eq!((args.bs, args.depth, args.jobs), (Bytes::from_mib(1), 8, 1));
-        assert_eq!(args.order, Order::Sequential);
-    }
-
-    #[test]
-    fn what_cannot_be_meant_is_refused() {
-        assert!(ladder(&[]).is_err());
-        assert!(ladder(&["/srv", "--read", "--write-scratch"]).is_err());
-        assert!(ladder(&["/srv", "--preset", "kdiskmark", "--bs", "4K"]).is_err());
-        assert!(ladder(&["/srv", "--depth", "0"]).is_err());
-        assert!(ladder(&["/srv", "--peer", "--version"]).is_err());
-        assert!(ladder(&["/srv", "--peer=-d"]).is_err());
-        assert!(ladder(&["/srv", "--peer", "a b"]).is_err());
-        assert!(ladder(&["/srv", "--peer", "fe80::1%eth0"]).is_ok());
-    }
 
     #[test]
     fn what_arrived_is_the_rate() {

@@ -1,12 +1,12 @@
-//! `narrows A B --measure`: what several targets give alone and at the same time.
+//! `narrows measure A B`: what several targets give alone and at the same time.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::answer::{AnswerArgs, Measure};
-use super::signals::end_on_signals;
-use super::values::Choices;
-use super::{FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
+use super::{How, MeasureArgs};
+use crate::cli::signals::end_on_signals;
+use crate::cli::values::Choices;
+use crate::cli::{FINDINGS, Failure, NOTHING_FOUND, facts, output, target};
 use narrows_load::target::Target as LoadTarget;
 use narrows_machine::Machine;
 use narrows_machine::root::Root;
@@ -26,7 +26,7 @@ use narrows_verdict::together::groups;
 ///
 /// # Errors
 /// [`Failure`] when a target does not exist or cannot be read, or fewer than two are left.
-pub(super) fn run(args: &AnswerArgs, extent: Measure) -> Result<u8, Failure> {
+pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     let root = Root::live();
     let sleepers = unfit::sleepers(&root);
     let machine = facts::read(&root);
@@ -34,10 +34,7 @@ pub(super) fn run(args: &AnswerArgs, extent: Measure) -> Result<u8, Failure> {
     let paths: Vec<Path> = subjects.iter().map(|subject| subject.path.clone()).collect();
     let targets = paths.iter().map(open).collect::<Result<Vec<_>, _>>()?;
     let groups = groups(&paths);
-    let plan = match extent {
-        Measure::Quick => Plan::quick(args.duration),
-        Measure::Full => Plan::full(args.duration),
-    };
+    let plan = if args.how == How::Full { Plan::full(args.duration) } else { Plan::quick(args.duration) };
     plan.announcement(&subjects, &groups).iter().for_each(|line| output::note(line));
     let progress = Progress::on_stderr();
     let drives = paths.iter().flat_map(scene::drives).collect();
@@ -68,7 +65,7 @@ pub(super) fn run(args: &AnswerArgs, extent: Measure) -> Result<u8, Failure> {
         complete: came.cut_short.is_none(),
         reason: came.cut_short.clone(),
     };
-    output::report(&report, &args.output, document)?;
+    output::report(&report, &args.shown(), document)?;
     if let Some(why) = came.cut_short {
         return Err(Failure::new(format!("{why}; the report holds what was measured until then")));
     }
@@ -79,7 +76,7 @@ pub(super) fn run(args: &AnswerArgs, extent: Measure) -> Result<u8, Failure> {
 fn choose(
     root: &Root,
     (machine, sleepers): (&Machine, &BTreeMap<String, Unfit>),
-    args: &AnswerArgs,
+    args: &MeasureArgs,
 ) -> Result<Chosen, Failure> {
     let mut chosen = Chosen::default();
     let all = match &args.all {

@@ -1,0 +1,80 @@
+//! `narrows measure --as quick` and `full`: the path against its ceilings, with a load of some seconds.
+
+use super::{How, MeasureArgs};
+use crate::cli::signals::end_on_signals;
+use crate::cli::{FINDINGS, Failure, NOTHING_FOUND, answer, output, target};
+use narrows_load::error::LoadError;
+use narrows_report::progress::Progress;
+use narrows_report::text;
+use narrows_session::Teller;
+use narrows_session::check::{CutShort, Plan};
+use narrows_session::measure::{Command, Kernel, Processors, Session};
+use narrows_session::place::{Place, Use};
+use narrows_session::scene::{self, Scene};
+
+/// Runs load on the path to what was typed, judges it with its runs, and shows it.
+///
+/// # Errors
+/// [`Failure`] when the target does not exist, the path has nothing to read from, or it may not be read.
+pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
+    let mut scene = target::scene(typed)?;
+    if !std::path::Path::new(typed).is_file() {
+        target::check_way(&scene.machine, typed, &scene.subject.path.asked)?;
+    }
+    let cut_short = measure(args, &mut scene)?;
+    let subjects = std::slice::from_ref(&scene.subject);
+    let (report, has_findings) = answer::judged(&scene.machine, subjects, Default::default(), None);
+    output::report(&report, &args.shown(), text::document)?;
+    match cut_short {
+        Some(why) => Err(why),
+        None => Ok(if has_findings { FINDINGS } else { NOTHING_FOUND }),
+    }
+}
+
+/// Runs the load and adds the runs to the path, the last one marked when it was cut short, and says by what.
+///
+/// # Errors
+/// [`Failure`] when nothing could be measured.
+fn measure(
+    args: &MeasureArgs,
+    Scene { root, machine, subject, .. }: &mut Scene,
+) -> Result<Option<Failure>, Failure> {
+    let interrupted = || Failure::new("interrupted; the report holds what was measured until then");
+    let plan = if args.how == How::Full { Plan::full(args.duration) } else { Plan::quick(args.duration) };
+    let (bar, stop) = (Progress::on_stderr(), end_on_signals()?);
+    let place = Place::of(&subject.path, Use::ReadOrScratch).map_err(|error| {
+        Failure::new(error.to_string()).hint("measure a device, mount or directory behind it")
+    })?;
+    let writes = match place.scratch() {
+        Some(dir) => {
+            let writes = plan.writes(&subject.path, root)?;
+            plan.fits(dir, &writes)?;
+            output::note(&writes.filling(&dir.display().to_string()));
+            Some(writes)
+        }
+        None => None,
+    };
+    let target = match plan.open(&place, writes.as_ref(), &bar, &stop) {
+        Ok(target) => target,
+        Err(LoadError::Interrupted) => return Ok(Some(interrupted())),
+        Err(error) => return Err(error.into()),
+    };
+    bar.phase("watching the idle machine", plan.idle);
+    let path = &subject.path;
+    let on = (Processors::of(machine, path), scene::drives(path));
+    let session = Session::begin(Command::Check, (root, Kernel), on, stop, plan.idle);
+    let ran = plan.run(&session, &target, &bar, &mut subject.runs);
+    subject.settle_links();
+    match ran {
+        Ok(()) => Ok(None),
+        Err(CutShort::Interrupted) => Ok(Some(interrupted())),
+        Err(CutShort::Failed(error)) if subject.runs.is_empty() => Err(error.into()),
+        Err(CutShort::Failed(error)) => Ok(Some(error.into())),
+        Err(CutShort::Run { step, why }) => {
+            let path = target.path().display();
+            Ok(Some(Failure::new(format!("the {step} of `{path}` was cut short: {why}")).hint(
+                "look for the device in the kernel log (`dmesg`); the report holds what was read until then",
+            )))
+        }
+    }
+}
