@@ -103,7 +103,7 @@ fn recorder(ground: &Ground, mode: u32) -> Result<(PathBuf, Holder)> {
     fs::set_permissions(&state, fs::Permissions::from_mode(mode))?;
     let mut command = Command::new(&ground.binary);
     command
-        .args(["watch", "--every", "1h", "--state"])
+        .args(["watch", "--interval", "1h", "--state"])
         .arg(&state)
         .stdout(Stdio::null())
         .stderr(Stdio::null());

@@ -88,7 +88,6 @@ pub(super) const EVERYTHING: Commands = &[
     &["compare", "FILE", "FILE"],
     &["predict", "FILE"],
     &["plan", "FILE"],
-    &["plan", "--from", "FILE"],
     &["measure", "--resume", "FILE"],
     &["SAMPLE", "FILE"],
     &["CAPTURES", "--fleet", "--since", "FILE"],

@@ -141,7 +141,7 @@ fn contents(ground: &Ground, judge: &mut Judge) -> Result<()> {
         vec!["compare", &file("fio.json"), &file("fio.json")],
         vec!["predict", &file("system.path.toml")],
         vec!["plan", &file("system.path.toml")],
-        vec!["plan", "--from", directory],
+        vec!["plan", directory],
     ] {
         let answer = Run::new(ground, &words).within(30).answer()?;
         inert(judge, &answer, &format!("{} {}", words[0], words.last().unwrap_or(&"")));

@@ -194,7 +194,7 @@ fn umask_zero(ground: &Ground, judge: &mut Judge) -> Result<()> {
 fn scratch_names(ground: &Ground, judge: &mut Judge) -> Result<()> {
     let place = ground.directory("scratch")?;
     let journal = closed_directory(ground)?.join("lab.jsonl");
-    let words = ["lab", "--scratch", text(&place)?, "--file-size", "96MiB", "--layout", "single"];
+    let words = ["lab", "--scratch", text(&place)?, "--files", "2x96MiB", "--layout", "single"];
     let rest = [
         "--encryption",
         "plain",

@@ -7,25 +7,23 @@ use clap::Args;
 
 use super::files::LARGEST;
 use super::output::OutputArgs;
-use super::values::percent;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output};
 use narrows_paste::capture::foreign::{self, Bounded, Refusal};
 use narrows_report::text;
 use narrows_verdict::compare::{Comparison, Input, Verdict, compare_all};
 
+/// Differences smaller than this do not count: one run says little of how much the next one would differ.
+const THRESHOLD: f64 = 0.01;
+
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
-    /// The result to compare with: of `narrows measure` or `lab` with --json, or of another tool as `narrows FILE` reads it (fio, KDiskMark, …); - is standard input
+    /// The result to compare with: JSON of narrows, or of another tool as `narrows FILE` reads it; - is standard input
     pub a: PathBuf,
 
     /// The result to judge; of several each is compared with A, and their intervals hold together
     #[arg(required = true)]
     pub b: Vec<PathBuf>,
-
-    /// Differences smaller than this do not count: one run says little of how much the next one would differ
-    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = percent)]
-    pub threshold: f64,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -45,7 +43,7 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     }
     let reference = read(&args.a)?;
     let others: Vec<Input> = args.b.iter().map(|path| read(path)).collect::<Result<_, _>>()?;
-    let Some(comparison) = compare_all(&reference, &others, args.threshold) else {
+    let Some(comparison) = compare_all(&reference, &others, THRESHOLD) else {
         return Err(
             Failure::new("there is one result, and nothing to compare it with").hint("name another file")
         );

@@ -74,7 +74,7 @@ pub(super) fn show_error(error: &clap::Error) -> ExitCode {
 
 /// Former commands, and what to type instead.
 const FORMER: [(&str, &str); 7] = [
-    ("bench", "`narrows measure WHAT --as NAME`: kdiskmark and others, which --list shows"),
+    ("bench", "`narrows measure WHAT --as NAME`: kdiskmark and others, see --as list"),
     ("check", "`narrows WHAT`: a device, a place, or files with what was pasted"),
     ("export", "`narrows watch --export FILE`"),
     ("import", "`narrows FILE…`: what is in a file is told by its content"),

@@ -34,7 +34,7 @@ pub struct WatchArgs {
 
     /// The time between readings; what the kernel tells of is read at once
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "30s")]
-    pub every: Duration,
+    pub interval: Duration,
 
     /// Write what is found now for Prometheus to FILE (- is standard output), in the place of what was there, and end
     #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "accept", "every"])]
@@ -71,7 +71,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
     let stop = signals::stop_on_signals()?;
     let options = Options {
         directory: &args.state,
-        every: args.every,
+        every: args.interval,
         version: env!("CARGO_PKG_VERSION"),
         accept_and_end: args.accept,
     };

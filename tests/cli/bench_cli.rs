@@ -298,7 +298,7 @@ fn streams_are_swept_by_doubling() {
 
 #[test]
 fn the_list_names_every_preset() {
-    let shown = String::from_utf8_lossy(&run(&["measure", "--list"]).stdout).into_owned();
+    let shown = String::from_utf8_lossy(&run(&["measure", "--as", "list"]).stdout).into_owned();
     for preset in narrows::load::preset::all() {
         assert!(shown.contains(preset.name), "{}", preset.name);
     }

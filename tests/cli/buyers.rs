@@ -116,7 +116,7 @@ fn no_plan_uses_more_lanes_than_the_processor_has() {
 fn slots_of_a_processor_that_is_missing_are_dead() {
     let id = catalog().boards.iter().map(narrows::catalog::Board::id).find(|id| id.contains("dl380-gen10"));
     let id = id.expect("a known board");
-    let (plan, _) = json(&["--board", &id, "--cpus", "1", "--want", "3xhba:gen3x8"]);
+    let (plan, _) = json(&["--board", &id, "--cpu", "1x", "--want", "3xhba:gen3x8"]);
     let slots = plan["site"]["slots"].as_array().expect("slots");
     assert!(slots.iter().all(|slot| slot["attachment"] == "CPU 1" || slot["dead"].is_string()), "{plan}");
     is_careful(&plan);
@@ -126,7 +126,7 @@ fn slots_of_a_processor_that_is_missing_are_dead() {
 /// is said what has to be looked up. The drive whose slot is known is in it.
 #[test]
 fn a_slot_that_may_hold_a_drive_is_not_free() {
-    let (plan, _) = json(&["--from", "tests/machines/s3-x99-before"]);
+    let (plan, _) = json(&["tests/machines/s3-x99-before"]);
     let slots = plan["site"]["slots"].as_array().expect("slots");
     let is_free = |slot: &&Value| slot["occupant"].is_null() && slot["dead"].is_null();
     let free: Vec<&str> = slots.iter().filter(is_free).filter_map(|slot| slot["name"].as_str()).collect();
@@ -136,7 +136,7 @@ fn a_slot_that_may_hold_a_drive_is_not_free() {
     let held = slots.iter().find(|slot| slot["name"] == "PCIEX16_2").expect("a slot");
     assert_eq!(held["occupant"]["name"], "Samsung SSD 970 EVO 1TB");
     // What is soldered to a board, or is a part of its chipset, makes no slot used.
-    let (desktop, _) = json(&["--from", "tests/machines/healthy-desktop"]);
+    let (desktop, _) = json(&["tests/machines/healthy-desktop"]);
     assert!(!desktop["site"]["gaps"].to_string().contains("USB controller"), "{desktop}");
 }
 

@@ -21,7 +21,6 @@ const READERS: [&[&str]; 10] = [
     &["compare", "@", "@"],
     &["predict", "@"],
     &["plan", "@"],
-    &["plan", "--from", "@"],
     &["measure", "--resume", "@"],
     &["measure", "--resume", "@"],
     &[".", "--fleet", "--since", "@"],

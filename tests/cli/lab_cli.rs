@@ -129,7 +129,7 @@ fn a_lab_on_scratch_files_is_measured_and_leaves_nothing() {
     let (place, journal) = (dir.path().display().to_string(), private());
     let file = journal.path().join("lab.jsonl").display().to_string();
     let words =
-        ["--scratch", &place, "--file-size", "96MiB", "--layout", "single", "--json", "--journal", &file];
+        ["--scratch", &place, "--files", "2x96MiB", "--layout", "single", "--json", "--journal", &file];
     let (code, out, err) = run(&[&words[..], &QUICK].concat());
     assert!(matches!(code, Some(0 | 1)), "{err}");
     let report: serde_json::Value = serde_json::from_str(&out).expect("is JSON");
@@ -153,7 +153,7 @@ fn a_lab_that_is_killed_is_undone() {
         let (place, journal) = (dir.path().display().to_string(), private());
         let file = journal.path().join("lab.jsonl").display().to_string();
         let words =
-            ["--scratch", &place, "--file-size", "96MiB", "--layout", "single", "--file-system", "ext4"];
+            ["--scratch", &place, "--files", "2x96MiB", "--layout", "single", "--file-system", "ext4"];
         let mut command = lab(&[&words[..], &["--journal", &file], &QUICK].concat());
         let mut child = command
             .stderr(std::process::Stdio::null())
@@ -242,7 +242,7 @@ impl Trial {
     /// The words for a lab of these file systems.
     fn words(&self, file_systems: &str) -> Vec<String> {
         let (place, journal) = (self.place.path().display().to_string(), self.journal());
-        let words = ["--scratch", &place, "--count", "1", "--file-size", "192MiB", "--layout", "single"];
+        let words = ["--scratch", &place, "--files", "1x192MiB", "--layout", "single"];
         let rest = ["--file-system", file_systems, "--journal", &journal, "--json"];
         words.iter().chain(&rest).chain(&QUICK).map(|word| (*word).to_owned()).collect()
     }

@@ -32,7 +32,7 @@ fn stdout(assert: &assert_cmd::assert::Assert) -> String {
 
 #[test]
 fn what_was_published_of_the_five_systems_stands_beside_what_is_predicted() {
-    let done = narrows(&["predict", "systems/", "--published"]).success();
+    let done = narrows(&["predict", "systems/"]).success();
     insta::assert_snapshot!("published", stdout(&done));
 }
 
@@ -65,7 +65,7 @@ fn a_published_result_outside_of_its_interval_is_exit_status_1() {
     let far = text.replacen("value = \"3600 MB/s\"", "value = \"1200 MB/s\"", 1);
     assert_ne!(text, far);
     fs::write(&file, far).expect("written");
-    let done = narrows(&["predict", &file.display().to_string(), "--published"]).code(1);
+    let done = narrows(&["predict", &file.display().to_string()]).code(1);
     assert!(stdout(&done).contains("outside of "), "{}", stdout(&done));
 }
 
@@ -78,9 +78,9 @@ fn a_drive_and_layers_can_be_added_and_json_follows_the_schema() {
         "read",
         "--add",
         "nvme:sn770@x16",
-        "--layer",
+        "--add",
         "raid0",
-        "--layer",
+        "--add",
         "luks",
         "--json",
     ];

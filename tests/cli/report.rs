@@ -259,7 +259,7 @@ fn the_charts_of_every_kind_of_saved_run_hold_its_numbers() {
 #[test]
 fn what_moves_now_has_a_page() {
     let dir = place();
-    let args: [&dyn AsRef<std::ffi::OsStr>; 4] = [&"top", &"--once", &"--interval", &"100ms"];
+    let args: [&dyn AsRef<std::ffi::OsStr>; 3] = [&"top", &"--interval", &"100ms"];
     let page = dir.path().join("top.html");
     let shown = run(&[&args[..], &[&"--html", &page]].concat());
     assert_eq!((shown.status, shown.out.is_empty()), (Some(0), false), "{shown:?}");

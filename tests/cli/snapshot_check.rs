@@ -302,7 +302,7 @@ fn what_is_no_record_is_refused_with_a_hint() {
     std::fs::write(&damaged, "not a snapshot").expect("is ours");
     let live = "this directory is a running machine, not a record\nhint: `narrows` without a file looks at this machine\n";
     let want = (String::new(), format!("narrows: cannot use `/`: {live}"), Some(2));
-    assert_eq!(narrows(&["plan", "--from", "/"]), want);
+    assert_eq!(narrows(&["plan", "/"]), want);
     for from in ["/", empty, &damaged] {
         let (out, err, status) = narrows(&[from]);
         assert!(out.contains(from) && matches!(status, Some(0 | 1)), "the path to it: {out}{err}");

@@ -7,7 +7,7 @@ use super::*;
 
 #[test]
 fn one_look_follows_the_schema_and_says_why_something_is_absent() {
-    let ran = run(&["top", "--once", "--interval", "200ms", "--json"]);
+    let ran = run(&["top", "--interval", "200ms", "--json"]);
     assert_eq!(ran.status, Some(0), "{}", ran.err);
     let json: Value = serde_json::from_str(&ran.out).expect("is JSON");
     let validator = jsonschema::validator_for(&schema::of("top")).expect("is a schema");
@@ -32,7 +32,7 @@ fn text_for_the_public_is_ascii() {
 fn what_top_cannot_do_is_said() {
     for (args, why) in [
         (&["top"][..], "standard output is no terminal"),
-        (&["top", "--once", "/no/such/thing"], "no/such/thing"),
+        (&["top", "/no/such/thing"], "no/such/thing"),
         (&["top", "--interval", "1ms"], "between 100 ms and 60 s"),
     ] {
         let ran = run(args);

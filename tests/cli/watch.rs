@@ -249,7 +249,7 @@ fn this_machine_is_watched_and_a_flood_of_events_is_borne() {
     let place = scratch_dir();
     let state = place.path().join("state");
     let state_text = state.to_str().expect("is text").to_owned();
-    let child = narrows(&["watch", "--state", &state_text, "--every", "1h"])
+    let child = narrows(&["watch", "--state", &state_text, "--interval", "1h"])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

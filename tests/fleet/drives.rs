@@ -8,7 +8,7 @@ use super::limits::{is_unable, lab};
 use super::turn;
 
 const RUN: &str = "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --block-size 64k --depth 4 \
-    --order random --duration 4s --rate 60m --json --out {dir}/run --drives-leg";
+    --order random --duration 4s --rate 60m --json --output {dir}/run --alone drives=";
 
 /// A file of 64 MiB that the server serves no faster than 10 MB/s to each connection, whatever the drive below it gives. Nothing of
 /// it is in memory, nor stays there.
@@ -35,7 +35,7 @@ fn drives_that_give_more_than_is_served_are_not_named() {
     let (file, words) = served(place.path());
     let _turn = turn();
     let lab = lab(false, &words.iter().map(String::as_str).collect::<Vec<_>>());
-    let ran: Ran = lab.run(&format!("{RUN} {file}"));
+    let ran: Ran = lab.run(&format!("{RUN}{file}"));
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();
     let leg = &report["drives_leg"];
@@ -61,7 +61,7 @@ fn a_leg_that_cannot_be_measured_loses_nothing() {
         return;
     }
     let (_turn, lab) = (turn(), lab(false, &["memory", "64M"]));
-    let ran: Ran = lab.run(&format!("{RUN} /dev/no-such-drive"));
+    let ran: Ran = lab.run(&format!("{RUN}/dev/no-such-drive"));
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();
     assert!(report["points"][0]["bytes_per_second"].as_f64() > Some(1e6), "{ran:?}");

@@ -106,7 +106,7 @@ impl Layout {
     pub(crate) fn run(&self, name: &str, load: &str) -> Ran {
         let clients = self.clients;
         let ran = self.lab.run(&format!(
-            "run --hosts c[1-{clients}] --servers s1 --ssh-config {{dir}}/ssh_config {load} --json --out {{dir}}/run"
+            "run --hosts c[1-{clients}] --servers s1 --ssh-config {{dir}}/ssh_config {load} --json --output {{dir}}/run"
         ));
         keep(&self.lab, name);
         ran
@@ -272,7 +272,7 @@ fn slow_client(dice: &mut Dice) -> (Layout, Ran, Wanted) {
     layout.lab.await_port("s1", 10810);
     let map = format!("c{client} = \"nbd://10.77.0.2:10810\"\n");
     fs::write(layout.lab.path().join("map.toml"), map).expect("is ours");
-    let load = format!("{} --target-map {{dir}}/map.toml", dice.reads(40));
+    let load = format!("{} --target @{{dir}}/map.toml", dice.reads(40));
     let ran = layout.run("slow-client", &load);
     let others = (0..layout.clients).filter(|one| *one != client - 1).collect();
     let wanted = Wanted {

@@ -70,7 +70,7 @@ fn clush_does_what_ssh_does() {
 /// Runs a load and takes the inventory of two hosts, and looks at what is left there.
 pub(crate) fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
     let before = lab.listening("h1");
-    let load = format!("run --hosts h[1-2] --target {{dir}}/data {LOAD} --out {{dir}}/{name}-run");
+    let load = format!("run --hosts h[1-2] --target {{dir}}/data {LOAD} --output {{dir}}/{name}-run");
     let ran = run(lab, launcher, &load);
     assert!(matches!(ran.status, Some(0 | 1)), "{name}: {ran:?}");
     let report = ran.json();
@@ -78,7 +78,7 @@ pub(crate) fn does_what_ssh_does(lab: &Lab, name: &str, launcher: &str) {
     assert!(report["points"][0]["read"]["ios"].as_u64().is_some_and(|ios| ios > 100), "{report}");
     assert_eq!(report["left"].as_array().map(Vec::len), Some(0), "{report}");
     assert_eq!(lab.listening("h1"), before, "no port is opened");
-    let check = format!("check --hosts h[1-2] --json --out {{dir}}/{name}-captures");
+    let check = format!("check --hosts h[1-2] --json --output {{dir}}/{name}-captures");
     let looked = run(lab, launcher, &check);
     assert!(matches!(looked.status, Some(0 | 1)), "{name}: {looked:?}");
     assert!(lab.path().join(format!("{name}-captures/h2.tar.zst")).is_file());
@@ -92,7 +92,7 @@ fn a_launcher_that_fails_is_an_unreachable_host_and_one_that_is_killed_leaves_no
     }
     let (_turn, lab) = (turn(), Lab::new(2));
     let launcher = format!("{} {{host}}", script(&lab, "enter", "\"$@\"").display());
-    let load = format!("run --hosts h1,nobody --target {{dir}}/data {LOAD} --out {{dir}}/none");
+    let load = format!("run --hosts h1,nobody --target {{dir}}/data {LOAD} --output {{dir}}/none");
     let gone = run(&lab, &launcher, &load);
     assert_eq!(gone.status, Some(2), "{gone:?}");
     assert!(gone.err.contains("nobody: enter: ") && gone.err.contains("--partial"), "{gone:?}");
@@ -102,7 +102,7 @@ fn a_launcher_that_fails_is_an_unreachable_host_and_one_that_is_killed_leaves_no
     let ran = run(&lab, &obeyed, &load.replace("none", "obeyed"));
     assert_eq!((ran.status, touched.exists()), (Some(2), false), "{ran:?}");
     let mut running = lab.fleet(&format!(
-        "run --hosts h[1-2] --target {{dir}}/data {} --out {{dir}}/killed",
+        "run --hosts h[1-2] --target {{dir}}/data {} --output {{dir}}/killed",
         LOAD.replace("2s", "20s")
     ));
     running.arg("--launcher").arg(&launcher).stdout(Stdio::null()).stderr(Stdio::null());

@@ -9,7 +9,7 @@ use super::limits::{is_near, is_unable, lab};
 use super::turn;
 
 const RUN: &str = "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --block-size 64k --depth 4 \
-    --order random --duration 2s --rate 60m --json --network-leg --out {dir}/leg";
+    --order random --duration 2s --rate 60m --json --alone network --output {dir}/leg";
 
 /// Ports of the server that were not there before, while something runs.
 fn opened(lab: &Lab, before: &[String]) -> Option<String> {

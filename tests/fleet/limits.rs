@@ -30,7 +30,7 @@ pub(crate) fn lab(is_split: bool, serve: &[&str]) -> Lab {
 fn run(lab: &Lab, name: &str) -> Ran {
     let ran = lab.run(
         "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --block-size 64k --depth 4 \
-         --order random --duration 4s --rate 60m --json --out {dir}/run",
+         --order random --duration 4s --rate 60m --json --output {dir}/run",
     );
     keep(lab, name);
     ran
@@ -153,8 +153,8 @@ fn one_slow_client_is_named_and_limits_nobody_else() {
     lab.await_port("s1", 10810);
     std::fs::write(lab.path().join("map.toml"), "c3 = \"nbd://10.77.0.2:10810\"\n").expect("is ours");
     let ran = lab.run(
-        "run --hosts c[1-6] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --target-map {dir}/map.toml \
-         --block-size 64k --depth 4 --order random --duration 6s --rate 48m --json --out {dir}/run",
+        "run --hosts c[1-6] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --target @{dir}/map.toml \
+         --block-size 64k --depth 4 --order random --duration 6s --rate 48m --json --output {dir}/run",
     );
     keep(&lab, "slow-client");
     let (kind, ..) = limit(&ran);
@@ -175,7 +175,7 @@ fn more_and_more_jobs_are_a_series() {
     lab.shape("s1", "eth0", "80mbit");
     let ran = lab.run(
         "run --hosts c[1-4] --servers s1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2 --block-size 16k --depth 1 \
-         --threads 1,2,4,8 --order random --duration 3s --rate 60m --json --out {dir}/run",
+         --threads 1,2,4,8 --order random --duration 3s --rate 60m --json --output {dir}/run",
     );
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();

@@ -80,7 +80,7 @@ fn hosts_begin_together_and_their_latencies_are_one_histogram() {
     }
     let (_turn, lab) = (turn(), Lab::new(3));
     let before = lab.listening("h1");
-    let ran = lab.run(&words("h[1-3]", "--duration 3s --out {dir}/run"));
+    let ran = lab.run(&words("h[1-3]", "--duration 3s --output {dir}/run"));
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();
     let validator = jsonschema::validator_for(&schema::of("fleet-run")).expect("is a schema");
@@ -130,7 +130,7 @@ fn while_a_load_runs_its_directories_are_private_and_a_second_controller_is_refu
     }
     let (_turn, lab) = (turn(), Lab::new(2));
     let before: Vec<Vec<String>> = ["h1", "h2"].iter().map(|host| lab.listening(host)).collect();
-    let mut first = lab.fleet(&words("h[1-2]", "--duration 8s --out {dir}/first"));
+    let mut first = lab.fleet(&words("h[1-2]", "--duration 8s --output {dir}/first"));
     let first = first.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     lab.await_servers("h1", 0);
     lab.await_servers("h2", 0);
@@ -141,7 +141,7 @@ fn while_a_load_runs_its_directories_are_private_and_a_second_controller_is_refu
         let mode = fs::metadata(left).expect("is there").permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{left}");
     }
-    let second = lab.run(&words("h[1-2]", "--duration 2s --out {dir}/second"));
+    let second = lab.run(&words("h[1-2]", "--duration 2s --output {dir}/second"));
     assert_eq!(second.status, Some(2), "{second:?}");
     assert!(second.err.contains("another controller"), "{second:?}");
     let first: lab::Ran = first.wait_with_output().expect("ends").into();
@@ -155,7 +155,7 @@ fn a_killed_host_is_named_and_the_others_count() {
         return;
     }
     let (_turn, lab) = (turn(), Lab::new(3));
-    let mut run = lab.fleet(&words("h[1-3]", "--duration 6s --out {dir}/run"));
+    let mut run = lab.fleet(&words("h[1-3]", "--duration 6s --output {dir}/run"));
     let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     // The server makes a process for its client: the job is there.
     let servers = lab.await_servers("h2", 1);
@@ -182,7 +182,7 @@ fn a_hung_host_delays_nobody() {
         return;
     }
     let (_turn, lab) = (turn(), Lab::new(2));
-    let mut run = lab.fleet(&words("h[1-2]", "--duration 4s --out {dir}/run"));
+    let mut run = lab.fleet(&words("h[1-2]", "--duration 4s --output {dir}/run"));
     let run = run.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("starts");
     for server in lab.await_servers("h1", 1) {
         let _ = kill(Pid::from_raw(server), Signal::SIGSTOP);
@@ -209,28 +209,28 @@ fn what_cannot_take_part_is_said_before_load() {
     fs::write(&fake, script).expect("is ours");
     let mount = format!("chmod 755 {0}; mount --bind {0} /usr/bin/fio", fake.display());
     lab.host("odd", "sw", 20, &[&mount]);
-    let odd = lab.run(&words("h1,odd", "--duration 2s --out {dir}/odd"));
+    let odd = lab.run(&words("h1,odd", "--duration 2s --output {dir}/odd"));
     assert_eq!(odd.status, Some(2), "{odd:?}");
     for line in ["odd: fio 3.99", "h1: fio 3.", "all must have one version", "no load was run"] {
         assert!(odd.err.contains(line), "{line}: {odd:?}");
     }
-    let gone = lab.run(&words("h1,10.77.0.99", "--duration 2s --out {dir}/gone"));
+    let gone = lab.run(&words("h1,10.77.0.99", "--duration 2s --output {dir}/gone"));
     assert_eq!(gone.status, Some(2), "{gone:?}");
     assert!(gone.err.contains("10.77.0.99: ssh:") && gone.err.contains("--partial"), "{gone:?}");
-    let partial = lab.run(&words("h1,10.77.0.99", "--duration 2s --partial --out {dir}/partial"));
+    let partial = lab.run(&words("h1,10.77.0.99", "--duration 2s --partial --output {dir}/partial"));
     assert_eq!(partial.status, Some(1), "{partial:?}");
     assert_eq!(states(&partial.json())["10.77.0.99"], "unreachable");
     // A target that is not there, and one that must not be written.
     let absent = lab.run(
-        "run --hosts h1 --ssh-config {dir}/ssh_config --target /no/such/place --duration 2s --out {dir}/absent",
+        "run --hosts h1 --ssh-config {dir}/ssh_config --target /no/such/place --duration 2s --output {dir}/absent",
     );
     assert_eq!((absent.status, absent.err.contains("/no/such/place")), (Some(2), true), "{absent:?}");
     let file = lab.path().join("file");
     fs::write(&file, vec![7; 1 << 20]).expect("is ours");
-    let written = lab.run("run --hosts h1 --ssh-config {dir}/ssh_config --target {dir}/file --mix 50 --write --duration 2s --out {dir}/w");
+    let written = lab.run("run --hosts h1 --ssh-config {dir}/ssh_config --target {dir}/file --mix 50 --write --duration 2s --output {dir}/w");
     assert_eq!((written.status, written.err.contains("only ever read")), (Some(2), true), "{written:?}");
     // Nobody answers: no I/O is no result.
-    let nobody = lab.run("run --hosts h1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2:9 --duration 2s --json --out {dir}/n");
+    let nobody = lab.run("run --hosts h1 --ssh-config {dir}/ssh_config --target nbd://10.77.0.2:9 --duration 2s --json --output {dir}/n");
     assert_eq!(nobody.status, Some(2), "{nobody:?}");
     assert_eq!(states(&nobody.json())["h1"], "failed");
     assert_eq!(lab.left_after_a_while(), Vec::<String>::new());
@@ -244,7 +244,7 @@ fn a_killed_controller_leaves_nothing_on_any_host() {
     let (_turn, lab) = (turn(), Lab::new(2));
     // While it pushes, while it prepares, and while the load runs.
     for (number, wait) in [200, 700, 1500, 3500].into_iter().enumerate() {
-        let mut run = lab.fleet(&words("h[1-2]", &format!("--duration 20s --out {{dir}}/kill{number}")));
+        let mut run = lab.fleet(&words("h[1-2]", &format!("--duration 20s --output {{dir}}/kill{number}")));
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         std::thread::sleep(Duration::from_millis(wait));
         run.kill().expect("is there");
@@ -260,7 +260,7 @@ fn hosts_are_looked_at_and_left_as_they_were() {
         return;
     }
     let (_turn, lab) = (turn(), Lab::new(2));
-    let ran = lab.run("check --hosts h[1-2] --ssh-config {dir}/ssh_config --json --out {dir}/captures");
+    let ran = lab.run("check --hosts h[1-2] --ssh-config {dir}/ssh_config --json --output {dir}/captures");
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let records: Vec<Value> =
         ran.out.lines().map(|line| serde_json::from_str(line).expect("a record in each line")).collect();
@@ -276,7 +276,7 @@ fn hosts_are_looked_at_and_left_as_they_were() {
     let foreign = lab.path().join("foreign");
     fs::write(&foreign, b"\x7fELF\x02\x01\x01 of another machine").expect("is ours");
     let collected =
-        lab.run("check --hosts h1 --ssh-config {dir}/ssh_config --push-narrows {dir}/foreign --json");
+        lab.run("check --hosts h1 --ssh-config {dir}/ssh_config --push narrows={dir}/foreign --json");
     assert!(matches!(collected.status, Some(0 | 1)), "{collected:?}");
     assert!(collected.err.contains("read by the collector"), "{collected:?}");
     let gone = lab.run("check --hosts h1,10.77.0.99 --ssh-config {dir}/ssh_config --json");
@@ -331,7 +331,7 @@ fn sixty_hosts_begin_within_50_ms() {
     // a capped load: sixty jobs that start at once on one machine find it busy. With few pauses its processors have room.
     let load = "--as rand4k --threads 1 --depth 1 --rate 2m --size 4m --duration 20s";
     let words = format!(
-        "run --hosts h[1-60] --ssh-config {{dir}}/ssh_config --target {{dir}}/data {load} --json --out {{dir}}/run"
+        "run --hosts h[1-60] --ssh-config {{dir}}/ssh_config --target {{dir}}/data {load} --json --output {{dir}}/run"
     );
     let ran = lab.run(&words);
     assert!(matches!(ran.status, Some(0 | 1)), "{}", ran.err);
@@ -359,7 +359,7 @@ fn twenty_killed_controllers_leave_nothing() {
     }
     let (_turn, lab) = (turn(), Lab::new(3));
     for number in 0..20u64 {
-        let mut run = lab.fleet(&words("h[1-3]", &format!("--duration 20s --out {{dir}}/kill{number}")));
+        let mut run = lab.fleet(&words("h[1-3]", &format!("--duration 20s --output {{dir}}/kill{number}")));
         let mut run = run.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("starts");
         std::thread::sleep(Duration::from_millis(150 + number * 250));
         run.kill().expect("is there");
@@ -378,7 +378,7 @@ fn a_host_runs_a_thousand_jobs() {
     let (_turn, lab) = (turn(), Lab::new(1));
     let ran = lab.run(
         "run --hosts h1 --ssh-config {dir}/ssh_config --target {dir}/data --as rand4k --depth 1 --threads 1,256,1024 \
-         --rate 8m --size 16m --duration 5s --json --out {dir}/run",
+         --rate 8m --size 16m --duration 5s --json --output {dir}/run",
     );
     assert!(matches!(ran.status, Some(0 | 1)), "{ran:?}");
     let report = ran.json();

@@ -28,7 +28,7 @@ const REPORTS: [Report; 14] = [
     ("plan", "narrows plan --json", |made| made.subschema_for::<plan::PlanReport>()),
     ("predict", "narrows predict --json", |made| made.subschema_for::<predict::PredictReport>()),
     ("together", "narrows measure A B --json", |made| made.subschema_for::<together::TogetherReport>()),
-    ("top", "narrows top --once --json", |made| made.subschema_for::<top::TopReport>()),
+    ("top", "narrows top --json", |made| made.subschema_for::<top::TopReport>()),
     ("watch", "narrows watch --log --json", |made| made.subschema_for::<watch::WatchLog>()),
 ];
 

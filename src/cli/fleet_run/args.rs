@@ -21,8 +21,8 @@ pub enum FleetCommand {
     ///
     /// fio does the load, over its own client/server protocol through ssh; narrows and fio are the only programs that run, in a
     /// directory that is gone afterwards, however the run ends. No port is opened. Reads by default. Examples:
-    ///   narrows fleet run --hosts c[01-60] --servers srv1 --target /mnt/data --as seq1m --out result
-    ///   narrows fleet run --hosts hosts.txt --target-map map.toml --block-size 4k,64k --mix 100,70 --write --out result
+    ///   narrows fleet run --hosts c[01-60] --servers srv1 --target /mnt/data --as seq1m -o result
+    ///   narrows fleet run --hosts hosts.txt --target @map.toml --block-size 4k,64k --mix 100,70 --write -o result
     ///
     /// Exit status: 0 every host took part and nothing stands out, 1 something stands out, or with --partial a host is missing,
     /// 2 a host is missing, or it could not be done.
@@ -49,9 +49,9 @@ pub struct ReachArgs {
     #[arg(long, value_name = "COMMAND", conflicts_with = "ssh_config")]
     pub launcher: Option<String>,
 
-    /// The program that is pushed to hosts, for those on which this one does not run (a static build) [default: itself]
-    #[arg(long, value_name = "FILE")]
-    pub push_narrows: Option<PathBuf>,
+    /// A static program that is pushed to hosts: narrows=FILE where this one does not run, fio=FILE
+    #[arg(long, value_name = "PROGRAM=FILE", value_parser = Push::parse)]
+    pub push: Vec<Push>,
 }
 
 /// What `fleet check` is asked.
@@ -66,7 +66,7 @@ pub struct CheckHosts {
     pub servers: Option<String>,
 
     /// Keep the capture of each host in this new directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long = "output", value_name = "DIR")]
     pub out: Option<PathBuf>,
 
     /// Print one row for each host and finding, for a spreadsheet
@@ -93,13 +93,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "HOSTS")]
     pub servers: Option<String>,
 
-    /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, or `nbd://HOST[:PORT][/EXPORT]`
-    #[arg(long, value_name = "TARGET", required_unless_present = "target_map")]
-    pub target: Option<String>,
-
-    /// A TOML file with the target of each host: `"c01" = "serial:S5GXNX0R"`; --target is for those that it does not name
-    #[arg(long, value_name = "FILE")]
-    pub target_map: Option<PathBuf>,
+    /// What is read on each host: a device, file or directory, serial:TEXT, nqn:TEXT, `nbd://HOST[:PORT][/EXPORT]`; @FILE names
+    /// hosts with another (TOML: `"c01" = "serial:S5GXNX0R"`)
+    #[arg(long, value_name = "TARGET", required = true)]
+    pub target: Vec<String>,
 
     /// A load by name; --block-size, --depth, --threads, --mix and --order change it
     #[arg(long = "as", value_name = "NAME", value_enum, default_value_t)]
@@ -129,25 +126,17 @@ pub struct RunArgs {
     #[arg(long)]
     pub prove: bool,
 
-    /// Measure the network alone first; each server opens a port for it
-    #[arg(long, requires = "servers")]
-    pub network_leg: bool,
-
-    /// Measure the servers' drives alone afterwards: each server reads this device, file or directory of its own
-    #[arg(long, value_name = "TARGET", requires = "servers")]
-    pub drives_leg: Option<String>,
+    /// Measure a part alone, too: network (each server opens a port for it), or drives=TARGET, which each server reads of its own
+    #[arg(long, value_name = "PART", value_parser = Alone::parse, requires = "servers")]
+    pub alone: Vec<Alone>,
 
     /// A host that is missing makes the exit status 1 in the place of 2
     #[arg(long)]
     pub partial: bool,
 
     /// The new directory for all that hosts bring back; `narrows fleet report DIR` shows it again
-    #[arg(long, value_name = "DIR")]
+    #[arg(short, long = "output", value_name = "DIR")]
     pub out: PathBuf,
-
-    /// A static fio that is pushed to all hosts, in the place of their own
-    #[arg(long, value_name = "FILE")]
-    pub push_fio: Option<PathBuf>,
 
     /// Print one row for each host and run, for a spreadsheet
     #[arg(long, conflicts_with_all = ["json", "plain", "html"])]
@@ -161,7 +150,7 @@ pub struct RunArgs {
 /// What `fleet report` is asked.
 #[derive(Debug, Clone, Args)]
 pub struct ReportArgs {
-    /// The directory that `fleet run --out` made
+    /// The directory that `fleet run -o` made
     #[arg(value_name = "DIR")]
     pub directory: PathBuf,
 
@@ -176,6 +165,44 @@ pub struct ReportArgs {
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// A part that is measured alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Alone {
+    /// The network, from memory to memory.
+    Network,
+    /// The servers' drives: what each reads of its own.
+    Drives(String),
+}
+
+impl Alone {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            None if text == "network" => Ok(Self::Network),
+            Some(("drives", target)) if !target.is_empty() => Ok(Self::Drives(target.to_owned())),
+            _ => Err(format!("`{text}` is neither network nor drives=TARGET")),
+        }
+    }
+}
+
+/// A program that is pushed to hosts in the place of another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Push {
+    /// narrows itself, for hosts on which this one does not run.
+    Narrows(PathBuf),
+    /// fio, in the place of that of the hosts.
+    Fio(PathBuf),
+}
+
+impl Push {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.split_once('=') {
+            Some(("narrows", file)) => Ok(Self::Narrows(file.into())),
+            Some(("fio", file)) => Ok(Self::Fio(file.into())),
+            _ => Err(format!("`{text}` is neither narrows=FILE nor fio=FILE")),
+        }
+    }
 }
 
 /// Loads by name.

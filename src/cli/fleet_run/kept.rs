@@ -22,7 +22,7 @@ const SAMPLES: &str = "samples.jsonl";
 /// fio's report on a host.
 const REPORT: &str = "fio.json";
 /// What tells what such a directory is.
-const HINT: &str = "name a directory that `narrows fleet run --out` made";
+const HINT: &str = "name a directory that `narrows fleet run --output` made";
 
 /// Makes a directory for this user alone that is not there yet.
 ///

@@ -18,7 +18,7 @@ use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::snapshot::COLLECTOR;
 use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, files, fleet, output, signals};
-use args::{CheckHosts, FleetCommand, ReachArgs, ReportArgs};
+use args::{CheckHosts, FleetCommand, Push, ReachArgs, ReportArgs};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
 use narrows_machine::root::Root;
@@ -51,7 +51,7 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     let out = args.out.as_deref().map(kept::new_directory).transpose()?;
     let (stop, ends_at_once) = signals::stop_and_end_on_signals()?;
     let reach = reach(&args.reach, &stop)?;
-    let pushed = pushed(&args.reach, None)?;
+    let pushed = pushed(&args.reach)?;
     let ground = Ground::make(&Root::live()).map_err(below_tmp)?;
     let place = match out {
         Some((path, _)) => path,
@@ -150,11 +150,15 @@ fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
 }
 
 /// What is pushed to hosts.
-fn pushed(reach: &ReachArgs, fio: Option<&Path>) -> Result<Pushed, Failure> {
-    let itself = Path::new("/proc/self/exe");
-    let narrows = pushable(reach.push_narrows.as_deref().unwrap_or(itself))?;
-    let fio = fio.map(pushable).transpose()?.unwrap_or_default();
-    Ok(Pushed::new(narrows, fio))
+fn pushed(reach: &ReachArgs) -> Result<Pushed, Failure> {
+    let (mut narrows, mut fio) = (Path::new("/proc/self/exe"), None);
+    for push in &reach.push {
+        match push {
+            Push::Narrows(file) => narrows = file,
+            Push::Fio(file) => fio = Some(file.as_path()),
+        }
+    }
+    Ok(Pushed::new(pushable(narrows)?, fio.map(pushable).transpose()?.unwrap_or_default()))
 }
 
 fn pushable(path: &Path) -> Result<Vec<u8>, Failure> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::args::{FleetPreset, RunArgs};
+use super::args::{Alone, FleetPreset, RunArgs};
 use super::{below_tmp, hosts, kept, pushed, reach, show};
 use crate::cli::files::{refuse_existing, text};
 use crate::cli::grid::Order;
@@ -35,7 +35,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     args.grid.within(4096, 1024)?;
     let asked = asked(args, &stop)?;
     output::check_page(&args.output.shown)?;
-    let pushed = pushed(&args.reach, args.push_fio.as_deref())?;
+    let pushed = pushed(&args.reach)?;
     let root = Root::live();
     if program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
         return Err(Failure::new("fio is not installed here")
@@ -66,14 +66,18 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         return Err(Failure::new(format!("no load was run: {} cannot take part", folded(names)))
             .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
     }
-    if args.network_leg && !stop.load(Ordering::Relaxed) {
+    if args.alone.contains(&Alone::Network) && !stop.load(Ordering::Relaxed) {
         network_leg(&mut fleet);
     }
     let (points, interrupted) = points(&mut fleet, &asked, &stop, &path)?;
     let (clients, servers) = fleet.samples(say_left_out);
     let mut run = fleet.close(points, interrupted);
     note_missing(&mut run, &missing, &lost);
-    if let Some(target) = args.drives_leg.as_deref().filter(|_| !stop.load(Ordering::Relaxed)) {
+    let drives = args.alone.iter().find_map(|part| match part {
+        Alone::Drives(target) => Some(target.as_str()),
+        Alone::Network => None,
+    });
+    if let Some(target) = drives.filter(|_| !stop.load(Ordering::Relaxed)) {
         run.drives_leg = Some(drives_leg(args, (&asked, target), &pushed, &stop, &path));
     }
     kept::whole(&path, &held, &run, (&clients, &servers))?;
@@ -355,9 +359,16 @@ fn asked(args: &RunArgs, stop: &Arc<AtomicBool>) -> Result<Asked, Failure> {
         return Err(Failure::new(format!("{both} is in --hosts and in --servers"))
             .hint("a host that puts load on is watched anyway: leave it out of --servers"));
     }
-    let map = args.target_map.as_deref().map(target_map).transpose()?.unwrap_or_default();
+    let mut map = BTreeMap::new();
+    let mut of_others = None;
+    for typed in &args.target {
+        match typed.strip_prefix('@') {
+            Some(file) => map.extend(target_map(Path::new(file))?),
+            None => of_others = Some(typed),
+        }
+    }
     let target = |host: &HostName| {
-        map.get(host.as_str()).or(args.target.as_ref()).cloned().ok_or_else(|| {
+        map.get(host.as_str()).or(of_others).cloned().ok_or_else(|| {
             Failure::new(format!("no target is named for {host}"))
                 .hint("add it to the map, or name one for all: --target")
         })

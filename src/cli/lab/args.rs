@@ -51,7 +51,7 @@ pub struct LabArgs {
     )]
     pub file_system: Vec<FileSystem>,
 
-    /// The tests, those of `narrows measure --list`
+    /// The tests, those of `narrows measure --as list`
     #[arg(long = "as", hide_possible_values = true, value_name = "NAME", value_delimiter = ',', default_value = "kdiskmark", value_parser = preset_names())]
     pub preset: Vec<String>,
 
@@ -95,13 +95,9 @@ pub struct LabArgs {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["devices", "i_own"])]
     pub scratch: Option<PathBuf>,
 
-    /// With --scratch: how many files
-    #[arg(long, value_name = "N", requires = "scratch", conflicts_with = "devices", default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
-    pub count: u8,
-
-    /// With --scratch: the size of each file
-    #[arg(long, value_name = "SIZE", requires = "scratch", conflicts_with = "devices", value_parser = size, default_value = "1GiB")]
-    pub file_size: Bytes,
+    /// With --scratch: how many files, and how large each is
+    #[arg(long, value_name = "NxSIZE", requires = "scratch", conflicts_with = "devices", value_parser = Files::parse, default_value = "2x1GiB")]
+    pub files: Files,
 
     /// The journal [default: a new file in /var/lib/narrows]
     #[arg(long, value_name = "FILE")]
@@ -126,6 +122,22 @@ pub struct LabArgs {
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Files that stand for devices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Files {
+    pub count: u8,
+    /// That of each.
+    pub size: Bytes,
+}
+
+impl Files {
+    fn parse(text: &str) -> Result<Self, String> {
+        let (count, each) = text.split_once('x').ok_or_else(|| format!("`{text}` is not like 2x1GiB"))?;
+        let count = count.parse().ok().filter(|count| (1..=16).contains(count));
+        Ok(Self { count: count.ok_or("a lab takes 1 to 16 files")?, size: size(each)? })
+    }
 }
 
 /// Aims in the order in which they count.
@@ -220,9 +232,10 @@ mod tests {
         assert!(lab(&["/dev/x", "--undo"]).is_err());
         assert!(lab(&["/dev/x", "--scratch", "/srv"]).is_err());
         assert!(lab(&["/dev/x", "--layout", "raid6"]).is_err());
-        assert!(lab(&["/dev/x", "--count", "3"]).is_err(), "without --scratch");
-        let scratch = lab(&["--scratch", "/srv", "--count", "3"]).unwrap();
-        assert_eq!((scratch.count, scratch.file_size), (3, Bytes::from_mib(1024)));
+        assert!(lab(&["/dev/x", "--files", "3x1GiB"]).is_err(), "without --scratch");
+        let scratch = lab(&["--scratch", "/srv", "--files", "3x96MiB"]).unwrap();
+        assert_eq!(scratch.files, Files { count: 3, size: Bytes::from_mib(96) });
+        assert!(lab(&["--scratch", "/srv", "--files", "17x96MiB"]).is_err());
         assert_eq!(lab(&["/dev/x", "--i-own", "A,B"]).unwrap().i_own, ["A", "B"]);
     }
 }

@@ -22,7 +22,7 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
     let mut text = Vec::new();
     if args.scratch.is_some() {
         text.push("once, with the loop devices that are free then:".to_owned());
-        let bytes = args.file_size.get();
+        let bytes = args.files.size.get();
         let files =
             (0..names.devices.len()).flat_map(|index| [Step::File { index, bytes }, Step::Loop { index }]);
         let ground: Vec<Step> = std::iter::once(Step::Directory).chain(files).collect();
@@ -88,7 +88,7 @@ fn slices(args: &LabArgs, sizes: &[u64], life: Option<Life>, copied: Bytes) -> V
 /// The sizes of the devices in bytes.
 fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
     let size = |name: &String| match &args.scratch {
-        Some(_) => args.file_size.get(),
+        Some(_) => args.files.size.get(),
         None => usage::size(root, name).get().unwrap_or_default().get(),
     };
     names.disks.iter().map(size).collect()
@@ -96,7 +96,7 @@ fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
 
 fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {
     let disks: Vec<String> = match &args.scratch {
-        Some(_) => (0..args.count).map(|index| format!("loop{index}")).collect(),
+        Some(_) => (0..args.files.count).map(|index| format!("loop{index}")).collect(),
         None => {
             args.devices.iter().map(|typed| ground::block_device(root, typed)).collect::<Result<_, _>>()?
         }

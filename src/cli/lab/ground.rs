@@ -154,7 +154,7 @@ pub(super) fn workshop<'a>(
     let key = Key::random().map_err(|error| Failure::new(format!("no random numbers: {error}")))?;
     let mut workshop = Workshop::new(root, head, file, key);
     if args.scratch.is_some()
-        && let Err(error) = workshop.make_ground(usize::from(args.count), args.file_size.get())
+        && let Err(error) = workshop.make_ground(usize::from(args.files.count), args.files.size.get())
     {
         workshop.leave().map_err(Objection::from)?;
         workshop.journal.remove()?;
@@ -258,7 +258,7 @@ pub(super) fn copying(
     let path = known.map_or_else(|| absolute(typed), Ok)?;
     // Named devices have their sizes, scratch files get theirs.
     let devices = match args.scratch {
-        Some(_) => vec![args.file_size.get(); usize::from(args.count)],
+        Some(_) => vec![args.files.size.get(); usize::from(args.files.count)],
         None => head.devices.iter().map(|device| device.bytes).collect(),
     };
     let lab = OfLab { head, journal: journal_directory(args)?, cells, devices: &devices, slice: args.slice };

@@ -95,7 +95,7 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
     };
     let mut head = known.as_ref().map_or_else(|| ground::head(root, args), |known| Ok(known.head.clone()))?;
     let count = if args.scratch.is_some() {
-        usize::from(args.count)
+        usize::from(args.files.count)
     } else {
         head.devices = match &mut known {
             Some(known) => ground::again(root, args, known)?,
@@ -165,8 +165,8 @@ fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress
         .collect();
     let place = match &args.scratch {
         Some(dir) => {
-            let files = if args.count == 1 { "scratch file" } else { "scratch files" };
-            format!("{} {files} in {}", args.count, dir.display())
+            let files = if args.files.count == 1 { "scratch file" } else { "scratch files" };
+            format!("{} {files} in {}", args.files.count, dir.display())
         }
         None => names.join(", "),
     };

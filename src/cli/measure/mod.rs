@@ -25,16 +25,12 @@ use narrows_session::measure::Timing;
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct MeasureArgs {
     /// A device (only read, unless --write), or a directory, mount point or file (tested in a scratch file)
-    #[arg(value_name = "WHAT", required_unless_present_any = ["list", "resume", "all"])]
+    #[arg(value_name = "WHAT")]
     pub what: Vec<String>,
 
-    /// quick (10 s at most), full, kdiskmark, sweep, threads, layers, …: see --list
+    /// quick (10 s at most), full, kdiskmark, sweep, threads, layers, …: see --as list
     #[arg(long = "as", value_name = "NAME", default_value = "quick", value_parser = how, overrides_with = "how")]
     pub how: How,
-
-    /// Show what can be run, what it does and where it is from
-    #[arg(long, exclusive = true)]
-    pub list: bool,
 
     /// Every drive, or nvme, sata, sas, usb, virtio, ssd, hdd, node0, switch:SLOT
     #[arg(long, value_name = "WHICH", num_args = 0..=1, require_equals = true,
@@ -120,12 +116,14 @@ pub enum How {
     Threads,
     /// One load at every layer of the path.
     Layers,
+    /// Nothing: what there is, is shown.
+    List,
     /// The tests of a well-known benchmark, by its name.
     Preset(&'static str),
 }
 
 /// What there is beside presets, and what it does.
-const OTHERS: [(How, &str, &str); 5] = [
+const OTHERS: [(How, &str, &str); 6] = [
     (How::Quick, "quick", "the path against its ceilings, reads and writes, 10 s at most"),
     (How::Full, "full", "the same until the rate is steady, about a minute"),
     (
@@ -143,6 +141,7 @@ const OTHERS: [(How, &str, &str); 5] = [
         "layers",
         "sequential reads of 1 MiB at depth 8, or what is typed, at every layer of the path: where is the rate lost, and to what",
     ),
+    (How::List, "list", "nothing: this list is shown"),
 ];
 
 impl How {
@@ -171,7 +170,7 @@ fn how(text: &str) -> Result<How, String> {
     let preset = || preset::names().find(|name| *name == text).map(How::Preset);
     other.or_else(preset).ok_or_else(|| {
         let all: Vec<&str> = names().collect();
-        format!("it is none of {}; `narrows measure --list` says what each does", all.join(", "))
+        format!("it is none of {}; `narrows measure --as list` says what each does", all.join(", "))
     })
 }
 
@@ -248,7 +247,7 @@ impl MeasureArgs {
         ];
         match options.iter().find(|(_, is_given, has_use, _)| *is_given && !has_use) {
             Some((option, _, _, of)) => Err(Failure::new(format!("--as {} takes no {option}", how.name()))
-                .hint(format!("{option} is for {of}: --as NAME, which --list shows"))),
+                .hint(format!("{option} is for {of}: see --as list"))),
             None => Ok(()),
         }
     }
@@ -284,14 +283,16 @@ impl MeasureArgs {
 /// # Errors
 /// [`Failure`] when the target does not exist or cannot be measured as asked.
 pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
-    if args.list {
-        let others = OTHERS.map(|(_, name, about)| (name, about));
-        output::data(&bench::list(&others, &preset::all(), &args.output.shown.style()))?;
-        return Ok(NOTHING_FOUND);
-    }
     args.check()?;
     match args.how {
+        How::List => {
+            let others = OTHERS.map(|(_, name, about)| (name, about));
+            output::data(&bench::list(&others, &preset::all(), &args.output.shown.style()))?;
+            Ok(NOTHING_FOUND)
+        }
         _ if args.resume.is_some() => tests::run(args),
+        _ if args.what.is_empty() && args.all.is_none() => Err(Failure::new("nothing to measure is named")
+            .hint("name a device, mount or directory, such as the current one: `narrows measure .`")),
         How::Quick | How::Full => match (args.what.as_slice(), &args.all) {
             ([one], _) => short::run(args, one),
             _ => together::run(args),
@@ -326,14 +327,13 @@ mod typed {
         let timing = args.timing(StopRule::Precision);
         assert_eq!((args.how, timing.precision), (How::Quick, 0.02));
         assert_eq!(timing.longest(), Duration::from_secs(30));
-        assert!(measure(&["--list"]).unwrap().list);
+        assert_eq!(measure(&["--as", "list"]).unwrap().how, How::List);
         assert!(names().all(|name| how(name).unwrap().name() == name));
     }
 
     #[test]
     fn what_cannot_be_meant_is_refused() {
         for wrong in [
-            "",
             "/srv --as nothing",
             "/srv --as kdiskmark --save a --resume a",
             "/srv --as kdiskmark --precision 0",

@@ -1,5 +1,7 @@
 //! What is planned for: a machine, a board, or a described system.
 
+use std::path::PathBuf;
+
 use super::PlanArgs;
 use crate::cli::predict::{source, wrong};
 use crate::cli::{Failure, facts, output};
@@ -29,21 +31,23 @@ impl Ground {
     /// # Errors
     /// [`Failure`] when it is not known, cannot be read, or has no slots.
     pub(super) fn open(args: &PlanArgs) -> Result<Self, Failure> {
-        match (&args.file, &args.board) {
-            (Some(_), _) => described(args),
-            (None, Some(typed)) => board(args, typed),
-            (None, None) => machine(args),
+        let is_description = |path: &PathBuf| path.extension().is_some_and(|end| end == "toml");
+        match (args.what.as_slice(), &args.board) {
+            ([one], _) if is_description(one) => described(args, one),
+            (_, Some(typed)) => board(args, typed),
+            (_, None) => machine(args),
         }
     }
 }
 
 fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
     let board = catalog().board_named(typed).ok_or_else(|| unknown_board(typed))?;
+    let fitted = args.cpu.clone().unwrap_or_default();
     let options = BoardOptions {
-        processor: args.cpu.as_deref().map(processor).transpose()?,
-        processor_model: args.cpu.clone(),
-        sockets: args.cpus,
-        assume_splitting: args.assume_bifurcation,
+        processor: fitted.name.as_deref().map(processor).transpose()?,
+        processor_model: fitted.name,
+        sockets: fitted.count,
+        assume_splitting: args.assumes_splitting(),
     };
     let site = of_board(board, &options);
     let cipher = cipher_of_model(site.processor_model.as_deref(), None);
@@ -51,9 +55,9 @@ fn board(args: &PlanArgs, typed: &str) -> Result<Ground, Failure> {
 }
 
 fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
-    let facts = facts::machine(&args.from)?;
+    let facts = facts::machine(&args.what)?;
     facts.notes.iter().for_each(|note| output::note(note));
-    let site = of_machine(&facts.machine, args.assume_bifurcation)
+    let site = of_machine(&facts.machine, args.assumes_splitting())
         .map_err(|error| Failure::new(error.to_string()).hint(error.hint()))?;
     let cores = facts.machine.cpus.cores.get();
     let cipher = measured_cipher(&facts.machine, cores)
@@ -62,8 +66,7 @@ fn machine(args: &PlanArgs) -> Result<Ground, Failure> {
 }
 
 /// The system of a path file.
-fn described(args: &PlanArgs) -> Result<Ground, Failure> {
-    let Some(typed) = &args.file else { return Err(Failure::new("no description is named")) };
+fn described(args: &PlanArgs, typed: &PathBuf) -> Result<Ground, Failure> {
     let texts = source::texts(std::slice::from_ref(typed))?;
     let [(name, text)] = texts.as_slice() else {
         return Err(Failure::new(format!("{} has {} descriptions", typed.display(), texts.len()))
@@ -73,7 +76,7 @@ fn described(args: &PlanArgs) -> Result<Ground, Failure> {
     let refused =
         |error: site::NoSite| Failure::new(format!("{}: {error}", typed.display())).hint(error.hint());
     let host = site::host_of(&system, args.host.as_deref()).map_err(refused)?;
-    let mut site = of_system(&system, host, args.assume_bifurcation).map_err(refused)?;
+    let mut site = of_system(&system, host, args.assumes_splitting()).map_err(refused)?;
     let about = system.part(host).and_then(|part| match &part.kind {
         PartKind::Host(about) => Some((about, part.given.to_string())),
         _ => None,
@@ -85,7 +88,7 @@ fn described(args: &PlanArgs) -> Result<Ground, Failure> {
         Some(_) => found_drives(&system, host, &mut site)?,
         None => None,
     };
-    if args.aim.is_some() && cipher.is_none() && args.cipher.is_none() {
+    if args.aim.is_some() && cipher.is_none() && args.ceiling.is_none() {
         site.notes.push(format!(
             "What one core encrypts is not said: give decrypt and encrypt, or cpu, in [host.{host}]."
         ));

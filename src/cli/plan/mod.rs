@@ -26,29 +26,21 @@ const MOST_DEVICES: usize = 128;
 /// What `plan` is asked.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct PlanArgs {
-    /// Plan for a described system: a path file (*.path.toml, docs/path-files.md) instead of a machine
-    #[arg(value_name = "FILE", conflicts_with_all = ["board", "from", "cpu"])]
-    pub file: Option<PathBuf>,
+    /// What is planned for, in the place of this machine: a description (*.path.toml), a record, or pasted outputs; - is standard input
+    #[arg(value_name = "WHAT", conflicts_with_all = ["board", "cpu"])]
+    pub what: Vec<PathBuf>,
 
-    /// The host of FILE to plan for [default: the first]
-    #[arg(long, value_name = "NAME", requires = "file")]
+    /// The host of a description to plan for [default: the first]
+    #[arg(long, value_name = "NAME", requires = "what")]
     pub host: Option<String>,
 
-    /// Plan for a board instead of a machine: its id, such as asus-x99-a; list shows them all
-    #[arg(long, value_name = "ID", conflicts_with = "from")]
+    /// Plan for a board: its id, such as asus-x99-a; list shows them all
+    #[arg(long, value_name = "ID")]
     pub board: Option<String>,
 
-    /// Plan for another machine: a record of `narrows snapshot`, or pasted outputs; - is standard input
-    #[arg(long, value_name = "PATH", num_args = 1..)]
-    pub from: Vec<PathBuf>,
-
-    /// The processor of the board, where it decides how many lanes there are: part of its name, such as i7-5820K
-    #[arg(long, value_name = "NAME")]
-    pub cpu: Option<String>,
-
-    /// How many processors are fitted [default: all that fit]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=8), requires = "board")]
-    pub cpus: Option<u8>,
+    /// The processor of the board, where it decides on lanes: i7-5820K, 2xE5-2650, 1x
+    #[arg(long, value_name = "NAME", requires = "board", value_parser = Fitted::parse)]
+    pub cpu: Option<Fitted>,
 
     /// What is wanted, as often as needed: `[COUNTx]KIND[:PROPERTY…][@RATE]`. KIND is nvme, sata, nic, hca, hba, usb3card, gpu or card;
     /// PROPERTY a link (gen3x4), line rate (40g, 2x25g, edr), drive (sn770), connector (m2, u2), size (2280) or same-socket
@@ -67,34 +59,64 @@ pub struct PlanArgs {
     #[arg(long, value_name = "N")]
     pub max_slots: Option<u8>,
 
-    /// Kinds of device that must share a socket, such as nvme,nic
-    #[arg(long, value_name = "KINDS", value_delimiter = ',')]
-    pub same_socket: Vec<String>,
-
     /// Plan without cards that have a PCIe switch
     #[arg(long)]
     pub no_switch_cards: bool,
 
-    /// Plan without splitting slots
-    #[arg(long)]
-    pub no_bifurcation: bool,
-
-    /// Take slots of which it is not known whether the firmware can split them for ones that it can
-    #[arg(long, conflicts_with = "no_bifurcation")]
-    pub assume_bifurcation: bool,
+    /// Whether slots are split: never, or also those of which it is not known (assume)
+    #[arg(long, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    pub bifurcation: Option<Bifurcation>,
 
     /// What the drives are for, the first counts most: capacity, survive:N, `sequential[:RATE]`, `writes[:RATE]`, iops, encryption,
     /// endurance; what is given as survive, encryption or RATE must hold
     #[arg(long, value_name = "AIMS")]
     pub aim: Option<String>,
 
-    /// What one core encrypts with AES-XTS, as `cryptsetup benchmark` says [default: what is known of the processor]
-    #[arg(long, value_name = "RATE", requires = "aim", value_parser = rate)]
-    pub cipher: Option<BytesPerSec>,
+    /// What one core encrypts with AES-XTS, as `cryptsetup benchmark` says: cipher=2GB/s
+    #[arg(long, value_name = "NAME=RATE", requires = "aim", value_parser = cipher)]
+    pub ceiling: Option<BytesPerSec>,
 
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
+}
+
+/// Which processors are in the sockets of a board.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Fitted {
+    /// How many; all that fit where it is not said.
+    pub count: Option<u8>,
+    /// A part of the name of each.
+    pub name: Option<String>,
+}
+
+impl Fitted {
+    /// Reads `i7-5820K`, `2xE5-2650` or `1x`.
+    fn parse(text: &str) -> Result<Self, String> {
+        let counted = text.split_once('x').and_then(|(count, name)| Some((count.parse().ok()?, name)));
+        let (count, name) = match counted {
+            Some((count @ 1..=8, name)) => (Some(count), name),
+            Some((count, _)) => return Err(format!("no board has {count} sockets")),
+            None => (None, text),
+        };
+        Ok(Self { count, name: (!name.is_empty()).then(|| name.to_owned()) })
+    }
+}
+
+/// Reads `cipher=2GB/s`.
+fn cipher(text: &str) -> Result<BytesPerSec, String> {
+    let stated =
+        text.strip_prefix("cipher=").ok_or("a plan knows the ceiling `cipher` alone: cipher=2GB/s")?;
+    rate(stated)
+}
+
+/// Whether slots are split.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Bifurcation {
+    /// No slot is
+    Never,
+    /// Also those of which it is not known whether the firmware can
+    Assume,
 }
 
 /// What counts most.
@@ -116,6 +138,13 @@ impl From<PreferArg> for Prefer {
             PreferArg::Slots => Self::Slots,
             PreferArg::Parts => Self::Parts,
         }
+    }
+}
+
+impl PlanArgs {
+    /// Whether slots are split of which it is not known whether the firmware can.
+    fn assumes_splitting(&self) -> bool {
+        self.bifurcation == Some(Bifurcation::Assume)
     }
 }
 
@@ -190,17 +219,6 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
     if args.replace {
         wishes.extend(site.occupants());
     }
-    for kind in &args.same_socket {
-        let mut any = false;
-        for wish in wishes.iter_mut().filter(|wish| wish.kind.word() == kind.trim()) {
-            wish.group = Some("--same-socket".to_owned());
-            any = true;
-        }
-        if !any {
-            return Err(Failure::new(format!("--same-socket: no wish is a `{kind}`"))
-                .hint("name kinds that are wanted, such as --same-socket nvme,nic"));
-        }
-    }
     let sata = wishes.iter().filter(|wish| wish.kind == Kind::Sata).map(|wish| usize::from(wish.count)).sum();
     wishes.retain(|wish| wish.kind != Kind::Sata);
     let devices: usize = wishes.iter().map(|wish| usize::from(wish.count)).sum();
@@ -208,7 +226,8 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
         return Err(Failure::new(format!("{devices} devices are more than {MOST_DEVICES}"))
             .hint("no machine has slots for so many; plan them in parts"));
     }
-    let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation };
+    let parts =
+        Parts { switches: !args.no_switch_cards, splitting: args.bifurcation != Some(Bifurcation::Never) };
     let request = Request { wishes, prefer: args.prefer.into(), max_slots: args.max_slots, parts };
     Ok((request, sata))
 }
@@ -293,8 +312,8 @@ fn layouts(
         )
     };
     let cores = ground.cores;
-    let stated = |rate| Cipher { decrypt: rate, encrypt: rate, cores, source: "--cipher".to_owned() };
-    let cipher = args.cipher.map(stated).or_else(|| ground.cipher.clone());
+    let stated = |rate| Cipher { decrypt: rate, encrypt: rate, cores, source: "--ceiling".to_owned() };
+    let cipher = args.ceiling.map(stated).or_else(|| ground.cipher.clone());
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
     let ranked = rank(&resources, &aims);
     Ok(Some(PlannedLayouts {

@@ -16,14 +16,17 @@ pub(super) fn apply(
 ) -> Result<Vec<String>, Failure> {
     let mut changes = Vec::new();
     let mut added: Vec<Name> = Vec::new();
-    for typed in &args.add {
+    // A drive has a kind, a model and a place; a layer is one word.
+    let (drives, layers): (Vec<&String>, Vec<&String>) =
+        args.add.iter().partition(|typed| typed.contains(':'));
+    for typed in drives {
         added.push(document.add_device(typed).map_err(wrong)?);
         changes.push(typed.clone());
     }
-    if !args.layer.is_empty() || !added.is_empty() {
+    if !args.add.is_empty() {
         let target = target(system, args)?;
         let mut top = target.clone();
-        for (at, layer) in args.layer.iter().enumerate() {
+        for (at, layer) in layers.iter().enumerate() {
             let members: Vec<Name> = if at == 0 {
                 std::iter::once(top.clone()).chain(added.iter().cloned()).collect()
             } else {
@@ -33,7 +36,7 @@ pub(super) fn apply(
             let on: Vec<&str> = members.iter().map(Name::as_str).collect();
             changes.push(format!("{layer} on {}", on.join(", ")));
         }
-        if args.layer.is_empty() {
+        if layers.is_empty() {
             join(document, system, &target, &added)?;
         }
         document.retarget(&target, &top);
@@ -62,7 +65,7 @@ fn join(document: &mut Document, system: &System, target: &Name, added: &[Name])
             }
             _ => {
                 return Err(Failure::new(format!("`{target}` is no array that the drive could join"))
-                    .hint("say how both are used together: --layer raid0"));
+                    .hint("say how both are used together: --add raid0"));
             }
         }
     }

@@ -20,9 +20,9 @@ Examples:
   narrows predict systems/x99-slot.path.toml
   narrows predict x99.path.toml --set PCIEX16_2.width=4
   narrows predict box.path.toml --block-size 4k,64k,1m --depth 1,8,32
-  narrows predict box.path.toml --add nvme:sn770@slot2 --layer raid0
-  narrows predict box.path.toml --layer luks --set luks.sector_size=4096
-  narrows predict systems/ --published";
+  narrows predict box.path.toml --add nvme:sn770@slot2 --add raid0
+  narrows predict box.path.toml --add luks --set luks.sector_size=4096
+  narrows predict systems/";
 
 /// What `predict` is asked.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -52,17 +52,9 @@ pub struct PredictArgs {
     #[arg(long, value_name = "NAME.KEY=VALUE")]
     pub set: Vec<String>,
 
-    /// Add a drive: KIND:MODEL@PLACE, such as nvme:sn770@slot2; it joins the array of the target, or that of --layer
-    #[arg(long, value_name = "KIND:MODEL@PLACE")]
+    /// Add a drive, KIND:MODEL@PLACE, to the array of the target; or put a layer on it and on what was added: raid0, raid1, raid10, raid5, raid6, linear, luks, ext4, xfs
+    #[arg(long, value_name = "DRIVE|LAYER")]
     pub add: Vec<String>,
-
-    /// Put a layer on the target and what was added: raid0, raid1, raid10, raid5, raid6, linear, luks, ext4, xfs
-    #[arg(long, value_name = "LAYER")]
-    pub layer: Vec<String>,
-
-    /// Show what was published of the system beside what is predicted
-    #[arg(long, conflicts_with_all = ["set", "add", "layer", "workload", "block_size", "depth", "threads", "mix", "order"])]
-    pub published: bool,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -72,6 +64,15 @@ pub struct PredictArgs {
 fn engine(text: &str) -> Result<Engine, String> {
     Engine::from_word(text)
         .ok_or_else(|| format!("`{text}` is none of io_uring, polled, libaio, sync, buffered, hdparm"))
+}
+
+impl PredictArgs {
+    /// Whether it is about the system as it is described, which is what was published.
+    fn asks_nothing(&self) -> bool {
+        let is_changed = !self.set.is_empty() || !self.add.is_empty();
+        let is_other = self.target.is_some() || self.engine.is_some() || !self.workload.is_empty();
+        self.grid.is_usual() && !is_changed && !is_other
+    }
 }
 
 /// Reads the descriptions, predicts, and shows: 1 when a published result lies outside of its 95 % interval or above its bound.
@@ -115,9 +116,8 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<SystemView
         predictions: Vec::new(),
         published: Vec::new(),
     };
-    if args.published {
+    if args.asks_nothing() {
         shown.published = published(document, &before)?;
-        return Ok(shown);
     }
     let workloads = change::workloads(&after, args)?;
     for workload in &workloads {

@@ -30,10 +30,6 @@ pub struct TopArgs {
     #[arg(short, long, value_name = "TIME", value_parser = interval, default_value = "500ms")]
     pub interval: Duration,
 
-    /// Look twice, print what moved in between, and end; with --json, --plain or --html this is always so
-    #[arg(long)]
-    pub once: bool,
-
     /// How the report is printed.
     #[command(flatten)]
     pub output: OutputArgs,
@@ -55,12 +51,8 @@ fn interval(text: &str) -> Result<Duration, String> {
 /// [`Failure`] when the target does not exist, or there is no terminal to draw on.
 pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
     let shown = &args.output.shown;
-    let is_once = args.once || args.output.json || shown.plain || shown.html.is_some();
+    let is_once = args.output.json || shown.plain || shown.html.is_some() || !stdout().is_terminal();
     output::check_page(shown)?;
-    if !is_once && !stdout().is_terminal() {
-        return Err(Failure::new("standard output is no terminal, on which `top` could draw")
-            .hint("print one look: `narrows top --once`"));
-    }
     let root = Root::live().letting_sleep();
     let machine = Machine::read(&root);
     let typed = args.target.as_deref();

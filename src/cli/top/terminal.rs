@@ -121,7 +121,7 @@ fn known(key: KeyEvent) -> Option<Option<Key>> {
 }
 
 fn broken(error: &std::io::Error) -> Failure {
-    Failure::new(format!("cannot draw on the terminal: {error}")).hint("print one look: `narrows top --once`")
+    Failure::new(format!("cannot draw on the terminal: {error}")).hint("print one look: `narrows top | cat`")
 }
 
 #[cfg(test)]

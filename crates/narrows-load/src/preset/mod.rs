@@ -222,7 +222,7 @@ impl Test {
     }
 }
 
-/// Every preset, in the order in which `--list` shows them.
+/// Every preset, in the order in which `--as list` shows them.
 pub fn all() -> Vec<Preset> {
     vec![kdiskmark(), kdiskmark_nvme(), peak(), real(), disks(), hdparm(), iozone(), diskspd(), steady()]
 }

@@ -9,8 +9,8 @@ use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_verdict::fleet::record::{Host, LegLost, Run};
 
 /// Why there is none where it was not asked for.
-const NO_NETWORK_LEG: &str = "not measured: --network-leg opens a port on each server for it";
-const NO_DRIVES_LEG: &str = "not measured: --drives-leg TARGET reads that on each server";
+const NO_NETWORK_LEG: &str = "not measured: --alone network opens a port on each server for it";
+const NO_DRIVES_LEG: &str = "not measured: --alone drives=TARGET reads that on each server";
 /// A client that gets less than this share of the median is named.
 const SLOW: f64 = 0.75;
 

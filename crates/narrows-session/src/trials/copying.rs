@@ -86,9 +86,7 @@ impl Copying {
                 shown(&path),
                 human::bytes(extent.needed)
             );
-            return Err(
-                Objection::new(message).with_hint("name a part of it, or larger devices (--file-size)")
-            );
+            return Err(Objection::new(message).with_hint("name a part of it, or larger devices (--files)"));
         }
         let available = || memory::available_memory(root).get();
         let from = known.map_or_else(|| read_from(extent.bytes, available()), |known| known.from);

@@ -62,7 +62,7 @@ impl<T: Teller> Trials<T> {
         let tests = wish.tests();
         if tests.is_empty() {
             return Err(Objection::new("none of these tests can be run on a block device")
-                .with_hint("`narrows measure --list` shows the presets; scans are left out here"));
+                .with_hint("`narrows measure --as list` shows the presets; scans are left out here"));
         }
         let size = wish.filled(life);
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };

@@ -25,10 +25,10 @@ pub struct Run {
     pub servers: Vec<Host>,
     /// The runs, in the order in which they ran.
     pub points: Vec<PointRecord>,
-    /// The network alone, where that was measured (`--network-leg`).
+    /// The network alone, where that was measured (`--alone network`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_leg: Option<NetworkLeg>,
-    /// The servers' drives alone, where they were measured (`--drives-leg`).
+    /// The servers' drives alone, where they were measured (`--alone drives=TARGET`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drives_leg: Option<DrivesLeg>,
     /// Why the run ended early.

@@ -149,7 +149,7 @@ impl Document {
     /// # Errors
     /// There is no such layer, or it lies on one part only.
     pub fn add_layer(&mut self, layer: &str, members: &[Name]) -> Result<Name, FileError> {
-        let at = At { origin: format!("--layer {layer}"), line: None };
+        let at = At { origin: format!("--add {layer}"), line: None };
         let texts =
             Value::List(members.iter().map(|name| (Value::Text(name.to_string()), at.clone())).collect());
         let name = self.free_name(layer);
@@ -165,7 +165,7 @@ impl Document {
                 Ok(self.push("filesystem", &name, &at, keys))
             }
             (known, _) if LAYERS.contains(&known) => {
-                let hint = "put them together first: --layer raid0".to_owned();
+                let hint = "put them together first: --add raid0".to_owned();
                 Err(FileError::one(
                     at,
                     format!("{layer} lies on one part, not on {}", members.len()),

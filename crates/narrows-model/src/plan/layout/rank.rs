@@ -159,7 +159,7 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
     let Some(cipher) = &resources.cipher else {
         advice.push(Advice {
             text: "How fast this processor encrypts is not known: run `cryptsetup benchmark -c aes-xts -s 512` and give \
-                   what it says with --cipher."
+                   what it says with --ceiling cipher=RATE."
                 .to_owned(),
             gain: None,
         });

@@ -365,7 +365,7 @@ impl Gaps {
             say(&self.may_split, &|are| {
                 format!(
                     "{are} taken for what the firmware cannot split: give bifurcation = [\"x4x4x4x4\"], or [] where it \
-                     cannot, or say --assume-bifurcation."
+                     cannot, or say --bifurcation assume."
                 )
             });
         }

@@ -164,7 +164,7 @@ impl Made<'_> {
                 LegAlone::network(self.case).filter(|alone| side.is_none() && !alone.is_capped)
             {
                 (hop.ceiling, hop.reason) = (Some(alone.rate), None);
-                hop.formula = Some("measured alone, from memory to memory (--network-leg)".to_owned());
+                hop.formula = Some("measured alone, from memory to memory (--alone network)".to_owned());
             }
             hop.is_narrowest = match self.limit.kind {
                 Kind::Fabric => side != Some(false),
