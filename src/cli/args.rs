@@ -46,7 +46,8 @@ bytes per second, bytes, nanoseconds.";
     max_term_width = 100,
     after_help = AFTER_HELP,
     args_conflicts_with_subcommands = true,
-    disable_help_flag = true
+    disable_help_flag = true,
+    disable_help_subcommand = true
 )]
 pub struct Cli {
     /// What to do; without a command, to answer what limits.

@@ -18,7 +18,12 @@ use narrows_report::sanitize;
 /// # Errors
 /// What was typed is no command line, or asks for help.
 pub(super) fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
-    let words: Vec<OsString> = words.into_iter().collect();
+    let mut words: Vec<OsString> = words.into_iter().collect();
+    // clap's own `help COMMAND` knows a longer form.
+    if words.get(1).is_some_and(|word| word == "help") {
+        words.remove(1);
+        words.push("--help".into());
+    }
     // Only an error shows help, or a usage that names it: its text is put together for that alone.
     read(&mut Cli::command(), &words).or_else(|_| read(&mut command(), &words))
 }
@@ -39,7 +44,7 @@ fn in_one(command: Command) -> Command {
     let rest = about.split_once("\n\n").map(|(_, rest)| rest.to_owned()).unwrap_or_default();
     let after = command.get_after_help().map(ToString::to_string);
     let after: Vec<String> = after.into_iter().chain([rest]).filter(|part| !part.is_empty()).collect();
-    let command = command.long_about(None).after_help(after.join("\n\n"));
+    let command = command.long_about(None).after_help(after.join("\n\n")).disable_help_subcommand(true);
     command.mut_args(|arg| arg.long_help(None)).mut_subcommands(in_one)
 }
 

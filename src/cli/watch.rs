@@ -25,7 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 #[derive(Debug, Clone, PartialEq, Eq, Args)]
 pub struct WatchArgs {
     /// Show what the journal says, oldest first
-    #[arg(long, conflicts_with_all = ["accept", "every"])]
+    #[arg(long, conflicts_with_all = ["accept", "interval"])]
     pub log: bool,
 
     /// Take the state of every link as it is for its best from now on
@@ -37,7 +37,7 @@ pub struct WatchArgs {
     pub interval: Duration,
 
     /// Write what is found now for Prometheus to FILE (- is standard output), in the place of what was there, and end
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "accept", "every"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["log", "accept", "interval"])]
     pub export: Option<PathBuf>,
 
     /// With --export: a record or captures in the place of this machine

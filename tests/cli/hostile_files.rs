@@ -16,12 +16,11 @@ use super::*;
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Every way in which a file can be named, with the place for its name.
-const READERS: [&[&str]; 10] = [
+const READERS: [&[&str]; 8] = [
     &["@", "--fleet", "--json"],
     &["compare", "@", "@"],
     &["predict", "@"],
     &["plan", "@"],
-    &["measure", "--resume", "@"],
     &["measure", "--resume", "@"],
     &[".", "--fleet", "--since", "@"],
     &["lab", "--undo", "--journal", "@"],

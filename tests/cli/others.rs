@@ -285,8 +285,18 @@ fn root_does_not_run_what_path_says() {
     let fake = dir.path().join("iperf3");
     fs::write(&fake, format!("#!/bin/sh\ntouch {}/ran\n", dir.path().display())).expect("is ours");
     fs::set_permissions(&fake, Permissions::from_mode(0o755)).expect("is ours");
-    let quick =
-        ["--size", "64MiB", "--duration", "50ms", "--warm-up", "10ms", "--peer", "127.0.0.1", "--plain"];
+    let quick = [
+        "--size",
+        "64MiB",
+        "--duration",
+        "50ms",
+        "--warm-up",
+        "10ms",
+        "--peer",
+        "127.0.0.1",
+        "--plain",
+        "--verbose",
+    ];
     let mut command = narrows(&["measure", "--as", "layers", text(&place)]);
     let ran = finish(command.args(quick).env("PATH", dir.path()).env("LD_PRELOAD", "/no/such/library"));
     assert!(ran.out.contains("iperf3"), "{ran:?}");

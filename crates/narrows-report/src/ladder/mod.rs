@@ -250,20 +250,17 @@ pub fn document(report: &LadderReport, audience: Audience) -> Document {
     let mut out = Document::new("layers", &report.target, Some(&report.tool));
     let about = format!("{}, from the media up, {} each", report.target, report.duration_ns);
     out.lead((Tone::Strong, "layers of "), Tone::Normal, about);
-    for ladder in &report.ladders {
-        out.gap();
-        one(&mut out, ladder);
-    }
     out.verbose(|out| legs(out, &report.legs));
-    if !report.left_out.is_empty() {
-        out.gap();
-        for left in &report.left_out {
-            let text = format!("{}: {}", left.hop, left.reason);
-            out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
-        }
+    for left in &report.left_out {
+        let text = format!("{}: {}", left.hop, left.reason);
+        out.lead((Tone::Warn, "not measured: "), Tone::Normal, text);
     }
     if let Some(written) = &report.writes {
         writes::put(&mut out, written, false);
+    }
+    for ladder in &report.ladders {
+        out.gap();
+        one(&mut out, ladder);
     }
     out.not_complete(report.reason.as_ref());
     out.figures(Place::Charts, chart::ladder_waterfall(report));

@@ -193,13 +193,13 @@ fn put_group(out: &mut Document, group: &GroupVerdict) {
     out.add(Block::Table(shares));
     match group.hops.is_empty() {
         true => out.say(2, Tone::Faint, "They share no known hop but main memory."),
-        false => out.verbose(|out| hops(out, group)),
+        false => hops(out, group),
     }
     out.part(Place::Verdict, "");
     out.say(2, tone(group.outcome), &group.sentence);
 }
 
-fn hops(out: &mut Vec<Block>, group: &GroupVerdict) {
+fn hops(out: &mut Document, group: &GroupVerdict) {
     out.gap();
     let mut hops = table("What shared hops carry", ["shared hop", "alone", "together", "ceiling", "of it"]);
     for hop in &group.hops {
