@@ -144,14 +144,15 @@ fn header(out: &mut impl Blocks, report: &BenchReport) {
             format!("{size} of the device {}, read and written behind its first MiB", report.target.name)
         }
     };
-    let stop = match report.settings.stop {
-        StopRule::Precision => format!(
+    let stop = match (report.settings.duration_ns, report.settings.stop) {
+        (Some(time), _) => format!("each test for {time}"),
+        (None, StopRule::Precision) => format!(
             "each test until ± {}, {} at most",
             human::percent(report.settings.precision),
             report.settings.max_time_ns
         ),
-        StopRule::Seconds(seconds) => format!("each test for {seconds} s at most"),
-        StopRule::SteadyRounds(seconds) => {
+        (None, StopRule::Seconds(seconds)) => format!("each test for {seconds} s at most"),
+        (None, StopRule::SteadyRounds(seconds)) => {
             format!("each test in rounds of {seconds} s until five are steady")
         }
     };

@@ -195,6 +195,7 @@ fn put_group(out: &mut Document, group: &GroupVerdict) {
         true => out.say(2, Tone::Faint, "They share no known hop but main memory."),
         false => hops(out, group),
     }
+    out.gap();
     out.part(Place::Verdict, "");
     out.say(2, tone(group.outcome), &group.sentence);
 }

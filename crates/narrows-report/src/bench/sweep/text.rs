@@ -1,6 +1,6 @@
 //! A sweep in tables: a heat map for each mix, or a bar for each number of streams, and what they show.
 
-use super::{Along, Curve, SweepPoint, x};
+use super::{Along, Curve, SweepPoint, fixed, x};
 use crate::bench::BenchReport;
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
@@ -20,7 +20,11 @@ pub(in super::super) fn rates(out: &mut Document, points: &[SweepPoint<'_>]) {
     let (streams, depths): (Vec<SweepPoint<'_>>, Vec<SweepPoint<'_>>) =
         points.iter().partition(|point| matches!(point.load.parallel, Parallel::Streams(_)));
     bars(out, &streams, most);
-    for group in depths.chunk_by(|a, b| a.load.direction() == b.load.direction()) {
+    let groups = depths.chunk_by(|a, b| a.load.direction() == b.load.direction());
+    for (number, group) in groups.enumerate() {
+        if number > 0 {
+            out.gap();
+        }
         map(out, group, most);
     }
 }
@@ -30,7 +34,6 @@ fn bars(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
     if points.is_empty() {
         return;
     }
-    out.gap();
     let columns = vec![
         Column { names: true, ..Column::right("streams", 7) },
         Column::right("rate", 13),
@@ -55,7 +58,6 @@ fn map(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
     let Some(first) = points.first() else { return };
     let depths = distinct(points, |load| u64::from(load.queue_depth));
     let blocks = distinct(points, |load| load.block_size.get());
-    out.gap();
     let mut columns = vec![Column::name(&format!("{}, depth", first.load.direction()), Width::Fixed(NAME))];
     columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
     let caption = format!("{}: rate by block size and depth", first.load.direction());
@@ -108,7 +110,16 @@ pub(in super::super) fn shapes(out: &mut Document, report: &BenchReport) {
         let last =
             points.iter().filter(|it| it.load.parallel == curve.of.parallel || curve.along == Along::Streams);
         let end = last.map(|point| x(point.load)).fold(0.0, f64::max);
-        out.lead((Tone::Strong, &lead), Tone::Normal, sentence(curve, end));
+        let of_curve = || points.iter().filter(|point| fixed(point.load) == fixed(&curve.of));
+        let doubtful = of_curve().filter(|point| point.trusted == Some(false)).count();
+        let text = match doubtful {
+            0 => sentence(curve, end),
+            some => format!(
+                "{some} of {} points are not to be trusted: too little for a knee",
+                of_curve().count()
+            ),
+        };
+        out.lead((Tone::Strong, &lead), Tone::Normal, text);
     }
 }
 
