@@ -1,4 +1,4 @@
-//! Doors for newcomers: what `docs/adding-a-*.md` promise is there, and what was forgotten is named.
+//! Doors for newcomers: what `docs/adding.md` promises is there, and what was forgotten is named.
 
 #![expect(clippy::disallowed_methods, clippy::expect_used, reason = "a test reads the repository")]
 
@@ -30,8 +30,8 @@ fn kinds() -> Vec<String> {
 
 /// The rows of the table of kinds by their first cell.
 fn rows() -> BTreeMap<String, Vec<String>> {
-    let page = text("docs/adding-a-layer.md");
-    let table = page.split("## Every kind and its places").nth(1).expect("the table of kinds");
+    let page = text("docs/adding.md");
+    let table = page.split("### Every kind and its places").nth(1).expect("the table of kinds");
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| {
         let cells: Vec<String> =
@@ -53,7 +53,7 @@ fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
     assert_eq!(
         rows.keys().cloned().collect::<Vec<_>>(),
         kinds(),
-        "docs/adding-a-layer.md: a row for each kind"
+        "docs/adding.md: a row for each kind"
     );
     for (kind, cells) in &rows {
         let [_, made, law, what_if, scenario, why_not] = &cells[..] else { panic!("{kind}: six cells") };
@@ -61,7 +61,7 @@ fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
         assert!(!missing || !why_not.is_empty(), "{kind}: say why there is none");
         for file in [made, law].into_iter().filter(|cell| *cell != "-") {
             let found = sources.iter().find(|path| path.ends_with(file));
-            assert!(found.is_some(), "{kind}: docs/adding-a-layer.md names {file}, which is not there");
+            assert!(found.is_some(), "{kind}: docs/adding.md names {file}, which is not there");
         }
         if made != "-" {
             let maker = sources.iter().find(|path| path.ends_with(made)).expect("was found");
@@ -266,11 +266,14 @@ fn every_package_that_the_tests_install_is_in_the_list_that_people_read() {
 
 #[test]
 fn every_page_that_says_how_to_add_something_names_its_places() {
-    for what in ["rule", "reader", "layer", "command", "board"] {
-        let path = format!("docs/adding-a-{what}.md");
-        let page = text(&path);
-        let places = page.lines().filter(|line| line.starts_with('|')).count();
-        assert!(places > 3, "{path} has no table of places");
-        assert!(text("CONTRIBUTING.md").contains(&path), "CONTRIBUTING.md does not lead to {path}");
+    let page = text("docs/adding.md");
+    for what in ["rule", "reader", "layer", "command"] {
+        let mut parts = page.split("\n## ");
+        let part = parts.find(|part| part.starts_with(&format!("Adding a {what}"))).expect("has its part");
+        let places = part.lines().filter(|line| line.starts_with('|')).count();
+        assert!(places > 3, "docs/adding.md: {what} has no table of places");
+    }
+    for path in ["docs/adding.md", "docs/adding-a-board.md"] {
+        assert!(text("CONTRIBUTING.md").contains(path), "CONTRIBUTING.md does not lead to {path}");
     }
 }
