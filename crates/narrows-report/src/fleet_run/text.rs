@@ -1,8 +1,7 @@
 //! A load on many hosts, for a person. A thousand hosts take as many lines as twenty.
 
 use super::{FleetRunReport, HostView, PointView, SideView, folded};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::{self, chart};
 use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};

@@ -1,8 +1,7 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
 use super::{LabCell, LabDevice, LabReport};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart::{Bar, Row, Signs, bars, picture, signed};
 use crate::figure::{Data, Figure};
 use crate::text::Tone;

@@ -1,8 +1,7 @@
 //! A plan as text.
 
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Width};
 use crate::text::Tone;
 use narrows_base::lists::grouped;
 use narrows_base::units::{BytesPerSec, human};

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::chart::{self, from_to};
 use crate::text::Tone;
 use narrows_base::lists::some_of;

@@ -2,8 +2,7 @@
 
 use super::{Tone, public};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
 use narrows_base::lists::distinct;

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::rate::Scale;
 use super::{Tone, adapters, hints, letters, observed, rate};
-use crate::document::table::{Content, Row, Width};
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
+use crate::document::{
+    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
+};
 use crate::figure::machine_map;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::lists::grouped;

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Tone;
-use crate::document::table::Width;
-use crate::document::{Blocks, Cell, Column, Row, Table, findings};
+use crate::document::{Blocks, Cell, Column, Row, Table, Width, findings};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::{Measured, Side};

@@ -2,8 +2,7 @@
 
 use super::Tone;
 use super::latency::or_too_few;
-use crate::document::table::Width;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
 use crate::view::{ConditionView, RunView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Access, Measurement};

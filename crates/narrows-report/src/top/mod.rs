@@ -15,8 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
-use crate::document::table::{Content, Width};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::names::Names;
 use crate::text::Tone;
