@@ -3,11 +3,10 @@
 use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
-use narrows_verdict::cohort::{Found, Group, Host, Outlier, Summary};
+use narrows_verdict::cohort::{Found, Group, Outlier, Summary};
 use narrows_verdict::{Severity, word};
 
 /// The most groups and outliers that are shown; JSON lines have all.
@@ -43,7 +42,11 @@ impl Layout {
 pub fn host(layout: &Layout, entry: &Entry<'_>) -> String {
     let mut out = Document::default();
     let mut table = table(layout.host).untitled();
-    rows(&mut table, entry);
+    let mut records = entry.records();
+    if entry.host.failure.is_some() || entry.change == Some(Change::Gone) {
+        records.truncate(1);
+    }
+    records.iter().for_each(|record| _ = put_record(&mut table, record));
     out.add(Block::Table(table));
     out.text(&layout.style)
 }
@@ -56,33 +59,6 @@ fn table(host: usize) -> Table {
         Column::left("what", Width::Rest(8)),
     ];
     Table::new("Hosts and what was found on them", 0, columns)
-}
-
-fn rows(table: &mut Table, entry: &Entry<'_>) {
-    let name = &entry.host.host;
-    if let Some(why) = &entry.host.failure {
-        return put(table, name, (Tone::Faint, "unread"), "", why);
-    }
-    if entry.change == Some(Change::Gone) {
-        let why = "there is no capture of this host any more";
-        return put(table, name, (Tone::Faint, "gone"), "", why);
-    }
-    for (index, found) in entry.host.findings.iter().enumerate() {
-        match entry.of_finding(index) {
-            _ if !found.counts() => {}
-            Some(Change::Same) => {}
-            change => put_found(table, name, found, change),
-        }
-    }
-    if let Some(changes) = entry.changes {
-        for found in changes.gone.iter().filter(|found| found.counts()) {
-            put_found(table, name, found, Some(Change::Gone));
-        }
-        for changed in &changes.links {
-            let text = link_sentence(&changed.link, changed.before.as_deref());
-            put(table, name, (Tone::Warn, "link"), &changed.link.place, &text);
-        }
-    }
 }
 
 fn put_found(table: &mut Table, host: &str, found: &Found, change: Option<Change>) {
@@ -124,7 +100,7 @@ pub fn document(records: &[Record]) -> Document {
             Record::Finding { .. } | Record::LinkChange { .. } => {}
         }
         let mut table = Table::default();
-        let worth = row_of(&mut table, record);
+        let worth = put_record(&mut table, record);
         if let Some((sum, rows)) = hosts.last_mut() {
             *sum += worth;
             rows.extend(table.rows.into_iter().map(|row| row.cells));
@@ -161,15 +137,20 @@ pub fn document(records: &[Record]) -> Document {
 }
 
 /// Puts the row of a record, if it has one, and says how bad it is.
-fn row_of(table: &mut Table, record: &Record) -> usize {
+fn put_record(table: &mut Table, record: &Record) -> usize {
     match record {
-        Record::Host { host, change } => {
-            if host.failure.is_some() || *change == Some(Change::Gone) {
-                let host = Host { findings: Vec::new(), ..(**host).clone() };
-                rows(table, &Entry { host: &host, changes: None, change: *change });
+        Record::Host { host, change } => match (&host.failure, change) {
+            (Some(why), _) => {
+                put(table, &host.host, (Tone::Faint, "unread"), "", why);
+                1
             }
-            usize::from(host.failure.is_some())
-        }
+            (None, Some(Change::Gone)) => {
+                let why = "there is no capture of this host any more";
+                put(table, &host.host, (Tone::Faint, "gone"), "", why);
+                0
+            }
+            (None, _) => 0,
+        },
         Record::Finding { host, found, change } if found.counts() && *change != Some(Change::Same) => {
             put_found(table, host, found, *change);
             match (found.severity, change) {
@@ -269,6 +250,7 @@ fn sum(out: &mut Document, summary: &Summary) {
 mod tests {
     use super::*;
     use crate::document::page;
+    use narrows_verdict::cohort::Host;
     use narrows_verdict::{Code, Confidence};
 
     fn records(hosts: usize) -> Vec<Record> {
