@@ -145,23 +145,16 @@ fn whisker(svg: &mut Svg, ends: [f64; 2], place: &HopPlace, scale: f64) {
     svg.path("interval", &stroke.to(right - 9.0, high).jump(right - 14.0, high).to(right - 4.0, high));
 }
 
-/// The band of what is predicted: full as far as it reaches at least, pale up to what it reaches at most in 95 of 100 cases; or the
-/// bound, dashed.
+/// The bands of what is predicted, or of its bound.
 fn foretold(svg: &mut Svg, lane: &Item, place: &HopPlace, scale: f64) {
-    // What is predicted may lie a little above a ceiling, and the words begin further away.
-    let thick = |rate: f64| (rate * scale).clamp(1.5, place.thick + 6.0);
-    let mut put = |class: &str, rate: f64| {
-        let thick = thick(rate);
+    let Some(foretold) = lane.foretold else { return };
+    for (class, rate) in foretold.bands() {
+        // What is predicted may lie a little above a ceiling, and the words begin further away.
+        let thick = (rate * scale).clamp(1.5, place.thick + 6.0);
         svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
-    };
-    match lane.foretold {
-        Some(Foretold::Rate(_, [low, high])) => {
-            put("band range", high);
-            put("band", low);
-            whisker(svg, [low, high], place, scale);
-        }
-        Some(Foretold::AtMost(most)) => put("atmost", most),
-        None => {}
+    }
+    if let Foretold::Rate(_, ends) = foretold {
+        whisker(svg, ends, place, scale);
     }
 }
 

@@ -159,7 +159,7 @@ fn all_together(point: &PointView) -> Item {
         name: hosts.clone(),
         title: hosts,
         detail: total.unwrap_or_default(),
-        ..Item::plain(HopKind::Application)
+        ..Item::default()
     }
 }
 
@@ -174,6 +174,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
     };
     Item {
         id: hop.id.clone(),
+        kind,
         name: format!("{title}: {}", folded(hop.hosts.iter().map(String::as_str))),
         title,
         detail,
@@ -195,7 +196,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             Confidence::Medium => ", likely",
             Confidence::Low => ", a guess",
         },
-        ..Item::plain(kind)
+        ..Item::default()
     }
 }
 

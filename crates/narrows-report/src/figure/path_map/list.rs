@@ -94,7 +94,10 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
             }
         }
     }
-    foretold(svg, item, (left, *y), (room, most));
+    for (class, rate) in item.foretold.iter().flat_map(|it| it.bands()) {
+        let long = if most > 0.0 { (room * rate / most).clamp(1.0, room) } else { 1.0 };
+        svg.rect(class, (left, *y + 2.0), (long, BAR - 4.0), 0.0);
+    }
     *y += BAR;
     let mut x = left;
     *y += 15.0;
@@ -116,20 +119,6 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
     for text in [item.bound_text(), item.measured_text(), foretold].into_iter().flatten() {
         *y += 14.0;
         svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
-    }
-}
-
-/// What is foretold, within the bar: as far as it reaches at least, and at most.
-fn foretold(svg: &mut Svg, item: &Item, (left, top): (f64, f64), (room, most): (f64, f64)) {
-    let long = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.0, room) } else { 1.0 };
-    let mut put = |class: &str, rate: f64| svg.rect(class, (left, top + 2.0), (long(rate), BAR - 4.0), 0.0);
-    match item.foretold {
-        Some(Foretold::Rate(_, [low, high])) => {
-            put("band range", high);
-            put("band", low);
-        }
-        Some(Foretold::AtMost(rate)) => put("atmost", rate),
-        None => {}
     }
 }
 

@@ -248,7 +248,8 @@ impl TreePlan {
                 .collect();
             let item = &tree.items[at];
             let is_box = item.state == State::Passes;
-            if !is_box || item.is_named || behind.len() > 1 {
+            let says_nothing = matches!(item.kind, HopKind::BlockQueue | HopKind::Controller);
+            if !is_box || !says_nothing || behind.len() > 1 {
                 shown.push(at);
             }
             match behind.as_slice() {
