@@ -50,48 +50,33 @@ pub(crate) fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) ->
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Collects why things are missing, to stand beside them.
-#[derive(Default)]
-struct Reasons(Vec<String>);
-
-impl Reasons {
-    fn fact<T: Clone>(&mut self, name: &str, fact: &Fact<T>) -> Option<T> {
-        if let Some(missing) = fact.missing() {
-            self.0.push(format!("{name}: {missing}"));
-        }
-        fact.get()
-    }
-
-    fn add(&mut self, reason: impl Into<String>) {
-        self.0.push(reason.into());
-    }
-
-    fn join(self) -> Option<String> {
-        (!self.0.is_empty()).then(|| self.0.join("; "))
-    }
-}
-
 /// What is told of a machine, and why what is not known of it is not.
 pub fn machine_view(machine: &Machine) -> MachineView {
-    let mut why = Reasons::default();
+    let mut why: Vec<String> = Vec::new();
     MachineView {
-        kernel: why.fact("kernel", &machine.kernel),
-        system_vendor: why.fact("system_vendor", &machine.dmi.system_vendor),
-        product: why.fact("product", &machine.dmi.product),
-        board_vendor: why.fact("board_vendor", &machine.dmi.board_vendor),
-        board: why.fact("board", &machine.dmi.board),
-        bios_version: why.fact("bios_version", &machine.dmi.bios_version),
-        cpu: why.fact("cpu", &machine.cpus.model),
-        cores: why.fact("cores", &machine.cpus.cores),
-        sockets: why.fact("sockets", &machine.cpus.sockets),
+        kernel: known("kernel", &machine.kernel, &mut why),
+        system_vendor: known("system_vendor", &machine.dmi.system_vendor, &mut why),
+        product: known("product", &machine.dmi.product, &mut why),
+        board_vendor: known("board_vendor", &machine.dmi.board_vendor, &mut why),
+        board: known("board", &machine.dmi.board, &mut why),
+        bios_version: known("bios_version", &machine.dmi.bios_version, &mut why),
+        cpu: known("cpu", &machine.cpus.model, &mut why),
+        cores: known("cores", &machine.cpus.cores, &mut why),
+        sockets: known("sockets", &machine.cpus.sockets, &mut why),
         numa_nodes: machine.cpus.nodes.len(),
-        memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
-        hypervisor: why.fact("hypervisor", &machine.cpus.hypervisor),
+        memory_bytes: known("memory_bytes", &machine.cpus.memory, &mut why),
+        hypervisor: known("hypervisor", &machine.cpus.hypervisor, &mut why),
         adapters: machine.adapters.clone(),
         from: Vec::new(),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
-        reason: why.join(),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
     }
+}
+
+/// A fact; of one that is missing why it is.
+fn known<T: Clone>(name: &str, fact: &Fact<T>, why: &mut Vec<String>) -> Option<T> {
+    why.extend(fact.missing().map(|missing| format!("{name}: {missing}")));
+    fact.get()
 }
 
 fn input_view(text: &Recognised) -> InputView {
@@ -148,16 +133,16 @@ fn hop_pair(
     unknown: &BTreeMap<Direction, String>,
     default: &str,
 ) -> HopPair {
-    let mut why = Reasons::default();
-    let mut of = |direction: Direction, word: &str| {
-        let id = named.get(&direction).map(ToString::to_string);
-        if id.is_none() {
-            why.add(format!("{word}: {}", unknown.get(&direction).map_or(default, String::as_str)));
-        }
-        id
+    let of = |direction| named.get(&direction).map(ToString::to_string);
+    let why = |direction: Direction| {
+        format!("{}: {}", direction.word(), unknown.get(&direction).map_or(default, String::as_str))
     };
-    let (read, write) = (of(Direction::Read, "read"), of(Direction::Write, "write"));
-    HopPair { read, write, reason: why.join() }
+    let (read, write) = (of(Direction::Read), of(Direction::Write));
+    let reason = why_null([
+        (read.is_none(), why(Direction::Read).as_str()),
+        (write.is_none(), &why(Direction::Write)),
+    ]);
+    HopPair { read, write, reason }
 }
 
 fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {

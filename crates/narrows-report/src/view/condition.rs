@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::why_null;
 use narrows_base::units::{Celsius, Nanos, human};
 use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Pressure};
 use narrows_machine::health::{DriveHealth, SmartChange};
@@ -224,32 +225,27 @@ fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>;
 }
 
 fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveView {
-    let mut why = Vec::new();
-    let smart = match (before.smart.value(), after.smart.value()) {
-        (Some(before), Some(after)) => Some(SmartView {
-            critical_warning: after.critical_warning,
-            available_spare: after.available_spare,
-            percentage_used: after.percentage_used,
-            change: after.since(before),
-        }),
-        _ => {
-            let missing = before.smart.missing().or_else(|| after.smart.missing());
-            why.push(format!("smart: {}", missing.unwrap_or_else(|| "not read".to_owned())));
-            None
-        }
-    };
-    let view = DriveView {
+    let smart = before.smart.value().zip(after.smart.value()).map(|(before, after)| SmartView {
+        critical_warning: after.critical_warning,
+        available_spare: after.available_spare,
+        percentage_used: after.percentage_used,
+        change: after.since(before),
+    });
+    let missing = before.smart.missing().or_else(|| after.smart.missing());
+    let celsius = [before.temperature.get(), after.temperature.get(), after.warning.get()];
+    let why = [
+        (smart.is_none(), &*format!("smart: {}", missing.as_deref().unwrap_or("not read"))),
+        (celsius.contains(&None), "celsius: neither the drive nor a hardware monitor tells"),
+    ];
+    let [before_celsius, after_celsius, warning_celsius] = celsius;
+    DriveView {
         name: name.to_owned(),
-        before_celsius: before.temperature.get(),
-        after_celsius: after.temperature.get(),
-        warning_celsius: after.warning.get(),
+        before_celsius,
+        after_celsius,
+        warning_celsius,
+        reason: why_null(why),
         smart,
-        reason: None,
-    };
-    if view.before_celsius.is_none() || view.after_celsius.is_none() || view.warning_celsius.is_none() {
-        why.push("celsius: neither the drive nor a hardware monitor tells".to_owned());
     }
-    DriveView { reason: (!why.is_empty()).then(|| why.join("; ")), ..view }
 }
 
 #[cfg(test)]
