@@ -137,30 +137,21 @@ fn order(events: &[KernelEvent]) -> String {
     let link = events.iter().find(|event| event.what != LinkEvent::Error);
     let is_before = |error: &&KernelEvent| link.is_none_or(|link| error.micros <= link.micros);
     let errors = || events.iter().filter(|event| event.what == LinkEvent::Error);
-    let named = |error: &KernelEvent| error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    match (errors().rfind(is_before), link) {
-        (Some(error), Some(link)) => {
-            let apart = (link.micros - error.micros) as f64 / 1e6;
-            let what = match link.what {
-                LinkEvent::Up => "came up",
-                LinkEvent::Retrained => "was trained again",
-                LinkEvent::Down | LinkEvent::Error => "went down",
-            };
-            format!(
-                "; in the kernel's log it {what} {apart:.1} s after error{} of {}",
-                named(error),
-                error.function
-            )
-        }
-        (Some(error), None) => {
-            format!(
-                "; the kernel's log has errors{} of {} meanwhile, which came first is not known",
-                named(error),
-                error.function
-            )
-        }
-        _ => String::new(),
-    }
+    let Some(error) = errors().rfind(is_before) else { return String::new() };
+    let function = &error.function;
+    let name = error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let Some(link) = link else {
+        return format!(
+            "; the kernel's log has errors{name} of {function} meanwhile, which came first is not known"
+        );
+    };
+    let apart = (link.micros - error.micros) as f64 / 1e6;
+    let what = match link.what {
+        LinkEvent::Up => "came up",
+        LinkEvent::Retrained => "was trained again",
+        LinkEvent::Down | LinkEvent::Error => "went down",
+    };
+    format!("; in the kernel's log it {what} {apart:.1} s after error{name} of {function}")
 }
 
 const fn words(property: Property) -> &'static str {

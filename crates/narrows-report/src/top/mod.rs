@@ -280,13 +280,6 @@ fn row(lane: &LaneView, is_fullest: bool) -> Vec<Cell> {
         Content::Branch { first: indent.clone(), rest: indent, depth: lane.depth, text: lane.name.clone() };
     let part = lane.part_of_ceiling.filter(|part| *part > 0.0);
     let mut cells = vec![Cell::of(name), part.map_or_else(Cell::default, Cell::bar)];
-    let numbers = [
-        table::part(lane),
-        table::rate(&lane.read),
-        table::rate(&lane.write),
-        table::iops(lane),
-        table::latency(lane),
-    ];
-    cells.extend(numbers.map(Cell::text));
+    cells.extend(table::numbers(lane).map(Cell::text));
     cells.into_iter().map(|cell| cell.tone(tone)).collect()
 }

@@ -179,12 +179,8 @@ impl Screen {
         let mut cells = vec![
             format!("{:width$}{}", "", lane.name, width = indent),
             table::bar(lane.part_of_ceiling, usize::from(BAR), self.unicode),
-            table::part(lane),
-            table::rate(&lane.read),
-            table::rate(&lane.write),
-            table::iops(lane),
-            table::latency(lane),
         ];
+        cells.extend(table::numbers(lane));
         if is_wide {
             let queue = lane.in_flight.filter(|count| *count > 0.0).map(human::count);
             cells.extend([

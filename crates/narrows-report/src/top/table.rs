@@ -14,7 +14,12 @@ pub(super) fn bar(part: Option<f64>, cells: usize, unicode: bool) -> String {
     (0..cells).map(|at| if at < filled { full } else { empty }).collect()
 }
 
-pub(super) fn part(lane: &LaneView) -> String {
+/// How full it is, what crosses it, and how fast.
+pub(super) fn numbers(lane: &LaneView) -> [String; 5] {
+    [part(lane), rate(&lane.read), rate(&lane.write), iops(lane), latency(lane)]
+}
+
+fn part(lane: &LaneView) -> String {
     let mark = if lane.is_estimate { "~" } else { "" };
     lane.part_of_ceiling.map_or_else(String::new, |part| format!("{mark}{}", human::percent(part)))
 }
@@ -28,11 +33,11 @@ pub(super) fn rate(side: &SideView) -> String {
     }
 }
 
-pub(super) fn iops(lane: &LaneView) -> String {
+fn iops(lane: &LaneView) -> String {
     lane.iops.filter(|iops| iops.get() > 0.0).map_or_else(String::new, |iops| human::count(iops.get()))
 }
 
-pub(super) fn latency(lane: &LaneView) -> String {
+fn latency(lane: &LaneView) -> String {
     lane.latency_ns.map(human::time).unwrap_or_default()
 }
 
