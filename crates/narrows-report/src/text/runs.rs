@@ -3,6 +3,7 @@
 use super::Tone;
 use super::latency::or_too_few;
 use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
+use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Access, Measurement};
@@ -91,11 +92,7 @@ fn course(series: &[BytesPerSec]) -> Option<String> {
     if series.len() < 2 {
         return None;
     }
-    let part = series.len().div_ceil(COURSE);
-    let means: Vec<f64> = series
-        .chunks(part)
-        .map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
-        .collect();
+    let means: Vec<f64> = means(series, series.len().div_ceil(COURSE)).collect();
     let most = means.iter().copied().fold(0.0, f64::max);
     let step = |mean: f64| if most > 0.0 { (mean / most * 7.0).round() as usize } else { 0 };
     Some(means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect())

@@ -1,7 +1,8 @@
 //! Bars on a scale that begins at zero.
 
-use super::steps;
+use super::{picture, steps};
 use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::whole::{Data, Figure};
 use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
 
 /// One bar.
@@ -60,8 +61,48 @@ impl Default for Signs {
     }
 }
 
+/// A figure of bars that is being made.
+pub(crate) struct BarChart {
+    pub(crate) rows: Vec<Row>,
+    data: Data,
+    pub(crate) signs: Signs,
+}
+
+/// What a figure of one drawing is called: its identity, its title, and the name of the drawing.
+pub(crate) struct Named<'a> {
+    pub(crate) id: String,
+    pub(crate) title: &'a str,
+    pub(crate) label: &'a str,
+}
+
+impl BarChart {
+    /// A chart without rows, and the columns of its values.
+    pub(crate) fn new(columns: &'static [&'static str]) -> Self {
+        Self { rows: Vec::new(), data: Data::new(columns), signs: Signs::default() }
+    }
+
+    /// One more row, and its values.
+    pub(crate) fn put(&mut self, row: Row, values: impl IntoIterator<Item = String>) {
+        self.rows.push(row);
+        self.data.push(values);
+    }
+
+    /// The figure, with what it shows in sentences; `None` without rows. `shown` writes a value of the scale.
+    pub(crate) fn figure(
+        self,
+        Named { id, title, label }: Named<'_>,
+        alternative: String,
+        shown: &dyn Fn(f64) -> String,
+    ) -> Option<Figure> {
+        let Self { rows, data, signs } = self;
+        let pictures = vec![picture(|width| bars(width, label, &rows, shown, &signs))];
+        let title = title.to_owned();
+        (!rows.is_empty()).then_some(Figure { id, title, alternative, pictures, data })
+    }
+}
+
 /// All rows below each other. `shown` writes a value of the scale.
-pub(crate) fn bars(
+pub(super) fn bars(
     width: f64,
     label: &str,
     rows: &[Row],

@@ -1,6 +1,6 @@
 //! What workloads will get: predicted rates with their intervals, and what bounds each.
 
-use super::bars::{Bar, Row, Signs, bars};
+use super::bars::{Bar, BarChart, Named, Row, Signs, bars};
 use super::{known, picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
@@ -69,36 +69,32 @@ fn before(it: &PredictionView) -> Option<Bar> {
 }
 
 fn expected(all: &[&PredictionView]) -> Option<Figure> {
-    let mut data = Data::new(&["workload", "before#", "predicted#", "95 % of cases#", "narrowest hop"]);
-    let mut rows = Vec::new();
+    let mut chart = BarChart::new(&["workload", "before#", "predicted#", "95 % of cases#", "narrowest hop"]);
+    chart.signs.outline = "not known, not more than this";
     for it in all.iter().take(MOST_WORKLOADS) {
         let Some(now) = outlook(it) else { continue };
         let was = it.before.as_ref().and_then(|before| before.bytes_per_second);
         let bound = it.limiting.as_ref().or(it.at_most.as_ref());
-        data.push([
+        let row = Row {
+            name: it.workload.name.to_string(),
+            note: it.not_known_because.clone().unwrap_or_default(),
+            bars: before(it).into_iter().chain([now]).collect(),
+            ..Row::default()
+        };
+        let values = [
             it.workload.name.to_string(),
             was.map(human::rate).unwrap_or_default(),
             it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
             known(it.interval_95.map(<[BytesPerSec; 2]>::from)),
             bound.map(|bound| bound.name.clone()).unwrap_or_default(),
-        ]);
-        rows.push(Row {
-            name: it.workload.name.to_string(),
-            note: it.not_known_because.clone().unwrap_or_default(),
-            bars: before(it).into_iter().chain([now]).collect(),
-            ..Row::default()
-        });
+        ];
+        chart.put(row, values);
     }
-    let signs = Signs { outline: "not known, not more than this", ..Signs::default() };
-    (!rows.is_empty()).then(|| Figure {
-        id: "predicted".to_owned(),
-        title: "What each workload will get".to_owned(),
-        alternative: "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
-                      known does not exceed. Nothing of it is measured."
-            .to_owned(),
-        pictures: vec![picture(|width| bars(width, "Predicted rates", &rows, &rate, &signs))],
-        data,
-    })
+    let alternative = "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
+                       known does not exceed. Nothing of it is measured.";
+    let named =
+        Named { id: "predicted".to_owned(), title: "What each workload will get", label: "Predicted rates" };
+    chart.figure(named, alternative.to_owned(), &rate)
 }
 
 fn bounds(all: &[&PredictionView]) -> Option<Figure> {

@@ -3,6 +3,7 @@
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::{picture, rate};
 use crate::figure::style::MOST;
+use crate::figure::svg::number;
 use crate::figure::whole::{Data, Figure, Picture};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::{Latency, PERCENTILES, Percentile};
@@ -122,7 +123,7 @@ pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
 }
 
 /// The means of so many values each.
-fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
+pub(crate) fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
     series.chunks(step.max(1)).map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
 }
 
@@ -154,17 +155,12 @@ fn course(run: &Course<'_>) -> Picture {
             ..Line::default()
         });
     }
-    let across = from_zero(length, &|value| format!("{} s", short(value)), "time");
+    let across = from_zero(length, &|value| format!("{} s", number(value)), "time");
     let across = Axis { range: [0.0, length], ticks: kept(across.ticks, length), ..across };
     let up = from_zero(most, &rate, "rate");
     let events: Vec<Event> =
         run.events.iter().map(|(at, name)| Event { at: *at, name: name.clone() }).collect();
     picture(|width| lines(width, "Rate over time", &across, &up, &all, &events))
-}
-
-/// At most two decimals, and no more than it needs.
-fn short(value: f64) -> String {
-    format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
