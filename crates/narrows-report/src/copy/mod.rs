@@ -214,27 +214,19 @@ fn sentence(result: &CopyResult) -> String {
     let Some((side, share)) = result.limit().filter(|_| result.small.files + result.large.files > 0) else {
         return "No file was copied.".to_owned();
     };
-    let share = human::percent(share);
-    match side {
-        Side::Source => {
-            format!("Reading the source limits this copy: {share} of its time it waited for that.")
+    let (what, waited) = match side {
+        Side::Source => ("Reading the source limits", "waited for that."),
+        Side::Destination => {
+            ("Writing to the destination limits", "waited for that, and for data to become durable.")
         }
-        Side::Destination => format!(
-            "Writing to the destination limits this copy: {share} of its time it waited for that, and for data to become durable."
-        ),
-        Side::Verification => {
-            format!(
-                "Reading the destination back limits this copy: {share} of its time it waited for that. See --no-verify."
-            )
+        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify."),
+        Side::Metadata => {
+            ("Names and attributes limit", "waited for opens, creates, renames and directories.")
         }
-        Side::Metadata => format!(
-            "Names and attributes limit this copy: {share} of its time it waited for opens, creates, renames and directories."
-        ),
-        Side::Contention => format!(
-            "Other programs limit this copy: {share} of its time it was ready to go on while processors worked for them."
-        ),
-        Side::Processor => format!("The processor limits this copy: {share} of its time it computed."),
-    }
+        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them."),
+        Side::Processor => ("The processor limits", "computed."),
+    };
+    format!("{what} this copy: {} of its time it {waited}", human::percent(share))
 }
 
 fn notes(result: &CopyResult, moved: &Moved) -> Vec<String> {

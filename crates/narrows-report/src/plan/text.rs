@@ -204,34 +204,25 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
 }
 
 fn put_filled(out: &mut Document, filled: &SlotOutcome) {
-    let mut what = String::new();
-    if let Some(card) = &filled.card {
-        what.clone_from(card);
-        if let Some(mode) = &filled.bifurcation {
-            what = format!("{what}, slot split {mode}");
-        }
-    }
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    let name = |pairs: &Vec<_>| if pairs.is_empty() { filled.slot.clone() } else { String::new() };
-    if !what.is_empty() {
-        pairs.push((name(&pairs), format!("{what}:")));
-    }
-    for (device, alike) in grouped(filled.devices.iter().map(|device| (device, ()))) {
-        let count = alike.len();
-        let many = if count > 1 { format!("{count} × ") } else { String::new() };
-        let each = if count > 1 { " each" } else { "" };
+    let card = filled.card.as_ref().map(|card| match &filled.bifurcation {
+        Some(mode) => format!("{card}, slot split {mode}:"),
+        None => format!("{card}:"),
+    });
+    let devices = grouped(filled.devices.iter().map(|device| (device, ()))).into_iter();
+    let devices = devices.map(|(device, alike)| {
+        let (many, each) = match alike.len() {
+            1 => (String::new(), ""),
+            count => (format!("{count} × "), " each"),
+        };
         let generation = device.generation.map_or_else(String::new, |generation| format!("{generation}.0 "));
-        let rate = |rate: BytesPerSec| human::rate(rate);
-        let text = format!(
+        format!(
             "{many}{} at {generation}x{}: {}{each} alone (by {}), {} with all others",
-            device.name,
-            device.lanes,
-            rate(device.alone.read),
-            device.limited_by,
-            rate(device.together.read)
-        );
-        pairs.push((name(&pairs), text));
-    }
+            device.name, device.lanes, device.alone.read, device.limited_by, device.together.read
+        )
+    });
+    // The slot is named once.
+    let names = std::iter::once(filled.slot.clone()).chain(std::iter::repeat(String::new()));
+    let pairs = names.zip(card.into_iter().chain(devices)).collect();
     let width = (filled.slot.chars().count() + 1).clamp(13, 17);
     out.add(Block::Pairs(Pairs { margin: 2, width, commands: false, pairs }));
 }

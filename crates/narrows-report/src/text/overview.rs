@@ -84,10 +84,10 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     // A text can name thousands of functions, none of which is like another.
     let mut places: HashMap<_, usize> = HashMap::new();
-    let broken = Broken::of(found);
+    let broken = broken(found);
     let mut told = BTreeSet::new();
     for path in paths {
-        let (what, limit, faults) = (what(path), limit(path), broken.on(path));
+        let (what, limit, faults) = (what(path), limit(path), faults(path, &broken));
         let codes: Vec<String> = faults.iter().map(|(code, _)| code.clone()).collect();
         let reason = limit.rate.is_none().then(|| limit.hop.clone());
         let alike = (what.clone(), limit.shown.clone(), limit.kind, reason, limit.next.clone(), codes);
@@ -124,41 +124,28 @@ const UNDER_LOAD: f64 = 0.1;
 /// So many devices of a row are shown under load.
 const MOST_SEEN: usize = 12;
 
-/// Faults by the hop or device that they are about.
-struct Broken<'a> {
-    by_hop: BTreeMap<&'a str, BTreeSet<String>>,
-    /// Those that name a device and no hop.
-    by_device: BTreeMap<&'a str, BTreeSet<String>>,
+/// Codes of faults by what they are about: a hop, or a device where they name no hop.
+type Broken<'a> = BTreeMap<(bool, &'a str), BTreeSet<String>>;
+
+fn broken(found: &[Finding]) -> Broken<'_> {
+    let mut broken = Broken::new();
+    for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
+        let place = fault.hop.as_deref().map_or((false, fault.subject.as_str()), |hop| (true, hop));
+        broken.entry(place).or_default().insert(fault.code.as_str());
+    }
+    broken
 }
 
-impl<'a> Broken<'a> {
-    fn of(found: &'a [Finding]) -> Self {
-        let mut broken = Self { by_hop: BTreeMap::new(), by_device: BTreeMap::new() };
-        for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
-            let (places, name) = match &fault.hop {
-                Some(hop) => (&mut broken.by_hop, hop.as_str()),
-                None => (&mut broken.by_device, fault.subject.as_str()),
-            };
-            places.entry(name).or_default().insert(fault.code.as_str());
+/// The faults on a path: what, and the name of the hop. Of the hops of one device the first stands for it.
+fn faults<'a>(path: &'a PathView, broken: &Broken<'_>) -> Vec<(String, &'a str)> {
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    for hop in path.hops.iter().filter(|_| !broken.is_empty()) {
+        for place in [(true, hop.id.as_str()), (false, device(hop))] {
+            let codes = broken.get(&place).filter(|_| seen.insert(place.1));
+            all.extend(codes.into_iter().flatten().map(|code| (code.clone(), hop.name.as_str())));
         }
-        broken
     }
-
-    /// The faults on a path: what, and the name of the hop. Of the hops of one device the first stands for it.
-    fn on(&self, path: &'a PathView) -> Vec<(String, &'a str)> {
-        let mut all: Vec<(String, &'a str)> = Vec::new();
-        if self.by_hop.is_empty() && self.by_device.is_empty() {
-            return all;
-        }
-        let mut seen = BTreeSet::new();
-        for hop in &path.hops {
-            let of_hop = self.by_hop.get(hop.id.as_str()).filter(|_| seen.insert(hop.id.as_str()));
-            let of_device = self.by_device.get(device(hop)).filter(|_| seen.insert(device(hop)));
-            let codes = of_hop.into_iter().chain(of_device).flatten();
-            all.extend(codes.map(|code| (code.clone(), hop.name.as_str())));
-        }
-        all
-    }
+    all
 }
 
 /// The device of a hop, by its identity: `nvme0n1` of `device:nvme0n1`.
@@ -277,11 +264,7 @@ fn both(read: Option<String>, write: Option<String>) -> String {
     let (Some(read), Some(write)) = (&read, &write) else {
         return read.or(write).unwrap_or_default();
     };
-    match (read.split_once(' '), write.split_once(' ')) {
-        _ if read == write => read.clone(),
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} / {write}"),
-        _ => format!("{read} / {write}"),
-    }
+    if read == write { read.clone() } else { rate::joined(read, " / ", write) }
 }
 
 /// A bar of the overview, where all names have room.

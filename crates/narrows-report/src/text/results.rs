@@ -6,7 +6,7 @@ use super::Tone;
 use crate::document::{Blocks, Cell, Column, Row, Table, Width, findings};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
-use narrows_paste::results::{Measured, Side};
+use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::results::{ResultVerdict, Trust};
@@ -133,18 +133,16 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     for (word, side) in sides {
         table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
     }
-    let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
-    if let Some(entries) = measurement.entries {
-        row("files", format!("{} each second", human::count(entries.get())));
-    }
-    if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
-        row("takes", format!("mean {}", time(mean)));
-    }
-    if let Some(syncs) = measurement.syncs {
-        row("fsync", format!("{} each second", human::count(syncs.get())));
-    }
-    if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
-        row("sync", format!("mean {}", time(sync)));
+    let each = |count: f64| format!("{} each second", human::count(count));
+    let mean = |of: &Option<Latency>| Some(format!("mean {}", time(of.as_ref()?.mean?)));
+    let more = [
+        ("files", measurement.entries.map(|entries| each(entries.get()))),
+        ("takes", mean(&measurement.latency_ns)),
+        ("fsync", measurement.syncs.map(|syncs| each(syncs.get()))),
+        ("sync", mean(&measurement.sync_ns)),
+    ];
+    for (word, text) in more {
+        table.rows.extend(text.map(|text| Row::of(vec![Cell::text(word), Cell::text(text)])));
     }
     out.table(table);
 }
