@@ -228,21 +228,15 @@ fn searched_text(searched: &SearchView) -> String {
 }
 
 fn cleaned_text(cleaned: &Cleared) -> String {
-    let bytes = |amount: Bytes| human::bytes(amount);
-    let mut text = format!("Cleared {} that a run of narrows left", bytes(cleaned.cleared));
-    if cleaned.cleared.get() == 0 {
-        text = "Nothing that a run of narrows left is to be cleared".to_owned();
-    }
-    if cleaned.left.get() > 0 {
-        text.push_str(&format!("; {} of it are still there", bytes(cleaned.left)));
-    }
-    if cleaned.foreign_bytes.get() > 0 {
-        text.push_str(&format!(
-            "; {} bear no mark of ours and were not touched",
-            bytes(cleaned.foreign_bytes)
-        ));
-    }
-    text + "."
+    let Cleared { cleared, left, foreign_bytes: foreign, .. } = cleaned;
+    let some = |amount: &Bytes, text: String| if amount.get() > 0 { text } else { String::new() };
+    let cleared = match cleared.get() {
+        0 => "Nothing that a run of narrows left is to be cleared".to_owned(),
+        _ => format!("Cleared {cleared} that a run of narrows left"),
+    };
+    let left = some(left, format!("; {left} of it are still there"));
+    let foreign = some(foreign, format!("; {foreign} bear no mark of ours and were not touched"));
+    format!("{cleared}{left}{foreign}.")
 }
 
 #[cfg(test)]

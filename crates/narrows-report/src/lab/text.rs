@@ -5,7 +5,7 @@ use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Ta
 use crate::figure::Figure;
 use crate::figure::chart::{Bar, BarChart, Named, Row, Signs, signed};
 use crate::text::Tone;
-use narrows_base::lists::{distinct, some_of};
+use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
@@ -45,10 +45,8 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
 
 /// A device with its model and size.
 fn about(device: &LabDevice) -> String {
-    let mut about = vec![device.facts.name.clone()];
-    about.extend(device.facts.model.clone());
-    about.extend(device.facts.size.map(human::bytes));
-    about.join(", ")
+    let facts = &device.facts;
+    known_of([Some(facts.name.clone()), facts.model.clone(), facts.size.map(human::bytes)], ", ")
 }
 
 /// How good predictions were, in a sentence.
@@ -372,30 +370,25 @@ fn basis(out: &mut Document, report: &LabReport) {
 
 /// What was verified and where the source came from.
 fn how(copied: &Copied) -> String {
-    let files = human::grouped;
-    let mut parts = Vec::new();
-    if copied.verified_files > 0 {
-        parts.push(format!("{} files read back past the page cache", files(copied.verified_files)));
-    }
-    if copied.verified_by_advice > 0 {
-        parts.push(format!("{} files read back, perhaps from memory", files(copied.verified_by_advice)));
-    }
-    if copied.verified_files + copied.verified_by_advice == 0 {
-        parts.push("nothing read back".to_owned());
-    }
-    if copied.faults > 0 {
-        let first = copied.first_fault.as_deref().unwrap_or_default();
-        parts.push(format!("{} not copied, first {first}", files(copied.faults)));
-    }
-    parts.push(match (copied.read_from, copied.cached) {
+    let some = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", human::grouped(count)));
+    let Copied { verified_files: direct, verified_by_advice: advised, .. } = *copied;
+    let first = copied.first_fault.as_deref().unwrap_or_default();
+    let source = match (copied.read_from, copied.cached) {
         (ReadFrom::Memory, Some(part)) => format!("source {} in memory", human::percent(part)),
         (ReadFrom::Memory, None) => "source read through before".to_owned(),
         (ReadFrom::Drive, Some(part)) if part > 0.0 => {
             format!("source from its own drive, {} in memory", human::percent(part))
         }
         (ReadFrom::Drive, _) => "source from its own drive".to_owned(),
-    });
-    parts.join("; ")
+    };
+    let parts = [
+        some(direct, "files read back past the page cache"),
+        some(advised, "files read back, perhaps from memory"),
+        (direct + advised == 0).then(|| "nothing read back".to_owned()),
+        some(copied.faults, &format!("not copied, first {first}")),
+        Some(source),
+    ];
+    known_of(parts, "; ")
 }
 
 /// The cells with a copy, the fastest first.

@@ -3,7 +3,7 @@
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Width};
 use crate::text::Tone;
-use narrows_base::lists::grouped;
+use narrows_base::lists::{grouped, known_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{Rates, SlotOutcome};
 use narrows_model::plan::site::SataSeated;
@@ -84,17 +84,17 @@ fn put_site(out: &mut Document, view: &SiteView) {
     }
     out.add(Block::Table(table));
     let lanes = &view.lanes;
-    let mut counts = vec![format!("{} lanes wired", lanes.wired)];
-    if lanes.used + lanes.wasted > 0 {
-        counts.push(format!("{} used", lanes.used));
-        counts.push(format!("{} wasted on narrower devices", lanes.wasted));
-    }
-    counts.push(format!("{} free", lanes.free));
-    if lanes.dead > 0 {
-        let any_taken = view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
-        counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
-    }
-    out.say(2, Tone::Normal, counts.join(" · "));
+    let any_taken = || view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+    let is_used = lanes.used + lanes.wasted > 0;
+    let counts = [
+        Some(format!("{} lanes wired", lanes.wired)),
+        is_used.then(|| format!("{} used", lanes.used)),
+        is_used.then(|| format!("{} wasted on narrower devices", lanes.wasted)),
+        Some(format!("{} free", lanes.free)),
+        (lanes.dead > 0)
+            .then(|| format!("{} {}", lanes.dead, if any_taken() { "not free or dead" } else { "dead" })),
+    ];
+    out.say(2, Tone::Normal, known_of(counts, " · "));
     for gap in &site.gaps {
         out.lead((Tone::Warn, "  not known  "), Tone::Normal, gap);
     }
@@ -109,36 +109,26 @@ fn is_taken(why: &str) -> bool {
 }
 
 fn about(slot: &SlotView) -> (Tone, String) {
-    let mut known = Vec::new();
-    let mut tone = Tone::Normal;
-    match (&slot.occupant, &slot.dead) {
+    let (tone, what) = match (&slot.occupant, &slot.dead) {
         (Some(occupant), _) => {
             let many = if occupant.count > 1 { format!("{} × ", occupant.count) } else { String::new() };
-            known.push(format!("{many}{}, x{}", occupant.name, occupant.lanes_used));
-            if occupant.lanes_used < slot.lanes {
-                known.push(format!("{} lanes wasted", slot.lanes - occupant.lanes_used));
-                tone = Tone::Warn;
+            let what = format!("{many}{}, x{}", occupant.name, occupant.lanes_used);
+            match slot.lanes.checked_sub(occupant.lanes_used) {
+                Some(wasted @ 1..) => (Tone::Warn, format!("{what}; {wasted} lanes wasted")),
+                _ => (Tone::Normal, what),
             }
         }
-        (None, Some(dead)) => {
-            known.push(match is_taken(dead) {
-                true => format!("not free: {dead}"),
-                false => format!("dead: {dead}"),
-            });
-            tone = Tone::Warn;
-        }
-        (None, None) => known.push("free".to_owned()),
-    }
-    if slot.connector_lanes > slot.lanes {
-        known.push(format!("x{} long", slot.connector_lanes));
-    }
-    match &slot.bifurcation {
-        Some(modes) if modes.is_empty() => known.push("no bifurcation".to_owned()),
-        Some(modes) => known.push(format!("splits {}", modes.join(", "))),
-        None => {}
-    }
-    known.extend(slot.shares.iter().cloned());
-    (tone, known.join("; "))
+        (None, Some(dead)) if is_taken(dead) => (Tone::Warn, format!("not free: {dead}")),
+        (None, Some(dead)) => (Tone::Warn, format!("dead: {dead}")),
+        (None, None) => (Tone::Normal, "free".to_owned()),
+    };
+    let long = (slot.connector_lanes > slot.lanes).then(|| format!("x{} long", slot.connector_lanes));
+    let splits = slot.bifurcation.as_ref().map(|modes| match modes.as_slice() {
+        [] => "no bifurcation".to_owned(),
+        modes => format!("splits {}", modes.join(", ")),
+    });
+    let shares = slot.shares.iter().cloned().map(Some);
+    (tone, known_of([Some(what), long, splits].into_iter().chain(shares), "; "))
 }
 
 fn put_placement(out: &mut Document, ranked: &RankedPlacement) {

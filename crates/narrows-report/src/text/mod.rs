@@ -29,7 +29,7 @@ use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
-use narrows_base::lists::{distinct, some_of};
+use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;
 use narrows_base::units::human;
 use narrows_model::path::HopKind;
@@ -99,36 +99,22 @@ fn inputs_line(inputs: &[InputView]) -> Option<String> {
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
 pub(super) fn machine_line(machine: &MachineView) -> String {
-    let mut parts = Vec::new();
-    let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)]
-        .into_iter()
-        .find(|(_, name)| name.is_some());
-    if let Some((vendor, Some(name))) = board {
-        parts.push(match vendor {
+    let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)];
+    let board = board.into_iter().find_map(|(vendor, name)| Some((vendor, name.as_ref()?)));
+    let cores = machine.cores.map(|count| format!("{count} core{}", if count == 1 { "" } else { "s" }));
+    let parts = [
+        board.map(|(vendor, name)| match vendor {
             Some(vendor) if !name.starts_with(vendor.as_str()) => format!("{vendor} {name}"),
             _ => name.clone(),
-        });
-    }
-    let cores = machine.cores.map(|count| format!("{count} {}", plural(count, "core")));
-    parts.extend(match (&machine.cpu, cores) {
-        (Some(cpu), Some(cores)) => Some(format!("{cpu}, {cores}")),
-        (Some(one), None) => Some(one.clone()),
-        (None, cores) => cores,
-    });
-    if let Some(sockets) = machine.sockets.filter(|sockets| *sockets > 1) {
-        parts.push(format!("{sockets} sockets"));
-    }
-    if machine.numa_nodes > 1 {
-        parts.push(format!("{} NUMA nodes", machine.numa_nodes));
-    }
-    parts.extend(machine.memory_bytes.map(|bytes| format!("{bytes} memory")));
-    parts.extend(machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")));
-    parts.join(" · ")
-}
-
-fn plural(count: u32, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+        }),
+        Some(known_of([machine.cpu.clone(), cores], ", ")).filter(|cpu| !cpu.is_empty()),
+        machine.sockets.filter(|sockets| *sockets > 1).map(|sockets| format!("{sockets} sockets")),
+        (machine.numa_nodes > 1).then(|| format!("{} NUMA nodes", machine.numa_nodes)),
+        machine.memory_bytes.map(|bytes| format!("{bytes} memory")),
+        machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+        machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")),
+    ];
+    known_of(parts, " · ")
 }
 
 fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&Finding]) {

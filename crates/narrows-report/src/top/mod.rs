@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{Tool, tool};
+use super::view::{Tool, speed_and_width, tool};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::names::Names;
@@ -194,10 +194,7 @@ fn link(about: &About<'_>, address: PciAddress) -> Option<String> {
     if about.asleep.contains(&address) {
         return Some("asleep".to_owned());
     }
-    let state = about.links.get(&address)?;
-    let speed = state.speed.map(|speed| speed.to_string());
-    let width = state.width.map(|width| width.to_string());
-    Some([speed, width].into_iter().flatten().collect::<Vec<_>>().join(" "))
+    about.links.get(&address).map(speed_and_width)
 }
 
 fn reason(lane: &Lane, now: &LaneNow) -> Option<String> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::why_null;
+use narrows_base::lists::known_of;
 use narrows_base::units::{Celsius, Nanos, human};
 use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Pressure};
 use narrows_machine::health::{DriveHealth, SmartChange};
@@ -136,14 +137,13 @@ impl ConditionView {
         let links = self.links.iter().filter(|link| link.changed).map(LinkView::in_words);
         let drives = self.drives.iter().filter_map(|drive| {
             let smart = &drive.smart.as_ref()?.change;
-            let mut parts = Vec::new();
-            if smart.media_errors > 0 {
-                parts.push(format!("{} media errors", smart.media_errors));
-            }
-            if smart.throttle_transitions > 0 || smart.throttled.get() > 0 {
-                parts.push(format!("throttled for {}", smart.throttled));
-            }
-            (!parts.is_empty()).then(|| format!("{}: {}", drive.name, parts.join(", ")))
+            let is_throttled = smart.throttle_transitions > 0 || smart.throttled.get() > 0;
+            let parts = [
+                (smart.media_errors > 0).then(|| format!("{} media errors", smart.media_errors)),
+                is_throttled.then(|| format!("throttled for {}", smart.throttled)),
+            ];
+            let said = Some(known_of(parts, ", ")).filter(|said| !said.is_empty())?;
+            Some(format!("{}: {said}", drive.name))
         });
         let waited = self.pressure.get("memory").filter(|one| one.some >= SHORT_OF_MEMORY);
         let waited =
@@ -204,9 +204,15 @@ impl LinkView {
 
 /// `8 GT/s x4`.
 fn in_words(state: &LinkState) -> String {
-    let speed = state.speed.map(|speed| speed.to_string());
-    let known: Vec<String> = speed.into_iter().chain(state.width.map(|lanes| lanes.to_string())).collect();
-    if known.is_empty() { "unknown".to_owned() } else { known.join(" ") }
+    let known = speed_and_width(state);
+    if known.is_empty() { "unknown".to_owned() } else { known }
+}
+
+/// The same of what is known.
+pub(crate) fn speed_and_width(state: &LinkState) -> String {
+    let (speed, width) =
+        (state.speed.map(|speed| speed.to_string()), state.width.map(|width| width.to_string()));
+    known_of([speed, width], " ")
 }
 
 fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>; 3]) -> LinkView {

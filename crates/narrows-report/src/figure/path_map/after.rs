@@ -71,21 +71,15 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     let way = direction.pick("reads", "writes");
     // A gain is that of the direction that gains more: here the next hop may allow less.
     let after = advice.gain_bytes_per_second.map(|gain| now + gain.get());
-    let capped = match (after, next) {
-        (Some(after), Some(next)) => Some(after.min(next)),
-        (after, _) => after,
-    };
+    let capped = after.map(|after| next.map_or(after, |next| after.min(next)));
     let note = match capped {
         Some(after) => {
             item.state = State::Known(after * share);
             item.formula = "today's rate and the gain of the advice".to_owned();
-            item.for_application = Some(after);
             // The next hop hides what this one could do.
             let is_hidden = next.is_some_and(|next| after * SAME >= next);
+            item.for_application = (!is_hidden).then_some(after);
             item.bound = is_hidden.then_some(after * share);
-            if is_hidden {
-                item.for_application = None;
-            }
             let unknown = if is_blind { " Hops whose ceilings are not known may allow less." } else { "" };
             format!(
                 "The ceiling: {way} of at most {} instead of {}.{unknown} Nothing of it is measured.",
