@@ -470,23 +470,21 @@ fn published_row(row: &PublishedView) -> Row {
         (None, None) => "not known".to_owned(),
     };
     let difference = row.difference.map_or("–".to_owned(), |part| format!("{:+.1} %", part * 100.0));
+    let outside = row
+        .interval_95
+        .filter(|_| row.outcome == Outcome::Outside)
+        .map(|(low, high)| format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
+    let above = (row.outcome == Outcome::AboveBound).then(|| "above what is said to bound it".to_owned());
+    let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
+    let said = [
+        (Tone::Bad, outside.or(above)),
+        (Tone::Faint, row.limiting_name.as_ref().map(|name| format!("{verb} {name}"))),
+        (Tone::Warn, row.not_known_because.as_ref().map(|because| format!("not known: {because}"))),
+        (Tone::Faint, row.why.as_ref().map(|why| format!("the file says: {why}"))),
+    ];
     let mut notes = Vec::new();
-    let mut put = |tone: Tone, text: String| notes.say(41, tone, text);
-    if let (Outcome::Outside, Some((low, high))) = (row.outcome, row.interval_95) {
-        put(Tone::Bad, format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
-    }
-    if row.outcome == Outcome::AboveBound {
-        put(Tone::Bad, "above what is said to bound it".to_owned());
-    }
-    if let Some(name) = &row.limiting_name {
-        let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
-        put(Tone::Faint, format!("{verb} {name}"));
-    }
-    if let Some(because) = &row.not_known_because {
-        put(Tone::Warn, format!("not known: {because}"));
-    }
-    if let Some(why) = &row.why {
-        put(Tone::Faint, format!("the file says: {why}"));
+    for (tone, text) in said {
+        text.into_iter().for_each(|text| notes.say(41, tone, text));
     }
     let cells = vec![
         Cell::toned(Tone::Strong, predicted),

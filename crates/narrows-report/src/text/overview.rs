@@ -9,6 +9,7 @@ use crate::document::{
     Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
 };
 use crate::figure::machine_map;
+use crate::names::replaced;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::lists::grouped;
 use narrows_base::shell;
@@ -226,27 +227,14 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
 
 /// A text about a path without the names of its devices, which stand before it: what is so of many disks is said once.
 fn without_names(text: &str, path: &PathView) -> String {
+    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
     let mut text = text.to_owned();
     for name in path.hops.iter().map(device).filter(|name| !name.is_empty()) {
         for before in [" at ", " "] {
-            text = without(&text, &format!("{before}{name}"));
+            text = replaced(&text, &format!("{before}{name}"), "", |_, behind| !behind.starts_with(goes_on));
         }
     }
     text
-}
-
-/// A text without `what`, but where it goes on as a word does.
-fn without(text: &str, what: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(what) {
-        left += before;
-        if behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')) {
-            left += what;
-        }
-        rest = behind;
-    }
-    left + rest
 }
 
 fn at<'a>(path: &'a PathView, id: Option<&String>, write: bool) -> Option<(&'a HopView, &'a CeilingView)> {

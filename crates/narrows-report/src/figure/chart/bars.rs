@@ -216,10 +216,8 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     let mut y = top;
     for (class, line) in names(row, is_wide) {
         y += 16.0;
-        match is_wide {
-            true => svg.text(&format!("{class} {}", row.class), (left - 12.0, y - 2.0), Anchor::End, &line),
-            false => svg.text(&format!("{class} {}", row.class), (left, y - 2.0), Anchor::Start, &line),
-        }
+        let (x, anchor) = if is_wide { (left - 12.0, Anchor::End) } else { (left, Anchor::Start) };
+        svg.text(&format!("{class} {}", row.class), (x, y - 2.0), anchor, &line);
     }
     let mut y = if is_wide { top } else { y + 2.0 };
     for bar in &row.bars {
@@ -243,23 +241,13 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
             svg.path("roof", &Stroke::from(x(ceiling), y - 3.0).to(x(ceiling), y + THICK + 3.0));
             last = last.max(x(ceiling));
         }
-        let room = svg.width() - last - 12.0;
-        match is_wide {
-            true => {
-                svg.text(
-                    SMALL_STRONG.class,
-                    (last + 8.0, y + 13.0),
-                    Anchor::Start,
-                    &SMALL_STRONG.fit(&bar.shown, room),
-                );
-                y += THICK + 4.0;
-            }
-            false => {
-                let line = SMALL_STRONG.fit(&bar.shown, svg.width() - left - 4.0);
-                svg.text(SMALL_STRONG.class, (left, y + THICK + 13.0), Anchor::Start, &line);
-                y += THICK + 18.0;
-            }
-        }
+        // Behind the bar, or below it.
+        let (place, room) = match is_wide {
+            true => ((last + 8.0, y + 13.0), svg.width() - last - 12.0),
+            false => ((left, y + THICK + 13.0), svg.width() - left - 4.0),
+        };
+        svg.text(SMALL_STRONG.class, place, Anchor::Start, &SMALL_STRONG.fit(&bar.shown, room));
+        y += THICK + if is_wide { 4.0 } else { 18.0 };
         svg.end();
     }
 }

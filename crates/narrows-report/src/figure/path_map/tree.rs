@@ -147,7 +147,12 @@ pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
         [_] => software.into_iter().partition(|at| media_below(*at).len() == media.len()),
         _ => (software.into_iter().filter(|at| kind(*at) == HopKind::Application).collect(), Vec::new()),
     };
-    let parents = parents(&joined, &hardware, &media, &reach);
+    let is_hardware: BTreeSet<usize> = hardware.iter().copied().collect();
+    // A loop, which only a file that somebody made can hold, is cut open.
+    let leads =
+        |at: usize, to: usize| is_hardware.contains(&to) && !media.contains(&to) && !reach[to].contains(&at);
+    let next = |at: usize| joined.below[at].iter().copied().filter(|to| leads(at, *to)).collect();
+    let parents = hardware.iter().map(|at| (*at, next(*at))).collect();
     let mut plan = TreePlan { trunk, parents, media_of: BTreeMap::new() };
     for &at in &hardware {
         let carried = media.iter().copied().filter(|medium| *medium == at || reach[*medium].contains(&at));
@@ -160,28 +165,10 @@ pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
     plan.tree(items)
 }
 
-/// The hop of hardware next to each one, nearer to main memory; more than one where bytes may take several.
-fn parents(
-    joined: &Joined<'_>,
-    hardware: &[usize],
-    media: &BTreeSet<usize>,
-    reach: &[BTreeSet<usize>],
-) -> BTreeMap<usize, Vec<usize>> {
-    let is_hardware: BTreeSet<usize> = hardware.iter().copied().collect();
-    let mut parents: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &at in hardware {
-        let next = joined.below[at].iter().copied().filter(|to| {
-            // A loop, which only a file that somebody made can hold, is cut open.
-            is_hardware.contains(to) && !media.contains(to) && !reach[*to].contains(&at)
-        });
-        parents.insert(at, next.collect());
-    }
-    parents
-}
-
 /// What stands where, before it is a tree.
 struct TreePlan {
     trunk: Vec<usize>,
+    /// The hop of hardware next to each one, nearer to main memory; more than one where bytes may take several.
     parents: BTreeMap<usize, Vec<usize>>,
     media_of: BTreeMap<usize, BTreeSet<usize>>,
 }
