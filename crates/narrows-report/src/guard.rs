@@ -113,15 +113,12 @@ pub fn build(
 
 /// What speaks against writing to a device after it was cleared.
 pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = cleared
-        .foreign
-        .iter()
-        .map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() })
-        .collect();
+    let foreign = cleared.foreign.iter();
+    let foreign =
+        foreign.map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() });
     let rest = (cleared.left.get() > 0 || cleared.is_broken_off)
         .then(|| Reason::Marked { device: device.to_owned(), at: Bytes::new(0) });
-    reasons.extend(rest);
-    reasons
+    foreign.chain(rest).collect()
 }
 
 fn search(searched: &Searched) -> SearchView {

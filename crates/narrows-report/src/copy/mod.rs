@@ -8,6 +8,7 @@ use crate::answer;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::Tone;
+use narrows_base::lists::known_of;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_session::copying::side_name;
@@ -159,6 +160,8 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         bytes: result.bytes(),
         elapsed: result.elapsed,
     };
+    let skipped = result.skipped.iter();
+    let skipped = skipped.map(|(path, what)| SkippedView { path: name(path), what: (*what).into() });
     CopyReport {
         schema: SCHEMA.into(),
         source: source.to_owned(),
@@ -185,11 +188,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         notes: notes(result, &moved),
         source_devices: moved.source,
         destination_devices: moved.destination,
-        skipped: result
-            .skipped
-            .iter()
-            .map(|(path, what)| SkippedView { path: name(path), what: (*what).into() })
-            .collect(),
+        skipped: skipped.collect(),
         failures: result.faults.iter().map(failure).collect(),
         manifest: result.manifest.as_deref().map(name),
     }
@@ -356,15 +355,10 @@ fn others(report: &CopyReport) -> String {
         (report.hard_links, "hard links"),
         (report.earlier_files, "files of an earlier run"),
     ];
-    let mut parts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    if report.earlier_bytes > Bytes::new(0) {
-        parts.push(format!("{} written by an earlier run", report.earlier_bytes));
-    }
-    parts.join(" · ")
+    let counts = counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}")));
+    let bytes = report.earlier_bytes;
+    let written = (bytes > Bytes::new(0)).then(|| format!("{bytes} written by an earlier run"));
+    known_of(counts.into_iter().chain([written]), " · ")
 }
 
 fn time(time: &Spent) -> Table {

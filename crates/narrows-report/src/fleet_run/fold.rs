@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     // Widths to which numbers are filled with zeros.
-    let filled: BTreeSet<(&str, usize, &str)> = names
-        .iter()
-        .filter_map(|name| split(name))
-        .filter(|(_, digits, ..)| digits.len() > 1 && digits.starts_with('0'))
-        .map(|(before, digits, after, _)| (before, digits.len(), after))
-        .collect();
+    let zeros = names.iter().filter_map(|name| split(name));
+    let zeros = zeros.filter(|(_, digits, ..)| digits.len() > 1 && digits.starts_with('0'));
+    let filled: BTreeSet<(&str, usize, &str)> =
+        zeros.map(|(before, digits, after, _)| (before, digits.len(), after)).collect();
     let mut groups: BTreeMap<(&str, usize, &str), Vec<u64>> = BTreeMap::new();
     let mut words = Vec::new();
     for name in names {

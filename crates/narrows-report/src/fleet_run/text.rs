@@ -167,19 +167,11 @@ fn hosts(out: &mut Document, point: &PointView) {
     if few {
         return;
     }
-    let rest: Vec<&str> = point
-        .hosts
-        .iter()
-        .filter(|host| is_special(host))
-        .skip(rows.len())
-        .map(|host| host.host.as_str())
-        .collect();
+    let rest = point.hosts.iter().filter(|host| is_special(host)).skip(rows.len());
+    let rest: Vec<&str> = rest.map(|host| host.host.as_str()).collect();
     if !rest.is_empty() {
-        out.lead(
-            (Tone::Warn, "  "),
-            Tone::Normal,
-            format!("and not ok or unlike the others: {}", folded(rest)),
-        );
+        let text = format!("and not ok or unlike the others: {}", folded(rest));
+        out.lead((Tone::Warn, "  "), Tone::Normal, text);
     }
     summary(out, point);
 }
@@ -218,12 +210,9 @@ pub(crate) fn total(host: &HostView) -> Option<BytesPerSec> {
 
 /// What stands for the hosts that have no line.
 fn summary(out: &mut Document, point: &PointView) {
-    let mut ok: Vec<(BytesPerSec, &str)> = point
-        .hosts
-        .iter()
-        .filter(|host| host.state == State::Ok)
-        .filter_map(|host| Some((total(host)?, host.host.as_str())))
-        .collect();
+    let ok = point.hosts.iter().filter(|host| host.state == State::Ok);
+    let ok = ok.filter_map(|host| Some((total(host)?, host.host.as_str())));
+    let mut ok: Vec<(BytesPerSec, &str)> = ok.collect();
     ok.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));
     let (Some(slowest), Some(middle), Some(fastest)) = (ok.first(), ok.get(ok.len() / 2), ok.last()) else {
         return;
@@ -307,30 +296,20 @@ pub(crate) fn in_words(series: &Series) -> String {
             format!("{hosts} {} with {}, and the rate still rises there", last.bytes_per_second, at(last.x))
         }
     }];
-    parts.extend(
-        series
-            .shape
-            .drops
-            .iter()
-            .map(|drop| format!("from {} on it is {} less", at(drop.from), human::percent(drop.fraction))),
-    );
-    parts.extend(series.shape.anomalies.iter().map(|odd| {
-        format!(
-            "{} does not fit: {} where its neighbours let expect {}",
-            at(odd.x),
-            odd.bytes_per_second,
-            odd.expected
-        )
-    }));
+    for drop in &series.shape.drops {
+        parts.push(format!("from {} on it is {} less", at(drop.from), human::percent(drop.fraction)));
+    }
+    for odd in &series.shape.anomalies {
+        let (rate, expected) = (odd.bytes_per_second, odd.expected);
+        parts.push(format!("{} does not fit: {rate} where its neighbours let expect {expected}", at(odd.x)));
+    }
     parts.join("; ")
 }
 
 /// Hosts that stop to gain earlier than all together.
 fn earlier(series: &Series) -> Option<String> {
-    let each: Vec<String> = series
-        .earlier
-        .iter()
-        .take(MOST_NAMED)
+    let each = series.earlier.iter().take(MOST_NAMED);
+    let each: Vec<String> = each
         .map(|one| format!("{} with {} ({})", one.host, shown(series.along, one.knee), one.bytes_per_second))
         .collect();
     let rest: Vec<&str> = series.earlier.iter().skip(MOST_NAMED).map(|one| one.host.as_str()).collect();

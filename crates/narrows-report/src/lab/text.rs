@@ -190,16 +190,13 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
 
 fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
     let found = place.score.map(|score| score.value);
+    let both = place.predicted.zip(found);
     Numbers {
         tone,
         measured: found.map(|found| value(ranking.unit, found)),
         interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
         predicted: place.predicted.map(|said| value(ranking.unit, said)),
-        error: place
-            .predicted
-            .zip(found)
-            .filter(|(_, value)| *value > 0.0)
-            .map(|(said, value)| said / value - 1.0),
+        error: both.filter(|(_, value)| *value > 0.0).map(|(said, value)| said / value - 1.0),
         marks: marks_of(report, place),
     }
 }

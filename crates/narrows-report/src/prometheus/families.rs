@@ -205,11 +205,8 @@ fn temperatures(machine: &Machine) -> Family {
         let states = [("current", &health.temperature), ("warning", &health.warning)];
         for (state, celsius) in states {
             // A threshold of nothing is none.
-            let known = celsius
-                .value()
-                .map(|celsius| celsius.get())
-                .filter(|celsius| state == "current" || *celsius > 0.0);
-            family.add(&[("drive", name), ("state", state)], known);
+            let known = celsius.value().filter(|it| state == "current" || it.get() > 0.0);
+            family.add(&[("drive", name), ("state", state)], known.map(|it| it.get()));
         }
     }
     family

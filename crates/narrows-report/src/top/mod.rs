@@ -139,6 +139,8 @@ pub struct About<'a> {
 pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport {
     let id = |at: usize| lanes.all().get(at).map(|lane| lane.id.to_string());
     let fullest = picture.fullest.and_then(id);
+    let both = lanes.all().iter().zip(&picture.lanes);
+    let views = both.map(|(lane, now)| lane_view(about, lane, now));
     TopReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -146,12 +148,7 @@ pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport 
         elapsed_ns: picture.elapsed,
         read_bytes_per_second: picture.moved.read,
         write_bytes_per_second: picture.moved.write,
-        lanes: lanes
-            .all()
-            .iter()
-            .zip(&picture.lanes)
-            .map(|(lane, now)| lane_view(about, lane, now))
-            .collect(),
+        lanes: views.collect(),
         reason: fullest.is_none().then(|| "no hop of known ceiling moves anything".to_owned()),
         fullest_hop: fullest,
         processes: picture.movers.iter().map(|mover| process_view(lanes, mover)).collect(),

@@ -211,12 +211,8 @@ impl Screen {
         let mut lines = vec![Line::from(Span::styled(inert(&report.sentence), strong))];
         let cut = |text: String| inert(&text).chars().take(usize::from(width)).collect::<String>();
         lines.extend(report.processes.iter().take(PROCESSES).map(|one| Line::from(cut(table::process(one)))));
-        lines.extend(
-            report
-                .notes
-                .iter()
-                .map(|note| Line::from(Span::styled(cut(format!("not seen: {note}")), faint()))),
-        );
+        let notes = report.notes.iter().map(|note| cut(format!("not seen: {note}")));
+        lines.extend(notes.map(|note| Line::from(Span::styled(note, faint()))));
         lines
     }
 }

@@ -1,7 +1,8 @@
 //! The cells of a lane, for the text and the screen alike.
 
 use super::{LaneView, ProcessView, SideView};
-use narrows_base::units::human;
+use narrows_base::lists::known_of;
+use narrows_base::units::{BytesPerSec, human};
 
 /// The part of a ceiling from which on a hop is shown as full, as verdicts have it.
 pub(super) const FULL: f64 = 0.85;
@@ -62,18 +63,12 @@ pub(super) fn moves(lane: &LaneView) -> bool {
 /// `fio (4711): 98.2 MB/s read, files on md0`.
 pub(super) fn process(one: &ProcessView) -> String {
     let one = &one.mover;
-    let moved = [(one.read, "read"), (one.written, "written")];
-    let moved: Vec<String> = moved
-        .iter()
-        .filter(|(rate, _)| rate.get() > 0.0)
-        .map(|(rate, word)| format!("{rate} {word}"))
-        .collect();
-    let on = match one.devices.len() {
-        0 => ", files not known".to_owned(),
-        _ => {
-            let devices: Vec<&str> = one.devices.iter().map(String::as_str).collect();
-            format!(", files on {}", devices.join(", "))
-        }
+    let moved = |rate: BytesPerSec, word: &str| (rate.get() > 0.0).then(|| format!("{rate} {word}"));
+    let moved = known_of([moved(one.read, "read"), moved(one.written, "written")], ", ");
+    let devices: Vec<&str> = one.devices.iter().map(String::as_str).collect();
+    let on = match devices.as_slice() {
+        [] => "files not known".to_owned(),
+        devices => format!("files on {}", devices.join(", ")),
     };
-    format!("{} ({}): {}{on}", one.name, one.pid, moved.join(", "))
+    format!("{} ({}): {moved}, {on}", one.name, one.pid)
 }

@@ -24,15 +24,12 @@ use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
     let not_judged = PathVerdict::default();
     let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
+    let paths = subjects.iter().zip(verdicts);
     CheckReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
         machine: machine_view(machine),
-        paths: subjects
-            .iter()
-            .zip(verdicts)
-            .map(|(subject, verdict)| path_view(machine, subject, verdict))
-            .collect(),
+        paths: paths.map(|(subject, verdict)| path_view(machine, subject, verdict)).collect(),
         findings: verdict.findings.clone(),
         results: Vec::new(),
         sweeps: Vec::new(),
@@ -222,10 +219,8 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
 }
 
 fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
-    let utilisation = ceiling
-        .bytes_per_second
-        .filter(|ceiling| ceiling.get() > 0.0)
-        .map(|ceiling| measured.rate.fraction_of(ceiling));
+    let most = ceiling.bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
+    let utilisation = most.map(|most| measured.rate.fraction_of(most));
     let why = [
         (measured.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
         (utilisation.is_none(), "utilisation: the ceiling is not known"),
@@ -296,6 +291,7 @@ pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<Peer
 
 fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
     let carries = of_peer(machine, peer, target)?;
+    let evidence = peer.evidence.iter();
     Some(PeerView {
         gpu: peer.gpu.to_string(),
         device: carries.target,
@@ -305,10 +301,6 @@ fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView
         because: peer.because(),
         direct: carries.direct,
         through_memory: carries.through_memory,
-        evidence: peer
-            .evidence
-            .iter()
-            .map(|(fact, value, source)| FactRef::new(fact, value, source))
-            .collect(),
+        evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
     })
 }

@@ -194,11 +194,9 @@ fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
 impl LinkView {
     fn in_words(&self) -> String {
         let moments = [(&self.before, "before"), (&self.under_load, "under load"), (&self.after, "after")];
-        let states: Vec<String> = moments
-            .into_iter()
-            .filter_map(|(state, when)| Some(format!("{} {when}", in_words(state.as_ref()?))))
-            .collect();
-        format!("link {} changed: {}", self.function, states.join(", "))
+        let states =
+            moments.map(|(state, when)| state.as_ref().map(|state| format!("{} {when}", in_words(state))));
+        format!("link {} changed: {}", self.function, known_of(states, ", "))
     }
 }
 

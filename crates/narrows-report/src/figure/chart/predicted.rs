@@ -115,35 +115,32 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
         let is_alike = |a: &&Bound, b: &&Bound| {
             a.kind == b.kind && a.basis == b.basis && (a.rate - b.rate).get().abs() < 1.0
         };
-        let rows: Vec<Row> = near
-            .chunk_by(is_alike)
-            .take(MOST_BOUNDS)
-            .enumerate()
-            .filter_map(|(at, alike)| Some((at, alike.first()?, alike.len() - 1)))
-            .map(|(at, bound, more)| Row {
-                name: match more {
+        let alike = near.chunk_by(is_alike).take(MOST_BOUNDS).enumerate();
+        let row = |(at, alike): (usize, &[&Bound])| {
+            let bound = alike.first()?;
+            let (class, fill) = if at == 0 { ("narrowest", "good") } else { ("", "plain") };
+            Some(Row {
+                name: match alike.len() - 1 {
                     0 => bound.name.clone(),
                     more => format!("{} and {more} more", bound.name),
                 },
-                note: if bound.kind == BoundKind::Iops {
-                    "IOPS".to_owned()
-                } else {
-                    bound.kind.word().to_owned()
+                note: match bound.kind {
+                    BoundKind::Iops => "IOPS".to_owned(),
+                    kind => kind.word().to_owned(),
                 },
-                class: if at == 0 { "narrowest" } else { "" },
+                class,
                 bars: vec![Bar {
-                    class: if at == 0 { "good" } else { "plain" },
+                    class: fill,
                     value: bound.rate.get(),
                     shown: human::rate(bound.rate),
                     data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
                     ..Bar::default()
                 }],
             })
-            .collect();
-        let note = match &it.not_known_because {
-            Some(why) => format!("The rate is not known: {why}."),
-            None => String::new(),
         };
+        let rows: Vec<Row> = alike.filter_map(row).collect();
+        let note = it.not_known_because.as_ref();
+        let note = note.map(|why| format!("The rate is not known: {why}.")).unwrap_or_default();
         let drawn =
             picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate, &Signs::default()));
         pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });

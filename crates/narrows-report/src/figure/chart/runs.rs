@@ -37,12 +37,8 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
         let known = latency.percentiles().into_iter().filter(|(it, _)| is_known(it));
         let known: Vec<(Percentile, Nanos)> = known.filter_map(|(it, span)| Some((it, span?))).collect();
         for (percentile, span) in &known {
-            data.push([
-                name.clone(),
-                percentile.label.to_owned(),
-                human::time(*span),
-                human::grouped(latency.count),
-            ]);
+            let (label, count) = (percentile.label.to_owned(), human::grouped(latency.count));
+            data.push([name.clone(), label, human::time(*span), count]);
         }
         let written: Vec<String> =
             known.iter().map(|(it, span)| format!("{}={}", it.key, span.get())).collect();
@@ -61,14 +57,11 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
     let low = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let high = points().map(|point| point.1).fold(0.0, f64::max);
     let last = points().map(|point| point.0).fold(0.0, f64::max);
+    let ticks = PERCENTILES.iter().map(|it| (slower(it), it.label.to_owned()));
     let across = Axis {
         range: [1.0 / 0.5, last.max(20.0)],
         is_logarithmic: true,
-        ticks: PERCENTILES
-            .iter()
-            .filter(|it| slower(it) <= last * 1.01)
-            .map(|it| (slower(it), it.label.to_owned()))
-            .collect(),
+        ticks: ticks.filter(|(at, _)| *at <= last * 1.01).collect(),
         name: "share of I/Os that are faster; equal distances are tenfold fewer slower ones",
     };
     let up = decades(

@@ -226,13 +226,8 @@ impl TreePlan {
         let mut at = first;
         let behind = loop {
             seen.insert(at);
-            let behind: Vec<usize> = children
-                .get(&at)
-                .into_iter()
-                .flatten()
-                .copied()
-                .filter(|next| !seen.contains(next))
-                .collect();
+            let behind = children.get(&at).into_iter().flatten().copied();
+            let behind: Vec<usize> = behind.filter(|next| !seen.contains(next)).collect();
             let item = &tree.items[at];
             let is_box = item.state == State::Passes;
             let says_nothing = matches!(item.kind, HopKind::BlockQueue | HopKind::Controller);
@@ -253,12 +248,9 @@ impl TreePlan {
 
     /// Says of each node which others its bytes come from, too.
     fn join_others(&self, tree: &mut Tree) {
-        let node_of: BTreeMap<usize, usize> = tree
-            .nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(node, it)| it.items.iter().map(move |item| (*item, node)))
-            .collect();
+        let nodes = tree.nodes.iter().enumerate();
+        let node_of = nodes.flat_map(|(node, it)| it.items.iter().map(move |item| (*item, node)));
+        let node_of: BTreeMap<usize, usize> = node_of.collect();
         for (at, up) in &self.parents {
             let Some(&node) = node_of.get(at) else { continue };
             for other in up.iter().skip(1).filter_map(|other| node_of.get(other)) {
