@@ -29,13 +29,9 @@ pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<It
                 if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
             format!("{}: {}{source}", evidence.fact, evidence.value)
         });
-        out.add(Block::Finding(Finding {
-            severity: finding.severity,
-            text: text(finding),
-            also: None,
-            evidence: evidence.collect(),
-            advice: finding.advice.clone(),
-        }));
+        let (evidence, advice) = (evidence.collect(), finding.advice.clone());
+        let (severity, text) = (finding.severity, text(finding));
+        out.add(Block::Finding(Finding { severity, text, also: None, evidence, advice }));
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::sanitize::markup;
 
 /// A drawing: elements with classes, in its own coordinates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Svg {
     width: f64,
     height: f64,
@@ -31,14 +31,7 @@ pub enum Anchor {
 impl Svg {
     /// An empty drawing; `label` is its name for those who do not see it.
     pub fn new(width: f64, label: &str) -> Self {
-        Self {
-            width,
-            height: 0.0,
-            label: label.to_owned(),
-            body: String::new(),
-            said: Vec::new(),
-            open: Vec::new(),
-        }
+        Self { width, label: label.to_owned(), ..Self::default() }
     }
 
     /// Its width in pixels where it is not scaled.

@@ -55,12 +55,8 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
 pub(crate) fn describe(load: &Load) -> String {
     let (mix, order, jobs) = (mix_of(load), order_of(load), jobs_in_words(load.jobs));
     let cap = load.rate_cap.map(|cap| format!(", capped at {cap}")).unwrap_or_default();
-    format!(
-        "{} {mix} {order}, {jobs} × depth {} on each host, {}{cap}",
-        human::block_size(load.block_size),
-        load.depth,
-        load.time_ns
-    )
+    let (size, depth, time) = (human::block_size(load.block_size), load.depth, load.time_ns);
+    format!("{size} {mix} {order}, {jobs} × depth {depth} on each host, {time}{cap}")
 }
 
 pub(super) fn mix_of(load: &Load) -> String {
@@ -110,11 +106,8 @@ fn point(out: &mut Document, point: &PointView) {
             true => "no fact that was read differs".to_owned(),
             false => outlier.facts.join("; "),
         };
-        let text = format!(
-            "{} is {} {way} than the median: {facts}",
-            outlier.host,
-            human::percent(outlier.difference.abs())
-        );
+        let part = human::percent(outlier.difference.abs());
+        let text = format!("{} is {part} {way} than the median: {facts}", outlier.host);
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
     hosts(out, point);
@@ -221,14 +214,11 @@ fn summary(out: &mut Document, point: &PointView) {
     if names.chars().count() > MOST_NAMES {
         names = names.chars().take(MOST_NAMES - 1).chain(['…']).collect();
     }
+    let of = |(rate, host): &(BytesPerSec, &str)| format!("{host} {rate}");
+    let (slowest, fastest, median) = (of(slowest), of(fastest), middle.0);
     let text = format!(
-        "{} ok ({names}): median {}, slowest {} {}, fastest {} {}; --csv and --json have every host",
-        ok.len(),
-        middle.0,
-        slowest.1,
-        slowest.0,
-        fastest.1,
-        fastest.0
+        "{} ok ({names}): median {median}, slowest {slowest}, fastest {fastest}; --csv and --json have every host",
+        ok.len()
     );
     out.say(2, Tone::Normal, text);
 }
@@ -246,11 +236,8 @@ pub(super) fn say_series(out: &mut impl Blocks, all: &[Series]) {
             out.lead((Tone::Warn, "  ! "), Tone::Normal, earlier);
         }
         for run in &series.left_out {
-            let text = format!(
-                "left out: {}, where other hosts count ({} of them)",
-                shown(series.along, run.at as f64),
-                run.hosts
-            );
+            let at = shown(series.along, run.at as f64);
+            let text = format!("left out: {at}, where other hosts count ({} of them)", run.hosts);
             out.say(2, Tone::Faint, text);
         }
     }

@@ -202,17 +202,13 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice 
     let facts = facts.iter().find(|facts| facts.name == name).cloned().unwrap_or_else(unknown);
     let written = outcomes.iter().flat_map(|outcome| &outcome.written).filter(|one| one.device == name);
     let written_bytes: Bytes = written.map(|one| one.bytes).sum();
-    let why = [
+    let reason = why_null([
         (facts.model.is_none(), "model: the device does not tell it"),
         (facts.size.is_none(), "size_bytes: the device does not tell it"),
         (facts.rated.is_none(), "rated_bytes, share_of_rated_life: its endurance is not in the catalogue"),
-    ];
-    LabDevice {
-        share_of_rated_life: Budget::share_of_life(written_bytes, facts.rated),
-        written_bytes,
-        reason: why_null(why),
-        facts,
-    }
+    ]);
+    let share_of_rated_life = Budget::share_of_life(written_bytes, facts.rated);
+    LabDevice { share_of_rated_life, written_bytes, reason, facts }
 }
 
 fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {

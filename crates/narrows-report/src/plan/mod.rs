@@ -12,7 +12,7 @@ use narrows_base::units::BytesPerSec;
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
-use narrows_model::plan::site::{SataSeated, Site, Slot, SlotForm, Splitting};
+use narrows_model::plan::site::{SataSeated, Setting, Site, Slot, SlotForm, Splitting};
 use narrows_model::plan::wish::{Kind, Wish};
 
 /// The name and version of the JSON contract.
@@ -268,13 +268,9 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
     if let Some(setting) = &slot.setting {
         let off = setting.slots_off.iter().map(name_of);
         let off: Vec<&str> = off.chain(setting.connectors_off.iter().map(String::as_str)).collect();
-        shares.push(format!(
-            "{} until {} is set to {}, which turns off {}",
-            setting.default_lanes,
-            setting.menu,
-            setting.value,
-            off.join(" and ")
-        ));
+        let Setting { default_lanes: lanes, menu, value, .. } = setting;
+        let off = off.join(" and ");
+        shares.push(format!("{lanes} until {menu} is set to {value}, which turns off {off}"));
     }
     if !slot.connectors_off.is_empty() {
         shares.push(format!("{} is off while it is used", slot.connectors_off.join(", ")));
@@ -398,12 +394,9 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                     limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
                 let served = outcome.balance.as_ref();
                 let served = served.map(|it| format!(", {} served", it.served)).unwrap_or_default();
-                format!(
-                    "{} together{served}{limit}; {} card slot{}{parts}",
-                    outcome.together.read,
-                    outcome.slots_used,
-                    if outcome.slots_used == 1 { "" } else { "s" }
-                )
+                let (read, used) = (outcome.together.read, outcome.slots_used);
+                let plural = if used == 1 { "" } else { "s" };
+                format!("{read} together{served}{limit}; {used} card slot{plural}{parts}")
             }
         };
         AlternativeView {

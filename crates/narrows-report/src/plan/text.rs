@@ -150,13 +150,9 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
     put("together", rates(&placement.together));
     for shared in placement.shared.iter().filter(|shared| shared.devices > 1) {
         let limits = if shared.limits { "limits" } else { "does not limit" };
-        put(
-            "shared",
-            format!(
-                "the {} carries {} and {limits} {} devices that read {} alone",
-                shared.name, shared.carries.read, shared.devices, shared.asked.read
-            ),
-        );
+        let (name, carries, asked) = (&shared.name, shared.carries.read, shared.asked.read);
+        let devices = format!("{} devices that read {asked} alone", shared.devices);
+        put("shared", format!("the {name} carries {carries} and {limits} {devices}"));
     }
     for part in &placement.parts {
         put("buy", format!("{} × {}", part.count, part.name));

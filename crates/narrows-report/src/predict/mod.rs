@@ -311,15 +311,10 @@ fn what(work: &Workload) -> String {
         share => format!("{} reads, rest writes,", human::percent(share)),
     };
     let jobs = if work.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", work.jobs) };
-    format!(
-        "{}: {} {mix} of {} on {}, depth {}, {jobs} ({})",
-        work.name,
-        work.pattern.word(),
-        human::block_size(work.block_size),
-        work.target,
-        work.depth,
-        work.engine.word()
-    )
+    let Workload { name, target, depth, .. } = work;
+    let (pattern, size, engine) =
+        (work.pattern.word(), human::block_size(work.block_size), work.engine.word());
+    format!("{name}: {pattern} {mix} of {size} on {target}, depth {depth}, {jobs} ({engine})")
 }
 
 fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
@@ -422,16 +417,14 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
     let columns =
         vec![Column::right("bound", 12), Column { names: true, ..Column::left("hop", Width::Flex(0)) }];
     let mut table = Table::new("What bounds it", 4, columns).untitled();
-    let mut seen: Vec<(String, f64)> = Vec::new();
+    let mut seen: Vec<((BoundKind, &str), f64)> = Vec::new();
     for bound in bounds {
-        let key = (
-            format!("{}{}", bound.kind.word(), bound.hop.split(':').next().unwrap_or_default()),
-            bound.rate.get(),
-        );
-        if seen.iter().any(|(kind, rate)| *kind == key.0 && (rate - key.1).abs() <= key.1 * 1e-9) {
+        let kind = (bound.kind, bound.hop.split(':').next().unwrap_or_default());
+        let rate = bound.rate.get();
+        if seen.iter().any(|(other, near)| *other == kind && (near - rate).abs() <= rate * 1e-9) {
             continue;
         }
-        seen.push(key);
+        seen.push((kind, rate));
         if table.rows.len() == MOST_BOUNDS {
             break;
         }

@@ -128,12 +128,8 @@ fn ceilings(report: &CheckReport) -> Family {
         for hop in &path.hops {
             let mut add = |direction: &str, ceiling: &CeilingView| {
                 let basis = word(ceiling.basis);
-                let labels = [
-                    ("target", path.target.as_str()),
-                    ("hop", &hop.id),
-                    ("direction", direction),
-                    ("basis", &basis),
-                ];
+                let (target, hop) = (path.target.as_str(), hop.id.as_str());
+                let labels = [("target", target), ("hop", hop), ("direction", direction), ("basis", &basis)];
                 family.add(&labels, ceiling.bytes_per_second.map(BytesPerSec::get));
             };
             add("read", &hop.ceiling.read);

@@ -122,12 +122,8 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     let head =
         if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
     out.say(2, Tone::Normal, head.trim_end_matches(": "));
-    let sides = [
-        ("read", &measurement.read),
-        ("write", &measurement.write),
-        ("both", &measurement.both),
-        ("net", &measurement.network),
-    ];
+    let Measured { read, write, both, network, .. } = measurement;
+    let sides = [("read", read), ("write", write), ("both", both), ("net", network)];
     let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
     let mut table = Table::new("", 4, columns).untitled();
     for (word, side) in sides {

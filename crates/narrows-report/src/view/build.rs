@@ -219,19 +219,14 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
 }
 
 fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
+    let Measured { rate, ci95, trusted, .. } = *measured;
     let most = ceiling.bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
-    let utilisation = most.map(|most| measured.rate.fraction_of(most));
-    let why = [
-        (measured.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+    let utilisation = most.map(|most| rate.fraction_of(most));
+    let reason = why_null([
+        (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
         (utilisation.is_none(), "utilisation: the ceiling is not known"),
-    ];
-    MeasuredView {
-        bytes_per_second: measured.rate,
-        ci95: measured.ci95,
-        trusted: measured.trusted,
-        utilisation,
-        reason: why_null(why),
-    }
+    ]);
+    MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason }
 }
 
 /// The application's own measurement decides whether a run is trusted: what it moved is what the run is about.

@@ -237,19 +237,12 @@ fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveVie
     });
     let missing = before.smart.missing().or_else(|| after.smart.missing());
     let celsius = [before.temperature.get(), after.temperature.get(), after.warning.get()];
-    let why = [
+    let reason = why_null([
         (smart.is_none(), &*format!("smart: {}", missing.as_deref().unwrap_or("not read"))),
         (celsius.contains(&None), "celsius: neither the drive nor a hardware monitor tells"),
-    ];
+    ]);
     let [before_celsius, after_celsius, warning_celsius] = celsius;
-    DriveView {
-        name: name.to_owned(),
-        before_celsius,
-        after_celsius,
-        warning_celsius,
-        reason: why_null(why),
-        smart,
-    }
+    DriveView { name: name.to_owned(), before_celsius, after_celsius, warning_celsius, reason, smart }
 }
 
 #[cfg(test)]

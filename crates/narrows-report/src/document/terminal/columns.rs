@@ -56,12 +56,8 @@ fn broken(style: &Style, table: &Table) -> Option<(Table, Table)> {
             let cells = row.cells.iter().enumerate().filter(|(at, _)| takes(*at));
             Row::of(cells.map(|(_, cell)| cell.clone()).collect())
         });
-        Table {
-            columns: columns.map(|(_, column)| column.clone()).collect(),
-            rows: rows.collect(),
-            caption: String::new(),
-            ..*table
-        }
+        let columns = columns.map(|(_, column)| column.clone()).collect();
+        Table { columns, rows: rows.collect(), caption: String::new(), ..*table }
     };
     Some((part(&|at| at < fits), part(&|at| at == 0 || at >= fits)))
 }

@@ -58,14 +58,8 @@ fn before(it: &PredictionView) -> Option<Bar> {
         (None, Some(most)) => (0.0, Some(most.get()), format!("before not known; at most {most}")),
         (None, None) => return None,
     };
-    Some(Bar {
-        class: "plain",
-        value,
-        lost_from,
-        shown,
-        data: if lost_from.is_none() { vec![("before", format!("{value}"))] } else { Vec::new() },
-        ..Bar::default()
-    })
+    let data = if lost_from.is_none() { vec![("before", format!("{value}"))] } else { Vec::new() };
+    Some(Bar { class: "plain", value, lost_from, shown, data, ..Bar::default() })
 }
 
 fn expected(all: &[&PredictionView]) -> Option<Figure> {
@@ -103,12 +97,8 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
     for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
         let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
-            data.push([
-                it.workload.name.to_string(),
-                bound.name.clone(),
-                bound.kind.word().to_owned(),
-                human::rate(bound.rate),
-            ]);
+            let (workload, kind) = (it.workload.name.to_string(), bound.kind.word().to_owned());
+            data.push([workload, bound.name.clone(), kind, human::rate(bound.rate)]);
         }
         let near: Vec<&Bound> = it.bounds.iter().filter(|bound| bound.rate.get() <= least * FAR).collect();
         // Members of an array and nodes of a cluster bound alike: one bar stands for all.

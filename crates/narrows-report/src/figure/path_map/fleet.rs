@@ -153,14 +153,8 @@ fn all_together(point: &PointView) -> Item {
         1 => "1 client".to_owned(),
         some => format!("{some} clients"),
     };
-    let total = point.bytes_per_second.map(|rate| format!("{rate} together"));
-    Item {
-        id: "clients".to_owned(),
-        name: hosts.clone(),
-        title: hosts,
-        detail: total.unwrap_or_default(),
-        ..Item::default()
-    }
+    let detail = point.bytes_per_second.map(|rate| format!("{rate} together")).unwrap_or_default();
+    Item { id: "clients".to_owned(), name: hosts.clone(), title: hosts, detail, ..Item::default() }
 }
 
 fn item(hop: &MapHop, point: &PointView) -> Item {

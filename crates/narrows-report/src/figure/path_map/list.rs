@@ -103,12 +103,8 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
     }
     let rate = item.rate();
     let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.said()) };
-    svg.text(
-        &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
-        (x, *y - 4.0),
-        Anchor::Start,
-        said.trim_end(),
-    );
+    let class = format!("{}{}", SMALL_STRONG.class, item.mark.class());
+    svg.text(&class, (x, *y - 4.0), Anchor::Start, said.trim_end());
     let foretold = item.foretold_text().filter(|_| item.mark != Mark::None);
     for text in [item.bound_text(), item.measured_text(), foretold].into_iter().flatten() {
         *y += 14.0;

@@ -321,13 +321,13 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
-    Some(Figure {
-        id: format!("path-map-{}", index + 1),
-        title: format!("Path of {}", path.target),
-        alternative: alternative(path),
-        pictures,
-        data,
-    })
+    let title = format!("Path of {}", path.target);
+    let alternative = format!(
+        "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
+         ceiling that is not known; the band within a lane is what was measured.",
+        path.sentence
+    );
+    Some(Figure { id: format!("path-map-{}", index + 1), title, alternative, pictures, data })
 }
 
 /// The map of the whole machine: every hop once, with all paths that cross it. `None` for fewer than two paths.
@@ -355,14 +355,6 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
 /// A map for both widths.
 fn picture(tree: &Tree, title: &str) -> Picture {
     Picture { narrow: Some(list::narrow(tree, title)), ..Picture::only(draw::wide(tree, title)) }
-}
-
-fn alternative(path: &PathView) -> String {
-    format!(
-        "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
-         ceiling that is not known; the band within a lane is what was measured.",
-        path.sentence
-    )
 }
 
 fn data() -> Data {
