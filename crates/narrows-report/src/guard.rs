@@ -128,16 +128,10 @@ fn search(searched: &Searched) -> SearchView {
         Method::Random => "random",
     };
     let at_most_share = searched.bound();
-    SearchView {
-        method,
-        places: searched.places,
-        reads: searched.reads,
-        seconds: searched.time.as_secs_f64(),
-        at_most_share,
-        reason: at_most_share
-            .is_none()
-            .then_some("at_most_share: only said where random places were looked at"),
-    }
+    let reason = "at_most_share: only said where random places were looked at";
+    let reason = at_most_share.is_none().then_some(reason);
+    let (places, reads, seconds) = (searched.places, searched.reads, searched.time.as_secs_f64());
+    SearchView { method, places, reads, seconds, at_most_share, reason }
 }
 
 fn reason(reason: &Reason) -> ReasonView {

@@ -198,15 +198,11 @@ fn name(path: &std::path::Path) -> String {
     path.display().to_string()
 }
 
-fn tally(tally: Tally) -> TallyView {
-    let seconds = tally.elapsed.as_secs_f64();
-    TallyView {
-        files: tally.files,
-        bytes: tally.bytes,
-        elapsed_ns: tally.elapsed,
-        bytes_per_second: tally.bytes.per(tally.elapsed.duration()),
-        files_per_second: if seconds > 0.0 { tally.files as f64 / seconds } else { 0.0 },
-    }
+fn tally(Tally { files, bytes, elapsed: elapsed_ns }: Tally) -> TallyView {
+    let seconds = elapsed_ns.as_secs_f64();
+    let bytes_per_second = bytes.per(elapsed_ns.duration());
+    let files_per_second = if seconds > 0.0 { files as f64 / seconds } else { 0.0 };
+    TallyView { files, bytes, elapsed_ns, bytes_per_second, files_per_second }
 }
 
 fn sentence(result: &CopyResult) -> String {

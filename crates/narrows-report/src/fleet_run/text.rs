@@ -117,16 +117,10 @@ fn side(out: &mut Document, name: &str, side: &SideView) {
     let latency = &side.latency;
     let shown = |time: Option<Nanos>| time.map_or_else(|| "too few".to_owned(), human::time);
     let of = if latency.is_of_window { "of the common time" } else { "of all I/Os of all hosts" };
-    let text = format!(
-        "{name}: {}, {} IOPS · latency p50 {}, p99 {}, p99.9 {}, longest {} ({of})",
-        human::rate_with_binary(side.bytes_per_second),
-        human::count(side.iops.get()),
-        shown(latency.p50),
-        shown(latency.p99),
-        shown(latency.p999),
-        shown(latency.greatest)
-    );
-    out.say(2, Tone::Normal, text);
+    let [p50, p99, p999, most] = [latency.p50, latency.p99, latency.p999, latency.greatest].map(shown);
+    let latency = format!("latency p50 {p50}, p99 {p99}, p99.9 {p999}, longest {most} ({of})");
+    let (rate, iops) = (human::rate_with_binary(side.bytes_per_second), human::count(side.iops.get()));
+    out.say(2, Tone::Normal, format!("{name}: {rate}, {iops} IOPS · {latency}"));
 }
 
 fn timing(out: &mut Document, point: &PointView) {

@@ -219,13 +219,9 @@ fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
     let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
     let within = errors.iter().filter(|error| **error <= MET).count();
     let ordered = pairs.apart.saturating_sub(pairs.reversed);
-    let why = [
-        (
-            median.is_none(),
-            "median_error, share_within_15_percent: no test has a prediction and a measurement",
-        ),
-        (pairs.apart == 0, "share_of_pairs_ordered: no two cells were measured apart"),
-    ];
+    let no_test = "median_error, share_within_15_percent: no test has a prediction and a measurement";
+    let no_pair = "share_of_pairs_ordered: no two cells were measured apart";
+    let why = [(median.is_none(), no_test), (pairs.apart == 0, no_pair)];
     AccuracyView {
         tests: errors.len(),
         within_15_percent: within,

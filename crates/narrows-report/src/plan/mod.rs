@@ -399,13 +399,8 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                 format!("{read} together{served}{limit}; {used} card slot{plural}{parts}")
             }
         };
-        AlternativeView {
-            means: means.clone(),
-            possible: outcome.is_some(),
-            together: outcome.as_ref().map(|outcome| outcome.together),
-            slots_used: outcome.as_ref().map(|outcome| outcome.slots_used),
-            text,
-        }
+        let (together, slots_used) = outcome.as_ref().map(|it| (it.together, it.slots_used)).unzip();
+        AlternativeView { means: means.clone(), possible: outcome.is_some(), together, slots_used, text }
     };
     planned.alternatives.iter().map(view).collect()
 }

@@ -173,17 +173,12 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
             put("NUMA", format!("CPU {}: drives {}, network {}", at + 1, socket.drives, socket.network));
         }
         let over = balance.interconnect.as_ref().map_or("the other socket", |shared| shared.name.as_str());
-        let gain = balance.gain;
+        let the = if balance.gain > 0.0 { "the" } else { "a" };
+        let gain = format!("{the} balance gains {}", human::percent(balance.gain.max(0.0)));
+        let on_one = format!("with all drives on one socket {} ({gain})", balance.one_sided);
         put(
             "",
-            format!(
-                "{} can be served, {} of it over {over}; with all drives on one socket {} ({}{})",
-                balance.served,
-                balance.crossing,
-                balance.one_sided,
-                if gain > 0.0 { "the balance gains " } else { "a balance gains " },
-                human::percent(gain.max(0.0))
-            ),
+            format!("{} can be served, {} of it over {over}; {on_one}", balance.served, balance.crossing),
         );
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: NAMES, commands: false, pairs }));

@@ -32,6 +32,7 @@ use crate::figure::{chart, path_map};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;
 use narrows_base::units::human;
+use narrows_model::ceiling::memory::Claim;
 use narrows_model::path::HopKind;
 use narrows_verdict::Finding;
 
@@ -141,24 +142,15 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&F
 
 /// What the firmware claims of main memory, where it does.
 fn memory(out: &mut Document, path: &PathView) {
-    let Some((memory, claim)) =
-        path.memory.as_ref().and_then(|memory| Some((memory, memory.claim.as_ref()?)))
-    else {
-        return;
-    };
-    let [least, most] = claim.likely;
-    out.gap();
-    out.say(
-        2,
-        Tone::Faint,
-        format!(
-            "Main memory: the firmware claims at most {}, of which {least} to {most} are likely if each module has a channel \
-             of its own. A byte that is read crosses it {} (through the page cache {}) times.",
-            claim.peak,
-            human::count(memory.direct.read),
-            human::count(memory.buffered.read)
-        ),
+    let Some(memory) = &path.memory else { return };
+    let Some(Claim { peak, likely: [least, most], .. }) = &memory.claim else { return };
+    let [direct, buffered] = [&memory.direct, &memory.buffered].map(|of| human::count(of.read));
+    let text = format!(
+        "Main memory: the firmware claims at most {peak}, of which {least} to {most} are likely if each module has a channel \
+         of its own. A byte that is read crosses it {direct} (through the page cache {buffered}) times."
     );
+    out.gap();
+    out.say(2, Tone::Faint, text);
 }
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {

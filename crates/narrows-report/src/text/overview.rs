@@ -215,14 +215,10 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
         let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
         (words, long)
     });
-    Limit {
-        rate: ceiling.path_bytes_per_second,
-        shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
-        hop: Cow::Borrowed(hop.name.as_str()),
-        kind: hop.kind.as_str(),
-        own: false,
-        next: next.unwrap_or_default(),
-    }
+    let (rate, next) = (ceiling.path_bytes_per_second, next.unwrap_or_default());
+    let [read, write] = [read, write].map(|side| side.map(|(_, ceiling)| words(ceiling)));
+    let (hop, kind) = (Cow::Borrowed(hop.name.as_str()), hop.kind.as_str());
+    Limit { rate, shown: both(read, write), hop, kind, own: false, next }
 }
 
 /// A text about a path without the names of its devices, which stand before it: what is so of many disks is said once.

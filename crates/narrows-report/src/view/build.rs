@@ -235,13 +235,10 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
     let trusted = application
         .and_then(|hop| verdict.measured.get(&(hop.id.clone(), run.direction)))
         .map(|measured| measured.trusted);
-    RunView {
-        direction: run.direction,
-        measurement: run.measurement.clone(),
-        trusted,
-        condition: ConditionView::of(&subject.path, &run.activity),
-        reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
-    }
+    let reason = trusted.is_none().then(|| "this run was not judged".to_owned());
+    let condition = ConditionView::of(&subject.path, &run.activity);
+    let (direction, measurement) = (run.direction, run.measurement.clone());
+    RunView { direction, measurement, trusted, condition, reason }
 }
 
 /// A device, and what can be brought from it to a GPU and back.

@@ -111,8 +111,8 @@ impl ConditionView {
             match &hop.spec {
                 HopSpec::Link(link) => {
                     let at = link.device.address;
-                    let states =
-                        [&activity.before.links, &activity.links, &activity.after.links].map(|l| l.get(&at));
+                    let states = [&activity.before.links, &activity.links, &activity.after.links]
+                        .map(|l| l.get(&at).copied());
                     let is_new = view.links.iter().all(|known| known.function != at.to_string());
                     if is_new && states.iter().any(Option::is_some) {
                         view.links.push(link_view(at.to_string(), states));
@@ -208,24 +208,18 @@ fn in_words(state: &LinkState) -> String {
 
 /// The same of what is known.
 pub(crate) fn speed_and_width(state: &LinkState) -> String {
-    let (speed, width) =
-        (state.speed.map(|speed| speed.to_string()), state.width.map(|width| width.to_string()));
-    known_of([speed, width], " ")
+    let speed = state.speed.map(|speed| speed.to_string());
+    known_of([speed, state.width.map(|width| width.to_string())], " ")
 }
 
-fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>; 3]) -> LinkView {
-    let mut seen = [before, under_load, after].into_iter().flatten();
+fn link_view(function: String, [before, under_load, after]: [Option<LinkState>; 3]) -> LinkView {
+    let states = [before, under_load, after];
+    let mut seen = states.into_iter().flatten();
     let first = seen.next();
     let changed = seen.any(|state| Some(state) != first);
-    let missing = before.is_none() || under_load.is_none() || after.is_none();
-    LinkView {
-        function,
-        before: before.copied(),
-        under_load: under_load.copied(),
-        after: after.copied(),
-        changed,
-        reason: missing.then(|| "it was not there, or the run was too short to look".to_owned()),
-    }
+    let why = "it was not there, or the run was too short to look";
+    let reason = states.contains(&None).then(|| why.to_owned());
+    LinkView { function, before, under_load, after, changed, reason }
 }
 
 fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveView {

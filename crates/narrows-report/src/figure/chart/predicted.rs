@@ -23,23 +23,21 @@ pub fn predictions(report: &PredictReport) -> Vec<Figure> {
 
 /// The predicted rate as a bar, or what is known to bound it as an outline.
 fn outlook(it: &PredictionView) -> Option<Bar> {
+    let workload = ("workload", it.workload.name.to_string());
     match (it.bytes_per_second, &it.at_most) {
         (Some(got), _) => Some(Bar {
             class: "good",
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
             shown: format!("{got}{}", limited(it)),
-            data: vec![("workload", it.workload.name.to_string()), ("rate", format!("{}", got.get()))],
+            data: vec![workload, ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
             lost_from: Some(bound.rate.get()),
             shown: format!("not known; at most {}: {}", bound.rate, bound.name),
-            data: vec![
-                ("workload", it.workload.name.to_string()),
-                ("at-most", format!("{}", bound.rate.get())),
-            ],
+            data: vec![workload, ("at-most", format!("{}", bound.rate.get()))],
             ..Bar::default()
         }),
         (None, None) => None,
