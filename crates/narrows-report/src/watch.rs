@@ -60,12 +60,8 @@ pub fn render(log: &WatchLog) -> String {
 fn sentence(record: &Record) -> String {
     match &record.what {
         What::Started { version, every_seconds, unheard } => {
-            let deaf = if unheard.is_empty() {
-                String::new()
-            } else {
-                format!("; not heard: {}", unheard.join("; "))
-            };
-            format!("narrows {version} began to watch, every {every_seconds} s{deaf}")
+            let began = format!("narrows {version} began to watch, every {every_seconds} s");
+            if unheard.is_empty() { began } else { format!("{began}; not heard: {}", unheard.join("; ")) }
         }
         What::Stopped => "ended".to_owned(),
         What::Alive { .. } => "watches".to_owned(),
@@ -90,13 +86,12 @@ fn sentence(record: &Record) -> String {
             let speed =
                 loaded_megatransfers.map(|mega| format!(" at {} under load", GtPerSec::from_mega(mega)));
             let best = format!("{}{}", Lanes::new(*lanes), speed.unwrap_or_default());
-            let name = name(subject);
+            let (name, was) = (name(subject), was.as_deref().unwrap_or("another place"));
             match event {
                 BaselineEvent::New => format!("{name}: kept as seen, {best}"),
                 BaselineEvent::Raised => format!("{name}: better than ever, {best}"),
                 BaselineEvent::Replaced => format!("{name}: another device, which begins anew with {best}"),
                 BaselineEvent::Moved => {
-                    let was = was.as_deref().unwrap_or("another place");
                     format!("{name}: the device was in {was} before; it begins anew with {best}")
                 }
                 BaselineEvent::Accepted => format!("{name}: accepted as it is, {best}"),

@@ -6,6 +6,8 @@ use crate::answer;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
+use narrows_base::lists::known_of;
+use narrows_base::units::human;
 use narrows_verdict::cohort::{Found, Group, Outlier, Summary};
 use narrows_verdict::{Severity, word};
 
@@ -209,8 +211,8 @@ fn group_sentence(group: &Group) -> String {
 }
 
 fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (Tone, String)>) {
-    let more = lines.len().saturating_sub(MOST);
-    if lines.len() == 0 {
+    let all = lines.len();
+    if all == 0 {
         return;
     }
     out.gap();
@@ -218,30 +220,26 @@ fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (T
     for (tone, text) in lines.take(MOST) {
         out.lead((tone, "  - "), Tone::Normal, text);
     }
-    if more > 0 {
-        let text = format!("  and {more} more; `--json` has them all");
-        out.say(2, Tone::Faint, text.trim_start());
+    if let Some(more @ 1..) = all.checked_sub(MOST) {
+        out.say(2, Tone::Faint, format!("and {more} more; `--json` has them all"));
     }
 }
 
 fn sum(out: &mut Document, summary: &Summary) {
     let Summary { hosts, unreadable, with_faults, with_limits, clean, infos, models } = *summary;
-    let count =
-        |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
-    let mut parts = vec![
-        count(hosts, "host", "hosts"),
-        count(models, "model", "models"),
-        format!("{with_faults} with faults"),
-        format!("{with_limits} with limits only"),
-        format!("{clean} with neither"),
+    let parts = [
+        Some(human::counted(hosts, "host")),
+        Some(human::counted(models, "model")),
+        Some(format!("{with_faults} with faults")),
+        Some(format!("{with_limits} with limits only")),
+        Some(format!("{clean} with neither")),
+        (unreadable > 0).then(|| format!("{unreadable} could not be read")),
     ];
-    if unreadable > 0 {
-        parts.push(format!("{unreadable} could not be read"));
-    }
     out.gap();
-    out.say(0, Tone::Strong, parts.join(" · "));
+    out.say(0, Tone::Strong, known_of(parts, " · "));
     if infos > 0 {
-        let text = format!("{} not shown here; `--csv` has them.", count(infos, "note is", "notes are"));
+        let verb = if infos == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} not shown here; `--csv` has them.", human::counted(infos, "note"));
         out.say(0, Tone::Faint, text);
     }
 }

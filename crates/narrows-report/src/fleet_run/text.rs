@@ -22,11 +22,9 @@ const COLUMNS: [(&str, usize, u8); 5] =
 pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     let servers = match report.servers {
         0 => String::new(),
-        1 => ", 1 server watched".to_owned(),
-        some => format!(", {some} servers watched"),
+        some => format!(", {} watched", human::counted(some, "server")),
     };
-    let clients =
-        if report.clients == 1 { "1 client".to_owned() } else { format!("{} clients", report.clients) };
+    let clients = human::counted(report.clients, "client");
     let mut out = Document::new("fleet run", &clients, Some(&report.tool));
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     if report.servers > 0 {
@@ -53,7 +51,7 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
 
 /// The load of each host in a line.
 pub(crate) fn describe(load: &Load) -> String {
-    let (mix, order, jobs) = (mix_of(load), order_of(load), jobs_in_words(load.jobs));
+    let (mix, order, jobs) = (mix_of(load), order_of(load), human::counted(load.jobs, "job"));
     let cap = load.rate_cap.map(|cap| format!(", capped at {cap}")).unwrap_or_default();
     let (size, depth, time) = (human::block_size(load.block_size), load.depth, load.time_ns);
     format!("{size} {mix} {order}, {jobs} × depth {depth} on each host, {time}{cap}")
@@ -69,10 +67,6 @@ pub(super) fn mix_of(load: &Load) -> String {
 
 pub(super) const fn order_of(load: &Load) -> &'static str {
     if load.is_random { "random" } else { "in sequence" }
-}
-
-pub(super) fn jobs_in_words(jobs: u32) -> String {
-    if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
 
 fn point(out: &mut Document, point: &PointView) {
@@ -245,16 +239,16 @@ pub(crate) fn title(series: &Series) -> String {
     match series.along {
         Along::Jobs => format!("Jobs of each host, {} {kind}, {depth}", human::block_size(of.block_size)),
         Along::Depth => {
-            format!("Depth, {} {kind}, {}", human::block_size(of.block_size), jobs_in_words(of.jobs))
+            format!("Depth, {} {kind}, {}", human::block_size(of.block_size), human::counted(of.jobs, "job"))
         }
-        Along::BlockSize => format!("Block size, {kind}, {} × {depth}", jobs_in_words(of.jobs)),
+        Along::BlockSize => format!("Block size, {kind}, {} × {depth}", human::counted(of.jobs, "job")),
     }
 }
 
 /// A place of a series: `16 jobs`, `depth 8`, `64 KiB`.
 pub(crate) fn shown(along: Along, at: f64) -> String {
     match along {
-        Along::Jobs => jobs_in_words(at as u32),
+        Along::Jobs => human::counted(at as u32, "job"),
         Along::Depth => format!("depth {at}"),
         Along::BlockSize => human::block_size(Bytes::new(at as u64)),
     }

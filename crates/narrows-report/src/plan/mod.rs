@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
@@ -395,8 +395,8 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                 let served = outcome.balance.as_ref();
                 let served = served.map(|it| format!(", {} served", it.served)).unwrap_or_default();
                 let (read, used) = (outcome.together.read, outcome.slots_used);
-                let plural = if used == 1 { "" } else { "s" };
-                format!("{read} together{served}{limit}; {used} card slot{plural}{parts}")
+                let slots = human::counted(used, "card slot");
+                format!("{read} together{served}{limit}; {slots}{parts}")
             }
         };
         let (together, slots_used) = outcome.as_ref().map(|it| (it.together, it.slots_used)).unzip();

@@ -310,7 +310,7 @@ fn what(work: &Workload) -> String {
         share if share <= 0.0 => "writes".to_owned(),
         share => format!("{} reads, rest writes,", human::percent(share)),
     };
-    let jobs = if work.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", work.jobs) };
+    let jobs = human::counted(work.jobs, "job");
     let Workload { name, target, depth, .. } = work;
     let (pattern, size, engine) =
         (work.pattern.word(), human::block_size(work.block_size), work.engine.word());

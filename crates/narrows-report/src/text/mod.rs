@@ -102,7 +102,7 @@ fn inputs_line(inputs: &[InputView]) -> Option<String> {
 pub(super) fn machine_line(machine: &MachineView) -> String {
     let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)];
     let board = board.into_iter().find_map(|(vendor, name)| Some((vendor, name.as_ref()?)));
-    let cores = machine.cores.map(|count| format!("{count} core{}", if count == 1 { "" } else { "s" }));
+    let cores = machine.cores.map(|count| human::counted(count, "core"));
     let parts = [
         board.map(|(vendor, name)| match vendor {
             Some(vendor) if !name.starts_with(vendor.as_str()) => format!("{vendor} {name}"),

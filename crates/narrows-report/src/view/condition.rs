@@ -156,7 +156,7 @@ impl ConditionView {
         let mut parts = Vec::new();
         let kept = self.links.iter().filter(|link| !link.changed).count();
         if kept > 0 {
-            parts.push(format!("{kept} {} unchanged", if kept == 1 { "link" } else { "links" }));
+            parts.push(format!("{} unchanged", human::counted(kept, "link")));
         }
         parts.extend(self.drives.iter().filter_map(|drive| {
             let after = drive.after_celsius?;

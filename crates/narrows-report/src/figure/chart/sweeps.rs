@@ -26,9 +26,7 @@ fn said(load: &LoadSpec) -> String {
         100 => "writes".to_owned(),
         part => format!("{part} % writes"),
     };
-    let count = load.parallel.count();
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {mix}, {count} {}{plural}", load.pattern.word(), streams(load))
+    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), streams(load)))
 }
 
 const fn streams(load: &LoadSpec) -> &'static str {

@@ -11,7 +11,7 @@ use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
 /// One thing to draw: a lane, or a box with the names of hops that move no bytes of their own.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Node {
     /// Its hops, in the order from the application.
     pub(super) items: Vec<usize>,
