@@ -7,6 +7,7 @@ use crate::figure::chart::from_to;
 use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
+use narrows_base::lists::known_of;
 use narrows_base::units::human;
 use narrows_model::ceiling::Direction;
 use narrows_verdict::Advice;
@@ -130,14 +131,13 @@ fn foretold_words(it: &Counterfactual) -> String {
         let (rate, ends) = (human::rate(rate), from_to(ends));
         return format!("Predicted for {}: {rate}, in 95 of 100 cases {ends}.", it.workload);
     }
-    let mut parts = Vec::new();
     let about = if it.workload.is_empty() { String::new() } else { format!(" for {}", it.workload) };
     let why = it.foreseen.reason.as_deref().unwrap_or("no law is known to hold").trim_end_matches('.');
-    parts.push(format!("Not predicted{about}: {why}."));
-    if let Some(most) = it.foreseen.at_most_bytes_per_second {
-        let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
-        parts.push(format!("It is at most {most}{by}."));
-    }
-    parts.extend(it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
-    parts.join(" ")
+    let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
+    let parts = [
+        Some(format!("Not predicted{about}: {why}.")),
+        it.foreseen.at_most_bytes_per_second.map(|most| format!("It is at most {most}{by}.")),
+        it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")),
+    ];
+    known_of(parts, " ")
 }
