@@ -33,6 +33,11 @@ pub fn some_of(words: &[impl AsRef<str>], most: usize, between: &str) -> String 
     }
 }
 
+/// What is known of some things, in a line.
+pub fn known_of(all: impl IntoIterator<Item = Option<String>>, between: &str) -> String {
+    all.into_iter().flatten().collect::<Vec<_>>().join(between)
+}
+
 /// The least and the most; `None` of none.
 pub fn ends<T: Copy + PartialOrd>(values: &[T]) -> Option<[T; 2]> {
     let least = values.iter().copied().reduce(|a, b| if b < a { b } else { a })?;
@@ -51,5 +56,6 @@ mod tests {
         assert_eq!(some_of(&["sda", "sdb"], 2, ", "), "sda, sdb");
         assert_eq!(some_of(&["sda", "sdb", "sdc"], 1, ", "), "sda and 2 more");
         assert_eq!(some_of(&[""; 0], 1, ", "), "");
+        assert_eq!(known_of([Some("a".to_owned()), None, Some("b".to_owned())], "; "), "a; b");
     }
 }

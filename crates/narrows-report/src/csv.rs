@@ -6,24 +6,19 @@ use crate::sanitize::inert;
 /// text (OWASP, "CSV Injection"). Tabs and line ends, of which the same is true, become escapes.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// Adds a cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
-pub(crate) fn put_cell(line: &mut String, value: &str) {
+/// A cell, made inert. One that would be a formula begins with an apostrophe, which spreadsheets take for "this is text".
+pub(crate) fn cell(value: &str) -> String {
     let value = inert(value);
     let guard = if value.trim_start().starts_with(FORMULA) { "'" } else { "" };
-    if value.contains(['"', ',']) {
-        line.push_str(&format!("\"{guard}{}\"", value.replace('"', "\"\"")));
-    } else {
-        line.push_str(guard);
-        line.push_str(&value);
+    match value.contains(['"', ',']) {
+        true => format!("\"{guard}{}\"", value.replace('"', "\"\"")),
+        false => format!("{guard}{value}"),
     }
 }
 
-/// As [`put_cell`]; a number, which may begin as a formula does, stays one.
-fn put_number_or_cell(line: &mut String, value: &str) {
-    match value.parse::<f64>() {
-        Ok(_) => line.push_str(value),
-        Err(_) => put_cell(line, value),
-    }
+/// As [`cell`]; a number, which may begin as a formula does, stays one.
+fn number_or_cell(value: &str) -> String {
+    if value.parse::<f64>().is_ok() { value.to_owned() } else { cell(value) }
 }
 
 /// The name of a column, and what it says of a row.
@@ -31,28 +26,17 @@ pub(crate) type Column<T> = (&'static str, fn(&T) -> String);
 
 /// The line of names.
 pub(crate) fn head<T>(columns: &[Column<T>]) -> String {
-    columns.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(",") + "\n"
+    line(columns.iter().map(|(name, _)| (*name).to_owned()))
 }
 
-/// Adds the line of a row, each cell as [`put_number_or_cell`] does.
+/// Adds the line of a row, each cell as [`number_or_cell`] has it.
 pub(crate) fn put<T>(out: &mut String, columns: &[Column<T>], row: &T) {
-    let cells: Vec<String> = columns.iter().map(|(_, of)| of(row)).collect();
-    put_line(out, cells.iter().map(String::as_str), put_number_or_cell);
+    out.push_str(&line(columns.iter().map(|(_, of)| number_or_cell(&of(row)))));
 }
 
-/// Adds a line of cells, each put in this way.
-pub(crate) fn put_line<'c>(
-    out: &mut String,
-    cells: impl Iterator<Item = &'c str>,
-    put: fn(&mut String, &str),
-) {
-    for (column, cell) in cells.enumerate() {
-        if column > 0 {
-            out.push(',');
-        }
-        put(out, cell);
-    }
-    out.push('\n');
+/// A line of cells.
+pub(crate) fn line(cells: impl Iterator<Item = String>) -> String {
+    cells.collect::<Vec<_>>().join(",") + "\n"
 }
 
 /// A value that is not known is an empty cell.
@@ -64,12 +48,6 @@ pub(crate) fn shown(value: Option<impl ToString>) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    fn cell(value: &str) -> String {
-        let mut line = String::new();
-        put_cell(&mut line, value);
-        line
-    }
 
     #[test]
     fn a_formula_in_a_model_name_is_text() {
@@ -84,9 +62,7 @@ mod tests {
 
     #[test]
     fn a_number_stays_a_number() {
-        let mut line = String::new();
-        ["-5", "=1+1"].iter().for_each(|value| put_number_or_cell(&mut line, value));
-        assert_eq!(line, "-5'=1+1");
+        assert_eq!(["-5", "=1+1"].map(number_or_cell), ["-5", "'=1+1"]);
     }
 
     #[test]

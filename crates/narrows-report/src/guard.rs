@@ -113,15 +113,12 @@ pub fn build(
 
 /// What speaks against writing to a device after it was cleared.
 pub fn left_by(device: &str, cleared: &Cleared) -> Vec<Reason> {
-    let mut reasons: Vec<Reason> = cleared
-        .foreign
-        .iter()
-        .map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() })
-        .collect();
+    let foreign = cleared.foreign.iter();
+    let foreign =
+        foreign.map(|found| Reason::Data { device: device.to_owned(), at: found.at, looks: found.looks() });
     let rest = (cleared.left.get() > 0 || cleared.is_broken_off)
         .then(|| Reason::Marked { device: device.to_owned(), at: Bytes::new(0) });
-    reasons.extend(rest);
-    reasons
+    foreign.chain(rest).collect()
 }
 
 fn search(searched: &Searched) -> SearchView {
@@ -131,16 +128,10 @@ fn search(searched: &Searched) -> SearchView {
         Method::Random => "random",
     };
     let at_most_share = searched.bound();
-    SearchView {
-        method,
-        places: searched.places,
-        reads: searched.reads,
-        seconds: searched.time.as_secs_f64(),
-        at_most_share,
-        reason: at_most_share
-            .is_none()
-            .then_some("at_most_share: only said where random places were looked at"),
-    }
+    let reason = "at_most_share: only said where random places were looked at";
+    let reason = at_most_share.is_none().then_some(reason);
+    let (places, reads, seconds) = (searched.places, searched.reads, searched.time.as_secs_f64());
+    SearchView { method, places, reads, seconds, at_most_share, reason }
 }
 
 fn reason(reason: &Reason) -> ReasonView {
@@ -228,21 +219,15 @@ fn searched_text(searched: &SearchView) -> String {
 }
 
 fn cleaned_text(cleaned: &Cleared) -> String {
-    let bytes = |amount: Bytes| human::bytes(amount);
-    let mut text = format!("Cleared {} that a run of narrows left", bytes(cleaned.cleared));
-    if cleaned.cleared.get() == 0 {
-        text = "Nothing that a run of narrows left is to be cleared".to_owned();
-    }
-    if cleaned.left.get() > 0 {
-        text.push_str(&format!("; {} of it are still there", bytes(cleaned.left)));
-    }
-    if cleaned.foreign_bytes.get() > 0 {
-        text.push_str(&format!(
-            "; {} bear no mark of ours and were not touched",
-            bytes(cleaned.foreign_bytes)
-        ));
-    }
-    text + "."
+    let Cleared { cleared, left, foreign_bytes: foreign, .. } = cleaned;
+    let some = |amount: &Bytes, text: String| if amount.get() > 0 { text } else { String::new() };
+    let cleared = match cleared.get() {
+        0 => "Nothing that a run of narrows left is to be cleared".to_owned(),
+        _ => format!("Cleared {cleared} that a run of narrows left"),
+    };
+    let left = some(left, format!("; {left} of it are still there"));
+    let foreign = some(foreign, format!("; {foreign} bear no mark of ours and were not touched"));
+    format!("{cleared}{left}{foreign}.")
 }
 
 #[cfg(test)]

@@ -41,10 +41,13 @@ impl Names {
     pub(super) fn hide(&self, texts: &mut [&mut String]) {
         let mut known: Vec<_> = self.found.iter().collect();
         known.sort_by_key(|(name, _)| std::cmp::Reverse(name.len()));
+        let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
         for text in &mut *texts {
             for (name, token) in &known {
                 if text.contains(name.as_str()) {
-                    **text = replaced(text, name, token);
+                    **text = replaced(text, name, token, |before, after| {
+                        (name.starts_with('/') || !before.ends_with(inner)) && !after.starts_with(inner)
+                    });
                 }
             }
         }
@@ -86,14 +89,13 @@ impl Names {
     }
 }
 
-/// `text` with a name replaced wherever it is a whole one.
-fn replaced(text: &str, name: &str, token: &str) -> String {
-    let inner = |c: char| c.is_alphanumeric() || c == '_' || c == '-';
+/// `text` with a token in place of each `name` that is a whole one between what stands before and behind it.
+pub(super) fn replaced(text: &str, name: &str, token: &str, is_whole: impl Fn(&str, &str) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(name) {
         out.push_str(before);
-        let is_whole = (name.starts_with('/') || !out.ends_with(inner)) && !after.starts_with(inner);
+        let is_whole = is_whole(&out, after);
         out.push_str(if is_whole { token } else { name });
         rest = after;
     }

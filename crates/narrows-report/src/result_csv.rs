@@ -61,12 +61,8 @@ fn columns<'a>() -> [csv::Column<CsvLine<'a>>; 29] {
 
 /// What has a rate of bytes, and what it is called.
 fn sides(measurement: &Measured) -> [(&'static str, &Option<Side>); 4] {
-    [
-        ("read", &measurement.read),
-        ("write", &measurement.write),
-        ("both", &measurement.both),
-        ("network", &measurement.network),
-    ]
+    let Measured { read, write, both, network, .. } = measurement;
+    [("read", read), ("write", write), ("both", both), ("network", network)]
 }
 
 /// Results as text. Lines end with a line feed; what is not known is an empty cell.

@@ -60,19 +60,15 @@ pub fn page(text: &str, colours: bool) -> Cow<'_, str> {
 /// JSON that is read again, with the same characters escaped as JSON does it: decoded, its strings are what they were.
 /// Outside ASCII they stand in strings only. What is only shown is made by [`shown_json`].
 pub fn json(text: &str) -> Cow<'_, str> {
-    if is_plain(text) || !text.chars().any(|c| c != '\n' && is_obeyed(c)) {
+    if is_plain(text) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            c if c != '\n' && is_obeyed(c) => {
-                let mut units = [0; 2];
-                for unit in c.encode_utf16(&mut units) {
-                    out.push_str(&format!("\\u{unit:04x}"));
-                }
-            }
-            c => out.push(c),
+        if c == '\n' || !is_obeyed(c) {
+            out.push(c);
+        } else {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         }
     }
     Cow::Owned(out)

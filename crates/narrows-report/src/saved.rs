@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
+use serde_json::{Deserializer, from_str};
 use thiserror::Error;
 
 use super::answer::{self, Answer};
@@ -90,7 +90,7 @@ pub fn is_report(mut text: impl Read) -> bool {
     if text.read(&mut first).ok() != Some(1) || first != *b"{" {
         return false;
     }
-    let mut values = serde_json::Deserializer::from_reader(first.chain(text)).into_iter::<Head>();
+    let mut values = Deserializer::from_reader(first.chain(text)).into_iter::<Head>();
     let head = values.next().and_then(Result::ok);
     head.and_then(|head| head.schema).is_some_and(|schema| schema.starts_with("narrows/"))
 }
@@ -102,28 +102,30 @@ impl Saved {
     /// [`NotSaved`] when it is none, or one of which no page is made.
     pub fn read(text: &str) -> Result<Self, NotSaved> {
         // The first value tells: the lines of a fleet are a value each.
-        let mut values = serde_json::Deserializer::from_str(text).into_iter::<Head>();
+        let mut values = Deserializer::from_str(text).into_iter::<Head>();
         let schema = match values.next() {
             Some(Ok(head)) => head.schema.ok_or(NotSaved::NoSchema)?,
             Some(Err(error)) if !error.is_data() => return Err(NotSaved::NotJson(error)),
             Some(Err(_)) | None => return Err(NotSaved::NoSchema),
         };
-        let read = Reader { text, schema: &schema };
-        Ok(match schema.as_str() {
-            view::SCHEMA => Self::Check(read.whole()?),
-            together::SCHEMA => Self::Together(read.whole()?),
-            fleet::SCHEMA => Self::Fleet(read.lines()?),
-            fleet_run::SCHEMA => Self::FleetRun(read.whole()?),
-            top::SCHEMA => Self::Top(read.whole()?),
-            bench::SCHEMA => Self::Bench(read.whole()?),
-            ladder::SCHEMA => Self::Ladder(read.whole()?),
-            lab::SCHEMA => Self::Lab(read.whole()?),
-            compare::SCHEMA => Self::Compare(read.whole()?),
-            copy::SCHEMA => Self::Copy(read.whole()?),
-            predict::SCHEMA => Self::Predict(read.whole()?),
-            plan::SCHEMA => Self::Plan(read.whole()?),
+        let read = match schema.as_str() {
+            view::SCHEMA => from_str(text).map(Self::Check),
+            together::SCHEMA => from_str(text).map(Self::Together),
+            fleet::SCHEMA => {
+                Deserializer::from_str(text).into_iter().collect::<Result<_, _>>().map(Self::Fleet)
+            }
+            fleet_run::SCHEMA => from_str(text).map(Self::FleetRun),
+            top::SCHEMA => from_str(text).map(Self::Top),
+            bench::SCHEMA => from_str(text).map(Self::Bench),
+            ladder::SCHEMA => from_str(text).map(Self::Ladder),
+            lab::SCHEMA => from_str(text).map(Self::Lab),
+            compare::SCHEMA => from_str(text).map(Self::Compare),
+            copy::SCHEMA => from_str(text).map(Self::Copy),
+            predict::SCHEMA => from_str(text).map(Self::Predict),
+            plan::SCHEMA => from_str(text).map(Self::Plan),
             _ => return Err(NotSaved::Unknown(schema)),
-        })
+        };
+        read.map_err(|error| NotSaved::Wrong { schema, error })
     }
 
     /// What limits and what to do; `None` where reports of this kind, or this one, give no answer.
@@ -159,26 +161,6 @@ impl Saved {
             Self::Predict(report) => predict::document(report, audience),
             Self::Plan(report) => plan::document(report, audience),
         }
-    }
-}
-
-struct Reader<'t> {
-    text: &'t str,
-    schema: &'t str,
-}
-
-impl Reader<'_> {
-    fn wrong(&self, error: serde_json::Error) -> NotSaved {
-        NotSaved::Wrong { schema: self.schema.to_owned(), error }
-    }
-
-    fn whole<T: DeserializeOwned>(&self) -> Result<Box<T>, NotSaved> {
-        serde_json::from_str(self.text).map(Box::new).map_err(|error| self.wrong(error))
-    }
-
-    fn lines<T: DeserializeOwned>(&self) -> Result<Vec<T>, NotSaved> {
-        let values = serde_json::Deserializer::from_str(self.text).into_iter::<T>();
-        values.collect::<Result<_, _>>().map_err(|error| self.wrong(error))
     }
 }
 

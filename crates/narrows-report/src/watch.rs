@@ -60,12 +60,8 @@ pub fn render(log: &WatchLog) -> String {
 fn sentence(record: &Record) -> String {
     match &record.what {
         What::Started { version, every_seconds, unheard } => {
-            let deaf = if unheard.is_empty() {
-                String::new()
-            } else {
-                format!("; not heard: {}", unheard.join("; "))
-            };
-            format!("narrows {version} began to watch, every {every_seconds} s{deaf}")
+            let began = format!("narrows {version} began to watch, every {every_seconds} s");
+            if unheard.is_empty() { began } else { format!("{began}; not heard: {}", unheard.join("; ")) }
         }
         What::Stopped => "ended".to_owned(),
         What::Alive { .. } => "watches".to_owned(),
@@ -90,13 +86,12 @@ fn sentence(record: &Record) -> String {
             let speed =
                 loaded_megatransfers.map(|mega| format!(" at {} under load", GtPerSec::from_mega(mega)));
             let best = format!("{}{}", Lanes::new(*lanes), speed.unwrap_or_default());
-            let name = name(subject);
+            let (name, was) = (name(subject), was.as_deref().unwrap_or("another place"));
             match event {
                 BaselineEvent::New => format!("{name}: kept as seen, {best}"),
                 BaselineEvent::Raised => format!("{name}: better than ever, {best}"),
                 BaselineEvent::Replaced => format!("{name}: another device, which begins anew with {best}"),
                 BaselineEvent::Moved => {
-                    let was = was.as_deref().unwrap_or("another place");
                     format!("{name}: the device was in {was} before; it begins anew with {best}")
                 }
                 BaselineEvent::Accepted => format!("{name}: accepted as it is, {best}"),
@@ -137,30 +132,21 @@ fn order(events: &[KernelEvent]) -> String {
     let link = events.iter().find(|event| event.what != LinkEvent::Error);
     let is_before = |error: &&KernelEvent| link.is_none_or(|link| error.micros <= link.micros);
     let errors = || events.iter().filter(|event| event.what == LinkEvent::Error);
-    let named = |error: &KernelEvent| error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
-    match (errors().rfind(is_before), link) {
-        (Some(error), Some(link)) => {
-            let apart = (link.micros - error.micros) as f64 / 1e6;
-            let what = match link.what {
-                LinkEvent::Up => "came up",
-                LinkEvent::Retrained => "was trained again",
-                LinkEvent::Down | LinkEvent::Error => "went down",
-            };
-            format!(
-                "; in the kernel's log it {what} {apart:.1} s after error{} of {}",
-                named(error),
-                error.function
-            )
-        }
-        (Some(error), None) => {
-            format!(
-                "; the kernel's log has errors{} of {} meanwhile, which came first is not known",
-                named(error),
-                error.function
-            )
-        }
-        _ => String::new(),
-    }
+    let Some(error) = errors().rfind(is_before) else { return String::new() };
+    let function = &error.function;
+    let name = error.error.as_ref().map(|name| format!(" {name}")).unwrap_or_default();
+    let Some(link) = link else {
+        return format!(
+            "; the kernel's log has errors{name} of {function} meanwhile, which came first is not known"
+        );
+    };
+    let apart = (link.micros - error.micros) as f64 / 1e6;
+    let what = match link.what {
+        LinkEvent::Up => "came up",
+        LinkEvent::Retrained => "was trained again",
+        LinkEvent::Down | LinkEvent::Error => "went down",
+    };
+    format!("; in the kernel's log it {what} {apart:.1} s after error{name} of {function}")
 }
 
 const fn words(property: Property) -> &'static str {

@@ -88,10 +88,9 @@ fn put_hop(out: &mut Document, hop: &HopView) {
         put_ceiling(&mut pairs, "write", &hop.ceiling.write);
     }
     if hop.traffic.read != 1.0 || hop.traffic.write != 1.0 {
+        let (read, write) = (human::count(hop.traffic.read), human::count(hop.traffic.write));
         let text = format!(
-            "for each byte that the application reads {} cross this hop, for each that it writes {}",
-            human::count(hop.traffic.read),
-            human::count(hop.traffic.write)
+            "for each byte that the application reads {read} cross this hop, for each that it writes {write}"
         );
         put(&mut pairs, "traffic", &text);
     }
@@ -99,12 +98,8 @@ fn put_hop(out: &mut Document, hop: &HopView) {
         let Some(measured) = measured else { continue };
         let share = measured.utilisation.map(|share| format!(", {} of the ceiling", human::percent(share)));
         let doubt = if measured.trusted { "" } else { ", not trusted" };
-        let text = format!(
-            "{word} {}{}{doubt}",
-            human::rate_with_binary(measured.bytes_per_second),
-            share.unwrap_or_default()
-        );
-        put(&mut pairs, "measured", &text);
+        let (rate, share) = (human::rate_with_binary(measured.bytes_per_second), share.unwrap_or_default());
+        put(&mut pairs, "measured", &format!("{word} {rate}{share}{doubt}"));
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: 10, commands: false, pairs }));
 }
@@ -116,13 +111,10 @@ fn put_memory(out: &mut Document, memory: &MemoryView) {
         Some(claim) => {
             let [least, most] = claim.likely;
             put(&mut pairs, "claimed", &format!("at most {} = {}", claim.peak, claim.formula));
-            put(
-                &mut pairs,
-                "likely",
-                &format!(
-                    "{least} to {most}, 60 to 85 % of it, if each module has a channel of its own; less if several share one"
-                ),
+            let text = format!(
+                "{least} to {most}, 60 to 85 % of it, if each module has a channel of its own; less if several share one"
             );
+            put(&mut pairs, "likely", &text);
             put(&mut pairs, "from", &format!("SMBIOS ({}), a claim of the firmware", claim.source));
         }
         None => put(&mut pairs, "claimed", memory.reason.as_deref().unwrap_or("nothing")),
@@ -132,12 +124,10 @@ fn put_memory(out: &mut Document, memory: &MemoryView) {
             let (read, write) = (human::count(layer.read), human::count(layer.write));
             format!("{} {read} and {write}", layer.name)
         });
-        let text = format!(
-            "each byte crosses it {} times when read, {} times when written ({})",
-            human::count(crossings.read),
-            human::count(crossings.write),
-            layers.collect::<Vec<_>>().join(", ")
-        );
+        let layers = layers.collect::<Vec<_>>().join(", ");
+        let (read, write) = (human::count(crossings.read), human::count(crossings.write));
+        let text =
+            format!("each byte crosses it {read} times when read, {write} times when written ({layers})");
         put(&mut pairs, word, &text);
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: 10, commands: false, pairs }));

@@ -92,6 +92,11 @@ pub fn grouped(count: u64) -> String {
     text
 }
 
+/// How many there are of what is called `one`: `1 job`, `16 jobs`.
+pub fn counted<N: std::fmt::Display + PartialEq + From<u8>>(count: N, one: &str) -> String {
+    if count == N::from(1) { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
 /// A small share in percent, with two digits that count.
 pub fn small_percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -102,6 +107,11 @@ pub fn small_percent(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!([counted(0_u64, "job"), counted(1_u32, "job")], ["0 jobs", "1 job"]);
+    }
 
     #[test]
     fn rates_are_decimal_and_carry_their_unit() {

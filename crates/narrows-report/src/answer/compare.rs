@@ -40,13 +40,8 @@ fn fastest(comparison: &Comparison) -> Option<&WorkloadComparison> {
 
 fn in_words(it: &WorkloadComparison) -> String {
     let change = it.difference.as_ref().map(|by| relative(by.relative, by.relative_interval));
-    format!(
-        "{}: A {}, B {}{}.",
-        it.workload,
-        it.a_bytes_per_second,
-        it.b_bytes_per_second,
-        change.map(|change| format!(", {change}")).unwrap_or_default()
-    )
+    let change = change.map(|change| format!(", {change}")).unwrap_or_default();
+    format!("{}: A {}, B {}{change}.", it.workload, it.a_bytes_per_second, it.b_bytes_per_second)
 }
 
 /// What was recorded of both and differs.

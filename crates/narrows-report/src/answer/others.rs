@@ -1,7 +1,7 @@
 //! The answers of reports that have a sentence of their own: it, its interval, and what to do.
 
 use super::{Answer, step};
-use crate::copy::CopyReport;
+use crate::copy::{CopyReport, TallyView};
 use crate::figure::chart::from_to;
 use crate::fleet::Record;
 use crate::fleet_run::FleetRunReport;
@@ -158,13 +158,8 @@ pub(crate) fn lab(report: &LabReport) -> Option<Answer> {
 }
 
 pub(crate) fn copy(report: &CopyReport) -> Answer {
-    let moved = format!(
-        "{} files ({}) in {}: {}.",
-        human::grouped(report.files.files),
-        report.files.bytes,
-        report.elapsed_ns,
-        report.files.bytes_per_second
-    );
+    let TallyView { files, bytes, bytes_per_second: rate, .. } = report.files;
+    let moved = format!("{} files ({bytes}) in {}: {rate}.", human::grouped(files), report.elapsed_ns);
     Answer { sentence: format!("{} {moved}", report.sentence), todo: vec![after_copy(report)] }
 }
 

@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::Tone;
+use narrows_base::lists::known_of;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_session::copying::side_name;
@@ -160,6 +160,8 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         bytes: result.bytes(),
         elapsed: result.elapsed,
     };
+    let skipped = result.skipped.iter();
+    let skipped = skipped.map(|(path, what)| SkippedView { path: name(path), what: (*what).into() });
     CopyReport {
         schema: SCHEMA.into(),
         source: source.to_owned(),
@@ -186,11 +188,7 @@ pub fn build(source: &str, destination: &str, result: &CopyResult, moved: Moved)
         notes: notes(result, &moved),
         source_devices: moved.source,
         destination_devices: moved.destination,
-        skipped: result
-            .skipped
-            .iter()
-            .map(|(path, what)| SkippedView { path: name(path), what: (*what).into() })
-            .collect(),
+        skipped: skipped.collect(),
         failures: result.faults.iter().map(failure).collect(),
         manifest: result.manifest.as_deref().map(name),
     }
@@ -200,42 +198,30 @@ fn name(path: &std::path::Path) -> String {
     path.display().to_string()
 }
 
-fn tally(tally: Tally) -> TallyView {
-    let seconds = tally.elapsed.as_secs_f64();
-    TallyView {
-        files: tally.files,
-        bytes: tally.bytes,
-        elapsed_ns: tally.elapsed,
-        bytes_per_second: tally.bytes.per(tally.elapsed.duration()),
-        files_per_second: if seconds > 0.0 { tally.files as f64 / seconds } else { 0.0 },
-    }
+fn tally(Tally { files, bytes, elapsed: elapsed_ns }: Tally) -> TallyView {
+    let seconds = elapsed_ns.as_secs_f64();
+    let bytes_per_second = bytes.per(elapsed_ns.duration());
+    let files_per_second = if seconds > 0.0 { files as f64 / seconds } else { 0.0 };
+    TallyView { files, bytes, elapsed_ns, bytes_per_second, files_per_second }
 }
 
 fn sentence(result: &CopyResult) -> String {
     let Some((side, share)) = result.limit().filter(|_| result.small.files + result.large.files > 0) else {
         return "No file was copied.".to_owned();
     };
-    let share = human::percent(share);
-    match side {
-        Side::Source => {
-            format!("Reading the source limits this copy: {share} of its time it waited for that.")
+    let (what, waited) = match side {
+        Side::Source => ("Reading the source limits", "waited for that."),
+        Side::Destination => {
+            ("Writing to the destination limits", "waited for that, and for data to become durable.")
         }
-        Side::Destination => format!(
-            "Writing to the destination limits this copy: {share} of its time it waited for that, and for data to become durable."
-        ),
-        Side::Verification => {
-            format!(
-                "Reading the destination back limits this copy: {share} of its time it waited for that. See --no-verify."
-            )
+        Side::Verification => ("Reading the destination back limits", "waited for that. See --no-verify."),
+        Side::Metadata => {
+            ("Names and attributes limit", "waited for opens, creates, renames and directories.")
         }
-        Side::Metadata => format!(
-            "Names and attributes limit this copy: {share} of its time it waited for opens, creates, renames and directories."
-        ),
-        Side::Contention => format!(
-            "Other programs limit this copy: {share} of its time it was ready to go on while processors worked for them."
-        ),
-        Side::Processor => format!("The processor limits this copy: {share} of its time it computed."),
-    }
+        Side::Contention => ("Other programs limit", "was ready to go on while processors worked for them."),
+        Side::Processor => ("The processor limits", "computed."),
+    };
+    format!("{what} this copy: {} of its time it {waited}", human::percent(share))
 }
 
 fn notes(result: &CopyResult, moved: &Moved) -> Vec<String> {
@@ -365,15 +351,10 @@ fn others(report: &CopyReport) -> String {
         (report.hard_links, "hard links"),
         (report.earlier_files, "files of an earlier run"),
     ];
-    let mut parts: Vec<String> = counts
-        .into_iter()
-        .filter(|(count, _)| *count > 0)
-        .map(|(count, what)| format!("{count} {what}"))
-        .collect();
-    if report.earlier_bytes > Bytes::new(0) {
-        parts.push(format!("{} written by an earlier run", report.earlier_bytes));
-    }
-    parts.join(" · ")
+    let counts = counts.map(|(count, what)| (count > 0).then(|| format!("{count} {what}")));
+    let bytes = report.earlier_bytes;
+    let written = (bytes > Bytes::new(0)).then(|| format!("{bytes} written by an earlier run"));
+    known_of(counts.into_iter().chain([written]), " · ")
 }
 
 fn time(time: &Spent) -> Table {

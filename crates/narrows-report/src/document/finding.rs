@@ -2,7 +2,7 @@
 
 use super::{Block, Blocks};
 use narrows_base::lists::some_of;
-use narrows_verdict::{self as verdict, Confidence, Severity};
+use narrows_verdict::{self as verdict, Advice, Confidence, Severity};
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -14,15 +14,8 @@ pub(crate) struct Finding {
     pub(crate) also: Option<String>,
     /// How we know: what, and where from.
     pub(crate) evidence: Vec<String>,
+    /// What to do.
     pub(crate) advice: Vec<Advice>,
-}
-
-/// What to do.
-#[derive(Debug, Clone)]
-pub(crate) struct Advice {
-    /// `+1.2 GB/s`.
-    pub(crate) gain: Option<String>,
-    pub(crate) action: String,
 }
 
 /// Puts findings with evidence and all advice.
@@ -36,13 +29,9 @@ pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<It
                 if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
             format!("{}: {}{source}", evidence.fact, evidence.value)
         });
-        out.add(Block::Finding(Finding {
-            severity: finding.severity,
-            text: text(finding),
-            also: None,
-            evidence: evidence.collect(),
-            advice: finding.advice.iter().map(advice).collect(),
-        }));
+        let (evidence, advice) = (evidence.collect(), finding.advice.clone());
+        let (severity, text) = (finding.severity, text(finding));
+        out.add(Block::Finding(Finding { severity, text, also: None, evidence, advice }));
     }
 }
 
@@ -62,7 +51,7 @@ pub(crate) fn findings_in_brief(out: &mut impl Blocks, findings: &[&verdict::Fin
             text: text(finding),
             also: (!more.is_empty()).then(|| format!("The same is so of {}.", some_of(&more, 6, ", "))),
             evidence: Vec::new(),
-            advice: finding.advice.first().map(advice).into_iter().collect(),
+            advice: finding.advice.iter().take(1).cloned().collect(),
         }));
     }
 }
@@ -81,11 +70,4 @@ fn text(finding: &verdict::Finding) -> String {
         Confidence::Low => ", a suspicion",
     };
     format!("{} [{}{doubt}]", finding.summary, finding.code.as_str())
-}
-
-fn advice(advice: &verdict::Advice) -> Advice {
-    Advice {
-        gain: advice.gain_bytes_per_second.map(|gain| format!("+{gain}")),
-        action: advice.action.clone(),
-    }
 }

@@ -293,6 +293,15 @@ impl Writer<'_> {
         self.put("</dl>\n");
     }
 
+    /// A list that has items.
+    fn list(&mut self, class: &str, items: impl ExactSizeIterator<Item = String>) {
+        if items.len() > 0 {
+            let _ = writeln!(self.out, "<ul class=\"{class}\">");
+            items.for_each(|item| _ = writeln!(self.out, "<li>{item}</li>"));
+            self.put("</ul>\n");
+        }
+    }
+
     fn finding(&mut self, finding: &Finding) {
         let (kind, word, tone) = match finding.severity {
             Severity::Fault => ("fault", "✖ FAULT", "bad"),
@@ -307,24 +316,13 @@ impl Writer<'_> {
         if let Some(also) = &finding.also {
             let _ = writeln!(self.out, "<p class=\"faint\">{}</p>", prose(also));
         }
-        if !finding.advice.is_empty() {
-            self.put("<ul class=\"advice\">\n");
-            for advice in &finding.advice {
-                let gain = advice
-                    .gain
-                    .as_deref()
-                    .map(|gain| format!("<span class=\"gain\">{}</span>: ", markup(gain)));
-                let _ = writeln!(self.out, "<li>{}{}</li>", gain.unwrap_or_default(), prose(&advice.action));
-            }
-            self.put("</ul>\n");
-        }
-        if !finding.evidence.is_empty() {
-            self.put("<ul class=\"faint\">\n");
-            for evidence in &finding.evidence {
-                let _ = writeln!(self.out, "<li>{}</li>", prose(evidence));
-            }
-            self.put("</ul>\n");
-        }
+        let advice = finding.advice.iter().map(|advice| {
+            let gain = advice.gain_bytes_per_second;
+            let gain = gain.map(|gain| format!("<span class=\"gain\">+{gain}</span>: ")).unwrap_or_default();
+            format!("{gain}{}", prose(&advice.action))
+        });
+        self.list("advice", advice);
+        self.list("faint", finding.evidence.iter().map(|evidence| prose(evidence)));
         self.put("</div>\n");
     }
 

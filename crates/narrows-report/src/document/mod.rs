@@ -14,7 +14,7 @@ mod terminal;
 pub use html::page;
 
 pub(crate) use finding::{findings, findings_in_brief};
-pub(crate) use table::{Cell, Column, Row, Table};
+pub(crate) use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;
 use crate::text::Tone;

@@ -193,15 +193,7 @@ impl Cell {
 impl Table {
     /// A table with titles.
     pub(crate) fn new(caption: impl Into<String>, margin: usize, columns: Vec<Column>) -> Self {
-        Self {
-            caption: caption.into(),
-            margin,
-            columns,
-            rows: Vec::new(),
-            bars: "",
-            titles: true,
-            breaks: false,
-        }
+        Self { caption: caption.into(), margin, columns, titles: true, ..Self::default() }
     }
 
     /// Its titles are for pages.

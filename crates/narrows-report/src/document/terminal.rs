@@ -4,12 +4,12 @@ mod columns;
 
 use columns::put_table;
 
-use super::finding::{Advice, Finding};
+use super::finding::Finding;
 use super::{Block, Document, Pairs};
 use crate::bench;
 use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
-use narrows_verdict::Severity;
+use narrows_verdict::{Advice, Severity};
 
 /// The margin of what is said of a finding.
 const DETAIL: &str = "       ";
@@ -83,9 +83,9 @@ fn put_finding(out: &mut String, style: &Style, finding: &Finding) {
     for evidence in &finding.evidence {
         paragraph(out, style, (Tone::Faint, "       · "), Tone::Faint, evidence);
     }
-    for Advice { gain, action } in &finding.advice {
-        let text = gain.as_ref().map_or_else(|| action.clone(), |gain| format!("{gain}: {action}"));
-        paragraph(out, style, (Tone::Good, "       → "), Tone::Good, &text);
+    for Advice { gain_bytes_per_second: gain, action, .. } in &finding.advice {
+        let gain = gain.map(|gain| format!("+{gain}: ")).unwrap_or_default();
+        paragraph(out, style, (Tone::Good, "       → "), Tone::Good, &format!("{gain}{action}"));
     }
 }
 

@@ -73,15 +73,15 @@ fn put_data(out: &mut String, (title, label): (&str, &str), data: &Data) {
         out,
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n<table>\n<thead><tr>"
     );
-    for column in &data.header {
-        let class = if column.is_number { " class=\"n\"" } else { "" };
-        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", markup(&column.name));
+    for column in data.header {
+        let (name, class) = column.strip_suffix('#').map_or((*column, ""), |name| (name, " class=\"n\""));
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", markup(name));
     }
     out.push_str("</tr></thead>\n<tbody>\n");
     for row in &data.rows {
         out.push_str("<tr>");
         for (at, text) in row.iter().enumerate() {
-            let is_number = data.header.get(at).is_some_and(|column| column.is_number);
+            let is_number = data.header.get(at).is_some_and(|column| column.ends_with('#'));
             match (at, is_number) {
                 (0, _) => _ = write!(out, "<th scope=\"row\">{}</th>", markup(text)),
                 (_, true) => _ = write!(out, "<td class=\"n\">{}</td>", markup(text)),

@@ -21,4 +21,4 @@ pub use path_map::{fleet_map, machine_map, path_map};
 pub use poster::poster;
 pub use style::style;
 pub use svg::Svg;
-pub use whole::{Column, Data, Figure, Picture};
+pub use whole::{Data, Figure, Picture};

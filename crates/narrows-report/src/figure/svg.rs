@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::sanitize::markup;
 
 /// A drawing: elements with classes, in its own coordinates.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Svg {
     width: f64,
     height: f64,
@@ -31,14 +31,7 @@ pub enum Anchor {
 impl Svg {
     /// An empty drawing; `label` is its name for those who do not see it.
     pub fn new(width: f64, label: &str) -> Self {
-        Self {
-            width,
-            height: 0.0,
-            label: label.to_owned(),
-            body: String::new(),
-            said: Vec::new(),
-            open: Vec::new(),
-        }
+        Self { width, label: label.to_owned(), ..Self::default() }
     }
 
     /// Its width in pixels where it is not scaled.
@@ -95,20 +88,19 @@ impl Svg {
         }
     }
 
+    /// Begins an element with attributes that are numbers.
+    fn begin(&mut self, name: &str, class: &str, numbers: &[(&str, f64)]) {
+        let _ = write!(self.body, "<{name} class=\"{}\"", markup(class));
+        for (key, value) in numbers {
+            let _ = write!(self.body, " {key}=\"{}\"", number(*value));
+        }
+    }
+
     /// A rectangle with round corners.
     pub fn rect(&mut self, class: &str, (x, y): (f64, f64), (width, height): (f64, f64), round: f64) {
-        let _ = write!(
-            self.body,
-            "<rect class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"",
-            markup(class),
-            number(x),
-            number(y),
-            number(width.max(0.0)),
-            number(height.max(0.0)),
-        );
-        if round > 0.0 {
-            let _ = write!(self.body, " rx=\"{}\"", number(round));
-        }
+        let numbers =
+            [("x", x), ("y", y), ("width", width.max(0.0)), ("height", height.max(0.0)), ("rx", round)];
+        self.begin("rect", class, if round > 0.0 { &numbers } else { &numbers[..4] });
         self.body.push_str("/>\n");
         self.reach(y + height);
     }
@@ -119,14 +111,8 @@ impl Svg {
     }
 
     pub fn circle(&mut self, class: &str, (x, y): (f64, f64), radius: f64) {
-        let _ = writeln!(
-            self.body,
-            "<circle class=\"{}\" cx=\"{}\" cy=\"{}\" r=\"{}\"/>",
-            markup(class),
-            number(x),
-            number(y),
-            number(radius)
-        );
+        self.begin("circle", class, &[("cx", x), ("cy", y), ("r", radius)]);
+        self.body.push_str("/>\n");
         self.reach(y + radius);
     }
 
@@ -137,13 +123,8 @@ impl Svg {
             Anchor::Middle => " text-anchor=\"middle\"",
             Anchor::End => " text-anchor=\"end\"",
         };
-        let _ = write!(
-            self.body,
-            "<text class=\"{}\" x=\"{}\" y=\"{}\"{anchor}>",
-            markup(class),
-            number(x),
-            number(y),
-        );
+        self.begin("text", class, &[("x", x), ("y", y)]);
+        let _ = write!(self.body, "{anchor}>");
         self.say(text);
         self.body.push_str("</text>\n");
         self.reach(y + 4.0);

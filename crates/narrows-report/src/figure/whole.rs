@@ -38,20 +38,12 @@ impl Picture {
 }
 
 /// The values that a figure shows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Data {
-    /// Names of the columns.
-    pub header: Vec<Column>,
+    /// Names of the columns; those that end in `#` hold numbers, which stand at their right, and the sign is left out.
+    pub header: &'static [&'static str],
     /// One text for each column.
     pub rows: Vec<Vec<String>>,
-}
-
-/// One column of the values.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    pub name: String,
-    /// Whether it holds numbers, which stand at its right.
-    pub is_number: bool,
 }
 
 impl Figure {
@@ -69,13 +61,9 @@ impl Figure {
 }
 
 impl Data {
-    /// Columns by name; those that end in `#` hold numbers, and the sign is left out.
-    pub fn new(header: &[&str]) -> Self {
-        let column = |name: &&str| Column {
-            name: name.trim_end_matches('#').to_owned(),
-            is_number: name.ends_with('#'),
-        };
-        Self { header: header.iter().map(column).collect(), rows: Vec::new() }
+    /// Columns by name, and no rows.
+    pub const fn new(header: &'static [&'static str]) -> Self {
+        Self { header, rows: Vec::new() }
     }
 
     /// One more row.

@@ -39,14 +39,15 @@ pub fn host(
         hop.or_else(|| by_address.get(finding.subject.as_str())).copied()
     };
     let findings = verdict.findings.iter().take(MOST_FINDINGS);
+    let dmi = &machine.dmi;
     Host {
         host: clean(name),
         model: Model {
-            vendor: text(&machine.dmi.system_vendor),
-            product: text(&machine.dmi.product),
-            board: text(&machine.dmi.board),
+            vendor: text(&dmi.system_vendor),
+            product: text(&dmi.product),
+            board: text(&dmi.board),
         },
-        bios: text(&machine.dmi.bios_version),
+        bios: text(&dmi.bios_version),
         kernel: text(&machine.kernel),
         cpu: text(&machine.cpus.model),
         memory_bytes: machine.cpus.memory.get(),

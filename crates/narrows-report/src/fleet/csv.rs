@@ -1,7 +1,7 @@
 //! Comma-separated values (RFC 4180, with line feeds alone) that a spreadsheet shows and never computes.
 
 use super::row::{COLUMNS, Row};
-use crate::csv::{put_cell, put_line};
+use crate::csv::{self, cell};
 
 /// The first line: the names of the columns.
 pub fn head() -> String {
@@ -10,9 +10,7 @@ pub fn head() -> String {
 
 /// A row as a line.
 pub fn line(row: &Row) -> String {
-    let mut line = String::new();
-    put_line(&mut line, row.values.iter().map(|value| value.as_deref().unwrap_or_default()), put_cell);
-    line
+    csv::line(row.values.iter().map(|value| cell(value.as_deref().unwrap_or_default())))
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ pub mod table;
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
-use narrows_verdict::cohort::{Change, Changes};
-use narrows_verdict::cohort::{Found, Group, Host, Link, Outlier, Summary};
+use narrows_verdict::cohort::{Change, Changes, Found, Group, Host, Link, Outlier, Summary};
 
 /// The name and version of the schema, in the first line.
 pub const SCHEMA: &str = "narrows/fleet/1";

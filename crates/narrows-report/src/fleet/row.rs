@@ -1,8 +1,7 @@
 //! The flat form: one row for each host and finding, the same columns for all.
 
-use super::Entry;
-use narrows_verdict::cohort::Change;
-use narrows_verdict::cohort::{Found, Host, Link, Outlier};
+use super::{Entry, Record};
+use narrows_verdict::cohort::{Change, Found, Host, Link, Outlier};
 use narrows_verdict::word;
 
 /// The columns, in order.
@@ -38,98 +37,91 @@ pub struct Row {
 }
 
 impl Row {
-    fn of(record: &str, host: &Host) -> Self {
-        let model = &host.model;
+    fn new(values: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
         let mut row = Self::default();
-        row.put("record", Some(record.to_owned()));
-        row.put("host", Some(host.host.clone()));
-        row.put("vendor", model.vendor.clone());
-        row.put("product", model.product.clone());
-        row.put("board", model.board.clone());
-        row.put("bios", host.bios.clone());
-        row.put("kernel", host.kernel.clone());
+        for (column, value) in values {
+            let place = COLUMNS.iter().position(|name| *name == column);
+            if let Some(slot) = place.and_then(|place| row.values.get_mut(place)) {
+                *slot = value;
+            }
+        }
         row
     }
 
-    fn put(&mut self, column: &str, value: Option<String>) {
-        let place = COLUMNS.iter().position(|name| *name == column);
-        if let Some(slot) = place.and_then(|place| self.values.get_mut(place)) {
-            *slot = value;
-        }
-    }
-
-    /// The value of a column.
-    pub fn get(&self, column: &str) -> Option<&str> {
-        let place = COLUMNS.iter().position(|name| *name == column)?;
-        self.values.get(place)?.as_deref()
+    /// What is said of a host, behind what it is.
+    fn of<const N: usize>(record: &str, host: &Host, more: [(&'static str, Option<String>); N]) -> Self {
+        let model = &host.model;
+        let about = [
+            ("record", Some(record.to_owned())),
+            ("host", Some(host.host.clone())),
+            ("vendor", model.vendor.clone()),
+            ("product", model.product.clone()),
+            ("board", model.board.clone()),
+            ("bios", host.bios.clone()),
+            ("kernel", host.kernel.clone()),
+        ];
+        Self::new(about.into_iter().chain(more))
     }
 
     fn finding(host: &Host, found: &Found, change: Option<Change>) -> Self {
-        let mut row = Self::of("finding", host);
-        row.put("change", change.map(word));
-        row.put("severity", Some(word(found.severity)));
-        row.put("code", Some(found.code.as_str()));
-        row.put("confidence", Some(word(found.confidence)));
-        row.put("place", Some(found.place.clone()));
-        row.put("subject", Some(found.subject.clone()));
-        row.put("hop", found.hop.clone());
-        row.put("state", found.state.clone());
-        row.put("summary", Some(found.summary.clone()));
-        row.put("advice", found.advice.clone());
-        row
+        let more = [
+            ("change", change.map(word)),
+            ("severity", Some(word(found.severity))),
+            ("code", Some(found.code.as_str())),
+            ("confidence", Some(word(found.confidence))),
+            ("place", Some(found.place.clone())),
+            ("subject", Some(found.subject.clone())),
+            ("hop", found.hop.clone()),
+            ("state", found.state.clone()),
+            ("summary", Some(found.summary.clone())),
+            ("advice", found.advice.clone()),
+        ];
+        Self::of("finding", host, more)
     }
 
     fn link(host: &Host, link: &Link, before: Option<&String>) -> Self {
-        let mut row = Self::of("link", host);
-        row.put("change", Some(word(Change::Changed)));
-        row.put("place", Some(link.place.clone()));
-        row.put("subject", Some(link.address.clone()));
-        row.put("state", link.state());
-        row.put("usual", before.cloned());
-        row.put("summary", Some(link_sentence(link, before.map(String::as_str))));
-        row
+        let more = [
+            ("change", Some(word(Change::Changed))),
+            ("place", Some(link.place.clone())),
+            ("subject", Some(link.address.clone())),
+            ("state", link.state()),
+            ("usual", before.cloned()),
+            ("summary", Some(link_sentence(link, before.map(String::as_str)))),
+        ];
+        Self::of("link", host, more)
     }
 
     /// An outlier. Of the host it repeats no more than its name and model.
     pub fn outlier(outlier: &Outlier) -> Self {
-        let mut row = Self::default();
-        row.put("record", Some("outlier".to_owned()));
-        row.put("host", Some(outlier.host.clone()));
-        row.put("product", Some(outlier.model.clone()));
-        row.put("code", Some(outlier.aspect.clone()));
-        row.put("place", outlier.place.clone());
-        row.put("state", outlier.value.clone());
-        row.put("usual", outlier.usual.clone());
-        row.put("summary", Some(outlier_sentence(outlier)));
-        row
+        Self::new([
+            ("record", Some("outlier".to_owned())),
+            ("host", Some(outlier.host.clone())),
+            ("product", Some(outlier.model.clone())),
+            ("code", Some(outlier.aspect.clone())),
+            ("place", outlier.place.clone()),
+            ("state", outlier.value.clone()),
+            ("usual", outlier.usual.clone()),
+            ("summary", Some(outlier_sentence(outlier))),
+        ])
     }
 }
 
 /// The rows of a host.
 pub fn of(entry: &Entry<'_>) -> Vec<Row> {
     let host = entry.host;
-    let change = || entry.change.map(word);
-    if let Some(why) = &host.failure {
-        let mut row = Row::of("unreadable", host);
-        row.put("change", change());
-        row.put("summary", Some(why.clone()));
-        return vec![row];
+    let alone = |record, why: Option<&String>| {
+        vec![Row::of(record, host, [("change", entry.change.map(word)), ("summary", why.cloned())])]
+    };
+    if host.failure.is_some() {
+        return alone("unreadable", host.failure.as_ref());
     }
-    let findings = host.findings.iter().enumerate();
-    let mut rows: Vec<Row> =
-        findings.map(|(index, found)| Row::finding(host, found, entry.of_finding(index))).collect();
-    if let Some(changes) = entry.changes {
-        rows.extend(changes.gone.iter().map(|found| Row::finding(host, found, Some(Change::Gone))));
-        rows.extend(
-            changes.links.iter().map(|changed| Row::link(host, &changed.link, changed.before.as_ref())),
-        );
-    }
-    if rows.is_empty() {
-        let mut row = Row::of("host", host);
-        row.put("change", change());
-        rows.push(row);
-    }
-    rows
+    let rows = entry.records().into_iter().filter_map(|record| match record {
+        Record::Finding { found, change, .. } => Some(Row::finding(host, &found, change)),
+        Record::LinkChange { link, before, .. } => Some(Row::link(host, &link, before.as_ref())),
+        _ => None,
+    });
+    let rows: Vec<Row> = rows.collect();
+    if rows.is_empty() { alone("host", None) } else { rows }
 }
 
 /// `0000:3b:00.0 runs at 8 GT/s x4, before at 8 GT/s x8`.

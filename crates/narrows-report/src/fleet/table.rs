@@ -3,11 +3,12 @@
 use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
-use narrows_verdict::cohort::{Found, Group, Host, Outlier, Summary};
+use narrows_base::lists::known_of;
+use narrows_base::units::human;
+use narrows_verdict::cohort::{Found, Group, Outlier, Summary};
 use narrows_verdict::{Severity, word};
 
 /// The most groups and outliers that are shown; JSON lines have all.
@@ -43,7 +44,11 @@ impl Layout {
 pub fn host(layout: &Layout, entry: &Entry<'_>) -> String {
     let mut out = Document::default();
     let mut table = table(layout.host).untitled();
-    rows(&mut table, entry);
+    let mut records = entry.records();
+    if entry.host.failure.is_some() || entry.change == Some(Change::Gone) {
+        records.truncate(1);
+    }
+    records.iter().for_each(|record| _ = put_record(&mut table, record));
     out.add(Block::Table(table));
     out.text(&layout.style)
 }
@@ -56,33 +61,6 @@ fn table(host: usize) -> Table {
         Column::left("what", Width::Rest(8)),
     ];
     Table::new("Hosts and what was found on them", 0, columns)
-}
-
-fn rows(table: &mut Table, entry: &Entry<'_>) {
-    let name = &entry.host.host;
-    if let Some(why) = &entry.host.failure {
-        return put(table, name, (Tone::Faint, "unread"), "", why);
-    }
-    if entry.change == Some(Change::Gone) {
-        let why = "there is no capture of this host any more";
-        return put(table, name, (Tone::Faint, "gone"), "", why);
-    }
-    for (index, found) in entry.host.findings.iter().enumerate() {
-        match entry.of_finding(index) {
-            _ if !found.counts() => {}
-            Some(Change::Same) => {}
-            change => put_found(table, name, found, change),
-        }
-    }
-    if let Some(changes) = entry.changes {
-        for found in changes.gone.iter().filter(|found| found.counts()) {
-            put_found(table, name, found, Some(Change::Gone));
-        }
-        for changed in &changes.links {
-            let text = link_sentence(&changed.link, changed.before.as_deref());
-            put(table, name, (Tone::Warn, "link"), &changed.link.place, &text);
-        }
-    }
 }
 
 fn put_found(table: &mut Table, host: &str, found: &Found, change: Option<Change>) {
@@ -124,7 +102,7 @@ pub fn document(records: &[Record]) -> Document {
             Record::Finding { .. } | Record::LinkChange { .. } => {}
         }
         let mut table = Table::default();
-        let worth = row_of(&mut table, record);
+        let worth = put_record(&mut table, record);
         if let Some((sum, rows)) = hosts.last_mut() {
             *sum += worth;
             rows.extend(table.rows.into_iter().map(|row| row.cells));
@@ -161,15 +139,20 @@ pub fn document(records: &[Record]) -> Document {
 }
 
 /// Puts the row of a record, if it has one, and says how bad it is.
-fn row_of(table: &mut Table, record: &Record) -> usize {
+fn put_record(table: &mut Table, record: &Record) -> usize {
     match record {
-        Record::Host { host, change } => {
-            if host.failure.is_some() || *change == Some(Change::Gone) {
-                let host = Host { findings: Vec::new(), ..(**host).clone() };
-                rows(table, &Entry { host: &host, changes: None, change: *change });
+        Record::Host { host, change } => match (&host.failure, change) {
+            (Some(why), _) => {
+                put(table, &host.host, (Tone::Faint, "unread"), "", why);
+                1
             }
-            usize::from(host.failure.is_some())
-        }
+            (None, Some(Change::Gone)) => {
+                let why = "there is no capture of this host any more";
+                put(table, &host.host, (Tone::Faint, "gone"), "", why);
+                0
+            }
+            (None, _) => 0,
+        },
         Record::Finding { host, found, change } if found.counts() && *change != Some(Change::Same) => {
             put_found(table, host, found, *change);
             match (found.severity, change) {
@@ -228,8 +211,8 @@ fn group_sentence(group: &Group) -> String {
 }
 
 fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (Tone, String)>) {
-    let more = lines.len().saturating_sub(MOST);
-    if lines.len() == 0 {
+    let all = lines.len();
+    if all == 0 {
         return;
     }
     out.gap();
@@ -237,30 +220,26 @@ fn list(out: &mut Document, title: &str, lines: impl ExactSizeIterator<Item = (T
     for (tone, text) in lines.take(MOST) {
         out.lead((tone, "  - "), Tone::Normal, text);
     }
-    if more > 0 {
-        let text = format!("  and {more} more; `--json` has them all");
-        out.say(2, Tone::Faint, text.trim_start());
+    if let Some(more @ 1..) = all.checked_sub(MOST) {
+        out.say(2, Tone::Faint, format!("and {more} more; `--json` has them all"));
     }
 }
 
 fn sum(out: &mut Document, summary: &Summary) {
     let Summary { hosts, unreadable, with_faults, with_limits, clean, infos, models } = *summary;
-    let count =
-        |number: usize, one: &str, many: &str| format!("{number} {}", if number == 1 { one } else { many });
-    let mut parts = vec![
-        count(hosts, "host", "hosts"),
-        count(models, "model", "models"),
-        format!("{with_faults} with faults"),
-        format!("{with_limits} with limits only"),
-        format!("{clean} with neither"),
+    let parts = [
+        Some(human::counted(hosts, "host")),
+        Some(human::counted(models, "model")),
+        Some(format!("{with_faults} with faults")),
+        Some(format!("{with_limits} with limits only")),
+        Some(format!("{clean} with neither")),
+        (unreadable > 0).then(|| format!("{unreadable} could not be read")),
     ];
-    if unreadable > 0 {
-        parts.push(format!("{unreadable} could not be read"));
-    }
     out.gap();
-    out.say(0, Tone::Strong, parts.join(" · "));
+    out.say(0, Tone::Strong, known_of(parts, " · "));
     if infos > 0 {
-        let text = format!("{} not shown here; `--csv` has them.", count(infos, "note is", "notes are"));
+        let verb = if infos == 1 { "is" } else { "are" };
+        let text = format!("{} {verb} not shown here; `--csv` has them.", human::counted(infos, "note"));
         out.say(0, Tone::Faint, text);
     }
 }
@@ -269,6 +248,7 @@ fn sum(out: &mut Document, summary: &Summary) {
 mod tests {
     use super::*;
     use crate::document::page;
+    use narrows_verdict::cohort::Host;
     use narrows_verdict::{Code, Confidence};
 
     fn records(hosts: usize) -> Vec<Record> {

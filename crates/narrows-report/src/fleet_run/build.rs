@@ -198,11 +198,9 @@ fn outlier_views(run: &Run, point: &Point) -> Vec<OutlierView> {
     let facts: Vec<_> =
         comparable(point).iter().filter_map(|host| Some(&run.clients.get(host.client)?.facts)).collect();
     let view = |(host, one): (&HostPoint, Outlier)| {
-        Some(OutlierView {
-            host: run.clients.get(host.client)?.host.clone(),
-            difference: one.difference,
-            facts: differing_facts(&facts, one.index),
-        })
+        let host = run.clients.get(host.client)?.host.clone();
+        let facts = differing_facts(&facts, one.index);
+        Some(OutlierView { host, difference: one.difference, facts })
     };
     unlike(point).into_iter().filter_map(view).collect()
 }

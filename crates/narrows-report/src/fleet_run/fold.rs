@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     // Widths to which numbers are filled with zeros.
-    let filled: BTreeSet<(&str, usize, &str)> = names
-        .iter()
-        .filter_map(|name| split(name))
-        .filter(|(_, digits, ..)| digits.len() > 1 && digits.starts_with('0'))
-        .map(|(before, digits, after, _)| (before, digits.len(), after))
-        .collect();
+    let zeros = names.iter().filter_map(|name| split(name));
+    let zeros = zeros.filter(|(_, digits, ..)| digits.len() > 1 && digits.starts_with('0'));
+    let filled: BTreeSet<(&str, usize, &str)> =
+        zeros.map(|(before, digits, after, _)| (before, digits.len(), after)).collect();
     let mut groups: BTreeMap<(&str, usize, &str), Vec<u64>> = BTreeMap::new();
     let mut words = Vec::new();
     for name in names {
@@ -39,17 +37,15 @@ pub fn folded<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
 
 /// A name around its last number.
 fn split(name: &str) -> Option<(&str, &str, &str, u64)> {
-    let end = name.rfind(|c: char| c.is_ascii_digit())? + 1;
-    let start = name
-        .get(..end)?
-        .rfind(|c: char| !c.is_ascii_digit())
-        .map_or(0, |at| at + name.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
-    let digits = name.get(start..end)?;
+    let (head, after) = name.split_at_checked(name.rfind(|c: char| c.is_ascii_digit())? + 1)?;
+    let before = head.trim_end_matches(|c: char| c.is_ascii_digit());
+    let digits = head.strip_prefix(before)?;
     // An address is no row of numbered hosts.
     let is_address = name.chars().all(|c| c.is_ascii_digit() || c == '.') || name.contains(':');
-    (!is_address && digits.len() < 19)
-        .then(|| Some((name.get(..start)?, digits, name.get(end..)?, digits.parse().ok()?)))
-        .flatten()
+    if is_address || digits.len() >= 19 {
+        return None;
+    }
+    Some((before, digits, after, digits.parse().ok()?))
 }
 
 fn ranges(numbers: &[u64], width: usize) -> String {

@@ -1,8 +1,7 @@
 //! A load on many hosts, for a person. A thousand hosts take as many lines as twenty.
 
 use super::{FleetRunReport, HostView, PointView, SideView, folded};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::{self, chart};
 use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
@@ -23,11 +22,9 @@ const COLUMNS: [(&str, usize, u8); 5] =
 pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     let servers = match report.servers {
         0 => String::new(),
-        1 => ", 1 server watched".to_owned(),
-        some => format!(", {some} servers watched"),
+        some => format!(", {} watched", human::counted(some, "server")),
     };
-    let clients =
-        if report.clients == 1 { "1 client".to_owned() } else { format!("{} clients", report.clients) };
+    let clients = human::counted(report.clients, "client");
     let mut out = Document::new("fleet run", &clients, Some(&report.tool));
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     if report.servers > 0 {
@@ -54,14 +51,10 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
 
 /// The load of each host in a line.
 pub(crate) fn describe(load: &Load) -> String {
-    let (mix, order, jobs) = (mix_of(load), order_of(load), jobs_in_words(load.jobs));
+    let (mix, order, jobs) = (mix_of(load), order_of(load), human::counted(load.jobs, "job"));
     let cap = load.rate_cap.map(|cap| format!(", capped at {cap}")).unwrap_or_default();
-    format!(
-        "{} {mix} {order}, {jobs} × depth {} on each host, {}{cap}",
-        human::block_size(load.block_size),
-        load.depth,
-        load.time_ns
-    )
+    let (size, depth, time) = (human::block_size(load.block_size), load.depth, load.time_ns);
+    format!("{size} {mix} {order}, {jobs} × depth {depth} on each host, {time}{cap}")
 }
 
 pub(super) fn mix_of(load: &Load) -> String {
@@ -74,10 +67,6 @@ pub(super) fn mix_of(load: &Load) -> String {
 
 pub(super) const fn order_of(load: &Load) -> &'static str {
     if load.is_random { "random" } else { "in sequence" }
-}
-
-pub(super) fn jobs_in_words(jobs: u32) -> String {
-    if jobs == 1 { "1 job".to_owned() } else { format!("{jobs} jobs") }
 }
 
 fn point(out: &mut Document, point: &PointView) {
@@ -111,11 +100,8 @@ fn point(out: &mut Document, point: &PointView) {
             true => "no fact that was read differs".to_owned(),
             false => outlier.facts.join("; "),
         };
-        let text = format!(
-            "{} is {} {way} than the median: {facts}",
-            outlier.host,
-            human::percent(outlier.difference.abs())
-        );
+        let part = human::percent(outlier.difference.abs());
+        let text = format!("{} is {part} {way} than the median: {facts}", outlier.host);
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
     hosts(out, point);
@@ -125,16 +111,10 @@ fn side(out: &mut Document, name: &str, side: &SideView) {
     let latency = &side.latency;
     let shown = |time: Option<Nanos>| time.map_or_else(|| "too few".to_owned(), human::time);
     let of = if latency.is_of_window { "of the common time" } else { "of all I/Os of all hosts" };
-    let text = format!(
-        "{name}: {}, {} IOPS · latency p50 {}, p99 {}, p99.9 {}, longest {} ({of})",
-        human::rate_with_binary(side.bytes_per_second),
-        human::count(side.iops.get()),
-        shown(latency.p50),
-        shown(latency.p99),
-        shown(latency.p999),
-        shown(latency.greatest)
-    );
-    out.say(2, Tone::Normal, text);
+    let [p50, p99, p999, most] = [latency.p50, latency.p99, latency.p999, latency.greatest].map(shown);
+    let latency = format!("latency p50 {p50}, p99 {p99}, p99.9 {p999}, longest {most} ({of})");
+    let (rate, iops) = (human::rate_with_binary(side.bytes_per_second), human::count(side.iops.get()));
+    out.say(2, Tone::Normal, format!("{name}: {rate}, {iops} IOPS · {latency}"));
 }
 
 fn timing(out: &mut Document, point: &PointView) {
@@ -168,19 +148,11 @@ fn hosts(out: &mut Document, point: &PointView) {
     if few {
         return;
     }
-    let rest: Vec<&str> = point
-        .hosts
-        .iter()
-        .filter(|host| is_special(host))
-        .skip(rows.len())
-        .map(|host| host.host.as_str())
-        .collect();
+    let rest = point.hosts.iter().filter(|host| is_special(host)).skip(rows.len());
+    let rest: Vec<&str> = rest.map(|host| host.host.as_str()).collect();
     if !rest.is_empty() {
-        out.lead(
-            (Tone::Warn, "  "),
-            Tone::Normal,
-            format!("and not ok or unlike the others: {}", folded(rest)),
-        );
+        let text = format!("and not ok or unlike the others: {}", folded(rest));
+        out.lead((Tone::Warn, "  "), Tone::Normal, text);
     }
     summary(out, point);
 }
@@ -219,12 +191,9 @@ pub(crate) fn total(host: &HostView) -> Option<BytesPerSec> {
 
 /// What stands for the hosts that have no line.
 fn summary(out: &mut Document, point: &PointView) {
-    let mut ok: Vec<(BytesPerSec, &str)> = point
-        .hosts
-        .iter()
-        .filter(|host| host.state == State::Ok)
-        .filter_map(|host| Some((total(host)?, host.host.as_str())))
-        .collect();
+    let ok = point.hosts.iter().filter(|host| host.state == State::Ok);
+    let ok = ok.filter_map(|host| Some((total(host)?, host.host.as_str())));
+    let mut ok: Vec<(BytesPerSec, &str)> = ok.collect();
     ok.sort_by(|a, b| a.0.get().total_cmp(&b.0.get()));
     let (Some(slowest), Some(middle), Some(fastest)) = (ok.first(), ok.get(ok.len() / 2), ok.last()) else {
         return;
@@ -233,14 +202,11 @@ fn summary(out: &mut Document, point: &PointView) {
     if names.chars().count() > MOST_NAMES {
         names = names.chars().take(MOST_NAMES - 1).chain(['…']).collect();
     }
+    let of = |(rate, host): &(BytesPerSec, &str)| format!("{host} {rate}");
+    let (slowest, fastest, median) = (of(slowest), of(fastest), middle.0);
     let text = format!(
-        "{} ok ({names}): median {}, slowest {} {}, fastest {} {}; --csv and --json have every host",
-        ok.len(),
-        middle.0,
-        slowest.1,
-        slowest.0,
-        fastest.1,
-        fastest.0
+        "{} ok ({names}): median {median}, slowest {slowest}, fastest {fastest}; --csv and --json have every host",
+        ok.len()
     );
     out.say(2, Tone::Normal, text);
 }
@@ -258,11 +224,8 @@ pub(super) fn say_series(out: &mut impl Blocks, all: &[Series]) {
             out.lead((Tone::Warn, "  ! "), Tone::Normal, earlier);
         }
         for run in &series.left_out {
-            let text = format!(
-                "left out: {}, where other hosts count ({} of them)",
-                shown(series.along, run.at as f64),
-                run.hosts
-            );
+            let at = shown(series.along, run.at as f64);
+            let text = format!("left out: {at}, where other hosts count ({} of them)", run.hosts);
             out.say(2, Tone::Faint, text);
         }
     }
@@ -276,16 +239,16 @@ pub(crate) fn title(series: &Series) -> String {
     match series.along {
         Along::Jobs => format!("Jobs of each host, {} {kind}, {depth}", human::block_size(of.block_size)),
         Along::Depth => {
-            format!("Depth, {} {kind}, {}", human::block_size(of.block_size), jobs_in_words(of.jobs))
+            format!("Depth, {} {kind}, {}", human::block_size(of.block_size), human::counted(of.jobs, "job"))
         }
-        Along::BlockSize => format!("Block size, {kind}, {} × {depth}", jobs_in_words(of.jobs)),
+        Along::BlockSize => format!("Block size, {kind}, {} × {depth}", human::counted(of.jobs, "job")),
     }
 }
 
 /// A place of a series: `16 jobs`, `depth 8`, `64 KiB`.
 pub(crate) fn shown(along: Along, at: f64) -> String {
     match along {
-        Along::Jobs => jobs_in_words(at as u32),
+        Along::Jobs => human::counted(at as u32, "job"),
         Along::Depth => format!("depth {at}"),
         Along::BlockSize => human::block_size(Bytes::new(at as u64)),
     }
@@ -308,30 +271,20 @@ pub(crate) fn in_words(series: &Series) -> String {
             format!("{hosts} {} with {}, and the rate still rises there", last.bytes_per_second, at(last.x))
         }
     }];
-    parts.extend(
-        series
-            .shape
-            .drops
-            .iter()
-            .map(|drop| format!("from {} on it is {} less", at(drop.from), human::percent(drop.fraction))),
-    );
-    parts.extend(series.shape.anomalies.iter().map(|odd| {
-        format!(
-            "{} does not fit: {} where its neighbours let expect {}",
-            at(odd.x),
-            odd.bytes_per_second,
-            odd.expected
-        )
-    }));
+    for drop in &series.shape.drops {
+        parts.push(format!("from {} on it is {} less", at(drop.from), human::percent(drop.fraction)));
+    }
+    for odd in &series.shape.anomalies {
+        let (rate, expected) = (odd.bytes_per_second, odd.expected);
+        parts.push(format!("{} does not fit: {rate} where its neighbours let expect {expected}", at(odd.x)));
+    }
     parts.join("; ")
 }
 
 /// Hosts that stop to gain earlier than all together.
 fn earlier(series: &Series) -> Option<String> {
-    let each: Vec<String> = series
-        .earlier
-        .iter()
-        .take(MOST_NAMED)
+    let each = series.earlier.iter().take(MOST_NAMED);
+    let each: Vec<String> = each
         .map(|one| format!("{} with {} ({})", one.host, shown(series.along, one.knee), one.bytes_per_second))
         .collect();
     let rest: Vec<&str> = series.earlier.iter().skip(MOST_NAMED).map(|one| one.host.as_str()).collect();

@@ -26,25 +26,15 @@ pub(super) fn once<'h>(all: impl Iterator<Item = &'h str>, ways: &[WayView]) -> 
 /// against writing to it.
 pub fn ways(name: &str, discards: bool, reasons: &[Reason]) -> Vec<WayView> {
     let is_content = |reason: &Reason| matches!(reason, Reason::Content { .. } | Reason::Data { .. });
-    let is_harmless = |reason: &Reason| {
-        is_content(reason)
-            || matches!(
-                reason,
-                Reason::Marked { .. }
-                    | Reason::NotNamed { .. }
-                    | Reason::OtherNamed { .. }
-                    | Reason::NoIdentity
-            )
-    };
-    let is_own = |reason: &Reason| match reason {
+    let is_harmless = |reason: &Reason| match reason {
         Reason::Content { device, .. } | Reason::Data { device, .. } => device == name,
-        _ => true,
+        Reason::Marked { .. } | Reason::NotNamed { .. } | Reason::OtherNamed { .. } | Reason::NoIdentity => {
+            true
+        }
+        _ => false,
     };
-    if !reasons.iter().any(is_content) || !reasons.iter().all(|reason| is_harmless(reason) && is_own(reason))
-    {
-        return Vec::new();
-    }
-    of(name, discards)
+    let is_wanted = reasons.iter().any(is_content) && reasons.iter().all(is_harmless);
+    if is_wanted { of(name, discards) } else { Vec::new() }
 }
 
 /// The commands for a device by its kernel name, which tells its kind.

@@ -202,17 +202,13 @@ fn device(name: &str, outcomes: &[Outcome], facts: &[DeviceFacts]) -> LabDevice 
     let facts = facts.iter().find(|facts| facts.name == name).cloned().unwrap_or_else(unknown);
     let written = outcomes.iter().flat_map(|outcome| &outcome.written).filter(|one| one.device == name);
     let written_bytes: Bytes = written.map(|one| one.bytes).sum();
-    let why = [
+    let reason = why_null([
         (facts.model.is_none(), "model: the device does not tell it"),
         (facts.size.is_none(), "size_bytes: the device does not tell it"),
         (facts.rated.is_none(), "rated_bytes, share_of_rated_life: its endurance is not in the catalogue"),
-    ];
-    LabDevice {
-        share_of_rated_life: Budget::share_of_life(written_bytes, facts.rated),
-        written_bytes,
-        reason: why_null(why),
-        facts,
-    }
+    ]);
+    let share_of_rated_life = Budget::share_of_life(written_bytes, facts.rated);
+    LabDevice { share_of_rated_life, written_bytes, reason, facts }
 }
 
 fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
@@ -223,13 +219,9 @@ fn accuracy(cells: &[LabCell], pairs: Pairs) -> AccuracyView {
     let share = |part: usize, all: usize| (all > 0).then(|| part as f64 / all as f64);
     let within = errors.iter().filter(|error| **error <= MET).count();
     let ordered = pairs.apart.saturating_sub(pairs.reversed);
-    let why = [
-        (
-            median.is_none(),
-            "median_error, share_within_15_percent: no test has a prediction and a measurement",
-        ),
-        (pairs.apart == 0, "share_of_pairs_ordered: no two cells were measured apart"),
-    ];
+    let no_test = "median_error, share_within_15_percent: no test has a prediction and a measurement";
+    let no_pair = "share_of_pairs_ordered: no two cells were measured apart";
+    let why = [(median.is_none(), no_test), (pairs.apart == 0, no_pair)];
     AccuracyView {
         tests: errors.len(),
         within_15_percent: within,

@@ -1,12 +1,11 @@
 //! The lab as text: the verdict, the rankings, every test, what it cost.
 
 use super::{LabCell, LabDevice, LabReport};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
-use crate::figure::chart::{Bar, Row, Signs, bars, picture, signed};
-use crate::figure::{Data, Figure};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use crate::figure::Figure;
+use crate::figure::chart::{Bar, BarChart, Named, Row, Signs, signed};
 use crate::text::Tone;
-use narrows_base::lists::{distinct, some_of};
+use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_session::lab::aim::{AimPlace as Placed, RankedBy, Ranking, Score};
 use narrows_session::lab::{CellCopy, Copied, Measured, ReadFrom};
@@ -46,10 +45,8 @@ pub fn document(report: &LabReport, audience: Audience) -> Document {
 
 /// A device with its model and size.
 fn about(device: &LabDevice) -> String {
-    let mut about = vec![device.facts.name.clone()];
-    about.extend(device.facts.model.clone());
-    about.extend(device.facts.size.map(human::bytes));
-    about.join(", ")
+    let facts = &device.facts;
+    known_of([Some(facts.name.clone()), facts.model.clone(), facts.size.map(human::bytes)], ", ")
 }
 
 /// How good predictions were, in a sentence.
@@ -101,28 +98,27 @@ pub(super) fn half(middle: f64, [low, high]: [f64; 2]) -> Option<String> {
     (middle > 0.0 && high > low).then(|| format!("±{}", human::percent((high - low) / 2.0 / middle)))
 }
 
-/// The marks of a cell: what to know before it is compared.
+/// Marks of cells, what to know before one is compared, and what each means.
+const MARKS: [(char, &str); 3] = [
+    ('R', "measured while an array resynced"),
+    ('L', "on scratch files through loop devices: rates of a trial, not of devices"),
+    ('!', "a measurement that is not to be believed"),
+];
+
+/// The marks of a cell.
 pub(super) fn marks(cell: &LabCell, trusted: bool) -> String {
-    let all = [(cell.outcome.resyncing, 'R'), (cell.on_loop_files, 'L'), (!trusted, '!')];
-    all.iter().filter(|(is, _)| *is).map(|(_, mark)| *mark).collect()
+    let all = [cell.outcome.resyncing, cell.on_loop_files, !trusted];
+    MARKS.iter().zip(all).filter(|(_, is)| *is).map(|((mark, _), _)| *mark).collect()
 }
 
 /// What each mark that occurs means.
 pub(super) fn meanings(report: &LabReport) -> Vec<(char, &'static str)> {
-    let distrusted = |cell: &LabCell| {
-        cell.outcome.measured.iter().any(|measured| !measured.trusted)
-            || cell.outcome.copied().is_some_and(|copied| !copied.trusted)
+    let is_trusted = |cell: &LabCell| {
+        cell.outcome.measured.iter().all(|measured| measured.trusted)
+            && cell.outcome.copied().is_none_or(|copied| copied.trusted)
     };
-    let all = [
-        (report.cells.iter().any(|cell| cell.outcome.resyncing), 'R', "measured while an array resynced"),
-        (
-            report.cells.iter().any(|cell| cell.on_loop_files),
-            'L',
-            "on scratch files through loop devices: rates of a trial, not of devices",
-        ),
-        (report.cells.iter().any(distrusted), '!', "a measurement that is not to be believed"),
-    ];
-    all.into_iter().filter(|(is, ..)| *is).map(|(_, mark, means)| (mark, means)).collect()
+    let all: String = report.cells.iter().map(|cell| marks(cell, is_trusted(cell))).collect();
+    MARKS.into_iter().filter(|(mark, _)| all.contains(*mark)).collect()
 }
 
 /// The columns of rankings and tests behind the names.
@@ -194,16 +190,13 @@ fn put_ranking(out: &mut Document, report: &LabReport, ranking: &Ranking, number
 
 fn place_numbers(report: &LabReport, ranking: &Ranking, place: &Placed, tone: Tone) -> Numbers {
     let found = place.score.map(|score| score.value);
+    let both = place.predicted.zip(found);
     Numbers {
         tone,
         measured: found.map(|found| value(ranking.unit, found)),
         interval: place.score.and_then(|score| half(score.value, [score.low, score.high])),
         predicted: place.predicted.map(|said| value(ranking.unit, said)),
-        error: place
-            .predicted
-            .zip(found)
-            .filter(|(_, value)| *value > 0.0)
-            .map(|(said, value)| said / value - 1.0),
+        error: both.filter(|(_, value)| *value > 0.0).map(|(said, value)| said / value - 1.0),
         marks: marks_of(report, place),
     }
 }
@@ -353,57 +346,46 @@ fn basis(out: &mut Document, report: &LabReport) {
     out.part(Place::Data, "");
     out.add(Block::Details("What predictions stand on".to_owned(), said));
     for cell in &report.cells {
-        let mut said = Vec::new();
-        for note in &cell.outcome.notes {
-            said.lead((Tone::Normal, "- "), Tone::Normal, note);
-        }
+        let mut said = cell.outcome.notes.clone();
         if let Some(CellCopy::Not(why)) = &cell.outcome.copy {
-            said.lead((Tone::Normal, "- "), Tone::Normal, why);
+            said.push(why.clone());
         }
-        for written in &cell.outcome.written {
-            let text = format!("{} written to {}", written.bytes, written.device);
-            said.lead((Tone::Normal, "- "), Tone::Normal, text);
-        }
-        for test in cell.tests() {
-            let why = match cell.predicted(test) {
-                Some(said) if said.bytes_per_second.is_some() => said.formula.clone(),
-                Some(said) => format!("not predicted: {}", said.bound),
-                None => "nothing was predicted".to_owned(),
-            };
-            said.lead((Tone::Normal, "- "), Tone::Normal, format!("{test}: {why}"));
-        }
+        let written = cell.outcome.written.iter();
+        said.extend(written.map(|written| format!("{} written to {}", written.bytes, written.device)));
+        said.extend(cell.tests().into_iter().map(|test| match cell.predicted(test) {
+            Some(said) if said.bytes_per_second.is_some() => format!("{test}: {}", said.formula),
+            Some(said) => format!("{test}: not predicted: {}", said.bound),
+            None => format!("{test}: nothing was predicted"),
+        }));
         if !said.is_empty() {
-            out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), said));
+            let mut blocks = Vec::new();
+            said.into_iter().for_each(|text| blocks.lead((Tone::Normal, "- "), Tone::Normal, text));
+            out.add(Block::Details(format!("{}: how it was built and predicted", cell.name), blocks));
         }
     }
 }
 
 /// What was verified and where the source came from.
 fn how(copied: &Copied) -> String {
-    let files = human::grouped;
-    let mut parts = Vec::new();
-    if copied.verified_files > 0 {
-        parts.push(format!("{} files read back past the page cache", files(copied.verified_files)));
-    }
-    if copied.verified_by_advice > 0 {
-        parts.push(format!("{} files read back, perhaps from memory", files(copied.verified_by_advice)));
-    }
-    if copied.verified_files + copied.verified_by_advice == 0 {
-        parts.push("nothing read back".to_owned());
-    }
-    if copied.faults > 0 {
-        let first = copied.first_fault.as_deref().unwrap_or_default();
-        parts.push(format!("{} not copied, first {first}", files(copied.faults)));
-    }
-    parts.push(match (copied.read_from, copied.cached) {
+    let some = |count: u64, what: &str| (count > 0).then(|| format!("{} {what}", human::grouped(count)));
+    let Copied { verified_files: direct, verified_by_advice: advised, .. } = *copied;
+    let first = copied.first_fault.as_deref().unwrap_or_default();
+    let source = match (copied.read_from, copied.cached) {
         (ReadFrom::Memory, Some(part)) => format!("source {} in memory", human::percent(part)),
         (ReadFrom::Memory, None) => "source read through before".to_owned(),
         (ReadFrom::Drive, Some(part)) if part > 0.0 => {
             format!("source from its own drive, {} in memory", human::percent(part))
         }
         (ReadFrom::Drive, _) => "source from its own drive".to_owned(),
-    });
-    parts.join("; ")
+    };
+    let parts = [
+        some(direct, "files read back past the page cache"),
+        some(advised, "files read back, perhaps from memory"),
+        (direct + advised == 0).then(|| "nothing read back".to_owned()),
+        some(copied.faults, &format!("not copied, first {first}")),
+        Some(source),
+    ];
+    known_of(parts, "; ")
 }
 
 /// The cells with a copy, the fastest first.
@@ -452,39 +434,34 @@ fn copy_details(report: &LabReport) -> Vec<(Option<&str>, String)> {
 /// The places of a ranking as a figure; `None` where nothing was measured.
 pub(super) fn ranking_figure(report: &LabReport, ranking: &Ranking, number: usize) -> Option<Figure> {
     let title = format!("Ranked for {}", ranking.aims.join(", then "));
-    let places: Vec<(&Placed, Score)> =
-        ranking.places.iter().filter_map(|place| Some((place, place.score?))).collect();
-    if !places.iter().any(|(_, score)| score.value > 0.0) {
+    let places = || ranking.places.iter().filter_map(|place| Some((place, place.score?)));
+    if !places().any(|(_, score)| score.value > 0.0) {
         return None;
     }
-    let rows: Vec<Row> = places.iter().map(|(place, found)| row(report, ranking, place, *found)).collect();
-    let mut data = Data::new(&["rank#", "layout", "measured#", "95 % from#", "95 % to#", "predicted#"]);
-    for (place, found) in &places {
-        let shown = |it: Option<f64>| it.map_or_else(|| "–".to_owned(), |it| value(ranking.unit, it));
-        data.push([
+    let mut chart = BarChart::new(&["rank#", "layout", "measured#", "95 % from#", "95 % to#", "predicted#"]);
+    for (place, found) in places() {
+        let shown = |it: f64| value(ranking.unit, it);
+        let values = [
             place.rank.to_string(),
             place.cell.clone(),
-            shown(Some(found.value)),
-            shown(Some(found.low)),
-            shown(Some(found.high)),
-            shown(place.predicted),
-        ]);
+            shown(found.value),
+            shown(found.low),
+            shown(found.high),
+            place.predicted.map_or_else(|| "–".to_owned(), shown),
+        ];
+        chart.put(row(report, ranking, place, found), values);
     }
-    let unit = ranking.unit;
-    let is_shown = |mark| places.iter().any(|(place, _)| marks_of(report, place).contains(mark));
+    let is_shown = |mark: char| places().any(|(place, _)| marks_of(report, place).contains(mark));
     let marked = meanings(report).into_iter().filter(|(mark, _)| is_shown(*mark));
     let notes = marked.map(|(mark, means)| format!("{mark}: {means}")).collect();
-    let signs = Signs { line: "predicted", notes, ..Signs::default() };
-    Some(Figure {
-        id: format!("ranking-{}", number + 1),
-        title: format!("{title}: bars"),
-        alternative: format!(
-            "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
-            ranking.sentence
-        ),
-        pictures: vec![picture(|width| bars(width, &title, &rows, &|it| value(unit, it), &signs))],
-        data,
-    })
+    chart.signs = Signs { line: "predicted", notes, ..Signs::default() };
+    let alternative = format!(
+        "{} Bars are means, whiskers their 95 % intervals, lines across them what was predicted before anything was built.",
+        ranking.sentence
+    );
+    let named =
+        Named { id: format!("ranking-{}", number + 1), title: &format!("{title}: bars"), label: &title };
+    chart.figure(named, alternative, &|it| value(ranking.unit, it))
 }
 
 fn row(report: &LabReport, ranking: &Ranking, place: &Placed, found: Score) -> Row {

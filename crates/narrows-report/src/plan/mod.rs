@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::BytesPerSec;
+use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::layout::{Advice, Layout};
 use narrows_model::plan::outcome::{Outcome, Rates, why_worse};
 use narrows_model::plan::search::{Component, Found, Prefer, Request};
-use narrows_model::plan::site::{SataSeated, Site, Slot, SlotForm, Splitting};
+use narrows_model::plan::site::{SataSeated, Setting, Site, Slot, SlotForm, Splitting};
 use narrows_model::plan::wish::{Kind, Wish};
 
 /// The name and version of the JSON contract.
@@ -221,6 +221,9 @@ pub fn build(planned: Planned<'_>) -> PlanReport {
     let Planned { site, request, .. } = planned;
     let (sata, impossible) = (planned.sata.as_ref(), planned.impossible);
     let is_known = site.gaps.is_empty();
+    let surely = impossible.iter().filter(|_| is_known).cloned();
+    let perhaps = impossible.iter().filter(|_| !is_known);
+    let perhaps = perhaps.map(|why| format!("in the slots that are known, {why}"));
     PlanReport {
         schema: SCHEMA.into(),
         site: site_view(site),
@@ -228,18 +231,8 @@ pub fn build(planned: Planned<'_>) -> PlanReport {
         prefer: request.prefer,
         proof: planned.found.and_then(|found| proof(found, &planned)),
         alternatives: alternatives(&planned),
-        impossible: impossible
-            .iter()
-            .filter(|_| is_known)
-            .cloned()
-            .chain(sata.and_then(SataSeated::impossible))
-            .collect(),
-        not_known: impossible
-            .iter()
-            .filter(|_| !is_known)
-            .map(|why| format!("in the slots that are known, {why}"))
-            .chain(sata.and_then(SataSeated::not_known))
-            .collect(),
+        impossible: surely.chain(sata.and_then(SataSeated::impossible)).collect(),
+        not_known: perhaps.chain(sata.and_then(SataSeated::not_known)).collect(),
         placements: placements(&planned),
         sata: planned.sata,
         layouts: planned.layouts,
@@ -256,40 +249,28 @@ fn slot_view(site: &Site, slot: &Slot) -> SlotView {
         let each = occupant.lanes.map_or(slot.lanes.get(), |lanes| lanes.get());
         // Each of several drives uses lanes, those behind a switch its uplink; a card that is narrower than its slot, its own lanes.
         let wanted = each.saturating_mul(occupant.count.max(1));
+        let trained = occupant.trained.map(|lanes| lanes.get());
         OccupantView {
             name: occupant.name.clone(),
             kind: occupant.kind,
             count: occupant.count,
-            lanes_used: wanted
-                .min(occupant.trained.map_or(wanted, |lanes| lanes.get()))
-                .min(slot.lanes.get()),
-            lanes_trained: occupant.trained.map(|lanes| lanes.get()),
+            lanes_used: wanted.min(trained.unwrap_or(wanted)).min(slot.lanes.get()),
+            lanes_trained: trained,
         }
     });
     let name_of = |at: &usize| site.slots.get(*at).map_or("another slot", |slot| slot.name.as_str());
-    let mut shares: Vec<String> = slot
-        .narrowed
-        .iter()
-        .map(|rule| {
-            let by: Vec<&str> = rule.by.iter().map(name_of).collect();
-            let left = if rule.lanes.get() == 0 { "off".to_owned() } else { rule.lanes.to_string() };
-            format!("{left} while {} is used", by.join(" or "))
-        })
-        .collect();
+    let narrowed = slot.narrowed.iter().map(|rule| {
+        let by: Vec<&str> = rule.by.iter().map(name_of).collect();
+        let left = if rule.lanes.get() == 0 { "off".to_owned() } else { rule.lanes.to_string() };
+        format!("{left} while {} is used", by.join(" or "))
+    });
+    let mut shares: Vec<String> = narrowed.collect();
     if let Some(setting) = &slot.setting {
-        let off: Vec<&str> = setting
-            .slots_off
-            .iter()
-            .map(name_of)
-            .chain(setting.connectors_off.iter().map(String::as_str))
-            .collect();
-        shares.push(format!(
-            "{} until {} is set to {}, which turns off {}",
-            setting.default_lanes,
-            setting.menu,
-            setting.value,
-            off.join(" and ")
-        ));
+        let off = setting.slots_off.iter().map(name_of);
+        let off: Vec<&str> = off.chain(setting.connectors_off.iter().map(String::as_str)).collect();
+        let Setting { default_lanes: lanes, menu, value, .. } = setting;
+        let off = off.join(" and ");
+        shares.push(format!("{lanes} until {menu} is set to {value}, which turns off {off}"));
     }
     if !slot.connectors_off.is_empty() {
         shares.push(format!("{} is off while it is used", slot.connectors_off.join(", ")));
@@ -413,21 +394,13 @@ fn alternatives(planned: &Planned<'_>) -> Vec<AlternativeView> {
                     limit.map(|shared| format!(", limited by the {}", shared.name)).unwrap_or_default();
                 let served = outcome.balance.as_ref();
                 let served = served.map(|it| format!(", {} served", it.served)).unwrap_or_default();
-                format!(
-                    "{} together{served}{limit}; {} card slot{}{parts}",
-                    outcome.together.read,
-                    outcome.slots_used,
-                    if outcome.slots_used == 1 { "" } else { "s" }
-                )
+                let (read, used) = (outcome.together.read, outcome.slots_used);
+                let slots = human::counted(used, "card slot");
+                format!("{read} together{served}{limit}; {slots}{parts}")
             }
         };
-        AlternativeView {
-            means: means.clone(),
-            possible: outcome.is_some(),
-            together: outcome.as_ref().map(|outcome| outcome.together),
-            slots_used: outcome.as_ref().map(|outcome| outcome.slots_used),
-            text,
-        }
+        let (together, slots_used) = outcome.as_ref().map(|it| (it.together, it.slots_used)).unzip();
+        AlternativeView { means: means.clone(), possible: outcome.is_some(), together, slots_used, text }
     };
     planned.alternatives.iter().map(view).collect()
 }

@@ -1,10 +1,9 @@
 //! A plan as text.
 
 use super::{PlanReport, PlannedLayouts, RankedPlacement, SiteView, SlotView};
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Pairs, Place, Table, Width};
 use crate::text::Tone;
-use narrows_base::lists::grouped;
+use narrows_base::lists::{grouped, known_of};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::plan::outcome::{Rates, SlotOutcome};
 use narrows_model::plan::site::SataSeated;
@@ -85,17 +84,17 @@ fn put_site(out: &mut Document, view: &SiteView) {
     }
     out.add(Block::Table(table));
     let lanes = &view.lanes;
-    let mut counts = vec![format!("{} lanes wired", lanes.wired)];
-    if lanes.used + lanes.wasted > 0 {
-        counts.push(format!("{} used", lanes.used));
-        counts.push(format!("{} wasted on narrower devices", lanes.wasted));
-    }
-    counts.push(format!("{} free", lanes.free));
-    if lanes.dead > 0 {
-        let any_taken = view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
-        counts.push(format!("{} {}", lanes.dead, if any_taken { "not free or dead" } else { "dead" }));
-    }
-    out.say(2, Tone::Normal, counts.join(" · "));
+    let any_taken = || view.slots.iter().filter_map(|slot| slot.dead.as_deref()).any(is_taken);
+    let is_used = lanes.used + lanes.wasted > 0;
+    let counts = [
+        Some(format!("{} lanes wired", lanes.wired)),
+        is_used.then(|| format!("{} used", lanes.used)),
+        is_used.then(|| format!("{} wasted on narrower devices", lanes.wasted)),
+        Some(format!("{} free", lanes.free)),
+        (lanes.dead > 0)
+            .then(|| format!("{} {}", lanes.dead, if any_taken() { "not free or dead" } else { "dead" })),
+    ];
+    out.say(2, Tone::Normal, known_of(counts, " · "));
     for gap in &site.gaps {
         out.lead((Tone::Warn, "  not known  "), Tone::Normal, gap);
     }
@@ -110,36 +109,26 @@ fn is_taken(why: &str) -> bool {
 }
 
 fn about(slot: &SlotView) -> (Tone, String) {
-    let mut known = Vec::new();
-    let mut tone = Tone::Normal;
-    match (&slot.occupant, &slot.dead) {
+    let (tone, what) = match (&slot.occupant, &slot.dead) {
         (Some(occupant), _) => {
             let many = if occupant.count > 1 { format!("{} × ", occupant.count) } else { String::new() };
-            known.push(format!("{many}{}, x{}", occupant.name, occupant.lanes_used));
-            if occupant.lanes_used < slot.lanes {
-                known.push(format!("{} lanes wasted", slot.lanes - occupant.lanes_used));
-                tone = Tone::Warn;
+            let what = format!("{many}{}, x{}", occupant.name, occupant.lanes_used);
+            match slot.lanes.checked_sub(occupant.lanes_used) {
+                Some(wasted @ 1..) => (Tone::Warn, format!("{what}; {wasted} lanes wasted")),
+                _ => (Tone::Normal, what),
             }
         }
-        (None, Some(dead)) => {
-            known.push(match is_taken(dead) {
-                true => format!("not free: {dead}"),
-                false => format!("dead: {dead}"),
-            });
-            tone = Tone::Warn;
-        }
-        (None, None) => known.push("free".to_owned()),
-    }
-    if slot.connector_lanes > slot.lanes {
-        known.push(format!("x{} long", slot.connector_lanes));
-    }
-    match &slot.bifurcation {
-        Some(modes) if modes.is_empty() => known.push("no bifurcation".to_owned()),
-        Some(modes) => known.push(format!("splits {}", modes.join(", "))),
-        None => {}
-    }
-    known.extend(slot.shares.iter().cloned());
-    (tone, known.join("; "))
+        (None, Some(dead)) if is_taken(dead) => (Tone::Warn, format!("not free: {dead}")),
+        (None, Some(dead)) => (Tone::Warn, format!("dead: {dead}")),
+        (None, None) => (Tone::Normal, "free".to_owned()),
+    };
+    let long = (slot.connector_lanes > slot.lanes).then(|| format!("x{} long", slot.connector_lanes));
+    let splits = slot.bifurcation.as_ref().map(|modes| match modes.as_slice() {
+        [] => "no bifurcation".to_owned(),
+        modes => format!("splits {}", modes.join(", ")),
+    });
+    let shares = slot.shares.iter().cloned().map(Some);
+    (tone, known_of([Some(what), long, splits].into_iter().chain(shares), "; "))
 }
 
 fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
@@ -161,13 +150,9 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
     put("together", rates(&placement.together));
     for shared in placement.shared.iter().filter(|shared| shared.devices > 1) {
         let limits = if shared.limits { "limits" } else { "does not limit" };
-        put(
-            "shared",
-            format!(
-                "the {} carries {} and {limits} {} devices that read {} alone",
-                shared.name, shared.carries.read, shared.devices, shared.asked.read
-            ),
-        );
+        let (name, carries, asked) = (&shared.name, shared.carries.read, shared.asked.read);
+        let devices = format!("{} devices that read {asked} alone", shared.devices);
+        put("shared", format!("the {name} carries {carries} and {limits} {devices}"));
     }
     for part in &placement.parts {
         put("buy", format!("{} × {}", part.count, part.name));
@@ -188,51 +173,37 @@ fn put_placement(out: &mut Document, ranked: &RankedPlacement) {
             put("NUMA", format!("CPU {}: drives {}, network {}", at + 1, socket.drives, socket.network));
         }
         let over = balance.interconnect.as_ref().map_or("the other socket", |shared| shared.name.as_str());
-        let gain = balance.gain;
+        let the = if balance.gain > 0.0 { "the" } else { "a" };
+        let gain = format!("{the} balance gains {}", human::percent(balance.gain.max(0.0)));
+        let on_one = format!("with all drives on one socket {} ({gain})", balance.one_sided);
         put(
             "",
-            format!(
-                "{} can be served, {} of it over {over}; with all drives on one socket {} ({}{})",
-                balance.served,
-                balance.crossing,
-                balance.one_sided,
-                if gain > 0.0 { "the balance gains " } else { "a balance gains " },
-                human::percent(gain.max(0.0))
-            ),
+            format!("{} can be served, {} of it over {over}; {on_one}", balance.served, balance.crossing),
         );
     }
     out.add(Block::Pairs(Pairs { margin: 2, width: NAMES, commands: false, pairs }));
 }
 
 fn put_filled(out: &mut Document, filled: &SlotOutcome) {
-    let mut what = String::new();
-    if let Some(card) = &filled.card {
-        what.clone_from(card);
-        if let Some(mode) = &filled.bifurcation {
-            what = format!("{what}, slot split {mode}");
-        }
-    }
-    let mut pairs: Vec<(String, String)> = Vec::new();
-    let name = |pairs: &Vec<_>| if pairs.is_empty() { filled.slot.clone() } else { String::new() };
-    if !what.is_empty() {
-        pairs.push((name(&pairs), format!("{what}:")));
-    }
-    for (device, alike) in grouped(filled.devices.iter().map(|device| (device, ()))) {
-        let count = alike.len();
-        let many = if count > 1 { format!("{count} × ") } else { String::new() };
-        let each = if count > 1 { " each" } else { "" };
+    let card = filled.card.as_ref().map(|card| match &filled.bifurcation {
+        Some(mode) => format!("{card}, slot split {mode}:"),
+        None => format!("{card}:"),
+    });
+    let devices = grouped(filled.devices.iter().map(|device| (device, ()))).into_iter();
+    let devices = devices.map(|(device, alike)| {
+        let (many, each) = match alike.len() {
+            1 => (String::new(), ""),
+            count => (format!("{count} × "), " each"),
+        };
         let generation = device.generation.map_or_else(String::new, |generation| format!("{generation}.0 "));
-        let rate = |rate: BytesPerSec| human::rate(rate);
-        let text = format!(
+        format!(
             "{many}{} at {generation}x{}: {}{each} alone (by {}), {} with all others",
-            device.name,
-            device.lanes,
-            rate(device.alone.read),
-            device.limited_by,
-            rate(device.together.read)
-        );
-        pairs.push((name(&pairs), text));
-    }
+            device.name, device.lanes, device.alone.read, device.limited_by, device.together.read
+        )
+    });
+    // The slot is named once.
+    let names = std::iter::once(filled.slot.clone()).chain(std::iter::repeat(String::new()));
+    let pairs = names.zip(card.into_iter().chain(devices)).collect();
     let width = (filled.slot.chars().count() + 1).clamp(13, 17);
     out.add(Block::Pairs(Pairs { margin: 2, width, commands: false, pairs }));
 }

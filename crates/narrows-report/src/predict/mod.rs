@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::chart::{self, from_to};
 use crate::text::Tone;
 use narrows_base::lists::some_of;
@@ -311,16 +310,11 @@ fn what(work: &Workload) -> String {
         share if share <= 0.0 => "writes".to_owned(),
         share => format!("{} reads, rest writes,", human::percent(share)),
     };
-    let jobs = if work.jobs == 1 { "1 job".to_owned() } else { format!("{} jobs", work.jobs) };
-    format!(
-        "{}: {} {mix} of {} on {}, depth {}, {jobs} ({})",
-        work.name,
-        work.pattern.word(),
-        human::block_size(work.block_size),
-        work.target,
-        work.depth,
-        work.engine.word()
-    )
+    let jobs = human::counted(work.jobs, "job");
+    let Workload { name, target, depth, .. } = work;
+    let (pattern, size, engine) =
+        (work.pattern.word(), human::block_size(work.block_size), work.engine.word());
+    format!("{name}: {pattern} {mix} of {size} on {target}, depth {depth}, {jobs} ({engine})")
 }
 
 fn put_prediction(out: &mut impl Blocks, it: &PredictionView) {
@@ -423,16 +417,14 @@ fn put_bounds(out: &mut impl Blocks, bounds: &[Bound]) {
     let columns =
         vec![Column::right("bound", 12), Column { names: true, ..Column::left("hop", Width::Flex(0)) }];
     let mut table = Table::new("What bounds it", 4, columns).untitled();
-    let mut seen: Vec<(String, f64)> = Vec::new();
+    let mut seen: Vec<((BoundKind, &str), f64)> = Vec::new();
     for bound in bounds {
-        let key = (
-            format!("{}{}", bound.kind.word(), bound.hop.split(':').next().unwrap_or_default()),
-            bound.rate.get(),
-        );
-        if seen.iter().any(|(kind, rate)| *kind == key.0 && (rate - key.1).abs() <= key.1 * 1e-9) {
+        let kind = (bound.kind, bound.hop.split(':').next().unwrap_or_default());
+        let rate = bound.rate.get();
+        if seen.iter().any(|(other, near)| *other == kind && (near - rate).abs() <= rate * 1e-9) {
             continue;
         }
-        seen.push(key);
+        seen.push((kind, rate));
         if table.rows.len() == MOST_BOUNDS {
             break;
         }
@@ -471,23 +463,21 @@ fn published_row(row: &PublishedView) -> Row {
         (None, None) => "not known".to_owned(),
     };
     let difference = row.difference.map_or("–".to_owned(), |part| format!("{:+.1} %", part * 100.0));
+    let outside = row
+        .interval_95
+        .filter(|_| row.outcome == Outcome::Outside)
+        .map(|(low, high)| format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
+    let above = (row.outcome == Outcome::AboveBound).then(|| "above what is said to bound it".to_owned());
+    let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
+    let said = [
+        (Tone::Bad, outside.or(above)),
+        (Tone::Faint, row.limiting_name.as_ref().map(|name| format!("{verb} {name}"))),
+        (Tone::Warn, row.not_known_because.as_ref().map(|because| format!("not known: {because}"))),
+        (Tone::Faint, row.why.as_ref().map(|why| format!("the file says: {why}"))),
+    ];
     let mut notes = Vec::new();
-    let mut put = |tone: Tone, text: String| notes.say(41, tone, text);
-    if let (Outcome::Outside, Some((low, high))) = (row.outcome, row.interval_95) {
-        put(Tone::Bad, format!("outside of {} to {}", shown(&row.unit, low), shown(&row.unit, high)));
-    }
-    if row.outcome == Outcome::AboveBound {
-        put(Tone::Bad, "above what is said to bound it".to_owned());
-    }
-    if let Some(name) = &row.limiting_name {
-        let verb = if row.predicted.is_some() { "narrows" } else { "at most:" };
-        put(Tone::Faint, format!("{verb} {name}"));
-    }
-    if let Some(because) = &row.not_known_because {
-        put(Tone::Warn, format!("not known: {because}"));
-    }
-    if let Some(why) = &row.why {
-        put(Tone::Faint, format!("the file says: {why}"));
+    for (tone, text) in said {
+        text.into_iter().for_each(|text| notes.say(41, tone, text));
     }
     let cells = vec![
         Cell::toned(Tone::Strong, predicted),

@@ -4,6 +4,7 @@ use super::Family;
 use crate::view::{CeilingView, CheckReport};
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 use narrows_machine::Machine;
+use narrows_machine::block::BlockKind;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::reading::Errors;
 use narrows_verdict::word;
@@ -14,7 +15,8 @@ pub type Time = f64;
 /// The metrics of a machine that was checked.
 pub fn of_check(machine: &Machine, report: &CheckReport, at: Time) -> Vec<Family> {
     let mut families = links(machine);
-    families.extend([ceilings(report), findings(report), errors(machine), arrays(machine), syncs(machine)]);
+    families.extend([ceilings(report), findings(report), errors(machine)]);
+    families.extend(arrays(machine));
     families.extend([wires(machine), temperatures(machine)]);
     families.extend(wear(machine));
     let version = [("version", report.tool.version.as_str())];
@@ -126,12 +128,8 @@ fn ceilings(report: &CheckReport) -> Family {
         for hop in &path.hops {
             let mut add = |direction: &str, ceiling: &CeilingView| {
                 let basis = word(ceiling.basis);
-                let labels = [
-                    ("target", path.target.as_str()),
-                    ("hop", &hop.id),
-                    ("direction", direction),
-                    ("basis", &basis),
-                ];
+                let (target, hop) = (path.target.as_str(), hop.id.as_str());
+                let labels = [("target", target), ("hop", hop), ("direction", direction), ("basis", &basis)];
                 family.add(&labels, ceiling.bytes_per_second.map(BytesPerSec::get));
             };
             add("read", &hop.ceiling.read);
@@ -168,31 +166,21 @@ fn errors(machine: &Machine) -> Family {
     family
 }
 
-fn arrays(machine: &Machine) -> Family {
-    let mut family = Family::new("narrows_array_missing_members", "Members that a md array lacks.");
-    for (name, array) in md(machine) {
-        family.add(&[("array", name)], array.degraded.get().map(f64::from));
-    }
-    family
-}
-
-fn syncs(machine: &Machine) -> Family {
-    let mut family = Family::new(
+/// What md arrays lack, and whether they work on themselves.
+fn arrays(machine: &Machine) -> [Family; 2] {
+    let mut missing = Family::new("narrows_array_missing_members", "Members that a md array lacks.");
+    let mut syncing = Family::new(
         "narrows_array_syncing",
         "1 while a md array resyncs, recovers, checks or reshapes, else 0.",
     );
-    for (name, array) in md(machine) {
+    for (name, device) in &machine.block {
+        let BlockKind::Md(array) = &device.kind else { continue };
+        let labels = [("array", name.as_str())];
+        missing.add(&labels, array.degraded.get().map(f64::from));
         let is_syncing = array.sync_action.value().map(|action| f64::from(u8::from(action != "idle")));
-        family.add(&[("array", name)], is_syncing);
+        syncing.add(&labels, is_syncing);
     }
-    family
-}
-
-fn md(machine: &Machine) -> impl Iterator<Item = (&str, &narrows_machine::block::MdArray)> {
-    machine.block.iter().filter_map(|(name, device)| match &device.kind {
-        narrows_machine::block::BlockKind::Md(array) => Some((name.as_str(), array.as_ref())),
-        _ => None,
-    })
+    [missing, syncing]
 }
 
 fn wires(machine: &Machine) -> Family {
@@ -213,11 +201,8 @@ fn temperatures(machine: &Machine) -> Family {
         let states = [("current", &health.temperature), ("warning", &health.warning)];
         for (state, celsius) in states {
             // A threshold of nothing is none.
-            let known = celsius
-                .value()
-                .map(|celsius| celsius.get())
-                .filter(|celsius| state == "current" || *celsius > 0.0);
-            family.add(&[("drive", name), ("state", state)], known);
+            let known = celsius.value().filter(|it| state == "current" || it.get() > 0.0);
+            family.add(&[("drive", name), ("state", state)], known.map(|it| it.get()));
         }
     }
     family

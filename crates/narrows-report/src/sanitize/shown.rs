@@ -1,131 +1,31 @@
 //! JSON that is shown: every string in it is inert also when it is decoded, whoever put it there.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
-use serde_json::ser::{CharEscape, Formatter, PrettyFormatter, Serializer};
+use serde_json::Deserializer;
 
-use super::{LONGEST, is_obeyed, put};
+use super::inert;
 
-/// A report as JSON for people and programs, indented, without an end of line. Each of its strings is
-/// [inert](super::inert) when it is decoded, names of fields included.
+/// A report as JSON for people and programs, indented, without an end of line. Each of its strings is [inert] when it is
+/// decoded, names of fields included.
 ///
 /// Not for what is kept to go on with (`--save`): that has to hold names as they are.
 ///
 /// # Errors
 /// It has no form in JSON.
 pub fn shown_json(report: &impl Serialize) -> serde_json::Result<String> {
-    let mut out = Vec::new();
-    report.serialize(&mut Serializer::with_formatter(&mut out, Inert::default()))?;
-    // The serializer writes text, and `Inert` adds none that is broken.
-    Ok(String::from_utf8_lossy(&out).into_owned())
-}
-
-/// Lays out as [`PrettyFormatter`] does, and writes strings as they are shown.
-#[derive(Default)]
-struct Inert {
-    layout: PrettyFormatter<'static>,
-    /// The characters of the string so far, as they were.
-    count: usize,
-}
-
-impl Inert {
-    fn put<W: ?Sized + Write>(&mut self, out: &mut W, c: char) -> io::Result<()> {
-        self.count += 1;
-        if self.count > LONGEST {
-            return Ok(());
-        }
-        match c {
-            '"' => out.write_all(b"\\\""),
-            '\\' => out.write_all(b"\\\\"),
-            c if is_obeyed(c) => {
-                let mut escaped = String::new();
-                put(&mut escaped, c);
-                out.write_all(escaped.replace('\\', "\\\\").as_bytes())
-            }
-            c => out.write_all(c.encode_utf8(&mut [0; 4]).as_bytes()),
-        }
+    let text = serde_json::to_string_pretty(report)?;
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    // Outside of strings JSON has no quotes.
+    while let Some((layout, string)) = rest.find('"').and_then(|at| rest.split_at_checked(at)) {
+        let mut values = Deserializer::from_str(string).into_iter::<String>();
+        let value = values.next().transpose()?.unwrap_or_default();
+        out.push_str(layout);
+        out.push_str(&serde_json::to_string(&inert(&value))?);
+        rest = string.get(values.byte_offset()..).unwrap_or_default();
     }
-}
-
-impl Formatter for Inert {
-    fn begin_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.count = 0;
-        self.layout.begin_string(out)
-    }
-
-    fn end_string<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        if self.count > LONGEST {
-            out.write_all("…".as_bytes())?;
-        }
-        self.layout.end_string(out)
-    }
-
-    fn write_string_fragment<W: ?Sized + Write>(&mut self, out: &mut W, fragment: &str) -> io::Result<()> {
-        let is_plain = fragment.bytes().all(|byte| matches!(byte, b' '..=b'~'));
-        if is_plain && self.count + fragment.len() <= LONGEST {
-            self.count += fragment.len();
-            return out.write_all(fragment.as_bytes());
-        }
-        fragment.chars().try_for_each(|c| self.put(out, c))
-    }
-
-    fn write_char_escape<W: ?Sized + Write>(&mut self, out: &mut W, escape: CharEscape) -> io::Result<()> {
-        self.put(
-            out,
-            match escape {
-                CharEscape::Quote => '"',
-                CharEscape::ReverseSolidus => '\\',
-                CharEscape::Solidus => '/',
-                CharEscape::Backspace => '\x08',
-                CharEscape::FormFeed => '\x0c',
-                CharEscape::LineFeed => '\n',
-                CharEscape::CarriageReturn => '\r',
-                CharEscape::Tab => '\t',
-                CharEscape::AsciiControl(byte) => char::from(byte),
-            },
-        )
-    }
-
-    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.begin_array(out)
-    }
-
-    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.end_array(out)
-    }
-
-    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.layout.begin_array_value(out, first)
-    }
-
-    fn end_array_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.end_array_value(out)
-    }
-
-    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.begin_object(out)
-    }
-
-    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.end_object(out)
-    }
-
-    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
-        self.layout.begin_object_key(out, first)
-    }
-
-    fn end_object_key<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.end_object_key(out)
-    }
-
-    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.begin_object_value(out)
-    }
-
-    fn end_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
-        self.layout.end_object_value(out)
-    }
+    out.push_str(rest);
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -133,7 +33,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::sanitize::inert;
+    use crate::sanitize::is_obeyed;
     use proptest::prelude::*;
 
     #[test]

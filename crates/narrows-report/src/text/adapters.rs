@@ -3,7 +3,7 @@
 use super::Tone;
 use crate::document::{Blocks, Document, Place};
 use crate::view::MachineView;
-use narrows_base::lists::{grouped, some_of};
+use narrows_base::lists::{grouped, known_of, some_of};
 use narrows_base::units::human;
 use narrows_machine::captured::{Adapter, AdapterDrive};
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ fn words(drive: &AdapterDrive) -> String {
         drive.state.get(),
         failures.map(|count| format!("says {count} times that it will fail")),
     ];
-    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    known_of(parts, ", ")
 }
 
 #[cfg(test)]

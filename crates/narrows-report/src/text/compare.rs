@@ -2,8 +2,7 @@
 
 use super::{Tone, public};
 use crate::answer;
-use crate::document::table::Width;
-use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
 use narrows_base::lists::distinct;
@@ -45,10 +44,8 @@ fn whole(comparison: &Comparison) -> Document {
     }
     if !comparison.unmatched.is_empty() {
         out.section(Place::Data, "Not compared");
-        let said = comparison
-            .unmatched
-            .iter()
-            .map(|run| format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
+        let said = comparison.unmatched.iter();
+        let said = said.map(|run| format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
         put_first(&mut out, said.collect());
     }
     if !comparison.inventory.is_empty() {

@@ -29,9 +29,10 @@ use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
 use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
 use crate::figure::{chart, path_map};
-use narrows_base::lists::{distinct, some_of};
+use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;
 use narrows_base::units::human;
+use narrows_model::ceiling::memory::Claim;
 use narrows_model::path::HopKind;
 use narrows_verdict::Finding;
 
@@ -99,36 +100,22 @@ fn inputs_line(inputs: &[InputView]) -> Option<String> {
 
 /// `ASUS X99-A · Intel Core i7-5820K, 6 cores · 33.6 GB memory · Linux 6.1.0`.
 pub(super) fn machine_line(machine: &MachineView) -> String {
-    let mut parts = Vec::new();
-    let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)]
-        .into_iter()
-        .find(|(_, name)| name.is_some());
-    if let Some((vendor, Some(name))) = board {
-        parts.push(match vendor {
+    let board = [(&machine.board_vendor, &machine.board), (&machine.system_vendor, &machine.product)];
+    let board = board.into_iter().find_map(|(vendor, name)| Some((vendor, name.as_ref()?)));
+    let cores = machine.cores.map(|count| human::counted(count, "core"));
+    let parts = [
+        board.map(|(vendor, name)| match vendor {
             Some(vendor) if !name.starts_with(vendor.as_str()) => format!("{vendor} {name}"),
             _ => name.clone(),
-        });
-    }
-    let cores = machine.cores.map(|count| format!("{count} {}", plural(count, "core")));
-    parts.extend(match (&machine.cpu, cores) {
-        (Some(cpu), Some(cores)) => Some(format!("{cpu}, {cores}")),
-        (Some(one), None) => Some(one.clone()),
-        (None, cores) => cores,
-    });
-    if let Some(sockets) = machine.sockets.filter(|sockets| *sockets > 1) {
-        parts.push(format!("{sockets} sockets"));
-    }
-    if machine.numa_nodes > 1 {
-        parts.push(format!("{} NUMA nodes", machine.numa_nodes));
-    }
-    parts.extend(machine.memory_bytes.map(|bytes| format!("{bytes} memory")));
-    parts.extend(machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")));
-    parts.extend(machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")));
-    parts.join(" · ")
-}
-
-fn plural(count: u32, noun: &str) -> String {
-    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
+        }),
+        Some(known_of([machine.cpu.clone(), cores], ", ")).filter(|cpu| !cpu.is_empty()),
+        machine.sockets.filter(|sockets| *sockets > 1).map(|sockets| format!("{sockets} sockets")),
+        (machine.numa_nodes > 1).then(|| format!("{} NUMA nodes", machine.numa_nodes)),
+        machine.memory_bytes.map(|bytes| format!("{bytes} memory")),
+        machine.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+        machine.hypervisor.as_ref().map(|name| format!("virtual ({name})")),
+    ];
+    known_of(parts, " · ")
 }
 
 fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&Finding]) {
@@ -155,24 +142,15 @@ fn single(out: &mut Document, report: &CheckReport, path: &PathView, found: &[&F
 
 /// What the firmware claims of main memory, where it does.
 fn memory(out: &mut Document, path: &PathView) {
-    let Some((memory, claim)) =
-        path.memory.as_ref().and_then(|memory| Some((memory, memory.claim.as_ref()?)))
-    else {
-        return;
-    };
-    let [least, most] = claim.likely;
-    out.gap();
-    out.say(
-        2,
-        Tone::Faint,
-        format!(
-            "Main memory: the firmware claims at most {}, of which {least} to {most} are likely if each module has a channel \
-             of its own. A byte that is read crosses it {} (through the page cache {}) times.",
-            claim.peak,
-            human::count(memory.direct.read),
-            human::count(memory.buffered.read)
-        ),
+    let Some(memory) = &path.memory else { return };
+    let Some(Claim { peak, likely: [least, most], .. }) = &memory.claim else { return };
+    let [direct, buffered] = [&memory.direct, &memory.buffered].map(|of| human::count(of.read));
+    let text = format!(
+        "Main memory: the firmware claims at most {peak}, of which {least} to {most} are likely if each module has a channel \
+         of its own. A byte that is read crosses it {direct} (through the page cache {buffered}) times."
     );
+    out.gap();
+    out.say(2, Tone::Faint, text);
 }
 
 fn single_hints(machine: &MachineView, path: &PathView) -> Vec<(&'static str, String)> {

@@ -5,9 +5,11 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::rate::Scale;
 use super::{Tone, adapters, hints, letters, observed, rate};
-use crate::document::table::{Content, Row, Width};
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, findings_in_brief};
+use crate::document::{
+    Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
+};
 use crate::figure::machine_map;
+use crate::names::replaced;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::lists::grouped;
 use narrows_base::shell;
@@ -83,10 +85,10 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     // A text can name thousands of functions, none of which is like another.
     let mut places: HashMap<_, usize> = HashMap::new();
-    let broken = Broken::of(found);
+    let broken = broken(found);
     let mut told = BTreeSet::new();
     for path in paths {
-        let (what, limit, faults) = (what(path), limit(path), broken.on(path));
+        let (what, limit, faults) = (what(path), limit(path), faults(path, &broken));
         let codes: Vec<String> = faults.iter().map(|(code, _)| code.clone()).collect();
         let reason = limit.rate.is_none().then(|| limit.hop.clone());
         let alike = (what.clone(), limit.shown.clone(), limit.kind, reason, limit.next.clone(), codes);
@@ -123,41 +125,28 @@ const UNDER_LOAD: f64 = 0.1;
 /// So many devices of a row are shown under load.
 const MOST_SEEN: usize = 12;
 
-/// Faults by the hop or device that they are about.
-struct Broken<'a> {
-    by_hop: BTreeMap<&'a str, BTreeSet<String>>,
-    /// Those that name a device and no hop.
-    by_device: BTreeMap<&'a str, BTreeSet<String>>,
+/// Codes of faults by what they are about: a hop, or a device where they name no hop.
+type Broken<'a> = BTreeMap<(bool, &'a str), BTreeSet<String>>;
+
+fn broken(found: &[Finding]) -> Broken<'_> {
+    let mut broken = Broken::new();
+    for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
+        let place = fault.hop.as_deref().map_or((false, fault.subject.as_str()), |hop| (true, hop));
+        broken.entry(place).or_default().insert(fault.code.as_str());
+    }
+    broken
 }
 
-impl<'a> Broken<'a> {
-    fn of(found: &'a [Finding]) -> Self {
-        let mut broken = Self { by_hop: BTreeMap::new(), by_device: BTreeMap::new() };
-        for fault in found.iter().filter(|finding| finding.severity == Severity::Fault) {
-            let (places, name) = match &fault.hop {
-                Some(hop) => (&mut broken.by_hop, hop.as_str()),
-                None => (&mut broken.by_device, fault.subject.as_str()),
-            };
-            places.entry(name).or_default().insert(fault.code.as_str());
+/// The faults on a path: what, and the name of the hop. Of the hops of one device the first stands for it.
+fn faults<'a>(path: &'a PathView, broken: &Broken<'_>) -> Vec<(String, &'a str)> {
+    let (mut all, mut seen) = (Vec::new(), BTreeSet::new());
+    for hop in path.hops.iter().filter(|_| !broken.is_empty()) {
+        for place in [(true, hop.id.as_str()), (false, device(hop))] {
+            let codes = broken.get(&place).filter(|_| seen.insert(place.1));
+            all.extend(codes.into_iter().flatten().map(|code| (code.clone(), hop.name.as_str())));
         }
-        broken
     }
-
-    /// The faults on a path: what, and the name of the hop. Of the hops of one device the first stands for it.
-    fn on(&self, path: &'a PathView) -> Vec<(String, &'a str)> {
-        let mut all: Vec<(String, &'a str)> = Vec::new();
-        if self.by_hop.is_empty() && self.by_device.is_empty() {
-            return all;
-        }
-        let mut seen = BTreeSet::new();
-        for hop in &path.hops {
-            let of_hop = self.by_hop.get(hop.id.as_str()).filter(|_| seen.insert(hop.id.as_str()));
-            let of_device = self.by_device.get(device(hop)).filter(|_| seen.insert(device(hop)));
-            let codes = of_hop.into_iter().chain(of_device).flatten();
-            all.extend(codes.map(|code| (code.clone(), hop.name.as_str())));
-        }
-        all
-    }
+    all
 }
 
 /// The device of a hop, by its identity: `nvme0n1` of `device:nvme0n1`.
@@ -226,39 +215,22 @@ fn limit<'a>(path: &'a PathView) -> Limit<'a> {
         let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
         (words, long)
     });
-    Limit {
-        rate: ceiling.path_bytes_per_second,
-        shown: both(read.map(|(_, ceiling)| words(ceiling)), write.map(|(_, ceiling)| words(ceiling))),
-        hop: Cow::Borrowed(hop.name.as_str()),
-        kind: hop.kind.as_str(),
-        own: false,
-        next: next.unwrap_or_default(),
-    }
+    let (rate, next) = (ceiling.path_bytes_per_second, next.unwrap_or_default());
+    let [read, write] = [read, write].map(|side| side.map(|(_, ceiling)| words(ceiling)));
+    let (hop, kind) = (Cow::Borrowed(hop.name.as_str()), hop.kind.as_str());
+    Limit { rate, shown: both(read, write), hop, kind, own: false, next }
 }
 
 /// A text about a path without the names of its devices, which stand before it: what is so of many disks is said once.
 fn without_names(text: &str, path: &PathView) -> String {
+    let goes_on = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.');
     let mut text = text.to_owned();
     for name in path.hops.iter().map(device).filter(|name| !name.is_empty()) {
         for before in [" at ", " "] {
-            text = without(&text, &format!("{before}{name}"));
+            text = replaced(&text, &format!("{before}{name}"), "", |_, behind| !behind.starts_with(goes_on));
         }
     }
     text
-}
-
-/// A text without `what`, but where it goes on as a word does.
-fn without(text: &str, what: &str) -> String {
-    let mut left = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some((before, behind)) = rest.split_once(what) {
-        left += before;
-        if behind.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '/' | '.')) {
-            left += what;
-        }
-        rest = behind;
-    }
-    left + rest
 }
 
 fn at<'a>(path: &'a PathView, id: Option<&String>, write: bool) -> Option<(&'a HopView, &'a CeilingView)> {
@@ -276,11 +248,7 @@ fn both(read: Option<String>, write: Option<String>) -> String {
     let (Some(read), Some(write)) = (&read, &write) else {
         return read.or(write).unwrap_or_default();
     };
-    match (read.split_once(' '), write.split_once(' ')) {
-        _ if read == write => read.clone(),
-        (Some((number, unit)), Some((_, other))) if unit == other => format!("{number} / {write}"),
-        _ => format!("{read} / {write}"),
-    }
+    if read == write { read.clone() } else { rate::joined(read, " / ", write) }
 }
 
 /// A bar of the overview, where all names have room.

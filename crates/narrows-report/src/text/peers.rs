@@ -1,7 +1,6 @@
 //! Devices and GPUs: where they meet, and what can be brought from one to the other.
 
-use crate::document::table::Width;
-use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::text::Tone;
 use crate::view::{CheckReport, PeerView};
 use narrows_base::lists::{grouped, some_of};

@@ -29,9 +29,14 @@ pub(super) fn range(ceiling: &CeilingView, rate: BytesPerSec) -> String {
     let most = human::rate(rate);
     let Some(share) = share else { return estimate(ceiling.basis, rate) };
     let least = human::rate(rate * share);
-    match (least.split_once(' '), most.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("~{number} to {most}"),
-        _ => format!("~{least} to {most}"),
+    format!("~{}", joined(&least, " to ", &most))
+}
+
+/// Two rates, with the unit once where it is the same.
+pub(super) fn joined(one: &str, between: &str, other: &str) -> String {
+    match (one.split_once(' '), other.split_once(' ')) {
+        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}{between}{other}"),
+        _ => format!("{one}{between}{other}"),
     }
 }
 

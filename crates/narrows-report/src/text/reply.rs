@@ -4,7 +4,7 @@ use super::public;
 use crate::sanitize::inert;
 use crate::view::CheckReport;
 use narrows_model::path::HopKind;
-use narrows_verdict::{Code, Finding, Severity};
+use narrows_verdict::{Code, Evidence, Finding, Severity};
 
 /// What an answer says of the evidence, and of findings, at most.
 const MOST: usize = 4;
@@ -12,7 +12,7 @@ const MOST: usize = 4;
 /// The answer. What identifies the owner is left out.
 pub fn render(report: &CheckReport) -> String {
     let report = public::without_identity(report);
-    let mut out = String::new();
+    let mut lines = Vec::new();
     let told: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.code != Code::PartialInput).take(MOST).collect();
     let paths = report.paths.iter();
@@ -21,44 +21,29 @@ pub fn render(report: &CheckReport) -> String {
         let hop = finding.hop.as_deref()?;
         report.paths.iter().find(|path| path.hops.iter().any(|other| other.id == hop))
     });
-    match (main, of_main.or_else(|| paths.clone().next())) {
-        (Some(finding), _) => line(&mut out, "", &format!("**{}**", plain(&finding.summary))),
-        (None, Some(path)) => line(&mut out, "", &format!("**{}**", plain(&path.sentence))),
-        (None, None) => line(&mut out, "", "What was posted shows no storage path."),
-    }
-    out.push('\n');
+    lines.push(match (main, of_main.or_else(|| paths.clone().next())) {
+        (Some(finding), _) => format!("**{}**", plain(&finding.summary)),
+        (None, Some(path)) => format!("**{}**", plain(&path.sentence)),
+        (None, None) => "What was posted shows no storage path.".to_owned(),
+    });
+    lines.push(String::new());
     for finding in told.iter().filter(|finding| finding.severity != Severity::Info) {
         if Some(finding) != main {
-            line(&mut out, "", &plain(&finding.summary));
+            lines.push(plain(&finding.summary));
         }
-        for evidence in finding.evidence.iter().take(MOST) {
-            let source = if evidence.source.is_empty() {
-                String::new()
-            } else {
-                format!(" ({})", plain(&evidence.source))
-            };
-            line(&mut out, "- ", &format!("{}: {}{source}", plain(&evidence.fact), plain(&evidence.value)));
+        for Evidence { fact, value, source } in finding.evidence.iter().take(MOST) {
+            let source = if source.is_empty() { String::new() } else { format!(" ({})", plain(source)) };
+            lines.push(format!("- {}: {}{source}", plain(fact), plain(value)));
         }
         if let Some(advice) = finding.advice.first() {
-            let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{gain})"));
-            line(
-                &mut out,
-                "",
-                &format!("\nWhat to do: {}{}", plain(&advice.action), gain.unwrap_or_default()),
-            );
+            let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{gain})")).unwrap_or_default();
+            lines.push(format!("\nWhat to do: {}{gain}", plain(&advice.action)));
         }
-        out.push('\n');
+        lines.push(String::new());
     }
-    let next = command(&report);
-    line(&mut out, "", "Please run this, and post what it prints:\n");
-    line(&mut out, "    ", &inert(&next));
-    out
-}
-
-fn line(out: &mut String, before: &str, text: &str) {
-    out.push_str(before);
-    out.push_str(text);
-    out.push('\n');
+    lines.push("Please run this, and post what it prints:\n".to_owned());
+    lines.push(format!("    {}\n", inert(&command(&report))));
+    lines.join("\n")
 }
 
 /// Text that Markdown shows as it stands: what would begin a link, a picture, HTML or emphasis is escaped.

@@ -3,11 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Tone;
-use crate::document::table::Width;
-use crate::document::{Blocks, Cell, Column, Row, Table, findings};
+use crate::document::{Blocks, Cell, Column, Row, Table, Width, findings};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
-use narrows_paste::results::{Measured, Side};
+use narrows_paste::results::{Latency, Measured, Side};
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
 use narrows_verdict::results::{ResultVerdict, Trust};
@@ -123,29 +122,23 @@ fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {
     let head =
         if work.label.is_empty() { what.join(", ") } else { format!("{}: {}", work.label, what.join(", ")) };
     out.say(2, Tone::Normal, head.trim_end_matches(": "));
-    let sides = [
-        ("read", &measurement.read),
-        ("write", &measurement.write),
-        ("both", &measurement.both),
-        ("net", &measurement.network),
-    ];
+    let Measured { read, write, both, network, .. } = measurement;
+    let sides = [("read", read), ("write", write), ("both", both), ("net", network)];
     let columns = vec![Column::name("", Width::Fixed(7)), Column::left("rate", Width::Flex(0)).gap(0)];
     let mut table = Table::new("", 4, columns).untitled();
     for (word, side) in sides {
         table.rows.extend(side.as_ref().map(|side| self::side(word, side)));
     }
-    let mut row = |word: &str, text: String| table.row(vec![Cell::text(word), Cell::text(text)]);
-    if let Some(entries) = measurement.entries {
-        row("files", format!("{} each second", human::count(entries.get())));
-    }
-    if let Some(mean) = measurement.latency_ns.as_ref().and_then(|latency| latency.mean) {
-        row("takes", format!("mean {}", time(mean)));
-    }
-    if let Some(syncs) = measurement.syncs {
-        row("fsync", format!("{} each second", human::count(syncs.get())));
-    }
-    if let Some(sync) = measurement.sync_ns.as_ref().and_then(|sync| sync.mean) {
-        row("sync", format!("mean {}", time(sync)));
+    let each = |count: f64| format!("{} each second", human::count(count));
+    let mean = |of: &Option<Latency>| Some(format!("mean {}", time(of.as_ref()?.mean?)));
+    let more = [
+        ("files", measurement.entries.map(|entries| each(entries.get()))),
+        ("takes", mean(&measurement.latency_ns)),
+        ("fsync", measurement.syncs.map(|syncs| each(syncs.get()))),
+        ("sync", mean(&measurement.sync_ns)),
+    ];
+    for (word, text) in more {
+        table.rows.extend(text.map(|text| Row::of(vec![Cell::text(word), Cell::text(text)])));
     }
     out.table(table);
 }

@@ -2,9 +2,10 @@
 
 use super::Tone;
 use super::latency::or_too_few;
-use crate::document::table::Width;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
+use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
+use narrows_base::lists::known_of;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Access, Measurement};
 
@@ -52,29 +53,26 @@ fn row(run: &RunView) -> Row {
 fn notes(run: &RunView) -> Vec<Block> {
     let measurement = &run.measurement;
     let latency = &measurement.latency;
-    let mut parts = vec![measurement.iops.to_string()];
-    if latency.count > 0 {
-        parts.push(format!(
-            "p50 {} · p99 {} · max {}",
-            or_too_few(latency.p50),
-            or_too_few(latency.p99),
-            latency.max
-        ));
-    }
-    parts.push(match measurement.access {
-        Access::Direct => "direct".to_owned(),
-        Access::Buffered => "buffered (page cache)".to_owned(),
-    });
-    parts.push(human::time(measurement.elapsed_ns));
-    parts.extend(course(&measurement.series));
+    let [p50, p99] = [latency.p50, latency.p99].map(or_too_few);
+    let access = match measurement.access {
+        Access::Direct => "direct",
+        Access::Buffered => "buffered (page cache)",
+    };
+    let parts = [
+        Some(measurement.iops.to_string()),
+        (latency.count > 0).then(|| format!("p50 {p50} · p99 {p99} · max {}", latency.max)),
+        Some(access.to_owned()),
+        Some(human::time(measurement.elapsed_ns)),
+        course(&measurement.series),
+    ];
     let mut out = Vec::new();
-    out.say(DETAIL, Tone::Faint, parts.join(" · "));
+    out.say(DETAIL, Tone::Faint, known_of(parts, " · "));
     let around = run.condition.as_ref().map(ConditionView::in_words).unwrap_or_default();
     if !around.is_empty() {
         out.say(DETAIL, Tone::Faint, around.join(" · "));
     }
     let changed = run.condition.iter().flat_map(ConditionView::troubles).map(|text| (Tone::Warn, text));
-    for (tone, text) in troubles(measurement).into_iter().chain(changed) {
+    for (tone, text) in troubles(measurement).chain(changed) {
         out.say(DETAIL, tone, text);
     }
     out
@@ -92,28 +90,20 @@ fn course(series: &[BytesPerSec]) -> Option<String> {
     if series.len() < 2 {
         return None;
     }
-    let part = series.len().div_ceil(COURSE);
-    let means: Vec<f64> = series
-        .chunks(part)
-        .map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
-        .collect();
+    let means: Vec<f64> = means(series, series.len().div_ceil(COURSE)).collect();
     let most = means.iter().copied().fold(0.0, f64::max);
     let step = |mean: f64| if most > 0.0 { (mean / most * 7.0).round() as usize } else { 0 };
     Some(means.iter().filter_map(|mean| STEPS.get(step(*mean))).collect())
 }
 
-fn troubles(measurement: &Measurement) -> Vec<(Tone, String)> {
-    let mut troubles = Vec::new();
+fn troubles(measurement: &Measurement) -> impl Iterator<Item = (Tone, String)> {
     let engine = &measurement.generator.engine;
-    if engine.is_synchronous() {
-        troubles.push((Tone::Warn, format!("engine: {engine}")));
-    }
-    if measurement.errors > 0 {
-        let first = measurement.first_error.as_deref().unwrap_or("no text");
-        troubles.push((Tone::Bad, format!("{} I/Os failed, the first: {first}", measurement.errors)));
-    }
-    if let Some(reason) = &measurement.cut_short {
-        troubles.push((Tone::Warn, format!("ended early: {reason}")));
-    }
-    troubles
+    let first = measurement.first_error.as_deref().unwrap_or("no text");
+    let failed = format!("{} I/Os failed, the first: {first}", measurement.errors);
+    let troubles = [
+        engine.is_synchronous().then(|| (Tone::Warn, format!("engine: {engine}"))),
+        (measurement.errors > 0).then_some((Tone::Bad, failed)),
+        measurement.cut_short.as_ref().map(|reason| (Tone::Warn, format!("ended early: {reason}"))),
+    ];
+    troubles.into_iter().flatten()
 }

@@ -14,9 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::view::{Tool, tool};
-use crate::document::table::{Content, Width};
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table};
+use super::view::{Tool, speed_and_width, tool};
+use crate::document::{Audience, Block, Blocks, Cell, Column, Content, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::names::Names;
 use crate::text::Tone;
@@ -140,6 +139,8 @@ pub struct About<'a> {
 pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport {
     let id = |at: usize| lanes.all().get(at).map(|lane| lane.id.to_string());
     let fullest = picture.fullest.and_then(id);
+    let both = lanes.all().iter().zip(&picture.lanes);
+    let views = both.map(|(lane, now)| lane_view(about, lane, now));
     TopReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
@@ -147,12 +148,7 @@ pub fn report(about: &About<'_>, lanes: &Lanes, picture: &Picture) -> TopReport 
         elapsed_ns: picture.elapsed,
         read_bytes_per_second: picture.moved.read,
         write_bytes_per_second: picture.moved.write,
-        lanes: lanes
-            .all()
-            .iter()
-            .zip(&picture.lanes)
-            .map(|(lane, now)| lane_view(about, lane, now))
-            .collect(),
+        lanes: views.collect(),
         reason: fullest.is_none().then(|| "no hop of known ceiling moves anything".to_owned()),
         fullest_hop: fullest,
         processes: picture.movers.iter().map(|mover| process_view(lanes, mover)).collect(),
@@ -195,10 +191,7 @@ fn link(about: &About<'_>, address: PciAddress) -> Option<String> {
     if about.asleep.contains(&address) {
         return Some("asleep".to_owned());
     }
-    let state = about.links.get(&address)?;
-    let speed = state.speed.map(|speed| speed.to_string());
-    let width = state.width.map(|width| width.to_string());
-    Some([speed, width].into_iter().flatten().collect::<Vec<_>>().join(" "))
+    about.links.get(&address).map(speed_and_width)
 }
 
 fn reason(lane: &Lane, now: &LaneNow) -> Option<String> {
@@ -281,13 +274,6 @@ fn row(lane: &LaneView, is_fullest: bool) -> Vec<Cell> {
         Content::Branch { first: indent.clone(), rest: indent, depth: lane.depth, text: lane.name.clone() };
     let part = lane.part_of_ceiling.filter(|part| *part > 0.0);
     let mut cells = vec![Cell::of(name), part.map_or_else(Cell::default, Cell::bar)];
-    let numbers = [
-        table::part(lane),
-        table::rate(&lane.read),
-        table::rate(&lane.write),
-        table::iops(lane),
-        table::latency(lane),
-    ];
-    cells.extend(numbers.map(Cell::text));
+    cells.extend(table::numbers(lane).map(Cell::text));
     cells.into_iter().map(|cell| cell.tone(tone)).collect()
 }

@@ -179,12 +179,8 @@ impl Screen {
         let mut cells = vec![
             format!("{:width$}{}", "", lane.name, width = indent),
             table::bar(lane.part_of_ceiling, usize::from(BAR), self.unicode),
-            table::part(lane),
-            table::rate(&lane.read),
-            table::rate(&lane.write),
-            table::iops(lane),
-            table::latency(lane),
         ];
+        cells.extend(table::numbers(lane));
         if is_wide {
             let queue = lane.in_flight.filter(|count| *count > 0.0).map(human::count);
             cells.extend([
@@ -215,12 +211,8 @@ impl Screen {
         let mut lines = vec![Line::from(Span::styled(inert(&report.sentence), strong))];
         let cut = |text: String| inert(&text).chars().take(usize::from(width)).collect::<String>();
         lines.extend(report.processes.iter().take(PROCESSES).map(|one| Line::from(cut(table::process(one)))));
-        lines.extend(
-            report
-                .notes
-                .iter()
-                .map(|note| Line::from(Span::styled(cut(format!("not seen: {note}")), faint()))),
-        );
+        let notes = report.notes.iter().map(|note| cut(format!("not seen: {note}")));
+        lines.extend(notes.map(|note| Line::from(Span::styled(note, faint()))));
         lines
     }
 }

@@ -1,7 +1,8 @@
 //! The cells of a lane, for the text and the screen alike.
 
 use super::{LaneView, ProcessView, SideView};
-use narrows_base::units::human;
+use narrows_base::lists::known_of;
+use narrows_base::units::{BytesPerSec, human};
 
 /// The part of a ceiling from which on a hop is shown as full, as verdicts have it.
 pub(super) const FULL: f64 = 0.85;
@@ -14,7 +15,12 @@ pub(super) fn bar(part: Option<f64>, cells: usize, unicode: bool) -> String {
     (0..cells).map(|at| if at < filled { full } else { empty }).collect()
 }
 
-pub(super) fn part(lane: &LaneView) -> String {
+/// How full it is, what crosses it, and how fast.
+pub(super) fn numbers(lane: &LaneView) -> [String; 5] {
+    [part(lane), rate(&lane.read), rate(&lane.write), iops(lane), latency(lane)]
+}
+
+fn part(lane: &LaneView) -> String {
     let mark = if lane.is_estimate { "~" } else { "" };
     lane.part_of_ceiling.map_or_else(String::new, |part| format!("{mark}{}", human::percent(part)))
 }
@@ -28,11 +34,11 @@ pub(super) fn rate(side: &SideView) -> String {
     }
 }
 
-pub(super) fn iops(lane: &LaneView) -> String {
+fn iops(lane: &LaneView) -> String {
     lane.iops.filter(|iops| iops.get() > 0.0).map_or_else(String::new, |iops| human::count(iops.get()))
 }
 
-pub(super) fn latency(lane: &LaneView) -> String {
+fn latency(lane: &LaneView) -> String {
     lane.latency_ns.map(human::time).unwrap_or_default()
 }
 
@@ -57,18 +63,12 @@ pub(super) fn moves(lane: &LaneView) -> bool {
 /// `fio (4711): 98.2 MB/s read, files on md0`.
 pub(super) fn process(one: &ProcessView) -> String {
     let one = &one.mover;
-    let moved = [(one.read, "read"), (one.written, "written")];
-    let moved: Vec<String> = moved
-        .iter()
-        .filter(|(rate, _)| rate.get() > 0.0)
-        .map(|(rate, word)| format!("{rate} {word}"))
-        .collect();
-    let on = match one.devices.len() {
-        0 => ", files not known".to_owned(),
-        _ => {
-            let devices: Vec<&str> = one.devices.iter().map(String::as_str).collect();
-            format!(", files on {}", devices.join(", "))
-        }
+    let moved = |rate: BytesPerSec, word: &str| (rate.get() > 0.0).then(|| format!("{rate} {word}"));
+    let moved = known_of([moved(one.read, "read"), moved(one.written, "written")], ", ");
+    let devices: Vec<&str> = one.devices.iter().map(String::as_str).collect();
+    let on = match devices.as_slice() {
+        [] => "files not known".to_owned(),
+        devices => format!("files on {}", devices.join(", ")),
     };
-    format!("{} ({}): {}{on}", one.name, one.pid, moved.join(", "))
+    format!("{} ({}): {moved}, {on}", one.name, one.pid)
 }

@@ -24,15 +24,12 @@ use narrows_verdict::{Measured, PathVerdict, Run, Subject, Verdict};
 pub fn build(machine: &Machine, subjects: &[Subject], verdict: &Verdict) -> CheckReport {
     let not_judged = PathVerdict::default();
     let verdicts = verdict.paths.iter().chain(std::iter::repeat(&not_judged));
+    let paths = subjects.iter().zip(verdicts);
     CheckReport {
         schema: SCHEMA.to_owned(),
         tool: tool(),
         machine: machine_view(machine),
-        paths: subjects
-            .iter()
-            .zip(verdicts)
-            .map(|(subject, verdict)| path_view(machine, subject, verdict))
-            .collect(),
+        paths: paths.map(|(subject, verdict)| path_view(machine, subject, verdict)).collect(),
         findings: verdict.findings.clone(),
         results: Vec::new(),
         sweeps: Vec::new(),
@@ -50,48 +47,33 @@ pub(crate) fn why_null<'w>(fields: impl IntoIterator<Item = (bool, &'w str)>) ->
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-/// Collects why things are missing, to stand beside them.
-#[derive(Default)]
-struct Reasons(Vec<String>);
-
-impl Reasons {
-    fn fact<T: Clone>(&mut self, name: &str, fact: &Fact<T>) -> Option<T> {
-        if let Some(missing) = fact.missing() {
-            self.0.push(format!("{name}: {missing}"));
-        }
-        fact.get()
-    }
-
-    fn add(&mut self, reason: impl Into<String>) {
-        self.0.push(reason.into());
-    }
-
-    fn join(self) -> Option<String> {
-        (!self.0.is_empty()).then(|| self.0.join("; "))
-    }
-}
-
 /// What is told of a machine, and why what is not known of it is not.
 pub fn machine_view(machine: &Machine) -> MachineView {
-    let mut why = Reasons::default();
+    let mut why: Vec<String> = Vec::new();
     MachineView {
-        kernel: why.fact("kernel", &machine.kernel),
-        system_vendor: why.fact("system_vendor", &machine.dmi.system_vendor),
-        product: why.fact("product", &machine.dmi.product),
-        board_vendor: why.fact("board_vendor", &machine.dmi.board_vendor),
-        board: why.fact("board", &machine.dmi.board),
-        bios_version: why.fact("bios_version", &machine.dmi.bios_version),
-        cpu: why.fact("cpu", &machine.cpus.model),
-        cores: why.fact("cores", &machine.cpus.cores),
-        sockets: why.fact("sockets", &machine.cpus.sockets),
+        kernel: known("kernel", &machine.kernel, &mut why),
+        system_vendor: known("system_vendor", &machine.dmi.system_vendor, &mut why),
+        product: known("product", &machine.dmi.product, &mut why),
+        board_vendor: known("board_vendor", &machine.dmi.board_vendor, &mut why),
+        board: known("board", &machine.dmi.board, &mut why),
+        bios_version: known("bios_version", &machine.dmi.bios_version, &mut why),
+        cpu: known("cpu", &machine.cpus.model, &mut why),
+        cores: known("cores", &machine.cpus.cores, &mut why),
+        sockets: known("sockets", &machine.cpus.sockets, &mut why),
         numa_nodes: machine.cpus.nodes.len(),
-        memory_bytes: why.fact("memory_bytes", &machine.cpus.memory),
-        hypervisor: why.fact("hypervisor", &machine.cpus.hypervisor),
+        memory_bytes: known("memory_bytes", &machine.cpus.memory, &mut why),
+        hypervisor: known("hypervisor", &machine.cpus.hypervisor, &mut why),
         adapters: machine.adapters.clone(),
         from: Vec::new(),
         inputs: machine.captured.iter().flat_map(|captured| &captured.texts).map(input_view).collect(),
-        reason: why.join(),
+        reason: (!why.is_empty()).then(|| why.join("; ")),
     }
+}
+
+/// A fact; of one that is missing why it is.
+fn known<T: Clone>(name: &str, fact: &Fact<T>, why: &mut Vec<String>) -> Option<T> {
+    why.extend(fact.missing().map(|missing| format!("{name}: {missing}")));
+    fact.get()
 }
 
 fn input_view(text: &Recognised) -> InputView {
@@ -148,16 +130,16 @@ fn hop_pair(
     unknown: &BTreeMap<Direction, String>,
     default: &str,
 ) -> HopPair {
-    let mut why = Reasons::default();
-    let mut of = |direction: Direction, word: &str| {
-        let id = named.get(&direction).map(ToString::to_string);
-        if id.is_none() {
-            why.add(format!("{word}: {}", unknown.get(&direction).map_or(default, String::as_str)));
-        }
-        id
+    let of = |direction| named.get(&direction).map(ToString::to_string);
+    let why = |direction: Direction| {
+        format!("{}: {}", direction.word(), unknown.get(&direction).map_or(default, String::as_str))
     };
-    let (read, write) = (of(Direction::Read, "read"), of(Direction::Write, "write"));
-    HopPair { read, write, reason: why.join() }
+    let (read, write) = (of(Direction::Read), of(Direction::Write));
+    let reason = why_null([
+        (read.is_none(), why(Direction::Read).as_str()),
+        (write.is_none(), &why(Direction::Write)),
+    ]);
+    HopPair { read, write, reason }
 }
 
 fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
@@ -237,21 +219,14 @@ fn measured_pair(id: &HopId, ceiling: &CeilingPair, verdict: &PathVerdict) -> Me
 }
 
 fn measured_view(measured: &Measured, ceiling: &CeilingView) -> MeasuredView {
-    let utilisation = ceiling
-        .bytes_per_second
-        .filter(|ceiling| ceiling.get() > 0.0)
-        .map(|ceiling| measured.rate.fraction_of(ceiling));
-    let why = [
-        (measured.ci95.is_none(), "ci95: the run was too short for a confidence interval"),
+    let Measured { rate, ci95, trusted, .. } = *measured;
+    let most = ceiling.bytes_per_second.filter(|ceiling| ceiling.get() > 0.0);
+    let utilisation = most.map(|most| rate.fraction_of(most));
+    let reason = why_null([
+        (ci95.is_none(), "ci95: the run was too short for a confidence interval"),
         (utilisation.is_none(), "utilisation: the ceiling is not known"),
-    ];
-    MeasuredView {
-        bytes_per_second: measured.rate,
-        ci95: measured.ci95,
-        trusted: measured.trusted,
-        utilisation,
-        reason: why_null(why),
-    }
+    ]);
+    MeasuredView { bytes_per_second: rate, ci95, trusted, utilisation, reason }
 }
 
 /// The application's own measurement decides whether a run is trusted: what it moved is what the run is about.
@@ -260,13 +235,10 @@ fn run_view(run: &Run, subject: &Subject, verdict: &PathVerdict) -> RunView {
     let trusted = application
         .and_then(|hop| verdict.measured.get(&(hop.id.clone(), run.direction)))
         .map(|measured| measured.trusted);
-    RunView {
-        direction: run.direction,
-        measurement: run.measurement.clone(),
-        trusted,
-        condition: ConditionView::of(&subject.path, &run.activity),
-        reason: trusted.is_none().then(|| "this run was not judged".to_owned()),
-    }
+    let reason = trusted.is_none().then(|| "this run was not judged".to_owned());
+    let condition = ConditionView::of(&subject.path, &run.activity);
+    let (direction, measurement) = (run.direction, run.measurement.clone());
+    RunView { direction, measurement, trusted, condition, reason }
 }
 
 /// A device, and what can be brought from it to a GPU and back.
@@ -311,6 +283,7 @@ pub fn peers(machine: &Machine, path: &Path, to: Option<PciAddress>) -> Vec<Peer
 
 fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView> {
     let carries = of_peer(machine, peer, target)?;
+    let evidence = peer.evidence.iter();
     Some(PeerView {
         gpu: peer.gpu.to_string(),
         device: carries.target,
@@ -320,10 +293,6 @@ fn peer_view(machine: &Machine, peer: &Peer, target: &Target) -> Option<PeerView
         because: peer.because(),
         direct: carries.direct,
         through_memory: carries.through_memory,
-        evidence: peer
-            .evidence
-            .iter()
-            .map(|(fact, value, source)| FactRef::new(fact, value, source))
-            .collect(),
+        evidence: evidence.map(|(fact, value, source)| FactRef::new(fact, value, source)).collect(),
     })
 }

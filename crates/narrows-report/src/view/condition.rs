@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::why_null;
+use narrows_base::lists::known_of;
 use narrows_base::units::{Celsius, Nanos, human};
 use narrows_machine::activity::{Activity, Condition, Happened, LinkState, Pressure};
 use narrows_machine::health::{DriveHealth, SmartChange};
@@ -109,8 +111,8 @@ impl ConditionView {
             match &hop.spec {
                 HopSpec::Link(link) => {
                     let at = link.device.address;
-                    let states =
-                        [&activity.before.links, &activity.links, &activity.after.links].map(|l| l.get(&at));
+                    let states = [&activity.before.links, &activity.links, &activity.after.links]
+                        .map(|l| l.get(&at).copied());
                     let is_new = view.links.iter().all(|known| known.function != at.to_string());
                     if is_new && states.iter().any(Option::is_some) {
                         view.links.push(link_view(at.to_string(), states));
@@ -135,14 +137,13 @@ impl ConditionView {
         let links = self.links.iter().filter(|link| link.changed).map(LinkView::in_words);
         let drives = self.drives.iter().filter_map(|drive| {
             let smart = &drive.smart.as_ref()?.change;
-            let mut parts = Vec::new();
-            if smart.media_errors > 0 {
-                parts.push(format!("{} media errors", smart.media_errors));
-            }
-            if smart.throttle_transitions > 0 || smart.throttled.get() > 0 {
-                parts.push(format!("throttled for {}", smart.throttled));
-            }
-            (!parts.is_empty()).then(|| format!("{}: {}", drive.name, parts.join(", ")))
+            let is_throttled = smart.throttle_transitions > 0 || smart.throttled.get() > 0;
+            let parts = [
+                (smart.media_errors > 0).then(|| format!("{} media errors", smart.media_errors)),
+                is_throttled.then(|| format!("throttled for {}", smart.throttled)),
+            ];
+            let said = Some(known_of(parts, ", ")).filter(|said| !said.is_empty())?;
+            Some(format!("{}: {said}", drive.name))
         });
         let waited = self.pressure.get("memory").filter(|one| one.some >= SHORT_OF_MEMORY);
         let waited =
@@ -155,7 +156,7 @@ impl ConditionView {
         let mut parts = Vec::new();
         let kept = self.links.iter().filter(|link| !link.changed).count();
         if kept > 0 {
-            parts.push(format!("{kept} {} unchanged", if kept == 1 { "link" } else { "links" }));
+            parts.push(format!("{} unchanged", human::counted(kept, "link")));
         }
         parts.extend(self.drives.iter().filter_map(|drive| {
             let after = drive.after_celsius?;
@@ -193,63 +194,49 @@ fn events(path: &Path, activity: &Activity) -> Vec<EventView> {
 impl LinkView {
     fn in_words(&self) -> String {
         let moments = [(&self.before, "before"), (&self.under_load, "under load"), (&self.after, "after")];
-        let states: Vec<String> = moments
-            .into_iter()
-            .filter_map(|(state, when)| Some(format!("{} {when}", in_words(state.as_ref()?))))
-            .collect();
-        format!("link {} changed: {}", self.function, states.join(", "))
+        let states =
+            moments.map(|(state, when)| state.as_ref().map(|state| format!("{} {when}", in_words(state))));
+        format!("link {} changed: {}", self.function, known_of(states, ", "))
     }
 }
 
 /// `8 GT/s x4`.
 fn in_words(state: &LinkState) -> String {
-    let speed = state.speed.map(|speed| speed.to_string());
-    let known: Vec<String> = speed.into_iter().chain(state.width.map(|lanes| lanes.to_string())).collect();
-    if known.is_empty() { "unknown".to_owned() } else { known.join(" ") }
+    let known = speed_and_width(state);
+    if known.is_empty() { "unknown".to_owned() } else { known }
 }
 
-fn link_view(function: String, [before, under_load, after]: [Option<&LinkState>; 3]) -> LinkView {
-    let mut seen = [before, under_load, after].into_iter().flatten();
+/// The same of what is known.
+pub(crate) fn speed_and_width(state: &LinkState) -> String {
+    let speed = state.speed.map(|speed| speed.to_string());
+    known_of([speed, state.width.map(|width| width.to_string())], " ")
+}
+
+fn link_view(function: String, [before, under_load, after]: [Option<LinkState>; 3]) -> LinkView {
+    let states = [before, under_load, after];
+    let mut seen = states.into_iter().flatten();
     let first = seen.next();
     let changed = seen.any(|state| Some(state) != first);
-    let missing = before.is_none() || under_load.is_none() || after.is_none();
-    LinkView {
-        function,
-        before: before.copied(),
-        under_load: under_load.copied(),
-        after: after.copied(),
-        changed,
-        reason: missing.then(|| "it was not there, or the run was too short to look".to_owned()),
-    }
+    let why = "it was not there, or the run was too short to look";
+    let reason = states.contains(&None).then(|| why.to_owned());
+    LinkView { function, before, under_load, after, changed, reason }
 }
 
 fn drive_view(name: &str, before: &DriveHealth, after: &DriveHealth) -> DriveView {
-    let mut why = Vec::new();
-    let smart = match (before.smart.value(), after.smart.value()) {
-        (Some(before), Some(after)) => Some(SmartView {
-            critical_warning: after.critical_warning,
-            available_spare: after.available_spare,
-            percentage_used: after.percentage_used,
-            change: after.since(before),
-        }),
-        _ => {
-            let missing = before.smart.missing().or_else(|| after.smart.missing());
-            why.push(format!("smart: {}", missing.unwrap_or_else(|| "not read".to_owned())));
-            None
-        }
-    };
-    let view = DriveView {
-        name: name.to_owned(),
-        before_celsius: before.temperature.get(),
-        after_celsius: after.temperature.get(),
-        warning_celsius: after.warning.get(),
-        smart,
-        reason: None,
-    };
-    if view.before_celsius.is_none() || view.after_celsius.is_none() || view.warning_celsius.is_none() {
-        why.push("celsius: neither the drive nor a hardware monitor tells".to_owned());
-    }
-    DriveView { reason: (!why.is_empty()).then(|| why.join("; ")), ..view }
+    let smart = before.smart.value().zip(after.smart.value()).map(|(before, after)| SmartView {
+        critical_warning: after.critical_warning,
+        available_spare: after.available_spare,
+        percentage_used: after.percentage_used,
+        change: after.since(before),
+    });
+    let missing = before.smart.missing().or_else(|| after.smart.missing());
+    let celsius = [before.temperature.get(), after.temperature.get(), after.warning.get()];
+    let reason = why_null([
+        (smart.is_none(), &*format!("smart: {}", missing.as_deref().unwrap_or("not read"))),
+        (celsius.contains(&None), "celsius: neither the drive nor a hardware monitor tells"),
+    ]);
+    let [before_celsius, after_celsius, warning_celsius] = celsius;
+    DriveView { name: name.to_owned(), before_celsius, after_celsius, warning_celsius, reason, smart }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ mod results;
 
 pub(crate) use build::why_null;
 pub use build::{PeerView, build, machine_view, peers, tool};
+pub(crate) use condition::speed_and_width;
 pub use condition::{ConditionView, DriveView, EventView, LinkView, SmartView};
 pub use results::{JudgedResult, has_findings, judged};
 

@@ -236,11 +236,12 @@ pub struct GivenHop {
     pub does: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum HopKind {
     /// The program that reads and writes.
+    #[default]
     Application,
     /// Main memory, where every byte arrives.
     Memory,

@@ -56,12 +56,8 @@ fn broken(style: &Style, table: &Table) -> Option<(Table, Table)> {
             let cells = row.cells.iter().enumerate().filter(|(at, _)| takes(*at));
             Row::of(cells.map(|(_, cell)| cell.clone()).collect())
         });
-        Table {
-            columns: columns.map(|(_, column)| column.clone()).collect(),
-            rows: rows.collect(),
-            caption: String::new(),
-            ..*table
-        }
+        let columns = columns.map(|(_, column)| column.clone()).collect();
+        Table { columns, rows: rows.collect(), caption: String::new(), ..*table }
     };
     Some((part(&|at| at < fits), part(&|at| at == 0 || at >= fits)))
 }
@@ -163,75 +159,58 @@ fn total(table: &Table, widths: &[Option<usize>]) -> usize {
 
 /// Lets columns give way until the others fit.
 fn make_room(style: &Style, table: &Table, widths: &mut [Option<usize>]) {
-    let mut order: Vec<(u8, usize)> =
-        table.columns.iter().enumerate().map(|(at, column)| (column.yields, at)).collect();
-    order.retain(|(turn, _)| *turn > 0);
+    let order = table.columns.iter().enumerate().map(|(at, column)| (column.yields, at));
+    let mut order: Vec<(u8, usize)> = order.filter(|(turn, _)| *turn > 0).collect();
     order.sort_unstable();
     for (_, at) in order {
-        if total(table, widths) > style.width
-            && let Some(width) = widths.get_mut(at)
-        {
-            *width = None;
+        if total(table, widths) > style.width {
+            widths[at] = None;
         }
     }
 }
 
 /// Gives what is left to names, then to bars, then to the rest.
 fn share_out(style: &Style, table: &Table, widths: &mut [Option<usize>], long: bool) {
-    let flexible = |column: &Column| matches!(column.width, Width::Flex(_) | Width::Broad(_));
-    let bars: Vec<(usize, usize, usize)> = table
-        .columns
-        .iter()
-        .enumerate()
-        .filter_map(|(at, column)| match column.width {
-            Width::Bar(least, most) => widths.get(at).copied().flatten().map(|_| (at, least, most)),
+    let columns = || table.columns.iter().enumerate();
+    // What names want, and what is held back for them before bars get anything.
+    let names = columns().filter_map(|(at, column)| {
+        let needs = natural(style, table, at, long);
+        match column.width {
+            Width::Flex(least) => Some((at, needs, needs.max(least))),
+            Width::Broad(least) => Some((at, needs.max(least), needs.max(least))),
             _ => None,
-        })
-        .collect();
-    let set = |widths: &mut [Option<usize>], at: usize, to: Option<usize>| {
-        if let Some(width) = widths.get_mut(at) {
-            *width = to;
         }
-    };
-    let names: Vec<usize> =
-        table.columns.iter().enumerate().filter(|(_, column)| flexible(column)).map(|(at, _)| at).collect();
-    let want = |at: usize| match table.columns.get(at).map(|column| column.width) {
-        Some(Width::Broad(least)) => natural(style, table, at, long).max(least),
-        _ => natural(style, table, at, long),
-    };
-    let wants: Vec<usize> = names.iter().map(|at| want(*at)).collect();
-    names.iter().for_each(|at| set(widths, *at, Some(0)));
-    bars.iter().for_each(|(at, ..)| set(widths, *at, Some(0)));
+    });
+    let names: Vec<(usize, usize, usize)> = names.collect();
+    let held: usize = names.iter().map(|(.., held)| held).sum();
+    let is_shown = |at: usize, widths: &[Option<usize>]| widths[at].is_some();
+    let bars: Vec<usize> = columns()
+        .filter(|(at, column)| matches!(column.width, Width::Bar(..)) && is_shown(*at, widths))
+        .map(|(at, _)| at)
+        .collect();
+    names.iter().map(|(at, ..)| at).chain(&bars).for_each(|at| widths[*at] = Some(0));
     let mut room = style.width.saturating_sub(total(table, widths));
-    for (at, least, most) in bars {
-        let held: usize = names
-            .iter()
-            .zip(&wants)
-            .map(|(at, want)| match table.columns.get(*at).map(|column| column.width) {
-                Some(Width::Flex(least)) => least.max(*want),
-                _ => *want,
-            })
-            .sum();
+    for at in bars {
+        let Width::Bar(least, most) = table.columns[at].width else { continue };
         let spare = room.saturating_sub(held);
         let is_optional = least == most;
-        let width = if is_optional && spare < most { None } else { Some(spare.clamp(least, most)) };
-        if width.is_none() {
-            room += table.columns.get(at).map_or(0, |column| column.gap);
-        }
-        set(widths, at, width);
-        room = room.saturating_sub(width.unwrap_or(0));
+        widths[at] = (!is_optional || spare >= most).then(|| spare.clamp(least, most));
+        room = match widths[at] {
+            Some(width) => room.saturating_sub(width),
+            None => room + table.columns[at].gap,
+        };
     }
-    for (number, (at, want)) in names.iter().zip(&wants).enumerate() {
-        let later: usize = wants.iter().skip(number + 1).sum();
+    for (number, (at, want, _)) in names.iter().enumerate() {
+        let later: usize = names.iter().skip(number + 1).map(|(_, want, _)| want).sum();
         // What comes first gets the smaller part where all are long.
-        let part = if number + 1 < names.len() { room * 2 / 5 } else { room };
+        let part = if number + 1 < names.len() { room.saturating_mul(2) / 5 } else { room };
         let width = (*want).min(part.max(room.saturating_sub(later)));
-        set(widths, *at, Some(width));
+        widths[*at] = Some(width);
         room -= width;
     }
-    for (at, column) in table.columns.iter().enumerate() {
-        if let (Width::Rest(least), Some(Some(_))) = (column.width, widths.get(at)) {
-            set(widths, at, Some(least + std::mem::take(&mut room)));
+    for (at, column) in columns() {
+        if let (Width::Rest(least), Some(_)) = (column.width, widths[at]) {
+            widths[at] = Some(least + std::mem::take(&mut room));
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Bars on a scale that begins at zero.
 
-use super::steps;
+use super::{picture, steps};
 use crate::figure::svg::{Anchor, Stroke, Svg};
+use crate::figure::whole::{Data, Figure};
 use crate::figure::width::{PLAIN_TEXT, SMALL, SMALL_STRONG};
 
 /// One bar.
@@ -60,8 +61,48 @@ impl Default for Signs {
     }
 }
 
+/// A figure of bars that is being made.
+pub(crate) struct BarChart {
+    pub(crate) rows: Vec<Row>,
+    data: Data,
+    pub(crate) signs: Signs,
+}
+
+/// What a figure of one drawing is called: its identity, its title, and the name of the drawing.
+pub(crate) struct Named<'a> {
+    pub(crate) id: String,
+    pub(crate) title: &'a str,
+    pub(crate) label: &'a str,
+}
+
+impl BarChart {
+    /// A chart without rows, and the columns of its values.
+    pub(crate) fn new(columns: &'static [&'static str]) -> Self {
+        Self { rows: Vec::new(), data: Data::new(columns), signs: Signs::default() }
+    }
+
+    /// One more row, and its values.
+    pub(crate) fn put(&mut self, row: Row, values: impl IntoIterator<Item = String>) {
+        self.rows.push(row);
+        self.data.push(values);
+    }
+
+    /// The figure, with what it shows in sentences; `None` without rows. `shown` writes a value of the scale.
+    pub(crate) fn figure(
+        self,
+        Named { id, title, label }: Named<'_>,
+        alternative: String,
+        shown: &dyn Fn(f64) -> String,
+    ) -> Option<Figure> {
+        let Self { rows, data, signs } = self;
+        let pictures = vec![picture(|width| bars(width, label, &rows, shown, &signs))];
+        let title = title.to_owned();
+        (!rows.is_empty()).then_some(Figure { id, title, alternative, pictures, data })
+    }
+}
+
 /// All rows below each other. `shown` writes a value of the scale.
-pub(crate) fn bars(
+pub(super) fn bars(
     width: f64,
     label: &str,
     rows: &[Row],
@@ -175,10 +216,8 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
     let mut y = top;
     for (class, line) in names(row, is_wide) {
         y += 16.0;
-        match is_wide {
-            true => svg.text(&format!("{class} {}", row.class), (left - 12.0, y - 2.0), Anchor::End, &line),
-            false => svg.text(&format!("{class} {}", row.class), (left, y - 2.0), Anchor::Start, &line),
-        }
+        let (x, anchor) = if is_wide { (left - 12.0, Anchor::End) } else { (left, Anchor::Start) };
+        svg.text(&format!("{class} {}", row.class), (x, y - 2.0), anchor, &line);
     }
     let mut y = if is_wide { top } else { y + 2.0 };
     for bar in &row.bars {
@@ -202,23 +241,13 @@ fn put(svg: &mut Svg, row: &Row, (top, left): (f64, f64), is_wide: bool, x: &dyn
             svg.path("roof", &Stroke::from(x(ceiling), y - 3.0).to(x(ceiling), y + THICK + 3.0));
             last = last.max(x(ceiling));
         }
-        let room = svg.width() - last - 12.0;
-        match is_wide {
-            true => {
-                svg.text(
-                    SMALL_STRONG.class,
-                    (last + 8.0, y + 13.0),
-                    Anchor::Start,
-                    &SMALL_STRONG.fit(&bar.shown, room),
-                );
-                y += THICK + 4.0;
-            }
-            false => {
-                let line = SMALL_STRONG.fit(&bar.shown, svg.width() - left - 4.0);
-                svg.text(SMALL_STRONG.class, (left, y + THICK + 13.0), Anchor::Start, &line);
-                y += THICK + 18.0;
-            }
-        }
+        // Behind the bar, or below it.
+        let (place, room) = match is_wide {
+            true => ((last + 8.0, y + 13.0), svg.width() - last - 12.0),
+            false => ((left, y + THICK + 13.0), svg.width() - left - 4.0),
+        };
+        svg.text(SMALL_STRONG.class, place, Anchor::Start, &SMALL_STRONG.fit(&bar.shown, room));
+        y += THICK + if is_wide { 4.0 } else { 18.0 };
         svg.end();
     }
 }

@@ -1,8 +1,7 @@
 //! How full hops are: what crosses them as a part of their ceilings.
 
-use super::bars::{Bar, Row, Signs, bars};
-use super::picture;
-use crate::figure::whole::{Data, Figure};
+use super::bars::{Bar, BarChart, Named, Row};
+use crate::figure::whole::Figure;
 use crate::top::{LaneView, TopReport};
 use narrows_base::units::human;
 
@@ -11,15 +10,13 @@ const MOST: usize = 24;
 
 /// How full each hop is whose ceiling is known and over which anything moves; `None` where there is none.
 pub fn fullness(report: &TopReport) -> Option<Figure> {
-    let mut data = Data::new(&["hop", "read#", "written#", "part of its ceiling#"]);
-    let mut rows = Vec::new();
+    let mut chart = BarChart::new(&["hop", "read#", "written#", "part of its ceiling#"]);
     let moving =
         report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
     for (lane, part) in moving {
         let rate = |side: &crate::top::SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
-        data.push([lane.name.clone(), rate(&lane.read), rate(&lane.write), shown(lane, part)]);
         let is_fullest = report.fullest_hop.as_deref() == Some(lane.hop.as_str());
-        rows.push(Row {
+        let row = Row {
             name: lane.name.clone(),
             class: if is_fullest { "fault" } else { "" },
             bars: vec![Bar {
@@ -30,18 +27,15 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
                 ..Bar::default()
             }],
             ..Row::default()
-        });
+        };
+        chart.put(row, [lane.name.clone(), rate(&lane.read), rate(&lane.write), shown(lane, part)]);
     }
-    rows.truncate(MOST);
-    (!rows.is_empty()).then(|| Figure {
-        id: "fullness".to_owned(),
-        title: "How full each hop is".to_owned(),
-        alternative: format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence),
-        pictures: vec![picture(|width| {
-            bars(width, "Parts of ceilings", &rows, &|value| format!("{value:.0} %"), &Signs::default())
-        })],
-        data,
-    })
+    chart.rows.truncate(MOST);
+    let alternative = format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence);
+    let percent = |value: f64| format!("{value:.0} %");
+    let named =
+        Named { id: "fullness".to_owned(), title: "How full each hop is", label: "Parts of ceilings" };
+    chart.figure(named, alternative, &percent)
 }
 
 fn shown(lane: &LaneView, part: f64) -> String {

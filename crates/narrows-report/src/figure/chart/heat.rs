@@ -104,11 +104,10 @@ pub(super) fn heat(width: f64, of: &Heat<'_>) -> Svg {
         svg.text("t-small", (left - 8.0, top + high / 2.0 + 4.0), Anchor::End, &SMALL.fit(name, left - 10.0));
         if cells.len() > MOST_CELLS {
             strip(&mut svg, tone, cells, (left, top), (each, high));
-            svg.end();
-            continue;
-        }
-        for (at, cell) in cells.iter().enumerate() {
-            put(&mut svg, tone, cell, (left + each * at as f64, top), (each, high));
+        } else {
+            for (at, cell) in cells.iter().enumerate() {
+                put(&mut svg, tone, cell, (left + each * at as f64, top), (each, high));
+            }
         }
         svg.end();
     }
@@ -157,15 +156,16 @@ fn put_legend(svg: &mut Svg, tone: &str, legend: &Legend, top: f64) {
         }
         word(svg, (left + strip + 6.0, y), high);
     }
-    for (shade, text) in &legend.kinds {
+    let mut swatch = |svg: &mut Svg, class: &str, text: &str, round: f64| {
         let (x, y) = room(SWATCH + 6.0 + SMALL.width(text));
-        svg.rect(&class_of(Some(*shade), tone), (x, y - 10.0), (SWATCH, HIGH), 2.0);
+        svg.rect(class, (x, y - 10.0), (SWATCH, HIGH), round);
         word(svg, (x + SWATCH + 6.0, y), text);
+    };
+    for (shade, text) in &legend.kinds {
+        swatch(svg, &class_of(Some(*shade), tone), text, 2.0);
     }
     if !legend.frame.is_empty() {
-        let (x, y) = room(SWATCH + 6.0 + SMALL.width(legend.frame));
-        svg.rect("framed", (x, y - 10.0), (SWATCH, HIGH), 1.0);
-        word(svg, (x + SWATCH + 6.0, y), legend.frame);
+        swatch(svg, "framed", legend.frame, 1.0);
     }
     for text in &legend.notes {
         let at = room(SMALL.width(text));

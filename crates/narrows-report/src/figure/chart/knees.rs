@@ -78,11 +78,7 @@ fn of_series(series: &Series, number: usize) -> Figure {
         let ends = point.ci95.map_or_else(|| "not known".to_owned(), |ends| known(Some(ends)));
         data.push([shown(series.along, point.x), human::rate(point.bytes_per_second), ends]);
     }
-    Figure {
-        id: format!("fleet-knee-{number}"),
-        title: title(series),
-        alternative: format!("{}.", in_words(series)),
-        pictures: vec![growth.picture(tick, &knees.collect::<Vec<_>>())],
-        data,
-    }
+    let pictures = vec![growth.picture(tick, &knees.collect::<Vec<_>>())];
+    let alternative = format!("{}.", in_words(series));
+    Figure { id: format!("fleet-knee-{number}"), title: title(series), alternative, pictures, data }
 }

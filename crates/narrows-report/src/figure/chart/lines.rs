@@ -160,19 +160,13 @@ fn put(
     place: &dyn Fn(f64, f64) -> (f64, f64),
 ) {
     svg.group("line", &line.data, &line.name);
-    let mut stroke: Option<Stroke> = None;
-    for piece in trail {
-        for (number, point) in piece.iter().enumerate() {
-            let (x, y) = on(*point);
-            stroke = Some(match (stroke, number) {
-                (None, _) => Stroke::from(x, y),
-                (Some(so_far), 0) => so_far.jump(x, y),
-                (Some(so_far), _) => so_far.to(x, y),
-            });
-        }
+    let mut stroke = Stroke::default();
+    for (number, point) in trail.iter().flat_map(|piece| piece.iter().enumerate()) {
+        let (x, y) = on(*point);
+        stroke = if number == 0 { stroke.jump(x, y) } else { stroke.to(x, y) };
     }
-    if let Some(stroke) = &stroke {
-        svg.path(&curve(kind, line), stroke);
+    if !trail.is_empty() {
+        svg.path(&curve(kind, line), &stroke);
     }
     for (at, value, interval) in &line.points {
         if let Some([low, high]) = interval {

@@ -5,7 +5,7 @@ use crate::bench::{BenchReport, TestResult};
 use crate::figure::whole::Figure;
 use crate::view::{ConditionView, PathView, RunView};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::Latency;
+use narrows_load::measurement::{Latency, Workload};
 use narrows_model::ceiling::Direction;
 
 /// Lines of one figure that can be told apart.
@@ -52,13 +52,8 @@ fn course<'a>(
     let events = condition.iter().flat_map(|condition| &condition.events);
     let told =
         condition.iter().flat_map(|condition| condition.troubles().into_iter().chain(condition.in_words()));
-    Course {
-        name: name.to_owned(),
-        series,
-        ceiling,
-        events: events.map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect(),
-        told: told.collect(),
-    }
+    let events = events.map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect();
+    Course { name: name.to_owned(), series, ceiling, events, told: told.collect() }
 }
 
 /// Percentiles of some runs, so many in a figure as can be told apart.
@@ -71,14 +66,9 @@ fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
 /// Latencies and rates over time of the runs of a path.
 pub fn check(path: &PathView) -> Vec<Figure> {
     let named = |run: &RunView| {
-        let workload = &run.measurement.workload;
-        format!(
-            "{} {}s, {} × {}",
-            workload.pattern.word(),
-            run.direction.word(),
-            human::block_size(workload.block_size),
-            workload.queue_depth
-        )
+        let Workload { pattern, block_size, queue_depth: depth, .. } = &run.measurement.workload;
+        let (pattern, size) = (pattern.word(), human::block_size(*block_size));
+        format!("{pattern} {}s, {size} × {depth}", run.direction.word())
     };
     let runs: Vec<(String, &RunView)> = path.runs.iter().map(|run| (named(run), run)).collect();
     let of: Vec<(String, &Latency)> =

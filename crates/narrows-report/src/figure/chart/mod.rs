@@ -21,7 +21,8 @@ pub use runs::{Course, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{sweep_heat, sweep_knee};
 
-pub(crate) use bars::{Bar, Row, Signs, bars};
+pub(crate) use bars::{Bar, BarChart, Named, Row, Signs};
+pub(crate) use runs::means;
 
 use super::svg::Svg;
 use super::whole::Picture;

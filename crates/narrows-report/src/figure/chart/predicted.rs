@@ -1,6 +1,6 @@
 //! What workloads will get: predicted rates with their intervals, and what bounds each.
 
-use super::bars::{Bar, Row, Signs, bars};
+use super::bars::{Bar, BarChart, Named, Row, Signs, bars};
 use super::{known, picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::whole::{Data, Figure, Picture};
@@ -23,23 +23,21 @@ pub fn predictions(report: &PredictReport) -> Vec<Figure> {
 
 /// The predicted rate as a bar, or what is known to bound it as an outline.
 fn outlook(it: &PredictionView) -> Option<Bar> {
+    let workload = ("workload", it.workload.name.to_string());
     match (it.bytes_per_second, &it.at_most) {
         (Some(got), _) => Some(Bar {
             class: "good",
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
             shown: format!("{got}{}", limited(it)),
-            data: vec![("workload", it.workload.name.to_string()), ("rate", format!("{}", got.get()))],
+            data: vec![workload, ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
         (None, Some(bound)) => Some(Bar {
             class: "plain",
             lost_from: Some(bound.rate.get()),
             shown: format!("not known; at most {}: {}", bound.rate, bound.name),
-            data: vec![
-                ("workload", it.workload.name.to_string()),
-                ("at-most", format!("{}", bound.rate.get())),
-            ],
+            data: vec![workload, ("at-most", format!("{}", bound.rate.get()))],
             ..Bar::default()
         }),
         (None, None) => None,
@@ -58,47 +56,37 @@ fn before(it: &PredictionView) -> Option<Bar> {
         (None, Some(most)) => (0.0, Some(most.get()), format!("before not known; at most {most}")),
         (None, None) => return None,
     };
-    Some(Bar {
-        class: "plain",
-        value,
-        lost_from,
-        shown,
-        data: if lost_from.is_none() { vec![("before", format!("{value}"))] } else { Vec::new() },
-        ..Bar::default()
-    })
+    let data = if lost_from.is_none() { vec![("before", format!("{value}"))] } else { Vec::new() };
+    Some(Bar { class: "plain", value, lost_from, shown, data, ..Bar::default() })
 }
 
 fn expected(all: &[&PredictionView]) -> Option<Figure> {
-    let mut data = Data::new(&["workload", "before#", "predicted#", "95 % of cases#", "narrowest hop"]);
-    let mut rows = Vec::new();
+    let mut chart = BarChart::new(&["workload", "before#", "predicted#", "95 % of cases#", "narrowest hop"]);
+    chart.signs.outline = "not known, not more than this";
     for it in all.iter().take(MOST_WORKLOADS) {
         let Some(now) = outlook(it) else { continue };
         let was = it.before.as_ref().and_then(|before| before.bytes_per_second);
         let bound = it.limiting.as_ref().or(it.at_most.as_ref());
-        data.push([
+        let row = Row {
+            name: it.workload.name.to_string(),
+            note: it.not_known_because.clone().unwrap_or_default(),
+            bars: before(it).into_iter().chain([now]).collect(),
+            ..Row::default()
+        };
+        let values = [
             it.workload.name.to_string(),
             was.map(human::rate).unwrap_or_default(),
             it.bytes_per_second.map_or_else(|| "not known".to_owned(), human::rate),
             known(it.interval_95.map(<[BytesPerSec; 2]>::from)),
             bound.map(|bound| bound.name.clone()).unwrap_or_default(),
-        ]);
-        rows.push(Row {
-            name: it.workload.name.to_string(),
-            note: it.not_known_because.clone().unwrap_or_default(),
-            bars: before(it).into_iter().chain([now]).collect(),
-            ..Row::default()
-        });
+        ];
+        chart.put(row, values);
     }
-    let signs = Signs { outline: "not known, not more than this", ..Signs::default() };
-    (!rows.is_empty()).then(|| Figure {
-        id: "predicted".to_owned(),
-        title: "What each workload will get".to_owned(),
-        alternative: "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
-                      known does not exceed. Nothing of it is measured."
-            .to_owned(),
-        pictures: vec![picture(|width| bars(width, "Predicted rates", &rows, &rate, &signs))],
-        data,
-    })
+    let alternative = "Bars are predicted rates, whiskers where they lie in 95 of 100 cases. An outline is what a rate that is not \
+                       known does not exceed. Nothing of it is measured.";
+    let named =
+        Named { id: "predicted".to_owned(), title: "What each workload will get", label: "Predicted rates" };
+    chart.figure(named, alternative.to_owned(), &rate)
 }
 
 fn bounds(all: &[&PredictionView]) -> Option<Figure> {
@@ -107,47 +95,40 @@ fn bounds(all: &[&PredictionView]) -> Option<Figure> {
     for it in all.iter().filter(|it| !it.bounds.is_empty()).take(MOST) {
         let least = it.bounds.first().map_or(0.0, |bound| bound.rate.get());
         for bound in &it.bounds {
-            data.push([
-                it.workload.name.to_string(),
-                bound.name.clone(),
-                bound.kind.word().to_owned(),
-                human::rate(bound.rate),
-            ]);
+            let (workload, kind) = (it.workload.name.to_string(), bound.kind.word().to_owned());
+            data.push([workload, bound.name.clone(), kind, human::rate(bound.rate)]);
         }
         let near: Vec<&Bound> = it.bounds.iter().filter(|bound| bound.rate.get() <= least * FAR).collect();
         // Members of an array and nodes of a cluster bound alike: one bar stands for all.
         let is_alike = |a: &&Bound, b: &&Bound| {
             a.kind == b.kind && a.basis == b.basis && (a.rate - b.rate).get().abs() < 1.0
         };
-        let rows: Vec<Row> = near
-            .chunk_by(is_alike)
-            .take(MOST_BOUNDS)
-            .enumerate()
-            .filter_map(|(at, alike)| Some((at, alike.first()?, alike.len() - 1)))
-            .map(|(at, bound, more)| Row {
-                name: match more {
+        let alike = near.chunk_by(is_alike).take(MOST_BOUNDS).enumerate();
+        let row = |(at, alike): (usize, &[&Bound])| {
+            let bound = alike.first()?;
+            let (class, fill) = if at == 0 { ("narrowest", "good") } else { ("", "plain") };
+            Some(Row {
+                name: match alike.len() - 1 {
                     0 => bound.name.clone(),
                     more => format!("{} and {more} more", bound.name),
                 },
-                note: if bound.kind == BoundKind::Iops {
-                    "IOPS".to_owned()
-                } else {
-                    bound.kind.word().to_owned()
+                note: match bound.kind {
+                    BoundKind::Iops => "IOPS".to_owned(),
+                    kind => kind.word().to_owned(),
                 },
-                class: if at == 0 { "narrowest" } else { "" },
+                class,
                 bars: vec![Bar {
-                    class: if at == 0 { "good" } else { "plain" },
+                    class: fill,
                     value: bound.rate.get(),
                     shown: human::rate(bound.rate),
                     data: vec![("bound", bound.hop.to_string()), ("rate", format!("{}", bound.rate.get()))],
                     ..Bar::default()
                 }],
             })
-            .collect();
-        let note = match &it.not_known_because {
-            Some(why) => format!("The rate is not known: {why}."),
-            None => String::new(),
         };
+        let rows: Vec<Row> = alike.filter_map(row).collect();
+        let note = it.not_known_because.as_ref();
+        let note = note.map(|why| format!("The rate is not known: {why}.")).unwrap_or_default();
         let drawn =
             picture(|width| bars(width, "Bounds, the narrowest first", &rows, &rate, &Signs::default()));
         pictures.push(Picture { label: it.workload.name.to_string(), note, ..drawn });

@@ -1,14 +1,14 @@
 //! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
 
-use super::bars::{Bar, Row, Signs, bars};
-use super::{known, picture, rate, signed};
+use super::bars::{Bar, BarChart, Named, Row};
+use super::{known, rate, signed};
 use crate::copy::CopyReport;
-use crate::figure::whole::{Data, Figure};
+use crate::figure::whole::Figure;
 use crate::ladder::{LadderReport, LadderView};
 use crate::together::TogetherReport;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::compare::{Comparison, Verdict};
-use narrows_verdict::together::Rate;
+use narrows_verdict::together::{GroupVerdict, Rate};
 
 fn ends(interval: Option<[BytesPerSec; 2]>) -> Option<[f64; 2]> {
     interval.map(|ends| ends.map(BytesPerSec::get))
@@ -20,8 +20,8 @@ pub fn ladder_waterfall(report: &LadderReport) -> Vec<Figure> {
 }
 
 fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
-    let mut data = Data::new(&["layer", "measured#", "95 % interval#", "those below it#", "lost#", "cause"]);
-    let mut rows = Vec::new();
+    let mut chart =
+        BarChart::new(&["layer", "measured#", "95 % interval#", "those below it#", "lost#", "cause"]);
     for rung in ladder.rungs.iter().rev() {
         let Some(measured) = &rung.measurement else { continue };
         let got = measured.bytes_per_second;
@@ -30,7 +30,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
         let loss = rung.step.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
         let lost =
             rung.step.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
-        rows.push(Row {
+        let row = Row {
             name: rung.name.clone(),
             // The name stands above it.
             note: loss.strip_prefix(&rung.name).unwrap_or(&loss).trim_start().to_owned(),
@@ -44,32 +44,30 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
                 shown: format!("{got}{}", lost.unwrap_or_default()),
                 data: vec![("rung", rung.id.clone()), ("rate", format!("{}", got.get()))],
             }],
-        });
-        data.push([
+        };
+        let values = [
             rung.name.clone(),
             human::rate(got),
             known(measured.ci95),
             rung.step.below.map(human::rate).unwrap_or_default(),
             rung.step.lost.map(human::percent).unwrap_or_default(),
             loss,
-        ]);
+        ];
+        chart.put(row, values);
     }
-    (!rows.is_empty()).then(|| Figure {
-        id: format!("ladder-{}", at + 1),
-        title: "What each layer gives".to_owned(),
-        alternative: format!(
-            "{} Bars are measured rates, the highest layer last; the outlined part is what the layers below gave and this one lost.",
-            ladder.sentence
-        ),
-        pictures: vec![picture(|width| bars(width, "Rates of each layer", &rows, &rate, &Signs::default()))],
-        data,
-    })
+    let alternative = format!(
+        "{} Bars are measured rates, the highest layer last; the outlined part is what the layers below gave and this one lost.",
+        ladder.sentence
+    );
+    let (title, label) = ("What each layer gives", "Rates of each layer");
+    chart.figure(Named { id: format!("ladder-{}", at + 1), title, label }, alternative, &rate)
 }
 
 /// Two results beside each other; `None` where nothing can be compared.
 pub fn before_after(comparison: &Comparison) -> Option<Figure> {
-    let mut data = Data::new(&["workload", "A#", "B#", "difference#", "95 % interval of it#", "verdict"]);
-    let mut rows = Vec::new();
+    let mut chart =
+        BarChart::new(&["workload", "A#", "B#", "difference#", "95 % interval of it#", "verdict"]);
+    chart.signs.interval = "95 % interval of the difference from A";
     for workload in &comparison.workloads {
         let (a, b) = (workload.a_bytes_per_second, workload.b_bytes_per_second);
         let difference = workload.difference.as_ref();
@@ -89,13 +87,13 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
         };
         let said = verdict_words(workload.verdict);
         let more = percent.as_ref().map(|it| format!(" ({it}, {said})")).unwrap_or(format!(" ({said})"));
-        rows.push(Row {
+        let row = Row {
             name: workload.workload.clone(),
             note: workload.reason.clone().unwrap_or_default(),
             class: "",
             bars: vec![bar("plain", a, "A", ""), bar(class, b, "B", &more)],
-        });
-        data.push([
+        };
+        let values = [
             workload.workload.clone(),
             human::rate(a),
             human::rate(b),
@@ -106,19 +104,15 @@ pub fn before_after(comparison: &Comparison) -> Option<Figure> {
                 })
                 .unwrap_or_default(),
             said.to_owned(),
-        ]);
+        ];
+        chart.put(row, values);
     }
-    let signs = Signs { interval: "95 % interval of the difference from A", ..Signs::default() };
-    (!rows.is_empty()).then(|| Figure {
-        id: "before-after".to_owned(),
-        title: "A and B".to_owned(),
-        alternative: format!(
-            "Rates of A ({}) and B ({}), workload by workload. Whiskers are the 95 % interval of the difference, from A on.",
-            comparison.a, comparison.b
-        ),
-        pictures: vec![picture(|width| bars(width, "Rates of A and B", &rows, &rate, &signs))],
-        data,
-    })
+    let alternative = format!(
+        "Rates of A ({}) and B ({}), workload by workload. Whiskers are the 95 % interval of the difference, from A on.",
+        comparison.a, comparison.b
+    );
+    let named = Named { id: "before-after".to_owned(), title: "A and B", label: "Rates of A and B" };
+    chart.figure(named, alternative, &rate)
 }
 
 const fn verdict_words(verdict: Verdict) -> &'static str {
@@ -133,52 +127,44 @@ const fn verdict_words(verdict: Verdict) -> &'static str {
 
 /// Targets alone and together, one figure for each group that shares a hop.
 pub fn alone_together(report: &TogetherReport) -> Vec<Figure> {
-    let groups = report.groups.iter().enumerate();
-    groups.map(|(at, group)| {
-        let mut data = Data::new(&["target", "alone#", "95 % interval#", "together#", "95 % interval of it#"]);
-        let mut rows = Vec::new();
-        let mut put = |name: &str, alone: &Rate, together: &Rate, ceiling: Option<f64>| {
-            let bar = |class, rate: &Rate, how: &'static str| Bar {
-                class,
-                value: rate.bytes_per_second.get(),
-                interval: ends(rate.ci95),
-                ceiling,
-                shown: format!("{how} {}", rate.bytes_per_second),
-                data: vec![("how", how.to_owned()), ("rate", format!("{}", rate.bytes_per_second.get()))],
-                ..Bar::default()
-            };
-            rows.push(Row {
-                name: name.to_owned(),
-                bars: vec![bar("plain", alone, "alone"), bar("good", together, "together")],
-                ..Row::default()
-            });
-            data.push([
-                name.to_owned(),
-                human::rate(alone.bytes_per_second),
-                known(alone.ci95),
-                human::rate(together.bytes_per_second),
-                known(together.ci95),
-            ]);
+    report.groups.iter().enumerate().filter_map(|(at, group)| of_group(group, at)).collect()
+}
+
+fn of_group(group: &GroupVerdict, at: usize) -> Option<Figure> {
+    let mut chart =
+        BarChart::new(&["target", "alone#", "95 % interval#", "together#", "95 % interval of it#"]);
+    let mut put = |name: &str, alone: &Rate, together: &Rate, ceiling: Option<f64>| {
+        let bar = |class, rate: &Rate, how: &'static str| Bar {
+            class,
+            value: rate.bytes_per_second.get(),
+            interval: ends(rate.ci95),
+            ceiling,
+            shown: format!("{how} {}", rate.bytes_per_second),
+            data: vec![("how", how.to_owned()), ("rate", format!("{}", rate.bytes_per_second.get()))],
+            ..Bar::default()
         };
-        for share in &group.shares {
-            put(&share.target, &share.alone, &share.together, None);
-        }
-        // The lowest known ceiling of what they share belongs to the sum alone.
-        let ceilings = group.hops.iter().filter_map(|hop| hop.ceiling.map(BytesPerSec::get));
-        let lowest = ceilings.min_by(f64::total_cmp);
-        put("all of them", &group.alone, &group.together, lowest);
-        Figure {
-            id: format!("together-{}", at + 1),
-            title: "Alone and together".to_owned(),
-            alternative: format!(
-                "{} The line across the last bars is the lowest known ceiling of the hops that they share.",
-                group.sentence
-            ),
-            pictures: vec![picture(|width| bars(width, "Rates alone and together", &rows, &rate, &Signs::default()))],
-            data,
-        }
-    })
-    .collect()
+        let bars = vec![bar("plain", alone, "alone"), bar("good", together, "together")];
+        let values = [
+            name.to_owned(),
+            human::rate(alone.bytes_per_second),
+            known(alone.ci95),
+            human::rate(together.bytes_per_second),
+            known(together.ci95),
+        ];
+        chart.put(Row { name: name.to_owned(), bars, ..Row::default() }, values);
+    };
+    for share in &group.shares {
+        put(&share.target, &share.alone, &share.together, None);
+    }
+    // The lowest known ceiling of what they share belongs to the sum alone.
+    let ceilings = group.hops.iter().filter_map(|hop| hop.ceiling.map(BytesPerSec::get));
+    put("all of them", &group.alone, &group.together, ceilings.min_by(f64::total_cmp));
+    let alternative = format!(
+        "{} The line across the last bars is the lowest known ceiling of the hops that they share.",
+        group.sentence
+    );
+    let (title, label) = ("Alone and together", "Rates alone and together");
+    chart.figure(Named { id: format!("together-{}", at + 1), title, label }, alternative, &rate)
 }
 
 /// Where the threads of a copy spent their time; `None` where they spent none.
@@ -197,32 +183,22 @@ pub fn time_budget(report: &CopyReport) -> Option<Figure> {
         return None;
     }
     let most = parts.iter().map(|(_, _, span)| span.get()).max().unwrap_or(0);
-    let mut data = Data::new(&["what", "time of all threads#", "share#"]);
-    let mut rows = Vec::new();
+    let mut chart = BarChart::new(&["what", "time of all threads#", "share#"]);
+    chart.signs.notes.push("time of all threads together".to_owned());
     for (name, key, span) in parts {
         let share = human::percent(span.get() as f64 / total);
-        rows.push(Row {
-            name: name.to_owned(),
-            bars: vec![Bar {
-                class: if span.get() == most { "bad" } else { "plain" },
-                value: span.get() as f64,
-                shown: format!("{span} ({share})"),
-                data: vec![("part", key.to_owned()), ("ns", span.get().to_string())],
-                ..Bar::default()
-            }],
-            ..Row::default()
-        });
-        data.push([name.to_owned(), human::time(span), share]);
+        let bar = Bar {
+            class: if span.get() == most { "bad" } else { "plain" },
+            value: span.get() as f64,
+            shown: format!("{span} ({share})"),
+            data: vec![("part", key.to_owned()), ("ns", span.get().to_string())],
+            ..Bar::default()
+        };
+        let row = Row { name: name.to_owned(), bars: vec![bar], ..Row::default() };
+        chart.put(row, [name.to_owned(), human::time(span), share]);
     }
     let shown = |value: f64| if value > 0.0 { human::time(Nanos::new(value as u64)) } else { "0".to_owned() };
-    let signs = Signs { notes: vec!["time of all threads together".to_owned()], ..Signs::default() };
-    Some(Figure {
-        id: "time-budget".to_owned(),
-        title: "Where the time went".to_owned(),
-        alternative: format!("{} Time is that of all threads together.", report.sentence),
-        pictures: vec![picture(|width| {
-            bars(width, "Time of the copy by what it was spent on", &rows, &shown, &signs)
-        })],
-        data,
-    })
+    let alternative = format!("{} Time is that of all threads together.", report.sentence);
+    let (title, label) = ("Where the time went", "Time of the copy by what it was spent on");
+    chart.figure(Named { id: "time-budget".to_owned(), title, label }, alternative, &shown)
 }

@@ -3,6 +3,7 @@
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::{picture, rate};
 use crate::figure::style::MOST;
+use crate::figure::svg::number;
 use crate::figure::whole::{Data, Figure, Picture};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::{Latency, PERCENTILES, Percentile};
@@ -36,12 +37,8 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
         let known = latency.percentiles().into_iter().filter(|(it, _)| is_known(it));
         let known: Vec<(Percentile, Nanos)> = known.filter_map(|(it, span)| Some((it, span?))).collect();
         for (percentile, span) in &known {
-            data.push([
-                name.clone(),
-                percentile.label.to_owned(),
-                human::time(*span),
-                human::grouped(latency.count),
-            ]);
+            let (label, count) = (percentile.label.to_owned(), human::grouped(latency.count));
+            data.push([name.clone(), label, human::time(*span), count]);
         }
         let written: Vec<String> =
             known.iter().map(|(it, span)| format!("{}={}", it.key, span.get())).collect();
@@ -60,14 +57,11 @@ pub fn percentiles(id: &str, runs: &[(String, &Latency)]) -> Option<Figure> {
     let low = points().map(|point| point.1).fold(f64::INFINITY, f64::min);
     let high = points().map(|point| point.1).fold(0.0, f64::max);
     let last = points().map(|point| point.0).fold(0.0, f64::max);
+    let ticks = PERCENTILES.iter().map(|it| (slower(it), it.label.to_owned()));
     let across = Axis {
         range: [1.0 / 0.5, last.max(20.0)],
         is_logarithmic: true,
-        ticks: PERCENTILES
-            .iter()
-            .filter(|it| slower(it) <= last * 1.01)
-            .map(|it| (slower(it), it.label.to_owned()))
-            .collect(),
+        ticks: ticks.filter(|(at, _)| *at <= last * 1.01).collect(),
         name: "share of I/Os that are faster; equal distances are tenfold fewer slower ones",
     };
     let up = decades(
@@ -122,7 +116,7 @@ pub fn rates_over_time(id: &str, runs: &[Course<'_>]) -> Option<Figure> {
 }
 
 /// The means of so many values each.
-fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
+pub(crate) fn means(series: &[BytesPerSec], step: usize) -> impl Iterator<Item = f64> {
     series.chunks(step.max(1)).map(|part| part.iter().map(|rate| rate.get()).sum::<f64>() / part.len() as f64)
 }
 
@@ -154,17 +148,12 @@ fn course(run: &Course<'_>) -> Picture {
             ..Line::default()
         });
     }
-    let across = from_zero(length, &|value| format!("{} s", short(value)), "time");
+    let across = from_zero(length, &|value| format!("{} s", number(value)), "time");
     let across = Axis { range: [0.0, length], ticks: kept(across.ticks, length), ..across };
     let up = from_zero(most, &rate, "rate");
     let events: Vec<Event> =
         run.events.iter().map(|(at, name)| Event { at: *at, name: name.clone() }).collect();
     picture(|width| lines(width, "Rate over time", &across, &up, &all, &events))
-}
-
-/// At most two decimals, and no more than it needs.
-fn short(value: f64) -> String {
-    format!("{value:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {

@@ -27,9 +27,7 @@ fn said(load: &LoadSpec) -> String {
         100 => "writes".to_owned(),
         part => format!("{part} % writes"),
     };
-    let count = load.parallel.count();
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{} {mix}, {count} {}{plural}", load.pattern.word(), streams(load))
+    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), streams(load)))
 }
 
 const fn streams(load: &LoadSpec) -> &'static str {
@@ -164,18 +162,11 @@ fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
         data.push([point.x.to_string(), human::rate(point.bytes_per_second)]);
     }
     let (size, said) = (human::block_size(curve.of.block_size), said(&curve.of));
-    let growth = Growth {
-        label: "Rate and its knee",
-        across: &format!("{what}, logarithmic"),
-        up: "rate",
-        name: said.clone(),
-        points: &points,
-    };
-    Some(Figure {
-        id: format!("sweep-knee-{}", at + 1),
-        title: format!("Scaling: {size}"),
-        alternative: format!("{size}, {said}: the rate over {what}. {told}"),
-        pictures: vec![growth.picture(|place| place.to_string(), &events)],
-        data,
-    })
+    let across = &format!("{what}, logarithmic");
+    let (label, up, name) = ("Rate and its knee", "rate", said.clone());
+    let growth = Growth { label, across, up, name, points: &points };
+    let alternative = format!("{size}, {said}: the rate over {what}. {told}");
+    let pictures = vec![growth.picture(|place| place.to_string(), &events)];
+    let title = format!("Scaling: {size}");
+    Some(Figure { id: format!("sweep-knee-{}", at + 1), title, alternative, pictures, data })
 }

@@ -7,6 +7,7 @@ use crate::figure::chart::from_to;
 use crate::figure::chart::rate;
 use crate::figure::whole::Picture;
 use crate::view::{CheckReport, PathView};
+use narrows_base::lists::known_of;
 use narrows_base::units::human;
 use narrows_model::ceiling::Direction;
 use narrows_verdict::Advice;
@@ -71,21 +72,15 @@ fn changed(tree: &Tree, limiting: &str, advice: &Advice, direction: Direction) -
     let way = direction.pick("reads", "writes");
     // A gain is that of the direction that gains more: here the next hop may allow less.
     let after = advice.gain_bytes_per_second.map(|gain| now + gain.get());
-    let capped = match (after, next) {
-        (Some(after), Some(next)) => Some(after.min(next)),
-        (after, _) => after,
-    };
+    let capped = after.map(|after| next.map_or(after, |next| after.min(next)));
     let note = match capped {
         Some(after) => {
             item.state = State::Known(after * share);
             item.formula = "today's rate and the gain of the advice".to_owned();
-            item.for_application = Some(after);
             // The next hop hides what this one could do.
             let is_hidden = next.is_some_and(|next| after * SAME >= next);
+            item.for_application = (!is_hidden).then_some(after);
             item.bound = is_hidden.then_some(after * share);
-            if is_hidden {
-                item.for_application = None;
-            }
             let unknown = if is_blind { " Hops whose ceilings are not known may allow less." } else { "" };
             format!(
                 "The ceiling: {way} of at most {} instead of {}.{unknown} Nothing of it is measured.",
@@ -136,14 +131,13 @@ fn foretold_words(it: &Counterfactual) -> String {
         let (rate, ends) = (human::rate(rate), from_to(ends));
         return format!("Predicted for {}: {rate}, in 95 of 100 cases {ends}.", it.workload);
     }
-    let mut parts = Vec::new();
     let about = if it.workload.is_empty() { String::new() } else { format!(" for {}", it.workload) };
     let why = it.foreseen.reason.as_deref().unwrap_or("no law is known to hold").trim_end_matches('.');
-    parts.push(format!("Not predicted{about}: {why}."));
-    if let Some(most) = it.foreseen.at_most_bytes_per_second {
-        let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
-        parts.push(format!("It is at most {most}{by}."));
-    }
-    parts.extend(it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")));
-    parts.join(" ")
+    let by = it.foreseen.at_most_by.as_ref().map(|name| format!(", by {name}")).unwrap_or_default();
+    let parts = [
+        Some(format!("Not predicted{about}: {why}.")),
+        it.foreseen.at_most_bytes_per_second.map(|most| format!("It is at most {most}{by}.")),
+        it.foreseen.measure_instead.as_ref().map(|what| format!("To know it, measure {what}.")),
+    ];
+    known_of(parts, " ")
 }

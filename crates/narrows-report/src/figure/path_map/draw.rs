@@ -145,23 +145,16 @@ fn whisker(svg: &mut Svg, ends: [f64; 2], place: &HopPlace, scale: f64) {
     svg.path("interval", &stroke.to(right - 9.0, high).jump(right - 14.0, high).to(right - 4.0, high));
 }
 
-/// The band of what is predicted: full as far as it reaches at least, pale up to what it reaches at most in 95 of 100 cases; or the
-/// bound, dashed.
+/// The bands of what is predicted, or of its bound.
 fn foretold(svg: &mut Svg, lane: &Item, place: &HopPlace, scale: f64) {
-    // What is predicted may lie a little above a ceiling, and the words begin further away.
-    let thick = |rate: f64| (rate * scale).clamp(1.5, place.thick + 6.0);
-    let mut put = |class: &str, rate: f64| {
-        let thick = thick(rate);
+    let Some(foretold) = lane.foretold else { return };
+    for (class, rate) in foretold.bands() {
+        // What is predicted may lie a little above a ceiling, and the words begin further away.
+        let thick = (rate * scale).clamp(1.5, place.thick + 6.0);
         svg.rect(class, (place.left, place.middle - thick / 2.0), (place.width, thick), 0.0);
-    };
-    match lane.foretold {
-        Some(Foretold::Rate(_, [low, high])) => {
-            put("band range", high);
-            put("band", low);
-            whisker(svg, [low, high], place, scale);
-        }
-        Some(Foretold::AtMost(most)) => put("atmost", most),
-        None => {}
+    }
+    if let Foretold::Rate(_, ends) = foretold {
+        whisker(svg, ends, place, scale);
     }
 }
 
@@ -201,14 +194,15 @@ fn pinch(svg: &mut Svg, mark: Mark, place: &HopPlace) {
 fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
     let y = layout.height + 30.0;
     let mut x = 8.0;
-    let mut put = |svg: &mut Svg, text: &str, sign: &dyn Fn(&mut Svg, f64)| {
+    let mut put = |svg: &mut Svg, text: &str, bands: &[(&str, f64, f64)], sign: &dyn Fn(&mut Svg, f64)| {
+        for (class, thick, round) in bands {
+            svg.rect(class, (x, y - thick / 2.0), (26.0, *thick), *round);
+        }
         sign(svg, x);
         svg.text("t-small soft", (x + 34.0, y + 4.0), Anchor::Start, text);
         x += 34.0 + SMALL.width(text) + 26.0;
     };
-    let band = |svg: &mut Svg, class: &str, x: f64, thick: f64, round: f64| {
-        svg.rect(class, (x, y - thick / 2.0), (26.0, thick), round);
-    };
+    let (lane, no_sign) = (("lane", 16.0, 1.0), |_: &mut Svg, _| ());
     if layout.scale > 0.0 {
         let nice = nice_below(24.0 / layout.scale);
         let is_known = tree.items.iter().any(|item| matches!(item.state, State::Known(_)));
@@ -217,48 +211,34 @@ fn legend(svg: &mut Svg, tree: &Tree, layout: &Layout) {
             false => ("band", "a band is what was measured"),
         };
         let text = format!("{}: the width of {what}, linear", rate(nice));
-        put(svg, &text, &|svg, x| band(svg, class, x, nice * layout.scale, 1.0));
+        put(svg, &text, &[(class, nice * layout.scale, 1.0)], &no_sign);
     }
     if layout.places.iter().any(|place| place.is_broken) {
-        put(svg, "thinner than drawn", &|svg, x| {
-            band(svg, "lane", x, THINNEST, 1.0);
-            broken(svg, x + 13.0, y);
-        });
+        put(svg, "thinner than drawn", &[("lane", THINNEST, 1.0)], &|svg, x| broken(svg, x + 13.0, y));
     }
     if layout.places.iter().any(|place| place.is_cut) {
-        put(svg, "wider than drawn", &|svg, x| {
-            band(svg, "lane", x, 16.0, 1.0);
-            cut(svg, (x, 26.0), y);
-        });
+        put(svg, "wider than drawn", &[lane], &|svg, x| cut(svg, (x, 26.0), y));
     }
     if tree.items.iter().any(|item| matches!(item.state, State::Unknown(_))) {
-        put(svg, "ceiling not known", &|svg, x| band(svg, "lane unknown", x, 10.0, 1.0));
+        put(svg, "ceiling not known", &[("lane unknown", 10.0, 1.0)], &no_sign);
     }
-    let measured = || tree.items.iter().filter_map(|item| item.measured.as_ref());
-    if measured().next().is_some() {
-        let has_ends = measured().any(|it| it.ci95.is_some());
-        let text = if has_ends { "measured, and its 95 % interval" } else { "measured" };
-        put(svg, text, &|svg, x| {
-            band(svg, "lane", x, 16.0, 1.0);
-            band(svg, "band", x, 8.0, 0.0);
-            if has_ends {
+    let mut measured = tree.items.iter().filter_map(|item| item.measured.as_ref()).peekable();
+    if measured.peek().is_some() {
+        let bands = [lane, ("band", 8.0, 0.0)];
+        match measured.any(|it| it.ci95.is_some()) {
+            true => put(svg, "measured, and its 95 % interval", &bands, &|svg, x| {
                 svg.path("interval", &Stroke::from(x + 14.0, y - 4.0).to(x + 24.0, y - 4.0));
-            }
-        });
+            }),
+            false => put(svg, "measured", &bands, &no_sign),
+        }
     }
     let foretold = || tree.items.iter().filter_map(|item| item.foretold);
     if foretold().any(|it| matches!(it, Foretold::Rate(..))) {
-        put(svg, "predicted, pale is its 95 % interval", &|svg, x| {
-            band(svg, "lane", x, 16.0, 1.0);
-            band(svg, "band range", x, 12.0, 0.0);
-            band(svg, "band", x, 6.0, 0.0);
-        });
+        let bands = [lane, ("band range", 12.0, 0.0), ("band", 6.0, 0.0)];
+        put(svg, "predicted, pale is its 95 % interval", &bands, &no_sign);
     }
     if foretold().any(|it| matches!(it, Foretold::AtMost(_))) {
-        put(svg, "at most, not predicted", &|svg, x| {
-            band(svg, "lane", x, 16.0, 1.0);
-            band(svg, "atmost", x, 10.0, 0.0);
-        });
+        put(svg, "at most, not predicted", &[lane, ("atmost", 10.0, 0.0)], &no_sign);
     }
     svg.reach(y + 18.0);
 }

@@ -81,7 +81,8 @@ impl Fleet {
     fn new(point: &PointView, map: &FleetMap) -> Self {
         let mut items = vec![all_together(point)];
         items.extend(map.hops.iter().map(|hop| item(hop, point)));
-        let mut nodes: Vec<Node> = (0..items.len()).map(|at| node(vec![at])).collect();
+        let mut nodes: Vec<Node> =
+            (0..items.len()).map(|at| Node { items: vec![at], ..Node::default() }).collect();
         let place: BTreeMap<&str, usize> =
             map.hops.iter().enumerate().map(|(at, hop)| (hop.id.as_str(), at + 1)).collect();
         let first = map.hops.iter().map(|hop| hop.part).min();
@@ -95,13 +96,9 @@ impl Fleet {
         }
         // A list has each hop once, below the first that leads to it, and what comes after all hosts behind them.
         let is_shared = |at: usize| edges.iter().filter(|(_, to)| *to == at).count() > 1;
-        let mut children: Vec<Vec<usize>> = vec![Vec::new(); nodes.len()];
         for at in 1..nodes.len() {
             let up = edges.iter().find(|(_, to)| *to == at).map_or(0, |(from, _)| *from);
-            children[if is_shared(at) { 0 } else { up }].push(at);
-        }
-        for (node, children) in nodes.iter_mut().zip(children) {
-            node.children = children;
+            nodes[if is_shared(at) { 0 } else { up }].children.push(at);
         }
         let mut parts: Vec<Part> = map.hops.iter().map(|hop| hop.part).collect();
         parts.sort_unstable();
@@ -143,24 +140,11 @@ impl Fleet {
     }
 }
 
-const fn node(items: Vec<usize>) -> Node {
-    Node { items, children: Vec::new(), also_from: Vec::new() }
-}
-
 /// What stands before all hosts.
 fn all_together(point: &PointView) -> Item {
-    let hosts = match point.hosts.len() {
-        1 => "1 client".to_owned(),
-        some => format!("{some} clients"),
-    };
-    let total = point.bytes_per_second.map(|rate| format!("{rate} together"));
-    Item {
-        id: "clients".to_owned(),
-        name: hosts.clone(),
-        title: hosts,
-        detail: total.unwrap_or_default(),
-        ..Item::plain(HopKind::Application)
-    }
+    let hosts = human::counted(point.hosts.len(), "client");
+    let detail = point.bytes_per_second.map(|rate| format!("{rate} together")).unwrap_or_default();
+    Item { id: "clients".to_owned(), name: hosts.clone(), title: hosts, detail, ..Item::default() }
 }
 
 fn item(hop: &MapHop, point: &PointView) -> Item {
@@ -174,6 +158,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
     };
     Item {
         id: hop.id.clone(),
+        kind,
         name: format!("{title}: {}", folded(hop.hosts.iter().map(String::as_str))),
         title,
         detail,
@@ -195,7 +180,7 @@ fn item(hop: &MapHop, point: &PointView) -> Item {
             Confidence::Medium => ", likely",
             Confidence::Low => ", a guess",
         },
-        ..Item::plain(kind)
+        ..Item::default()
     }
 }
 

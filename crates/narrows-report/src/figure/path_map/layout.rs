@@ -262,12 +262,7 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
     };
     let is_leaf = tree.nodes[node].children.is_empty();
     if is_many {
-        let whole = if lane.detail.is_empty() {
-            lane.title.clone()
-        } else {
-            format!("{} {}", lane.title, lane.detail)
-        };
-        over.extend(set(SMALL, &whole, width, 1, false));
+        over.extend(set(SMALL, &format!("{} {}", lane.title, lane.detail), width, 1, false));
     } else {
         over.extend(set(STRONG, &lane.title, width, 2, false));
         over.extend(set(SMALL, &lane.detail, width, if is_leaf { 3 } else { 2 }, true));
@@ -283,16 +278,9 @@ fn place(tree: &Tree, node: usize, (left, width): (f64, f64), scale: f64, is_man
             (UNKNOWN.max(room(band)).max(room(foretold)).max(bound.min(THICKEST)), UNKNOWN)
         }
     };
-    HopPlace {
-        left,
-        width,
-        thick,
-        is_broken: exact < THINNEST,
-        is_cut: exact > THICKEST + 0.01,
-        over,
-        under: under(lane, width, is_many),
-        ..HopPlace::default()
-    }
+    let (is_broken, is_cut) = (exact < THINNEST, exact > THICKEST + 0.01);
+    let under = under(lane, width, is_many);
+    HopPlace { left, width, thick, is_broken, is_cut, over, under, is_box: false, middle: 0.0 }
 }
 
 /// The number beside the lane, what is said of it, what was measured and who else crosses it.

@@ -19,17 +19,14 @@ pub(super) fn narrow(tree: &Tree, label: &str) -> Svg {
     let mut y = 4.0;
     put(&mut svg, tree, (tree.root, 0), most, &mut y);
     let is_cut = |item: &Item| matches!(item.state, State::Known(rate) if rate > most * 1.001);
-    let mut lines = vec!["The length of a bar is the ceiling, linear."];
-    lines.extend(tree.items.iter().any(is_cut).then_some("A torn bar is longer than drawn."));
     let has = |of: fn(&Foretold) -> bool| tree.items.iter().filter_map(|item| item.foretold.as_ref()).any(of);
-    lines.extend(
-        has(|it| matches!(it, Foretold::Rate(..)))
-            .then_some("Pale is the 95 % interval of what is predicted."),
-    );
-    lines.extend(
-        has(|it| matches!(it, Foretold::AtMost(_))).then_some("Dashed is a bound, and no prediction."),
-    );
-    for line in lines {
+    let lines = [
+        (true, "The length of a bar is the ceiling, linear."),
+        (tree.items.iter().any(is_cut), "A torn bar is longer than drawn."),
+        (has(|it| matches!(it, Foretold::Rate(..))), "Pale is the 95 % interval of what is predicted."),
+        (has(|it| matches!(it, Foretold::AtMost(_))), "Dashed is a bound, and no prediction."),
+    ];
+    for (_, line) in lines.into_iter().filter(|(is, _)| *is) {
         svg.text("t-small soft", (2.0, y + 14.0), Anchor::Start, line);
         y += 15.0;
     }
@@ -71,30 +68,30 @@ fn row(svg: &mut Svg, item: &Item, depth: usize, most: f64, y: &mut f64) {
 
 fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut f64) {
     *y += 3.0;
-    match item.state {
-        State::Known(rate) if most > 0.0 => {
-            let long = (room * rate / most).min(room);
-            svg.rect(&format!("lane{}", item.mark.class()), (left, *y), (long.max(1.5), BAR), 1.0);
-            if rate > most * 1.001 {
-                torn(svg, left + room - 14.0, *y);
-            }
-            if let Some(measured) = &item.measured {
-                let reached = (room * measured.bytes_per_second.get() / most).clamp(1.0, room);
-                svg.rect("band", (left, *y + 2.0), (reached, BAR - 4.0), 0.0);
-            }
-        }
+    let long = |rate: f64, least: f64| match most > 0.0 {
+        true => (room * rate / most).clamp(least, room),
+        false => room * 0.3,
+    };
+    let measured = item.measured.as_ref().map(|it| it.bytes_per_second.get());
+    let (class, reached, least) = match item.state {
+        State::Known(rate) if most > 0.0 => (format!("lane{}", item.mark.class()), Some(rate), 1.0),
         _ => {
-            let of = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.5, room) } else { room * 0.3 };
-            let measured = item.measured.as_ref().map(|it| it.bytes_per_second.get());
             let foretold = item.foretold.map(Foretold::most);
-            let long = item.bound.or(measured).or(foretold).map_or(room * 0.3, of);
-            svg.rect("lane unknown", (left, *y), (long, BAR), 1.0);
-            if let Some(measured) = measured {
-                svg.rect("band", (left, *y + 2.0), (of(measured), BAR - 4.0), 0.0);
-            }
+            ("lane unknown".to_owned(), item.bound.or(measured).or(foretold), 1.5)
         }
+    };
+    let width = reached.map_or(room * 0.3, |rate| long(rate, 1.5));
+    svg.rect(&class, (left, *y), (width, BAR), 1.0);
+    if matches!(item.state, State::Known(rate) if most > 0.0 && rate > most * 1.001) {
+        torn(svg, left + room - 14.0, *y);
     }
-    foretold(svg, item, (left, *y), (room, most));
+    if let Some(measured) = measured {
+        svg.rect("band", (left, *y + 2.0), (long(measured, least), BAR - 4.0), 0.0);
+    }
+    for (class, rate) in item.foretold.iter().flat_map(|it| it.bands()) {
+        let long = if most > 0.0 { (room * rate / most).clamp(1.0, room) } else { 1.0 };
+        svg.rect(class, (left, *y + 2.0), (long, BAR - 4.0), 0.0);
+    }
     *y += BAR;
     let mut x = left;
     *y += 15.0;
@@ -106,30 +103,12 @@ fn bar(svg: &mut Svg, item: &Item, (left, room): (f64, f64), most: f64, y: &mut 
     }
     let rate = item.rate();
     let said = if item.mark == Mark::None { rate } else { format!("{rate} · {}", item.said()) };
-    svg.text(
-        &format!("{}{}", SMALL_STRONG.class, item.mark.class()),
-        (x, *y - 4.0),
-        Anchor::Start,
-        said.trim_end(),
-    );
+    let class = format!("{}{}", SMALL_STRONG.class, item.mark.class());
+    svg.text(&class, (x, *y - 4.0), Anchor::Start, said.trim_end());
     let foretold = item.foretold_text().filter(|_| item.mark != Mark::None);
     for text in [item.bound_text(), item.measured_text(), foretold].into_iter().flatten() {
         *y += 14.0;
         svg.text("t-small", (left, *y - 4.0), Anchor::Start, &SMALL.fit(&text, room));
-    }
-}
-
-/// What is foretold, within the bar: as far as it reaches at least, and at most.
-fn foretold(svg: &mut Svg, item: &Item, (left, top): (f64, f64), (room, most): (f64, f64)) {
-    let long = |rate: f64| if most > 0.0 { (room * rate / most).clamp(1.0, room) } else { 1.0 };
-    let mut put = |class: &str, rate: f64| svg.rect(class, (left, top + 2.0), (long(rate), BAR - 4.0), 0.0);
-    match item.foretold {
-        Some(Foretold::Rate(_, [low, high])) => {
-            put("band range", high);
-            put("band", low);
-        }
-        Some(Foretold::AtMost(rate)) => put("atmost", rate),
-        None => {}
     }
 }
 

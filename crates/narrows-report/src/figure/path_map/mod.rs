@@ -19,13 +19,14 @@ use narrows_verdict::Severity;
 use tree::Tree;
 
 /// What is known of the rate that a hop can carry.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 enum State {
     /// At most so many of its own bytes each second.
     Known(f64),
     /// Unknown, and why.
     Unknown(String),
     /// It moves no bytes of its own.
+    #[default]
     Passes,
 }
 
@@ -79,6 +80,14 @@ impl Foretold {
         }
     }
 
+    /// The bands that are drawn of it, one upon the other: full as far as it reaches at least, pale up to what it reaches at most
+    /// in 95 of 100 cases; or the bound, dashed.
+    fn bands(self) -> Vec<(&'static str, f64)> {
+        match self {
+            Self::Rate(_, [low, high]) => vec![("band range", high), ("band", low)],
+            Self::AtMost(most) => vec![("atmost", most)],
+        }
+    }
     fn in_words(self) -> String {
         match self {
             Self::Rate(of, [low, high]) => {
@@ -90,7 +99,7 @@ impl Foretold {
 }
 
 /// One hop, as it is drawn.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Item {
     id: String,
     kind: HopKind,
@@ -100,8 +109,6 @@ struct Item {
     detail: String,
     /// Its whole name.
     name: String,
-    /// Whether it is drawn though it moves no bytes of its own.
-    is_named: bool,
     state: State,
     /// What the application gets through it, of one path only.
     for_application: Option<f64>,
@@ -120,29 +127,6 @@ struct Item {
 }
 
 impl Item {
-    /// A hop of which nothing but its kind is known.
-    const fn plain(kind: HopKind) -> Self {
-        Self {
-            id: String::new(),
-            kind,
-            title: String::new(),
-            detail: String::new(),
-            name: String::new(),
-            is_named: true,
-            state: State::Passes,
-            for_application: None,
-            is_guess: false,
-            formula: String::new(),
-            measured: None,
-            foretold: None,
-            mark: Mark::None,
-            doubt: "",
-            targets: Vec::new(),
-            shared: 0,
-            bound: None,
-        }
-    }
-
     fn new(hop: &HopView, paths: &[&PathView], direction: Direction) -> Self {
         let ceiling = hop.ceiling.of(direction);
         let state = match ceiling.bytes_per_second {
@@ -158,7 +142,6 @@ impl Item {
             title,
             detail,
             name: hop.name.clone(),
-            is_named: !matches!(hop.kind, HopKind::BlockQueue | HopKind::Controller),
             state,
             for_application: ceiling.path_bytes_per_second.filter(|_| paths.len() == 1).map(BytesPerSec::get),
             is_guess: ceiling.basis == Some(Basis::Guess),
@@ -170,7 +153,7 @@ impl Item {
                 _ => crossing.iter().map(|path| path.target.clone()).collect(),
             },
             shared: hop.shared_with.len(),
-            ..Self::plain(hop.kind)
+            ..Self::default()
         }
     }
 
@@ -338,13 +321,13 @@ pub fn path_map(report: &CheckReport, index: usize) -> Option<Figure> {
         predicted.extend(after::pictures(report, path, &tree, direction));
     }
     pictures.extend(predicted);
-    Some(Figure {
-        id: format!("path-map-{}", index + 1),
-        title: format!("Path of {}", path.target),
-        alternative: alternative(path),
-        pictures,
-        data,
-    })
+    let title = format!("Path of {}", path.target);
+    let alternative = format!(
+        "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
+         ceiling that is not known; the band within a lane is what was measured.",
+        path.sentence
+    );
+    Some(Figure { id: format!("path-map-{}", index + 1), title, alternative, pictures, data })
 }
 
 /// The map of the whole machine: every hop once, with all paths that cross it. `None` for fewer than two paths.
@@ -372,14 +355,6 @@ pub fn machine_map(report: &CheckReport) -> Option<Figure> {
 /// A map for both widths.
 fn picture(tree: &Tree, title: &str) -> Picture {
     Picture { narrow: Some(list::narrow(tree, title)), ..Picture::only(draw::wide(tree, title)) }
-}
-
-fn alternative(path: &PathView) -> String {
-    format!(
-        "{} The map leads from the application to the medium. The width of a lane is the ceiling of its hop; dashed lanes have a \
-         ceiling that is not known; the band within a lane is what was measured.",
-        path.sentence
-    )
 }
 
 fn data() -> Data {

@@ -11,7 +11,7 @@ use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
 /// One thing to draw: a lane, or a box with the names of hops that move no bytes of their own.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Node {
     /// Its hops, in the order from the application.
     pub(super) items: Vec<usize>,
@@ -147,7 +147,12 @@ pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
         [_] => software.into_iter().partition(|at| media_below(*at).len() == media.len()),
         _ => (software.into_iter().filter(|at| kind(*at) == HopKind::Application).collect(), Vec::new()),
     };
-    let parents = parents(&joined, &hardware, &media, &reach);
+    let is_hardware: BTreeSet<usize> = hardware.iter().copied().collect();
+    // A loop, which only a file that somebody made can hold, is cut open.
+    let leads =
+        |at: usize, to: usize| is_hardware.contains(&to) && !media.contains(&to) && !reach[to].contains(&at);
+    let next = |at: usize| joined.below[at].iter().copied().filter(|to| leads(at, *to)).collect();
+    let parents = hardware.iter().map(|at| (*at, next(*at))).collect();
     let mut plan = TreePlan { trunk, parents, media_of: BTreeMap::new() };
     for &at in &hardware {
         let carried = media.iter().copied().filter(|medium| *medium == at || reach[*medium].contains(&at));
@@ -160,28 +165,10 @@ pub(super) fn grow(paths: &[&PathView], direction: Direction) -> Tree {
     plan.tree(items)
 }
 
-/// The hop of hardware next to each one, nearer to main memory; more than one where bytes may take several.
-fn parents(
-    joined: &Joined<'_>,
-    hardware: &[usize],
-    media: &BTreeSet<usize>,
-    reach: &[BTreeSet<usize>],
-) -> BTreeMap<usize, Vec<usize>> {
-    let is_hardware: BTreeSet<usize> = hardware.iter().copied().collect();
-    let mut parents: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-    for &at in hardware {
-        let next = joined.below[at].iter().copied().filter(|to| {
-            // A loop, which only a file that somebody made can hold, is cut open.
-            is_hardware.contains(to) && !media.contains(to) && !reach[*to].contains(&at)
-        });
-        parents.insert(at, next.collect());
-    }
-    parents
-}
-
 /// What stands where, before it is a tree.
 struct TreePlan {
     trunk: Vec<usize>,
+    /// The hop of hardware next to each one, nearer to main memory; more than one where bytes may take several.
     parents: BTreeMap<usize, Vec<usize>>,
     media_of: BTreeMap<usize, BTreeSet<usize>>,
 }
@@ -239,16 +226,12 @@ impl TreePlan {
         let mut at = first;
         let behind = loop {
             seen.insert(at);
-            let behind: Vec<usize> = children
-                .get(&at)
-                .into_iter()
-                .flatten()
-                .copied()
-                .filter(|next| !seen.contains(next))
-                .collect();
+            let behind = children.get(&at).into_iter().flatten().copied();
+            let behind: Vec<usize> = behind.filter(|next| !seen.contains(next)).collect();
             let item = &tree.items[at];
             let is_box = item.state == State::Passes;
-            if !is_box || item.is_named || behind.len() > 1 {
+            let says_nothing = matches!(item.kind, HopKind::BlockQueue | HopKind::Controller);
+            if !is_box || !says_nothing || behind.len() > 1 {
                 shown.push(at);
             }
             match behind.as_slice() {
@@ -265,12 +248,9 @@ impl TreePlan {
 
     /// Says of each node which others its bytes come from, too.
     fn join_others(&self, tree: &mut Tree) {
-        let node_of: BTreeMap<usize, usize> = tree
-            .nodes
-            .iter()
-            .enumerate()
-            .flat_map(|(node, it)| it.items.iter().map(move |item| (*item, node)))
-            .collect();
+        let nodes = tree.nodes.iter().enumerate();
+        let node_of = nodes.flat_map(|(node, it)| it.items.iter().map(move |item| (*item, node)));
+        let node_of: BTreeMap<usize, usize> = node_of.collect();
         for (at, up) in &self.parents {
             let Some(&node) = node_of.get(at) else { continue };
             for other in up.iter().skip(1).filter_map(|other| node_of.get(other)) {
