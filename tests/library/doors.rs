@@ -50,11 +50,7 @@ fn variant(kind: &str) -> String {
 #[test]
 fn every_kind_of_hop_has_its_law_its_what_if_and_its_scenario() {
     let (rows, sources, path_files) = (rows(), sources(), text("docs/path-files.md"));
-    assert_eq!(
-        rows.keys().cloned().collect::<Vec<_>>(),
-        kinds(),
-        "docs/adding.md: a row for each kind"
-    );
+    assert_eq!(rows.keys().cloned().collect::<Vec<_>>(), kinds(), "docs/adding.md: a row for each kind");
     for (kind, cells) in &rows {
         let [_, made, law, what_if, scenario, why_not] = &cells[..] else { panic!("{kind}: six cells") };
         let missing = [made, law, what_if, scenario].into_iter().any(|cell| cell == "-");

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::{Deserializer, from_str};
 use thiserror::Error;
 
-use super::answer::{self, Answer};
 use super::bench::{self, BenchReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
@@ -126,23 +125,6 @@ impl Saved {
             _ => return Err(NotSaved::Unknown(schema)),
         };
         read.map_err(|error| NotSaved::Wrong { schema, error })
-    }
-
-    /// What limits and what to do; `None` where reports of this kind, or this one, give no answer.
-    pub fn answer(&self) -> Option<Answer> {
-        match self {
-            Self::Check(report) => answer::check(report),
-            Self::Together(report) => answer::together(report),
-            Self::Fleet(records) => answer::fleet(records),
-            Self::FleetRun(report) => answer::fleet_run(report),
-            Self::Bench(report) => answer::bench(report),
-            Self::Ladder(report) => answer::ladder(report),
-            Self::Lab(report) => answer::lab(report),
-            Self::Compare(report) => Some(answer::compare(report)),
-            Self::Copy(report) => Some(answer::copy(report)),
-            Self::Predict(report) => answer::predict(report),
-            Self::Top(_) | Self::Plan(_) => None,
-        }
     }
 
     /// The report as a document.

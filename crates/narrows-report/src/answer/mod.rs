@@ -1,6 +1,6 @@
 //! What a stranger needs first of a report: which hop limits, or that it does not tell; at what rate; and what to do next.
 //!
-//! Documents begin with it where their command gives no verdict of its own, and pictures that are shared say it in words.
+//! Documents have it where their command gives no verdict of its own.
 
 mod compare;
 mod others;
@@ -10,7 +10,7 @@ mod tests;
 
 pub use compare::compare;
 pub use others::hosts;
-pub(crate) use others::{check, copy, fleet, fleet_run, lab, ladder, predict, together};
+pub(crate) use others::{copy, predict};
 
 use crate::bench::{BenchReport, PathCeiling, SideView, TestResult};
 use crate::document::{Blocks, Place, half};

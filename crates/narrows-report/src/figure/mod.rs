@@ -8,7 +8,6 @@ mod alone;
 pub mod chart;
 mod html;
 mod path_map;
-mod poster;
 mod style;
 mod svg;
 #[cfg(test)]
@@ -18,7 +17,6 @@ mod width;
 
 pub use alone::standalone;
 pub use path_map::{fleet_map, machine_map, path_map};
-pub use poster::poster;
 pub use style::style;
 pub use svg::Svg;
 pub use whole::{Data, Figure, Picture};
