@@ -5,7 +5,8 @@ mod ground;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::output::OutputArgs;
 use super::values::rate;
@@ -63,8 +64,8 @@ pub struct PlanArgs {
     pub replace: bool,
 
     /// What counts most
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub prefer: PreferArg,
+    #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = prefer())]
+    pub prefer: Prefer,
 
     /// Use at most so many slots for cards
     #[arg(long, value_name = "N")]
@@ -103,25 +104,17 @@ pub struct PlanArgs {
 }
 
 /// What counts most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum PreferArg {
-    /// What all devices move together; then few parts
-    #[default]
-    Rate,
-    /// Few slots, as long as no device alone is slower for it
-    Slots,
-    /// Few parts to buy
-    Parts,
-}
-
-impl From<PreferArg> for Prefer {
-    fn from(arg: PreferArg) -> Self {
-        match arg {
-            PreferArg::Rate => Self::Rate,
-            PreferArg::Slots => Self::Slots,
-            PreferArg::Parts => Self::Parts,
-        }
-    }
+fn prefer() -> impl TypedValueParser<Value = Prefer> {
+    PossibleValuesParser::new([
+        PossibleValue::new("rate").help("What all devices move together; then few parts"),
+        PossibleValue::new("slots").help("Few slots, as long as no device alone is slower for it"),
+        PossibleValue::new("parts").help("Few parts to buy"),
+    ])
+    .map(|name| match name.as_str() {
+        "slots" => Prefer::Slots,
+        "parts" => Prefer::Parts,
+        _ => Prefer::Rate,
+    })
 }
 
 /// Plans: 0 when all wishes have a place, 2 when they have none.
@@ -214,7 +207,7 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
             .hint("no machine has slots for so many; plan them in parts"));
     }
     let parts = Parts { switches: !args.no_switch_cards, splitting: !args.no_bifurcation };
-    let request = Request { wishes, prefer: args.prefer.into(), max_slots: args.max_slots, parts };
+    let request = Request { wishes, prefer: args.prefer, max_slots: args.max_slots, parts };
     Ok((request, sata))
 }
 

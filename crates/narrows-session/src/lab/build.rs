@@ -10,12 +10,12 @@ use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::names::{Names, node};
 use super::recipe::Means;
-use super::scratch::{self, ScratchError};
+use super::scratch;
 use super::sight;
 use super::slice::{Counters, Doubt, Extent, Since, SliceRecord, doubt};
 use super::slices::{Held, SlicePlace, Slices, Watch, check_behind, sentence};
 use super::step::{On, Step, forget_partitions, map_slice};
-use super::tool::{Key, ToolError, Tools};
+use super::tool::{Key, Tools};
 use super::undo::{Scope, UndoError, Undoer};
 use crate::Objection;
 use crate::guard::{check_unused, usage};
@@ -37,17 +37,14 @@ pub enum BuildError {
     /// The journal does not hold what is to be done, so it is not done.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The ground is not made.
+    /// The ground is not made, or a tool failed.
     #[error(transparent)]
-    Scratch(#[from] ScratchError),
-    /// A tool failed.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
+    Failed(#[from] Objection),
     /// The kernel makes no partitions on a disk, and no mapping of it either.
     #[error(
         "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
     )]
-    NoSlice(String, ToolError),
+    NoSlice(String, Objection),
     /// A tool succeeded, and what it was to make is not there.
     #[error("{0} was made and did not come")]
     Absent(String),
@@ -68,19 +65,14 @@ pub enum BuildError {
 /// With what to do.
 impl From<BuildError> for Objection {
     fn from(error: BuildError) -> Self {
+        let mapper = "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions";
         let hint = match &error {
-            BuildError::Tool(error) => error.hint(),
-            BuildError::NoSlice(_, error) => error.hint().or_else(|| {
-                Some(
-                    "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions"
-                        .to_owned(),
-                )
-            }),
-            BuildError::Scratch(error) => error.hint().map(str::to_owned),
-            BuildError::Open(error) => error.hint().map(str::to_owned),
+            BuildError::Failed(error) => error.hint(),
+            BuildError::NoSlice(_, error) => error.hint().or(Some(mapper)),
+            BuildError::Open(error) => error.hint(),
             _ => None,
         };
-        Self::new(error.to_string()).with_maybe(hint)
+        Self::new(error.to_string()).with_maybe(hint.map(str::to_owned))
     }
 }
 
@@ -254,7 +246,7 @@ impl<'a> Workshop<'a> {
         let absent = || BuildError::Absent(self.names.slice_mapping(index));
         let block = sight::slice_mapping(self.root, &self.names, index).ok_or_else(absent)?;
         let place = SlicePlace::mapping(disk, block);
-        if place.extent(self.root) != Some((extent.start, extent.bytes)) {
+        if place.extent(self.root) != Some(extent) {
             return Err(absent());
         }
         let slice = guard::Slice::hold(place.plan(extent, bytes, self.names.key()))?;

@@ -245,15 +245,6 @@ fn is_sane(device: &NamedDevice) -> bool {
     !device.name.is_empty() && device.name != ".." && device.name.chars().all(is_plain)
 }
 
-/// A line as it stands in the file, without its end.
-///
-/// # Errors
-/// A value cannot be written as JSON.
-pub fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
-    // serde_json writes no line ends of its own, and escapes those in texts.
-    serde_json::to_string(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::recipe::{Encryption, FileSystem, Layout};
@@ -282,7 +273,7 @@ mod tests {
     }
 
     fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
-        Ok(super::line(value)? + "\n")
+        Ok(serde_json::to_string(value)? + "\n")
     }
 
     fn text(lines: &[Line]) -> String {

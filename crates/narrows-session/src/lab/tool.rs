@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use super::recipe::Means;
 use super::step::{Call, Input};
+use crate::Objection;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use nix::fcntl::OFlag;
@@ -22,41 +23,6 @@ pub struct Tools {
     has_udev: bool,
     /// How a program is started that ends with us, as soon as that was asked for.
     leash: Option<Option<PathBuf>>,
-}
-
-/// Why a tool did not do what it was told.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// It is not installed.
-    #[error("`{0}` is not installed")]
-    Missing(&'static str),
-    /// It could not be started.
-    #[error("cannot run `{program}`: {source}")]
-    Start {
-        program: &'static str,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// It failed.
-    #[error("`{call}` failed ({status}): {said}")]
-    Failed {
-        /// The command line.
-        call: String,
-        /// Its exit status, as a phrase.
-        status: String,
-        /// The last that it said.
-        said: String,
-    },
-}
-
-impl ToolError {
-    /// What to do next.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Missing(program) => Some(format!("install the package {}", package(program))),
-            _ => None,
-        }
-    }
 }
 
 /// The package of Debian that has a program.
@@ -97,12 +63,10 @@ impl Tools {
     }
 
     fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
-        if let Some(path) = self.found.get(program) {
-            return Some(path.clone());
+        if !self.found.contains_key(program) {
+            self.found.insert(program, program::find(root, program)?);
         }
-        let place = program::find(root, program)?;
-        self.found.insert(program, place.clone());
-        Some(place)
+        self.found.get(program).cloned()
     }
 
     /// How a tool is started: one that writes to a slice of its own accord ends when we are killed, before somebody else takes the
@@ -116,40 +80,39 @@ impl Tools {
     /// us and not what it is doing.
     ///
     /// # Errors
-    /// [`ToolError`] with what it said.
-    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), ToolError> {
+    /// It is not installed, cannot be started, or failed; with what it said.
+    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), Objection> {
         self.output(root, call, key).map(drop)
     }
 
     /// As [`run`](Self::run), with what it printed.
     ///
     /// # Errors
-    /// [`ToolError`] with what it said.
-    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
+    /// As for [`run`](Self::run).
+    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, Objection> {
         let program = call.program;
-        let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
+        let path = self.find(root, program).ok_or_else(|| {
+            Objection::new(format!("`{program}` is not installed"))
+                .with_hint(format!("install the package {}", package(program)))
+        })?;
         let mut command = program::on_leash(path, self.leash(root, program));
         command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
         if !self.has_udev {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
             command.env("DM_DISABLE_UDEV", "1");
         }
-        let start = |source| ToolError::Start { program, source };
-        command.stdin(stdin(call.input, key).map_err(start)?);
+        let failed = |error: io::Error| Objection::new(format!("cannot run `{program}`: {error}"));
+        command.stdin(stdin(call.input, key).map_err(failed)?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = narrows_machine::program::spawn(&mut command).map_err(start)?;
+        let child = program::spawn(&mut command).map_err(failed)?;
         // Its end of the pipe must be nobody else's.
         drop(command);
-        let output = child.wait_with_output().map_err(start)?;
+        let output = child.wait_with_output().map_err(failed)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = [output.stdout, output.stderr].concat();
-        Err(ToolError::Failed {
-            call: call.to_string(),
-            status: output.status.to_string(),
-            said: last_lines(&String::from_utf8_lossy(&said)),
-        })
+        let said = last_lines(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+        Err(Objection::new(format!("`{call}` failed ({}): {said}", output.status)))
     }
 }
 
@@ -208,13 +171,7 @@ impl Key {
     pub(super) fn passphrase(&self) -> Passphrase {
         let mut text = [b'\n'; LETTERS + 1];
         for (letter, byte) in text.iter_mut().zip(self.0.iter().take(LETTERS)) {
-            *letter = match byte % 64 {
-                value @ 0..26 => b'a' + value,
-                value @ 26..52 => b'A' + (value - 26),
-                value @ 52..62 => b'0' + (value - 52),
-                62 => b'-',
-                _ => b'.',
-            };
+            *letter = ALPHABET.get(usize::from(byte % 64)).copied().unwrap_or(b'.');
         }
         Passphrase(text)
     }
@@ -222,6 +179,9 @@ impl Key {
 
 /// The length of a passphrase: 288 random bits, and below the 63 characters that tcplay(8) takes.
 const LETTERS: usize = 48;
+
+/// Six random bits each.
+const ALPHABET: &[u8] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-.";
 
 /// A passphrase: letters, digits and two signs, six random bits each.
 pub(super) struct Passphrase([u8; LETTERS + 1]);
@@ -263,7 +223,7 @@ impl std::fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn run(call: &Call) -> Result<(), ToolError> {
+    fn run(call: &Call) -> Result<(), Objection> {
         let root = Root::live();
         Tools::new(&root).run(&root, call, &Key::random().unwrap())
     }
