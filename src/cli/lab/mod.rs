@@ -172,7 +172,7 @@ fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress
     output::note(&format!("{} {layouts} on {place}:", cells.len()));
     let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
     output::note(&format!("  {}", shown.join("; ")));
-    output::note(&bench.announcement("each device and each layout in turn"));
+    output::note(&bench.writes.announcement("each device and each layout in turn"));
 }
 
 /// Makes mounts our own: nobody else sees those that are made from now on, while those that others undo go here, too.

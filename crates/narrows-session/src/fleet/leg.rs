@@ -148,7 +148,7 @@ fn listen(
     let order = LegOrder::Serve {
         addresses: ways.iter().map(|(_, server, _)| *server).collect(),
         clients: ways.iter().map(|(.., own)| *own).collect(),
-        token: token.as_str().to_owned(),
+        token: token.to_string(),
         flow,
     };
     let mut ports = BTreeMap::new();
@@ -183,7 +183,7 @@ fn connect(
         let (server, port) = port_of(address)
             .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
         let link = clients.link(*client).ok_or_else(|| (*client, "it is gone".to_owned()))?;
-        let order = LegOrder::Use { server: port, token: token.as_str().to_owned(), flow };
+        let order = LegOrder::Use { server: port, token: token.to_string(), flow };
         let leg = link.side(&order).map_err(|why| (*client, why))?;
         match leg.answer(LEG_STEP) {
             Ok(LegAnswer::Connected) => Ok(Pair { client: *client, server, own: *own, leg }),

@@ -196,14 +196,12 @@ impl Link {
     pub(super) fn look(&self, target: Option<&str>) -> Result<Looked, LinkError> {
         let clock = self.clock()?;
         // A text of the user goes as digits, which the host's shell passes on without a look at them.
-        let words = target.map_or_else(
-            || "look".to_owned(),
-            |target| format!("look --target {}", hex::digits(target.as_bytes())),
-        );
-        let text =
-            String::from_utf8_lossy(&answer(self.on_host(&words)?, &[], &self.reach.stop)?).into_owned();
-        let look = serde_json::from_str(&text).map_err(|_| {
-            LinkError::Refused(format!("it answers with `{}`", text.chars().take(100).collect::<String>()))
+        let words = target.map(|target| format!("look --target {}", hex::digits(target.as_bytes())));
+        let said = answer(self.on_host(words.as_deref().unwrap_or("look"))?, &[], &self.reach.stop)?;
+        let said = String::from_utf8_lossy(&said);
+        let look = serde_json::from_str(&said).map_err(|_| {
+            let begins: String = said.chars().take(100).collect();
+            LinkError::Refused(format!("it answers with `{begins}`"))
         })?;
         Ok(Looked { look, clock })
     }
@@ -356,10 +354,7 @@ impl Link {
         let is_short = self.remote.is_empty() || self.reach.stop.load(Ordering::Relaxed);
         let status = self.keeper.wait_until(Instant::now() + if is_short { GRACE } else { CONNECT });
         (self.holder, self.sampler) = (None, None);
-        if status.is_some_and(|status| self.is_clean_by(status))
-            || self.remote.is_empty()
-            || !is_ours(&self.remote)
-        {
+        if status.is_some_and(|status| self.is_clean_by(status)) || !is_ours(&self.remote) {
             return None;
         }
         let why = self.ended.clone().unwrap_or_else(|| "it did not say that it is clean".to_owned());

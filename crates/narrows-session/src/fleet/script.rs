@@ -124,11 +124,6 @@ impl Token {
         Ok(Self(first.0 + &second.0))
     }
 
-    /// Its digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// That of one of several hosts.
     #[must_use]
     pub fn of_host(&self, number: usize) -> Self {
@@ -300,7 +295,7 @@ mod tests {
         let line = on_host(&token, &pushed, terms);
         let inside = line.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
         assert!(inside.is_some_and(|script| !script.contains('\'')), "{line}");
-        assert!(line.contains(token.as_str()) && line.contains("--fio fio"));
+        assert!(line.contains(&token.to_string()) && line.contains("--fio fio"));
         assert!(on_input(&token, &pushed, terms).contains(inside.unwrap_or("?")));
         assert_ne!(Token::random(), Token::random());
     }

@@ -214,8 +214,8 @@ impl<'a> Workshop<'a> {
         let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
         let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
         let made = sight::moment(self.root, &place).ok_or_else(absent)?;
-        let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper);
-        self.slices.push(held?);
+        let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper)?;
+        self.slices.held.push(held);
         let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
         if !made.counts {
             return Err(BuildError::Others(disk, Doubt::Uncounted));
@@ -356,13 +356,8 @@ impl<'a> Workshop<'a> {
         if self.steps.iter().all(Step::is_ground) {
             return Ok(());
         }
-        let scope = Scope {
-            head: &self.head,
-            steps: &self.steps,
-            records: &self.slices.records(),
-            is_damaged: false,
-            is_later: false,
-        };
+        let records = self.slices.records();
+        let scope = Scope::of_running(&self.head, &self.steps, &records);
         let undone = Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices();
         if let Err(UndoError::Others(_, Doubt::Behind(_))) = &undone {
             // No counter has that, and nobody sees it later.
@@ -384,8 +379,7 @@ impl<'a> Workshop<'a> {
         if !self.steps.is_empty() {
             self.watch = None;
             let steps = std::mem::take(&mut self.steps);
-            let scope =
-                Scope { head: &self.head, steps: &steps, records: &[], is_damaged: false, is_later: false };
+            let scope = Scope::of_running(&self.head, &steps, &[]);
             Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.ground()?;
             self.journal.append(&Line::Gone)?;
         }
@@ -406,17 +400,13 @@ impl Undoer<'_> {
             let Some(held) = self.slices.of(record.index) else { continue };
             let disk = held.place.disk.clone();
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
-            let place = held.place.clone();
-            if let Err(why) = self.behind(record).and_then(|()| self.settled(record, &place, false)) {
+            let (place, keeper) = (held.place.clone(), held.keeper.clone());
+            let behind = check_behind(keeper.as_ref());
+            if let Err(why) = behind.and_then(|()| self.settled(record, &place, false)) {
                 return Err(UndoError::Others(disk, why));
             }
         }
         Ok(())
-    }
-
-    fn behind(&mut self, record: &SliceRecord) -> Result<(), Doubt> {
-        let keeper = self.slices.of(record.index).and_then(|held| held.keeper.clone());
-        check_behind(keeper.as_ref())
     }
 
     /// Makes sure, right before a slice is cleared, that nobody but the lab uses its disk, by the list of the write guard; and once

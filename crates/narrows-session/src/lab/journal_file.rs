@@ -14,7 +14,6 @@ use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use rustix::fs::OFlags;
 
 use super::journal::{Head, Journal, Line, NoJournal};
-use super::names::LabId;
 use crate::Objection;
 use crate::trust::{self, DIRECTORY, Seal, Secret, Untrusted, unseal};
 use narrows_load::held::Maker;
@@ -115,7 +114,8 @@ impl JournalFile {
     /// # Errors
     /// There is a file of that name, others can write where it is, or it cannot be made durable.
     pub fn create(asked: Option<&Path>, head: &Head) -> Result<Self, JournalError> {
-        let path = asked.map_or_else(|| default_path(head.id), Path::to_owned);
+        let name = format!("lab-{}.jsonl", head.id.short());
+        let path = asked.map_or_else(|| Path::new(DIRECTORY).join(name), Path::to_owned);
         let secret = secret(&path, true)?;
         Self::create_sealed(path, head, secret)
     }
@@ -263,11 +263,6 @@ fn secret(journal: &Path, make: bool) -> Result<Secret, JournalError> {
     }
     let directory = trust::directory(place).map_err(failed)?;
     trust::secret(&directory, make).map_err(failed)
-}
-
-/// Where the journal of a lab is, unless another place is asked for.
-fn default_path(id: LabId) -> PathBuf {
-    Path::new(DIRECTORY).join(format!("lab-{}.jsonl", id.short()))
 }
 
 /// The journals in the default place, in order.

@@ -1,3 +1,4 @@
+use super::super::names::LabId;
 use super::super::step::Step;
 use super::*;
 use narrows_load::guard::RunSecret;

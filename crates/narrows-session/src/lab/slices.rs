@@ -38,7 +38,7 @@ pub(super) struct Held {
 /// All slices of a lab, in the order of its devices.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
-    held: Vec<Held>,
+    pub(super) held: Vec<Held>,
 }
 
 impl Held {
@@ -51,11 +51,6 @@ impl Held {
     ) -> Result<Self, LoadError> {
         let claim = Some(slice.writable()?);
         Ok(Self { place, record, slice, claim, keeper, idle: Some(record.made) })
-    }
-
-    /// A slice that an earlier lab left.
-    pub(super) fn again(place: SlicePlace, record: SliceRecord, slice: Slice) -> Self {
-        Self { place, record, slice, claim: None, keeper: None, idle: None }
     }
 
     /// Opens it for writing, exclusively; or gives the handle that there is.
@@ -83,11 +78,6 @@ impl Held {
 }
 
 impl Slices {
-    /// Adds the slice of the next device.
-    pub(super) fn push(&mut self, held: Held) {
-        self.held.push(held);
-    }
-
     /// What the journal has of them.
     pub(super) fn records(&self) -> Vec<SliceRecord> {
         self.held.iter().map(|held| held.record).collect()
@@ -185,7 +175,7 @@ impl Slices {
             }
             let is_there = is_ours && place.extent(root) == Some(record.extent);
             let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
-            Some(Held::again(place, *record, slice))
+            Some(Held { place, record: *record, slice, claim: None, keeper: None, idle: None })
         };
         Self { held: records.iter().filter_map(hold).collect() }
     }

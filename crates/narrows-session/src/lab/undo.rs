@@ -157,6 +157,13 @@ pub(super) struct Scope<'a> {
     pub(super) is_later: bool,
 }
 
+impl<'a> Scope<'a> {
+    /// That of a lab that still runs, and knows all that it did.
+    pub(super) const fn of_running(head: &'a Head, steps: &'a [Step], records: &'a [SliceRecord]) -> Self {
+        Self { head, steps, records, is_damaged: false, is_later: false }
+    }
+}
+
 /// Undoes for one lab.
 pub(super) struct Undoer<'a> {
     pub(super) root: &'a Root,
