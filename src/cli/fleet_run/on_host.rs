@@ -186,12 +186,13 @@ fn drives(root: &Root) -> Vec<String> {
 /// What a target is here.
 fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, String> {
     if let Some(uri) = NbdUri::parse(typed) {
+        let (kind, name, server) = (FoundKind::Nbd, uri.as_str().to_owned(), Some(uri.server().to_owned()));
         return Ok(HostTarget {
-            kind: FoundKind::Nbd,
-            name: uri.as_str().to_owned(),
+            kind,
+            name,
             size: None,
             free: None,
-            server: Some(uri.server().to_owned()),
+            server,
             drives: Vec::new(),
             serial: None,
         });
@@ -252,10 +253,8 @@ fn by_nqn(root: &Root, nqn: &str) -> Result<String, String> {
         let rest = name.strip_prefix("nvme").unwrap_or_default();
         rest.contains('n') && !rest.contains('p') && !rest.contains('c')
     };
-    let found: Vec<String> = subsystems
-        .flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")))
-        .filter(is_namespace)
-        .collect();
+    let inside = subsystems.flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")));
+    let found: Vec<String> = inside.filter(is_namespace).collect();
     only(&found, format!("no namespace of {nqn} is connected here"), |several| {
         format!("{nqn} has several namespaces here ({several}): name one by its serial or path")
     })

@@ -82,10 +82,9 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
 
 /// Says of a host that not all of its samples are kept.
 fn say_left_out(host: &HostName, bytes: usize) {
-    output::note(&format!(
-        "narrows: {host}: {} of samples were left out: what it did at the end is not known",
-        human::bytes(Bytes::new(bytes as u64))
-    ));
+    let size = human::bytes(Bytes::new(bytes as u64));
+    let text = format!("{size} of samples were left out: what it did at the end is not known");
+    output::note(&format!("narrows: {host}: {text}"));
 }
 
 /// The network alone, and who did not take part in that.

@@ -13,7 +13,7 @@ use super::values::rate;
 use super::{Failure, NOTHING_FOUND, output};
 use ground::{Ground, boards};
 use narrows_base::units::BytesPerSec;
-use narrows_model::plan::layout::{Aim, AimError, Cipher, Resources, rank};
+use narrows_model::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
 use narrows_model::plan::outcome::{Outcome, Rates, outcome};
 use narrows_model::plan::search::{Found, Parts, Prefer, Request, best, search};
 use narrows_model::plan::site::Site;
@@ -132,12 +132,10 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     let site = &ground.site;
     let searched = if args.replace { site.clone() } else { site.clone().with_occupied() };
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
-    let outcomes: Vec<Outcome> = found
-        .iter()
-        .flat_map(|found| {
-            found.placements.iter().map(|placement| outcome(&searched, &request, found, placement))
-        })
-        .collect();
+    let outcomes = found.as_ref().map(|found| {
+        found.placements.iter().map(|placement| outcome(&searched, &request, found, placement)).collect()
+    });
+    let outcomes: Vec<Outcome> = outcomes.unwrap_or_default();
     let has_none = found.as_ref().is_some_and(|found| found.placements.is_empty());
     let impossible = if has_none { search::impossible(&searched, &request) } else { Vec::new() };
     let sata = site::seat_on_sata(site, sata, outcomes.first());
@@ -179,22 +177,15 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
 
 /// The wishes for slots, and how many drives are wanted on SATA ports.
 fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
-    let mut wishes: Vec<Wish> = args
-        .want
-        .iter()
-        .map(|text| wish::parse(text))
-        .collect::<Result<_, _>>()
-        .map_err(|error: WishError| Failure::new(error.to_string()).hint(WishError::HINT))?;
+    let wrong = |error: WishError| Failure::new(error.to_string()).hint(WishError::HINT);
+    let wishes = args.want.iter().map(|text| wish::parse(text).map_err(wrong));
+    let mut wishes: Vec<Wish> = wishes.collect::<Result<_, _>>()?;
     if args.replace {
         wishes.extend(site.occupants());
     }
     for kind in &args.same_socket {
-        let mut any = false;
-        for wish in wishes.iter_mut().filter(|wish| wish.kind.word() == kind.trim()) {
-            wish.group = Some("--same-socket".to_owned());
-            any = true;
-        }
-        if !any {
+        let same = wishes.iter_mut().filter(|wish| wish.kind.word() == kind.trim());
+        if same.map(|wish| wish.group = Some("--same-socket".to_owned())).count() == 0 {
             return Err(Failure::new(format!("--same-socket: no wish is a `{kind}`"))
                 .hint("name kinds that are wanted, such as --same-socket nvme,nic"));
         }
@@ -213,16 +204,13 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
 
 /// The same wishes by each means, where there are drives to choose means for.
 fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(String, Option<Outcome>)> {
-    let drives: u32 =
-        request.wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| u32::from(wish.count)).sum();
-    if found.is_none() || drives < 2 {
+    let drives = request.wishes.iter().filter(|wish| wish.kind.is_drive());
+    if found.is_none() || drives.map(|wish| u32::from(wish.count)).sum::<u32>() < 2 {
         return Vec::new();
     }
+    let of = request.parts;
     let with = |means: &str, switches: bool, splitting: bool| {
-        let parts = Parts {
-            switches: switches && request.parts.switches,
-            splitting: splitting && request.parts.splitting,
-        };
+        let parts = Parts { switches: switches && of.switches, splitting: splitting && of.splitting };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);
         let outcome = found.placements.first().map(|placement| outcome(site, &request, &found, placement));
@@ -251,55 +239,39 @@ fn layouts(
         return Err(Failure::new("no plan foresees what a copy of files will take")
             .hint("`narrows lab --copy SRC --aim copy` measures it on empty drives"));
     }
-    let placed: Vec<_> = outcome
-        .iter()
-        .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))
-        .filter(|device| device.kind.is_drive())
-        .collect();
-    let count = |wishes: &[Wish]| {
-        wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| wish.count).fold(0u8, u8::saturating_add)
-    };
-    let there = ground.site.occupants();
-    let drives = match u8::try_from(placed.len()) {
-        Ok(placed @ 1..) => placed,
-        _ => match &ground.drives {
-            Some(described) if request.wishes.is_empty() => {
-                u8::try_from(described.names.len()).unwrap_or(u8::MAX)
-            }
-            _ => count(&request.wishes).max(count(&there)),
-        },
-    };
-    if drives == 0 {
-        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
-    }
+    let devices = outcome.iter().flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices));
+    let placed: Vec<_> = devices.filter(|device| device.kind.is_drive()).collect();
+    let number = |drives: usize| u8::try_from(drives).unwrap_or(u8::MAX);
     let least = |rate: fn(&Rates) -> BytesPerSec| {
         placed.iter().map(|device| rate(&device.alone)).reduce(BytesPerSec::min).unwrap_or_default()
     };
     let described = ground.drives.as_ref().filter(|_| request.wishes.is_empty());
-    let (read, write, read_together, write_together) = if let Some(it) = described {
-        (it.read, it.write, it.read_together, it.write_together)
+    let (drives, [read, write, read_together, write_together]) = if let Some(it) = described {
+        (number(it.names.len()), [it.read, it.write, it.read_together, it.write_together])
     } else if placed.is_empty() {
-        let all = request.wishes.iter().chain(&there).filter(|wish| wish.kind.is_drive());
+        let is_drive = |wish: &&Wish| wish.kind.is_drive();
+        let there = ground.site.occupants();
+        let count = |wishes: &[Wish]| {
+            wishes.iter().filter(is_drive).map(|wish| wish.count).fold(0u8, u8::saturating_add)
+        };
+        let drives = count(&request.wishes).max(count(&there));
+        let all = request.wishes.iter().chain(&there).filter(is_drive);
         let read = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
-        (read, read, read * f64::from(drives), read * f64::from(drives))
+        let together = read * f64::from(drives);
+        (drives, [read, read, together, together])
     } else {
-        (
-            least(|alone| alone.read),
-            least(|alone| alone.write),
-            placed.iter().map(|device| device.together.read).sum(),
-            placed.iter().map(|device| device.together.write).sum(),
-        )
+        let read_together = placed.iter().map(|device| device.together.read).sum();
+        let write_together = placed.iter().map(|device| device.together.write).sum();
+        let (read, write) = (least(|alone| alone.read), least(|alone| alone.write));
+        (number(placed.len()), [read, write, read_together, write_together])
     };
+    if drives == 0 {
+        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
+    }
     let cores = ground.cores;
     let stated = |rate| Cipher { decrypt: rate, encrypt: rate, cores, source: "--cipher".to_owned() };
     let cipher = args.cipher.map(stated).or_else(|| ground.cipher.clone());
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
-    let ranked = rank(&resources, &aims);
-    Ok(Some(PlannedLayouts {
-        aims: typed.clone(),
-        drives,
-        ranked: ranked.fitting,
-        unfit: ranked.others,
-        advice: ranked.advice,
-    }))
+    let Ranked { fitting: ranked, others: unfit, advice } = rank(&resources, &aims);
+    Ok(Some(PlannedLayouts { aims: typed.clone(), drives, ranked, unfit, advice }))
 }
