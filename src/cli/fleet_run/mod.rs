@@ -146,9 +146,9 @@ fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
     };
     let launcher = args.launcher.as_deref().map(|text| Launcher::new(&Root::live(), text)).transpose();
     let launcher = launcher.map_err(|error| {
-        Failure::new(format!("--launcher: {error}")).hint(format!(
-            "name a program and where the host goes: --launcher 'srun --overlap -N1 -n1 -w {HOST}'"
-        ))
+        let example = format!("--launcher 'srun --overlap -N1 -n1 -w {HOST}'");
+        Failure::new(format!("--launcher: {error}"))
+            .hint(format!("name a program and where the host goes: {example}"))
     })?;
     let ssh_config = args.ssh_config.as_ref().map(whole).transpose()?;
     Ok(Reach { ssh_config, launcher, stop: stop.clone() })

@@ -164,11 +164,8 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     if !site.gaps.is_empty() {
-        return Err(not_known(format!("in the slots that are known, {why}")).hint(format!(
-            "of {} it is not known: {}",
-            site.name,
-            site.gaps.join("; ")
-        )));
+        let hint = format!("of {} it is not known: {}", site.name, site.gaps.join("; "));
+        return Err(not_known(format!("in the slots that are known, {why}")).hint(hint));
     }
     Err(Failure::new(format!("the wishes cannot all be placed: {why}")).hint(
         "ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots",
@@ -209,18 +206,16 @@ fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(S
         return Vec::new();
     }
     let of = request.parts;
-    let with = |means: &str, switches: bool, splitting: bool| {
+    let with = |(means, switches, splitting): (&str, bool, bool)| {
         let parts = Parts { switches: switches && of.switches, splitting: splitting && of.splitting };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);
         let outcome = found.placements.first().map(|placement| outcome(site, &request, &found, placement));
         (means.to_owned(), outcome)
     };
-    vec![
-        with("one drive a slot", false, false),
-        with("bifurcation", false, true),
-        with("switch cards", true, false),
-    ]
+    let means =
+        [("one drive a slot", false, false), ("bifurcation", false, true), ("switch cards", true, false)];
+    means.map(with).into()
 }
 
 /// The layouts ranked; `None` without aims.

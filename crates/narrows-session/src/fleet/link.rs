@@ -130,38 +130,33 @@ impl Link {
             let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
             let word = next(&words, end, &self.reach.stop);
             drop(words);
-            match word {
-                Ok((line, _)) => {
-                    if let Some(why) = line.strip_prefix("refused ") {
-                        return Err(LinkError::Refused(why.to_owned()));
-                    }
-                    if let ("send", Some(input)) = (line.as_str(), &self.input) {
-                        let mut pieces = pushed.narrows.chunks(PIECE).chain(pushed.fio.chunks(PIECE));
-                        // A slow link is no silent one, as long as something goes on.
-                        let is_pushed = pieces.all(|piece| {
-                            put(input, piece, last.min(Instant::now() + PATIENCE), &self.reach.stop).is_ok()
-                        });
-                        if is_pushed {
-                            end = Instant::now() + PATIENCE;
-                        }
-                        continue;
-                    }
-                    if let Some(directory) = line.strip_prefix("directory ") {
-                        directory.clone_into(&mut self.remote);
-                        continue;
-                    }
-                    match serde_json::from_str(&line) {
-                        Ok(Word::Ready) if is_ours(&self.remote) => return Ok(()),
-                        Ok(Word::Refused(why) | Word::Ended(why)) => return Err(LinkError::Refused(why)),
-                        // A message of the day.
-                        _ => {}
-                    }
-                }
+            let line = match word {
+                Ok((line, _)) => line,
                 Err(RecvTimeoutError::Timeout) => return Err(LinkError::Silent),
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.keeper.wait_until(Instant::now() + GRACE);
                     return Err(LinkError::Unreachable(self.why_gone(status)));
                 }
+            };
+            if let Some(why) = line.strip_prefix("refused ") {
+                return Err(LinkError::Refused(why.to_owned()));
+            }
+            if let Some(directory) = line.strip_prefix("directory ") {
+                directory.clone_into(&mut self.remote);
+            }
+            if let ("send", Some(input)) = (line.as_str(), &self.input) {
+                let mut pieces = pushed.narrows.chunks(PIECE).chain(pushed.fio.chunks(PIECE));
+                // A slow link is no silent one, as long as something goes on.
+                let put = |piece| put(input, piece, last.min(Instant::now() + PATIENCE), &self.reach.stop);
+                if pieces.all(|piece| put(piece).is_ok()) {
+                    end = Instant::now() + PATIENCE;
+                }
+            }
+            match serde_json::from_str(&line) {
+                Ok(Word::Ready) if is_ours(&self.remote) => return Ok(()),
+                Ok(Word::Refused(why) | Word::Ended(why)) => return Err(LinkError::Refused(why)),
+                // What the shell says, or a message of the day.
+                _ => {}
             }
         }
     }

@@ -188,12 +188,11 @@ impl<'a> Fleet<'a> {
         for (client, started) in chosen.iter().zip(started) {
             match started {
                 Ok(one) => clients.push(one),
-                Err(error) => failed.push(HostOutcome {
-                    client: *client,
-                    state: State::Failed,
-                    reason: Some(format!("fio cannot be started here: {error}")),
-                    known_after_ns: Some(Nanos::new(0)),
-                }),
+                Err(error) => {
+                    let reason = Some(format!("fio cannot be started here: {error}"));
+                    let (client, known_after_ns) = (*client, Some(Nanos::new(0)));
+                    failed.push(HostOutcome { client, state: State::Failed, reason, known_after_ns });
+                }
             }
         }
         let patience = ready(chosen.len(), load);

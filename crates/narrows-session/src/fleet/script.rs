@@ -182,11 +182,7 @@ impl Ground {
         let token = Token::random().map_err(io::Error::other)?;
         let shell = program::find(root, "sh").ok_or(io::ErrorKind::NotFound)?;
         // The name of a socket has 107 bytes at most, so that a long TMPDIR is of no use.
-        let base = Path::new("/tmp");
-        let name = format!("{PREFIX}{token}");
-        let held = Held::open(base, Aim::Write).map_err(io::Error::other)?;
-        held.maker().make_directory(name.as_bytes())?;
-        let path = base.join(name);
+        let path = directory_in(Path::new("/tmp"), &format!("{PREFIX}{token}"))?;
         let mut command = program::cleared(shell);
         let itself = format!("/proc/{}/exe", std::process::id());
         command.args(["-c", &here(), "sh"]).arg(&path).arg(itself).current_dir("/").process_group(0);
@@ -206,9 +202,7 @@ impl Ground {
     /// # Errors
     /// What `mkdirat(2)` answers.
     pub fn directory(&self, name: &str) -> io::Result<PathBuf> {
-        let held = Held::open(&self.path, Aim::Write).map_err(io::Error::other)?;
-        held.maker().make_directory(name.as_bytes())?;
-        Ok(self.path.join(name))
+        directory_in(&self.path, name)
     }
 }
 
@@ -220,11 +214,15 @@ impl Drop for Ground {
     }
 }
 
+fn directory_in(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let held = Held::open(parent, Aim::Write).map_err(io::Error::other)?;
+    held.maker().make_directory(name.as_bytes())?;
+    Ok(parent.join(name))
+}
+
 /// A directory of one run of one host: the job file, and the way to the socket.
 pub(super) fn point_directory(host: &Path, name: &str, job: &str) -> io::Result<PathBuf> {
-    let held = Held::open(host, Aim::Write).map_err(io::Error::other)?;
-    held.maker().make_directory(name.as_bytes())?;
-    let path = host.join(name);
+    let path = directory_in(host, name)?;
     let held = Held::open(&path, Aim::Write).map_err(io::Error::other)?;
     held.write_new("job.fio".as_ref(), job.as_bytes(), Readers::Us)?;
     // fio puts the name of the server behind the names of its logs: it must have no slash.

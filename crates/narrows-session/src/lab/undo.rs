@@ -138,8 +138,6 @@ pub struct Undone {
     pub calls: Vec<String>,
     /// Bytes cleared, over all devices.
     pub cleared: Bytes,
-    /// Bytes written to clear them.
-    pub written: Bytes,
 }
 
 /// What is to be undone.
@@ -237,7 +235,6 @@ impl<'a> Undoer<'a> {
                 self.clear_gone(device, &name, record.extent, &mark)?
             };
             self.done.cleared = self.done.cleared + restored.cleared;
-            self.done.written = self.done.written + restored.written;
         }
         Ok(())
     }
@@ -266,10 +263,8 @@ impl<'a> Undoer<'a> {
         if sight::has_pool(self.root, names) {
             let listing = self.tools.output(self.root, &list_pool(names), &self.key)?;
             if !sight::is_pool_ours(&listing, names) {
-                return Err(UndoError::Foreign(format!(
-                    "the pool {}, which is on other devices, too,",
-                    names.pool()
-                )));
+                let pool = names.pool();
+                return Err(UndoError::Foreign(format!("the pool {pool}, which is on other devices, too,")));
             }
             self.call(&destroy_pool(names))?;
         }

@@ -90,13 +90,10 @@ fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carri
 fn mixed(read: Carried, write: Carried, writes: f64) -> Carried {
     let (reading, writing) = ((1.0 - writes) / read.rate.get(), writes / write.rate.get());
     let rate = BytesPerSec::new(1.0 / (reading + writing));
-    let formula = format!(
-        "{} reads at {}, {} writes at {} in turns = {rate}",
-        human::percent(1.0 - writes),
-        read.rate,
-        human::percent(writes),
-        write.rate
-    );
+    let [of_reads, of_writes] = [1.0 - writes, writes].map(human::percent);
+    let (reads_at, writes_at) = (read.rate, write.rate);
+    let formula =
+        format!("{of_reads} reads at {reads_at}, {of_writes} writes at {writes_at} in turns = {rate}");
     let longer = if reading > writing { &read } else { &write };
     Carried {
         rate,
