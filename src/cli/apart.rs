@@ -58,13 +58,9 @@ pub(super) fn run(work: impl FnOnce() -> Result<u8, Failure>) -> Result<u8, Fail
         child.wait().map_err(|error| Failure::new(format!("cannot wait for the examination: {error}")))?;
     // What it said is passed on to its end.
     let _ = errors.map(thread::JoinHandle::join);
-    match ended.code().map(u8::try_from) {
-        Some(Ok(code)) => Ok(code),
-        _ => Err(Failure::new(format!(
-            "the examination was ended by signal {}",
-            ended.signal().unwrap_or_default()
-        ))),
-    }
+    let signal = ended.signal().unwrap_or_default();
+    let code = ended.code().and_then(|code| u8::try_from(code).ok());
+    code.ok_or_else(|| Failure::new(format!("the examination was ended by signal {signal}")))
 }
 
 /// Whether this is a child that [`run`] or [`silent`] started: it ends when its parent does.

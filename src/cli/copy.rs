@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::output::OutputArgs;
 use super::values::copied_block;
@@ -14,7 +15,6 @@ use narrows_machine::activity::Activity;
 use narrows_machine::root::Root;
 use narrows_report::copy::{self as report, DeviceView, Moved};
 use narrows_report::progress::Progress;
-use narrows_session::Objection;
 use narrows_session::measure::Copied;
 use narrows_session::{copying, scene};
 
@@ -48,8 +48,8 @@ pub struct CopyArgs {
     pub depth: u32,
 
     /// How large files are moved: io_uring, psync (one block at a time), or whichever there is
-    #[arg(long, value_name = "NAME", value_enum, default_value_t)]
-    pub engine: EngineName,
+    #[arg(long, value_name = "NAME", default_value = "auto", value_parser = engine())]
+    pub engine: EngineChoice,
 
     /// How the report is printed.
     #[command(flatten)]
@@ -57,16 +57,17 @@ pub struct CopyArgs {
 }
 
 /// What moves large files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
-pub enum EngineName {
-    /// io_uring, else psync
-    #[default]
-    Auto,
-    /// io_uring or an error
-    #[value(name = "io_uring")]
-    IoUring,
-    /// pread and pwrite
-    Psync,
+fn engine() -> impl TypedValueParser<Value = EngineChoice> {
+    PossibleValuesParser::new([
+        PossibleValue::new("auto").help("io_uring, else psync"),
+        PossibleValue::new("io_uring").help("io_uring or an error"),
+        PossibleValue::new("psync").help("pread and pwrite"),
+    ])
+    .map(|name| match name.as_str() {
+        "io_uring" => EngineChoice::IoUring,
+        "psync" => EngineChoice::Psync,
+        _ => EngineChoice::Auto,
+    })
 }
 
 /// Copies, watches, and shows what came of it: 0 when everything was copied, 2 when something was not.
@@ -81,17 +82,13 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
         resume: args.resume,
         block_size: args.block_size,
         depth: args.depth,
-        engine: match args.engine {
-            EngineName::Auto => EngineChoice::Auto,
-            EngineName::IoUring => EngineChoice::IoUring,
-            EngineName::Psync => EngineChoice::Psync,
-        },
+        engine: args.engine,
         memory: copying::memory(&root),
     };
     let control = CopyControl::with_stop(signals::stop_on_signals()?);
     let ends: (&Path, &Path) = (&args.src, &args.dst);
     let copied = copying::shown(&root, ends, &options, &control, Progress::on_stderr);
-    let Copied { result, activity } = copied.map_err(Objection::from)?;
+    let Copied { result, activity } = copied?;
     let moved = moved(&root, &activity, args);
     let shown = report::build(&args.src.to_string_lossy(), &args.dst.to_string_lossy(), &result, moved);
     output::report(&shown, &args.output, report::document)?;

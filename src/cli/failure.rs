@@ -2,10 +2,8 @@
 
 use std::fmt;
 
-use narrows_load::LoadError;
 use narrows_report::sanitize::{inert, inert_within};
 use narrows_session::Objection;
-use narrows_session::lab::{BuildError, JournalError};
 
 /// No hint is longer than this many characters: it may list all that there is to choose from.
 const LONGEST_HINT: usize = 20_000;
@@ -50,6 +48,11 @@ impl Failure {
         &self.message
     }
 
+    /// The same for a session that asked the program. Of several hints it has the first.
+    pub(super) fn into_objection(self) -> Objection {
+        Objection::new(self.message).with_maybe(self.hints.into_iter().next())
+    }
+
     /// Adds what to do next, if there is anything.
     #[must_use]
     pub fn maybe_hint(self, hint: Option<impl Into<String>>) -> Self {
@@ -57,44 +60,11 @@ impl Failure {
     }
 }
 
-/// What the engine, a scratch file or a device refused, with what to do.
-impl From<&LoadError> for Failure {
-    fn from(error: &LoadError) -> Self {
-        Self::new(error.to_string()).maybe_hint(error.hint())
-    }
-}
-
-/// What speaks against what was asked for, with what to do.
-impl From<Objection> for Failure {
-    fn from(objection: Objection) -> Self {
+/// What speaks against what was asked for, whoever of a session says so, with what to do.
+impl<E: Into<Objection>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        let objection = error.into();
         Self::new(objection.to_string()).maybe_hint(objection.hint())
-    }
-}
-
-/// What a session is told that asked the program. Of several hints it has the first.
-impl From<Failure> for Objection {
-    fn from(failure: Failure) -> Self {
-        Self::new(failure.message).with_maybe(failure.hints.into_iter().next())
-    }
-}
-
-/// What could not be built, with what to do.
-impl From<BuildError> for Failure {
-    fn from(error: BuildError) -> Self {
-        Objection::from(error).into()
-    }
-}
-
-/// What a journal refused, with what to do.
-impl From<JournalError> for Failure {
-    fn from(error: JournalError) -> Self {
-        Self::new(error.to_string()).maybe_hint(error.hint())
-    }
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        Self::from(&error)
     }
 }
 

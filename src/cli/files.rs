@@ -65,15 +65,13 @@ impl SaveFile {
     /// # Errors
     /// It cannot be written. What was kept before is still there.
     pub(super) fn keep<T: Serialize>(&self, report: &T) -> Result<(), Failure> {
-        self.replace(report)
-            .map_err(|error| Failure::new(format!("cannot save to `{}`: {error}", self.path.display())))
-    }
-
-    fn replace<T: Serialize>(&self, report: &T) -> io::Result<()> {
-        // Names stay what they are for who goes on with it, and are obeyed by no terminal that shows the file.
-        let text = serde_json::to_string_pretty(report)?;
-        let text = sanitize::json(&text).into_owned() + "\n";
-        self.directory.replace(&self.name, &unfinished(&self.name), text.as_bytes(), Readers::All)
+        let text = serde_json::to_string_pretty(report).map_err(io::Error::from);
+        let kept = text.and_then(|text| {
+            // Names stay what they are for who goes on with it, and are obeyed by no terminal that shows the file.
+            let text = sanitize::json(&text).into_owned() + "\n";
+            self.directory.replace(&self.name, &unfinished(&self.name), text.as_bytes(), Readers::All)
+        });
+        kept.map_err(|error| Failure::new(format!("cannot save to `{}`: {error}", self.path.display())))
     }
 }
 

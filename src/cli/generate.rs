@@ -1,7 +1,7 @@
 //! `narrows completions` and `narrows man`: what packages ship beside the program, made from the command line itself.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -44,17 +44,13 @@ pub(super) fn man(args: &ManArgs) -> Result<u8, Failure> {
     command.build();
     let pages =
         std::iter::once(&command).chain(command.get_subcommands().filter(|sub| sub.get_name() != "help"));
-    for page in pages {
-        write_page(&args.directory, page)?;
+    for command in pages {
+        let name = command.get_display_name().unwrap_or(command.get_name());
+        let cannot = |error| Failure::new(format!("cannot make the page {name}: {error}"));
+        let text = page(command, name).map_err(cannot)?;
+        write_new(&args.directory.join(format!("{name}.1")), &text)?;
     }
     Ok(NOTHING_FOUND)
-}
-
-fn write_page(directory: &Path, command: &Command) -> Result<(), Failure> {
-    let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    let text = page(command, &name)
-        .map_err(|error| Failure::new(format!("cannot make the page {name}: {error}")))?;
-    write_new(&directory.join(format!("{name}.1")), &text)
 }
 
 fn page(command: &Command, name: &str) -> io::Result<String> {

@@ -142,15 +142,15 @@ pub(super) struct Watching<'a> {
     bar: Option<Progress>,
     /// Ends the work when it is raised.
     stop: Option<&'a AtomicBool>,
-    phase: Option<&'static str>,
-    began: Option<Instant>,
+    /// What is done, and since when.
+    phase: Option<(&'static str, Instant)>,
     shown: Option<Instant>,
 }
 
 impl<'a> Watching<'a> {
     /// Follows what is done to the device with this kernel name.
     pub(super) const fn new(name: &'a str, stop: Option<&'a AtomicBool>) -> Self {
-        Self { name, bar: None, stop, phase: None, began: None, shown: None }
+        Self { name, bar: None, stop, phase: None, shown: None }
     }
 
     /// Shows a step of what is done to the device, which has this size.
@@ -158,11 +158,8 @@ impl<'a> Watching<'a> {
         match step {
             Step::Planned(plan) => {
                 if plan.time > SHORT || plan.method == Method::Random {
-                    output::note(&format!(
-                        "searches {} ({}) for data: {plan}",
-                        self.name,
-                        human::bytes(size)
-                    ));
+                    let (name, size) = (self.name, human::bytes(size));
+                    output::note(&format!("searches {name} ({size}) for data: {plan}"));
                 }
             }
             Step::Searching { plan, done, elapsed } => {
@@ -188,7 +185,7 @@ impl<'a> Watching<'a> {
 
     fn bytes(&mut self, phase: &'static str, done: Bytes, of: Bytes) {
         if self.begins(phase, Duration::ZERO) {
-            let rate = done.per(self.began.map_or(Duration::ZERO, |began| began.elapsed()));
+            let rate = done.per(self.phase.map_or(Duration::ZERO, |(_, began)| began.elapsed()));
             let text = format!("{} of {}, {}", human::bytes(done), human::bytes(of), human::rate(rate));
             self.bar().amount(done, of, &text);
         }
@@ -196,9 +193,8 @@ impl<'a> Watching<'a> {
 
     /// Whether it is time to show something; begins a phase of the bar when it is new.
     fn begins(&mut self, phase: &'static str, length: Duration) -> bool {
-        if self.phase != Some(phase) {
-            self.phase = Some(phase);
-            self.began = Some(Instant::now());
+        if self.phase.is_none_or(|(known, _)| known != phase) {
+            self.phase = Some((phase, Instant::now()));
             self.shown = None;
             self.bar().phase(phase, length);
         }

@@ -7,7 +7,7 @@ use narrows_machine::Machine;
 use narrows_machine::activity::{Activity, LinkState, Mover, Movers, Sample, asleep};
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
-use narrows_model::path::{Path, Target, build};
+use narrows_model::path::{Target, build};
 use narrows_verdict::live::{Lanes, Picture};
 
 /// Links are asked this often: it is an access to their configuration space.
@@ -29,8 +29,11 @@ pub struct Follow<'a> {
     lanes: Lanes,
     last: Sample,
     read_at: Instant,
-    links: Links,
-    movers: Who,
+    shown: Look,
+    links_asked: Option<Instant>,
+    movers_due: Option<Instant>,
+    movers: Movers,
+    found: Vec<Mover>,
 }
 
 /// What one look shows.
@@ -46,29 +49,27 @@ pub struct Look {
     pub hidden: usize,
 }
 
-#[derive(Default)]
-struct Links {
-    asked: Option<Instant>,
-    states: BTreeMap<PciAddress, LinkState>,
-    asleep: BTreeSet<PciAddress>,
-}
-
-#[derive(Default)]
-struct Who {
-    due: Option<Instant>,
-    last: Movers,
-    found: Vec<Mover>,
-}
-
 impl<'a> Follow<'a> {
     /// Follows the path to a target, or all. `machine` was read through `root`, which is to let devices sleep
     /// ([`Root::letting_sleep`]); `None` where no storage path leads to the target.
     pub fn begin(root: &'a Root, machine: Machine, target: Option<Target>) -> Option<Self> {
         let lanes = lanes(&machine, target.as_ref())?;
-        let movers = Who { last: Movers::read(root), ..Who::default() };
-        let last = Sample::of_traffic(root);
-        let (read_at, links) = (Instant::now(), Links::default());
-        Some(Self { root, target, machine, lanes, last, read_at, links, movers })
+        let (movers, last, read_at) = (Movers::read(root), Sample::of_traffic(root), Instant::now());
+        let shown = Look::default();
+        let (links_asked, movers_due, found) = (None, None, Vec::new());
+        Some(Self {
+            root,
+            target,
+            machine,
+            lanes,
+            last,
+            read_at,
+            shown,
+            links_asked,
+            movers_due,
+            movers,
+            found,
+        })
     }
 
     /// The lanes that are followed. They change when devices come or go.
@@ -82,17 +83,14 @@ impl<'a> Follow<'a> {
         self.reread(&sample);
         sample.resyncs(self.root);
         self.ask_links();
-        sample.links.clone_from(&self.links.states);
+        sample.links.clone_from(&self.shown.links);
         let activity = Activity::between(&self.last, &sample);
         self.last = sample;
         self.lanes.settle(&activity);
         self.ask_movers();
-        Look {
-            picture: self.lanes.now(&activity, &self.movers.found),
-            links: self.links.states.clone(),
-            asleep: self.links.asleep.clone(),
-            hidden: self.movers.last.hidden,
-        }
+        self.shown.picture = self.lanes.now(&activity, &self.found);
+        self.shown.hidden = self.movers.hidden;
+        self.shown.clone()
     }
 
     /// Reads the machine anew where other devices are there than at the last look.
@@ -106,39 +104,37 @@ impl<'a> Follow<'a> {
         // A target that is gone is shown as gone by its lanes, as they were.
         if let Some(lanes) = lanes(&machine, self.target.as_ref()) {
             (self.machine, self.lanes) = (machine, lanes);
-            self.links.asked = None;
+            self.links_asked = None;
         }
     }
 
     fn ask_links(&mut self) {
-        if self.links.asked.is_some_and(|asked| asked.elapsed() < LINKS_EVERY) {
+        if self.links_asked.is_some_and(|asked| asked.elapsed() < LINKS_EVERY) {
             return;
         }
         let all: Vec<PciAddress> = self.lanes.links().collect();
-        self.links.asleep = asleep(self.root, all.iter());
-        self.links.states = Sample::links_of(self.root, all.iter());
-        self.links.asked = Some(Instant::now());
+        self.shown.asleep = asleep(self.root, all.iter());
+        self.shown.links = Sample::links_of(self.root, all.iter());
+        self.links_asked = Some(Instant::now());
     }
 
     fn ask_movers(&mut self) {
         let began = Instant::now();
-        if self.movers.due.is_some_and(|due| began < due) {
+        if self.movers_due.is_some_and(|due| began < due) {
             return;
         }
         let now = Movers::read(self.root);
-        self.movers.found = now.since(&self.movers.last, (self.root, &self.machine), MOST_MOVERS);
-        self.movers.last = now;
-        self.movers.due = Some(began + MOVERS_EVERY.max(began.elapsed() * MOVERS_SHARE));
+        self.found = now.since(&self.movers, (self.root, &self.machine), MOST_MOVERS);
+        self.movers = now;
+        self.movers_due = Some(began + MOVERS_EVERY.max(began.elapsed() * MOVERS_SHARE));
     }
 }
 
 fn lanes(machine: &Machine, target: Option<&Target>) -> Option<Lanes> {
-    let every = build::all(machine);
-    let asked: Option<Path> = match target {
-        None => None,
-        Some(target) => Some(build::path(machine, target)?),
-    };
-    Some(Lanes::of(machine, &every, asked.as_ref()))
+    let asked = target.map(|target| build::path(machine, target));
+    // A target to which no path leads has no lanes.
+    let asked = if let Some(path) = asked { Some(path?) } else { None };
+    Some(Lanes::of(machine, &build::all(machine), asked.as_ref()))
 }
 
 #[cfg(test)]

@@ -59,10 +59,7 @@ impl FileOwner {
         self.against(user, 0o600)
     }
 
-    fn against_directory(self, user: u32) -> Option<String> {
-        self.against(user, 0o700)
-    }
-
+    /// What speaks against what must be the user's alone, with this mode.
     fn against(self, user: u32, mode: u32) -> Option<String> {
         if self.owner != user {
             return Some(format!("belongs to user {} and not to user {user}", self.owner));
@@ -75,48 +72,44 @@ impl FileOwner {
 /// handle. Nobody but root can change any directory on that way, or a link on it: whoever called `sudo` is somebody else here.
 ///
 /// # Errors
-/// It is not there; the inner error is that it is not trusted.
-pub(crate) fn directory(path: &Path) -> io::Result<Result<File, Untrusted>> {
-    let seen = match hold(path, Aim::Read)? {
-        Ok(held) => held,
-        Err(untrusted) => return Ok(Err(untrusted)),
-    };
-    if let Some(why) = FileOwner::of(seen.handle())?.against_directory(geteuid().as_raw()) {
-        return Ok(Err(not_closed(path, why)));
+/// It is not there, or it is not trusted: then the error is made of [`Untrusted`].
+pub(crate) fn directory(path: &Path) -> io::Result<File> {
+    let seen = hold(path, Aim::Read)?;
+    if let Some(why) = FileOwner::of(seen.handle())?.against(geteuid().as_raw(), 0o700) {
+        return Err(not_closed(path, why));
     }
-    match hold(path, Aim::Write)? {
-        Ok(held) if held.is(&seen)? => Ok(Ok(held.handle().try_clone()?)),
-        Ok(_) => Ok(Err(not_closed(path, "was replaced while it was looked at".to_owned()))),
-        Err(untrusted) => Ok(Err(untrusted)),
+    let held = hold(path, Aim::Write)?;
+    if !held.is(&seen)? {
+        return Err(not_closed(path, "was replaced while it was looked at".to_owned()));
     }
+    held.handle().try_clone()
 }
 
-fn not_closed(path: &Path, why: String) -> Untrusted {
+fn not_closed(path: &Path, why: String) -> io::Error {
     let hint = format!(
         "a journal counts only in a directory that only root can enter: look through what is in it, then `chown root {0}` \
          and `chmod 700 {0}`, or name another place with --journal",
         shell::path(path)
     );
-    Untrusted { path: path.to_owned(), why, hint }
+    io::Error::other(Untrusted { path: path.to_owned(), why, hint })
 }
 
 /// Resolves a path once, by the rules for what others can change.
-fn hold(path: &Path, aim: Aim) -> io::Result<Result<Held, Untrusted>> {
-    match Held::open_as(path, aim, &Trust::of_process().without_caller()) {
-        Ok(held) => Ok(Ok(held)),
-        Err(HeldError::Io { source, .. }) => Err(source),
-        Err(error) => {
+fn hold(path: &Path, aim: Aim) -> io::Result<Held> {
+    Held::open_as(path, aim, &Trust::of_process().without_caller()).map_err(|error| match error {
+        HeldError::Io { source, .. } => source,
+        error => {
             let hint = error.hint().unwrap_or("name another place with --journal").to_owned();
-            Ok(Err(Untrusted { path: path.to_owned(), why: format!("is not used: {error}"), hint }))
+            io::Error::other(Untrusted { path: path.to_owned(), why: format!("is not used: {error}"), hint })
         }
-    }
+    })
 }
 
 /// Makes the directory of journals, if it is missing, whatever the umask is. An empty one of the user is closed to others.
 ///
 /// # Errors
-/// It cannot be made; the inner error is that others can change where it lies.
-pub(crate) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
+/// It cannot be made, or others can change where it lies: then the error is made of [`Untrusted`].
+pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(ErrorKind::InvalidFilename.into());
     };
@@ -127,10 +120,6 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
         }
         held => held?,
     };
-    let held = match held {
-        Ok(held) => held,
-        Err(untrusted) => return Ok(Err(untrusted)),
-    };
     match held.maker().make_directory(name.as_bytes()) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
         made => made?,
@@ -139,7 +128,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<Result<(), Untrusted>> {
     if FileOwner::of(&opened)?.owner == geteuid().as_raw() && is_empty(&opened)? {
         opened.set_permissions(Permissions::from_mode(0o700))?;
     }
-    Ok(Ok(()))
+    Ok(())
 }
 
 fn is_empty(directory: &File) -> io::Result<bool> {
@@ -154,27 +143,26 @@ fn is_empty(directory: &File) -> io::Result<bool> {
 /// Whether an open journal is trusted.
 ///
 /// # Errors
-/// It cannot be looked at; the inner error is that it is not trusted.
-pub(crate) fn file(path: &Path, opened: &File) -> io::Result<Result<(), Untrusted>> {
-    let why = FileOwner::of(opened)?.against_file(geteuid().as_raw());
-    Ok(why.map_or(Ok(()), |why| {
-        let hint =
-            "a journal counts only as a lab wrote it: a file of root's alone, with mode 0600 and one name; \
-                    if you know what it is, remove it"
-                .to_owned();
-        Err(Untrusted { path: path.to_owned(), why, hint })
-    }))
+/// It cannot be looked at, or it is not trusted: then the error is made of [`Untrusted`].
+pub(crate) fn file(path: &Path, opened: &File) -> io::Result<()> {
+    let Some(why) = FileOwner::of(opened)?.against_file(geteuid().as_raw()) else { return Ok(()) };
+    let hint =
+        "a journal counts only as a lab wrote it: a file of root's alone, with mode 0600 and one name; \
+                if you know what it is, remove it"
+            .to_owned();
+    Err(io::Error::other(Untrusted { path: path.to_owned(), why, hint }))
 }
 
-/// What tells an open file from a copy of it.
+/// What tells an open file from a copy of it: the number of its inode, and when it was made, in nanoseconds since 1970; 0 where the
+/// file system does not tell.
 ///
 /// # Errors
 /// The kernel does not tell.
-pub(crate) fn place(opened: &File) -> io::Result<SealedFile> {
+pub(crate) fn place(opened: &File) -> io::Result<[u64; 2]> {
     let metadata = opened.metadata()?;
     let made = metadata.created().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let made = made.and_then(|time| u64::try_from(time.as_nanos()).ok()).unwrap_or(0);
-    Ok(SealedFile { inode: metadata.ino(), made })
+    Ok([metadata.ino(), made])
 }
 
 /// The secret of this machine, which is made if there is none and `make` says so.
@@ -192,9 +180,9 @@ pub(crate) fn secret(directory: &File, make: bool) -> io::Result<Secret> {
         if FileOwner::of(&opened)?.against_file(geteuid().as_raw()).is_some() {
             return Err(io::Error::other(format!("`{SECRET}` beside it is not root's alone")));
         }
-        let mut bytes = [0; Secret::LENGTH];
+        let mut bytes = [0; 32];
         match opened.read_exact(&mut bytes) {
-            Ok(()) => return Ok(Secret::new(bytes)),
+            Ok(()) => return Ok(Secret(bytes)),
             Err(_) if begin.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
             Err(error) => return Err(error),
         }
@@ -207,7 +195,7 @@ fn make_secret(directory: &File) -> io::Result<()> {
         made => made?,
     };
     made.set_permissions(Permissions::from_mode(0o600))?;
-    let mut bytes = [0; Secret::LENGTH];
+    let mut bytes = [0; 32];
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     made.write_all(&bytes)?;
     made.sync_all()?;
@@ -220,36 +208,12 @@ const BEHIND: &[u8] = b"\"}";
 
 /// The secret of this machine.
 #[derive(Clone, Copy)]
-pub(crate) struct Secret([u8; 32]);
+pub(crate) struct Secret(pub(crate) [u8; 32]);
 
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Secret")
     }
-}
-
-impl Secret {
-    /// How many bytes it has.
-    pub(crate) const LENGTH: usize = 32;
-
-    /// The secret that these bytes are.
-    pub(crate) const fn new(bytes: [u8; Self::LENGTH]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes, to be kept.
-    pub(crate) const fn bytes(&self) -> &[u8; Self::LENGTH] {
-        &self.0
-    }
-}
-
-/// What tells a file from a copy of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct SealedFile {
-    /// The number of its inode.
-    pub inode: u64,
-    /// When it was made, in nanoseconds since 1970; 0 where the file system does not tell.
-    pub made: u64,
 }
 
 /// Seals one line after another.
@@ -260,14 +224,14 @@ pub(crate) struct Seal {
 }
 
 impl Seal {
-    /// The seals of the file at this place.
-    pub(crate) fn new(secret: Secret, place: SealedFile) -> Self {
-        Self { secret, last: [place.inode, place.made].map(u64::to_le_bytes).concat() }
+    /// The seals of the file at this [`place`].
+    pub(crate) fn new(secret: Secret, place: [u64; 2]) -> Self {
+        Self { secret, last: place.map(u64::to_le_bytes).concat() }
     }
 
     /// The seal of the line that comes next, as it stands behind that.
     fn of(&self, line: &[u8]) -> ([u8; 32], Vec<u8>) {
-        let hash = keyed_hash(self.secret.bytes(), &[&self.last, line]);
+        let hash = keyed_hash(&self.secret.0, &[&self.last, line]);
         (hash, [BEFORE, hex::digits(&hash).as_bytes(), BEHIND].concat())
     }
 
@@ -334,10 +298,10 @@ mod tests {
     use proptest::prelude::*;
     use std::fs;
 
-    const PLACE: SealedFile = SealedFile { inode: 12, made: 34 };
+    const PLACE: [u64; 2] = [12, 34];
 
-    fn seal(secret: u8, place: SealedFile) -> Seal {
-        Seal::new(Secret::new([secret; 32]), place)
+    fn seal(secret: u8, place: [u64; 2]) -> Seal {
+        Seal::new(Secret([secret; 32]), place)
     }
 
     fn text(lines: &[&str]) -> Vec<u8> {
@@ -360,11 +324,7 @@ mod tests {
     #[test]
     fn a_copy_or_anothers_has_no_line_at_all() {
         let text = text(&["one", "two"]);
-        for mut other in [
-            seal(2, PLACE),
-            seal(1, SealedFile { inode: 13, ..PLACE }),
-            seal(1, SealedFile { made: 35, ..PLACE }),
-        ] {
+        for mut other in [seal(2, PLACE), seal(1, [13, 34]), seal(1, [12, 35])] {
             let found = unseal(&text, &mut other);
             assert!(found.lines.is_empty() && found.is_damaged && found.whole == 0);
         }
@@ -431,25 +391,29 @@ mod tests {
             assert!(other.against_file(0).is_some_and(|said| said.contains(why)), "{why}");
         }
         let directory = FileOwner { mode: 0o700, is_file: false, links: 3, ..JOURNAL };
-        assert_eq!(directory.against_directory(0), None);
+        assert_eq!(directory.against(0, 0o700), None);
         for mode in [0o755, 0o1777, 0o777, 0o710] {
-            assert!(FileOwner { mode, ..directory }.against_directory(0).is_some(), "{mode:o}");
+            assert!(FileOwner { mode, ..directory }.against(0, 0o700).is_some(), "{mode:o}");
         }
+    }
+
+    fn untrusted(refused: io::Result<File>) -> Untrusted {
+        refused.unwrap_err().downcast().expect("it is not trusted")
     }
 
     #[test]
     fn the_directory_is_closed_to_others_unless_something_is_in_it() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a/b");
-        make_directory(&path).unwrap().unwrap();
+        make_directory(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o700);
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
-        make_directory(&path).unwrap().unwrap();
-        assert!(directory(&path).unwrap().is_ok(), "an empty one is mended");
+        make_directory(&path).unwrap();
+        assert!(directory(&path).is_ok(), "an empty one is mended");
         fs::set_permissions(&path, Permissions::from_mode(0o777)).unwrap();
         fs::write(path.join("planted"), "x").unwrap();
-        make_directory(&path).unwrap().unwrap();
-        let refused = directory(&path).unwrap().unwrap_err();
+        make_directory(&path).unwrap();
+        let refused = untrusted(directory(&path));
         assert!(refused.to_string().contains("0777") && refused.hint.contains("chmod 700"), "{refused}");
     }
 
@@ -463,14 +427,14 @@ mod tests {
         fs::create_dir_all(&own).unwrap();
         fs::set_permissions(&own, Permissions::from_mode(0o700)).unwrap();
         fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
-        assert!(directory(&own).unwrap().is_ok());
+        assert!(directory(&own).is_ok());
         fs::set_permissions(&open, Permissions::from_mode(0o777)).unwrap();
-        let refused = directory(&own).unwrap().unwrap_err();
+        let refused = untrusted(directory(&own));
         assert!(refused.to_string().contains("other users can change"), "{refused}");
-        assert!(make_directory(&own).unwrap().is_err());
+        assert!(make_directory(&own).unwrap_err().downcast::<Untrusted>().is_ok());
         fs::set_permissions(&open, Permissions::from_mode(0o755)).unwrap();
         std::os::unix::fs::chown(&open, Some(65_534), None).unwrap();
-        assert!(directory(&own).unwrap().is_err(), "its owner can");
+        assert!(directory(&own).unwrap_err().downcast::<Untrusted>().is_ok(), "its owner can");
     }
 
     #[test]
@@ -481,20 +445,20 @@ mod tests {
         let dir = directory_of_ours();
         let (own, link) = (directory_of_ours(), dir.path().join("link"));
         std::os::unix::fs::symlink(own.path(), &link).unwrap();
-        assert!(directory(&link).unwrap().is_ok());
+        assert!(directory(&link).is_ok());
         std::os::unix::fs::lchown(&link, Some(65_534), None).unwrap();
-        let refused = directory(&link).unwrap().unwrap_err();
+        let refused = untrusted(directory(&link));
         assert!(refused.to_string().contains("symbolic link"), "{refused}");
     }
 
     #[test]
     fn the_secret_is_made_once_and_stays() {
         let dir = directory_of_ours();
-        let opened = directory(dir.path()).unwrap().unwrap();
+        let opened = directory(dir.path()).unwrap();
         assert!(secret(&opened, false).is_err());
         let made = secret(&opened, true).unwrap();
-        assert_eq!(made.bytes(), secret(&opened, true).unwrap().bytes());
-        assert_eq!(made.bytes(), secret(&opened, false).unwrap().bytes());
+        assert_eq!(made.0, secret(&opened, true).unwrap().0);
+        assert_eq!(made.0, secret(&opened, false).unwrap().0);
         fs::set_permissions(dir.path().join(SECRET), Permissions::from_mode(0o644)).unwrap();
         assert!(secret(&opened, true).is_err(), "others could have read it");
     }

@@ -1,10 +1,9 @@
 //! The best state of each link: width always, speed only as it was seen under load.
 
-use std::collections::BTreeMap;
-
 use crate::clock::Moment;
 use crate::observed::subject_of;
 use crate::record::{BaselineEvent, Record, What};
+use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::kept::{Baseline, BestLink, SCHEMA, identity};
 use narrows_machine::reading::{LinkPlace, LinkReading, Places, Reading};
 
@@ -29,34 +28,25 @@ pub fn take(
     let mut kept = Kept::default();
     for (address, place) in &places.links {
         let Some(link) = reading.links.get(address) else { continue };
-        let Some(lanes) = link.width.map(narrows_base::units::Lanes::get).filter(|lanes| *lanes > 0) else {
-            continue;
-        };
+        let Some(lanes) = link.width.map(Lanes::get).filter(|lanes| *lanes > 0) else { continue };
         let identity = identity(salt, place);
         let fresh = best(place, link, lanes, &identity, now);
         let event = event_of(baseline, place, &identity, accept);
-        let (best, event, was) = match event {
-            Some((event, was)) => (fresh, event, was),
-            None => match baseline.links.get(&place.place).and_then(|known| raised(known, &fresh)) {
-                Some(better) => (better, BaselineEvent::Raised, None),
-                None => {
-                    let known = baseline.links.get_mut(&place.place);
-                    kept.changed |= known.is_some_and(|known| refreshed(known, &fresh));
-                    continue;
-                }
-            },
+        let known = baseline.links.get_mut(&place.place);
+        let raised = known.as_ref().and_then(|known| raised(known, &fresh));
+        let (best, event, was) = match (event, raised) {
+            (Some((event, was)), _) => (fresh, event, was),
+            (None, Some(better)) => (better, BaselineEvent::Raised, None),
+            (None, None) => {
+                kept.changed |= known.is_some_and(|known| refreshed(known, &fresh));
+                continue;
+            }
         };
         kept.changed = true;
-        kept.records.push(Record {
-            at: now.at(),
-            what: What::Baseline {
-                subject: subject_of(place, salt),
-                event,
-                lanes: best.lanes,
-                loaded_megatransfers: best.loaded_megatransfers,
-                was,
-            },
-        });
+        let (subject, lanes) = (subject_of(place, salt), best.lanes);
+        let loaded_megatransfers = best.loaded_megatransfers;
+        let what = What::Baseline { subject, event, lanes, loaded_megatransfers, was };
+        kept.records.push(Record { at: now.at(), what });
         baseline.links.insert(place.place.clone(), best);
     }
     kept
@@ -75,17 +65,14 @@ fn event_of(
     }
     let is_known = known.is_some();
     // Devices without a serial number are not told from others of their kind: they are not said to have moved.
-    let elsewhere = place.serial.is_some().then(|| was_elsewhere(&baseline.links, place, identity)).flatten();
-    if let Some(elsewhere) = elsewhere {
+    let is_it = |(at, best): &(&String, &BestLink)| {
+        place.serial.is_some() && **at != place.place && best.identity == identity
+    };
+    if let Some(elsewhere) = baseline.links.iter().find(is_it).map(|(at, _)| at.clone()) {
         let was = baseline.links.remove(&elsewhere).map(|best| name(&best));
         return Some((BaselineEvent::Moved, was));
     }
     Some((if is_known { BaselineEvent::Replaced } else { BaselineEvent::New }, None))
-}
-
-fn was_elsewhere(links: &BTreeMap<String, BestLink>, place: &LinkPlace, identity: &str) -> Option<String> {
-    let mut others = links.iter().filter(|(at, _)| **at != place.place);
-    others.find(|(_, best)| best.identity == identity).map(|(at, _)| at.clone())
 }
 
 fn name(best: &BestLink) -> String {
@@ -101,9 +88,9 @@ fn best(place: &LinkPlace, link: &LinkReading, lanes: u8, identity: &str, now: M
         device: place.id.map(|id| id.to_string()),
         lanes,
         lanes_at: now.at(),
-        loaded_megatransfers: loaded.map(narrows_base::units::GtPerSec::mega),
+        loaded_megatransfers: loaded.map(GtPerSec::mega),
         loaded_at: loaded.map(|_| now.at()),
-        last_loaded_megatransfers: loaded.map(narrows_base::units::GtPerSec::mega),
+        last_loaded_megatransfers: loaded.map(GtPerSec::mega),
     }
 }
 
@@ -111,9 +98,10 @@ fn best(place: &LinkPlace, link: &LinkReading, lanes: u8, identity: &str, now: M
 fn raised(known: &BestLink, fresh: &BestLink) -> Option<BestLink> {
     let wider = fresh.lanes > known.lanes;
     let faster = fresh.loaded_megatransfers > known.loaded_megatransfers;
-    let mut best = BestLink { lanes: known.lanes, lanes_at: known.lanes_at.clone(), ..fresh.clone() };
-    if wider {
-        best = BestLink { lanes: fresh.lanes, lanes_at: fresh.lanes_at.clone(), ..best };
+    let mut best = fresh.clone();
+    if !wider {
+        best.lanes = known.lanes;
+        best.lanes_at.clone_from(&known.lanes_at);
     }
     if !faster {
         best.loaded_megatransfers = known.loaded_megatransfers;

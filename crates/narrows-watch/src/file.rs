@@ -4,7 +4,6 @@
 //! journal and is skipped when it is read; what could not be written waits in memory, at most `MOST_WAITING` records.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -123,7 +122,7 @@ impl Store {
         let lock = self.directory.open_beneath(LOCK.as_bytes(), flags).ok()?;
         let mut query = whole_file();
         fcntl(&lock, FcntlArg::F_GETLK(&mut query)).ok()?;
-        (query.l_type != unlocked()).then(|| named(query.l_pid))
+        (i32::from(query.l_type) != nix::libc::F_UNLCK).then(|| named(query.l_pid))
     }
 
     /// Leaves the request to accept for whoever watches there.
@@ -210,10 +209,8 @@ impl Store {
         }
         let mut salt = vec![0; SALT_BYTES];
         getrandom::fill(&mut salt).map_err(|error| self.failed("make", SALT, io::Error::other(error)))?;
-        let meanwhile = OsStr::new(".salt.unfinished");
-        self.directory
-            .replace(OsStr::new(SALT), meanwhile, &salt, Readers::Us)
-            .map_err(|error| self.failed("make", SALT, error))?;
+        let made = self.directory.replace(SALT.as_ref(), ".salt.unfinished".as_ref(), &salt, Readers::Us);
+        made.map_err(|error| self.failed("make", SALT, error))?;
         Ok(salt)
     }
 
@@ -222,9 +219,8 @@ impl Store {
     /// # Errors
     /// [`KeepError`]: it cannot be read.
     pub fn baseline(&self) -> Result<Baseline, KeepError> {
-        let text =
-            self.read(BASELINE, LONGEST_BASELINE)?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        Ok(text.and_then(|text| Baseline::parse(&text)).unwrap_or_default())
+        let bytes = self.read(BASELINE, LONGEST_BASELINE)?.unwrap_or_default();
+        Ok(Baseline::parse(&String::from_utf8_lossy(&bytes)).unwrap_or_default())
     }
 
     /// Keeps the best states in the place of those before, on stable storage when it returns.
@@ -233,8 +229,7 @@ impl Store {
     /// [`KeepError`]: it cannot be written. What was kept before is still there.
     pub fn keep(&self, baseline: &Baseline) -> Result<(), KeepError> {
         let written = serde_json::to_vec_pretty(baseline).map_err(io::Error::other).and_then(|bytes| {
-            let meanwhile = OsStr::new(".baseline.unfinished");
-            self.directory.replace(OsStr::new(BASELINE), meanwhile, &bytes, Readers::Us)
+            self.directory.replace(BASELINE.as_ref(), ".baseline.unfinished".as_ref(), &bytes, Readers::Us)
         });
         written.map_err(|error| self.failed("write", BASELINE, error))
     }
@@ -244,13 +239,11 @@ impl Store {
     /// # Errors
     /// [`KeepError`]: it cannot be read.
     pub fn records(&self) -> Result<(Vec<Record>, u64), KeepError> {
-        let names = (1..=OLD).rev().map(old).chain([JOURNAL.to_owned()]);
         let (mut records, mut damaged) = (Vec::new(), 0);
-        for name in names {
+        for name in (0..=OLD).rev().map(journal) {
             // A journal is a little longer than the longest by the records of one reading.
-            let bytes = self.read(&name, 64 * LONGEST)?;
-            for line in bytes.unwrap_or_default().split(|byte| *byte == b'\n').filter(|line| !line.is_empty())
-            {
+            let bytes = self.read(&name, 64 * LONGEST)?.unwrap_or_default();
+            for line in bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
                 match serde_json::from_slice(line) {
                     Ok(record) => records.push(record),
                     Err(_) => damaged += 1,
@@ -272,25 +265,16 @@ impl Store {
                 file.seek(SeekFrom::End(-1))?;
                 file.read_exact(&mut last)?;
             }
-            Ok(Journal {
-                store: self,
-                file,
-                length,
-                torn: last != [b'\n'],
-                waiting: VecDeque::new(),
-                dropped: 0,
-            })
+            let torn = last != [b'\n'];
+            Ok(Journal { store: self, file, length, torn, waiting: VecDeque::new(), dropped: 0 })
         });
         opened.map_err(|error| self.failed("open", JOURNAL, error))
     }
 }
 
-fn old(number: u32) -> String {
-    format!("journal.{number}.jsonl")
-}
-
-fn unlocked() -> i16 {
-    nix::libc::F_UNLCK as i16
+/// The name of a journal: the one that is written is number 0, and the higher, the older.
+fn journal(number: u32) -> String {
+    if number == 0 { JOURNAL.to_owned() } else { format!("journal.{number}.jsonl") }
 }
 
 /// A lock on all of a file (`fcntl_locking(2)`).
@@ -374,17 +358,13 @@ impl Journal<'_> {
 
     /// Writes a line whole, or takes back what was written of it.
     fn write_line(&mut self, line: &[u8]) -> io::Result<()> {
-        match self.file.write_all(line) {
-            Ok(()) => {
-                self.length += line.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // Where that fails the rest of the line is skipped when the journal is read.
-                self.torn = self.file.set_len(self.length).is_err();
-                Err(error)
-            }
+        if let Err(error) = self.file.write_all(line) {
+            // Where that fails the rest of the line is skipped when the journal is read.
+            self.torn = self.file.set_len(self.length).is_err();
+            return Err(error);
         }
+        self.length += line.len() as u64;
+        Ok(())
     }
 
     /// Makes the journal an old one and begins another.
@@ -393,14 +373,13 @@ impl Journal<'_> {
     /// [`KeepError`]: the names cannot be changed; then this one goes on.
     pub fn rotate(&mut self) -> Result<(), KeepError> {
         let directory = self.store.directory.handle();
-        for number in (1..OLD).rev() {
-            match renameat(directory, old(number), directory, old(number + 1)) {
-                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
-                Err(errno) => return Err(self.store.failed("rename", &old(number), errno.into())),
+        for number in (0..OLD).rev() {
+            match renameat(directory, journal(number), directory, journal(number + 1)) {
+                Ok(()) => {}
+                Err(rustix::io::Errno::NOENT) if number > 0 => {}
+                Err(errno) => return Err(self.store.failed("rename", &journal(number), errno.into())),
             }
         }
-        renameat(directory, JOURNAL, directory, old(1))
-            .map_err(|errno| self.store.failed("rename", JOURNAL, errno.into()))?;
         self.file =
             self.store.open_or_make(JOURNAL).map_err(|error| self.store.failed("open", JOURNAL, error))?;
         self.length = 0;

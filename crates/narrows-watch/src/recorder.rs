@@ -176,20 +176,17 @@ impl Recorder {
         if lost.told.is_some_and(|told| now.seconds_since(told) < OVERFLOWING) {
             return None;
         }
-        let record =
-            What::Gap { lost: lost.what.clone(), after: lost.after.as_of(now).after(), times: lost.times };
-        lost.times = 0;
         lost.told = Some(now);
-        Some(record)
+        let (what, after) = (lost.what.clone(), lost.after.as_of(now).after());
+        Some(What::Gap { lost: what, after, times: std::mem::take(&mut lost.times) })
     }
 
     fn departed(&mut self, observed: &Observed, now: Moment) -> Vec<What> {
         let gone: Vec<Subject> =
             self.followed.keys().filter(|subject| !observed.contains_key(*subject)).cloned().collect();
         let tell = |subject: Subject| {
-            let followed = self.followed.remove(&subject);
-            let seen =
-                followed.and_then(|followed| followed.seen).unwrap_or(When::Here(self.last.unwrap_or(now)));
+            let seen = self.followed.remove(&subject).and_then(|followed| followed.seen);
+            let seen = seen.unwrap_or(When::Here(self.last.unwrap_or(now)));
             What::Gone { subject, after: seen.after(now) }
         };
         gone.into_iter().map(tell).collect()
@@ -260,17 +257,13 @@ fn news(property: Property, known: &Known, value: &Value, now: Moment) -> News {
         return News::Same;
     }
     if let (Value::Number(then), Value::Number(is)) = (&known.value, value) {
-        if property.is_counter() {
-            let recently = known.told.is_some_and(|told| now.seconds_since(told) < COUNTING);
-            return match is < then {
-                true => News::Anew,
-                false if recently => News::Later,
-                false => News::Changed,
-            };
-        }
-        if property == Property::Celsius && (is - then).abs() < CELSIUS {
-            return News::Same;
-        }
+        let is_recent = known.told.is_some_and(|told| now.seconds_since(told) < COUNTING);
+        return match property {
+            Property::Celsius if (is - then).abs() < CELSIUS => News::Same,
+            counter if counter.is_counter() && is < then => News::Anew,
+            counter if counter.is_counter() && is_recent => News::Later,
+            _ => News::Changed,
+        };
     }
     News::Changed
 }

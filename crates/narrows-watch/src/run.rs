@@ -185,9 +185,7 @@ impl Watch<'_, '_> {
         let reading =
             Reading::take(root, places, self.before.as_ref(), |name| spared.contains(&name.to_owned()));
         let now = Moment::now();
-        for name in reading.drives.keys() {
-            self.drives.insert(name.clone(), Instant::now());
-        }
+        self.drives.extend(reading.drives.keys().map(|name| (name.clone(), Instant::now())));
         let observed = observe(places, &reading, &self.salt);
         let records = self.recorder.take(&observed, now, noticed, &since.kernel);
         let kept = baseline::take(&mut self.baseline, (places, &reading), &self.salt, now, accept);

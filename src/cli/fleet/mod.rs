@@ -90,10 +90,8 @@ pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure
         output::fleet(shown, &records)?;
     }
     if summary.unreadable > 0 {
-        output::note(&format!(
-            "narrows: {} of {} captures could not be read",
-            summary.unreadable, summary.hosts
-        ));
+        let (unreadable, hosts) = (summary.unreadable, summary.hosts);
+        output::note(&format!("narrows: {unreadable} of {hosts} captures could not be read"));
     }
     Ok(match is_bad {
         _ if summary.unreadable == summary.hosts => FAILED,

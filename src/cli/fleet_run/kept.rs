@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the directory was named on the command line")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::cli::files::{self, LARGEST};
 use crate::cli::{Failure, output};
@@ -13,7 +13,7 @@ use narrows_report::sanitize;
 use narrows_session::fleet::job::{LOG_STEP, NAME};
 use narrows_session::fleet::{self, Point};
 use narrows_verdict::fleet::Told;
-use narrows_verdict::fleet::record::{Host, Run, SCHEMA};
+use narrows_verdict::fleet::record::{Host, PointRecord, Run, SCHEMA};
 use narrows_verdict::fleet::samples::{self, Sample};
 
 const RECORD: &str = "run.json";
@@ -28,7 +28,7 @@ const HINT: &str = "name a directory that `narrows fleet run --output` made";
 ///
 /// # Errors
 /// [`Failure`] when something has that name, or it cannot be made.
-pub(super) fn new_directory(path: &Path) -> Result<(PathBuf, Held), Failure> {
+pub(super) fn new_directory(path: &Path) -> Result<Held, Failure> {
     let cannot = |error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot make `{}`: {error}", path.display()))
             .hint("name a directory that is not there yet, in a place that you may write to")
@@ -36,13 +36,12 @@ pub(super) fn new_directory(path: &Path) -> Result<(PathBuf, Held), Failure> {
     let parent = Held::parent_of(path, Aim::Write).map_err(|error| cannot(&error))?;
     let (parent, name) = parent.ok_or_else(|| cannot(&"it is no name of a directory"))?;
     parent.maker().make_directory(name.as_encoded_bytes()).map_err(|error| cannot(&error))?;
-    let held = Held::open(path, Aim::Write).map_err(|error| cannot(&error))?;
-    Ok((path.to_owned(), held))
+    Held::open(path, Aim::Write).map_err(|error| cannot(&error))
 }
 
-fn put(path: &Path, held: &Held, name: &str, bytes: &[u8]) -> Result<(), Failure> {
-    held.write_new(name.as_ref(), bytes, Readers::Us)
-        .map_err(|error| Failure::new(format!("cannot write `{}`: {error}", path.join(name).display())))
+fn put(held: &Held, name: &str, bytes: &[u8]) -> Result<(), Failure> {
+    let cannot = |error| format!("cannot write `{}`: {error}", held.path().join(name).display());
+    held.write_new(name.as_ref(), bytes, Readers::Us).map_err(|error| Failure::new(cannot(error)))
 }
 
 /// The directories of hosts by their place among the clients.
@@ -54,10 +53,11 @@ fn client_directory(number: usize) -> String {
 ///
 /// # Errors
 /// [`Failure`] when it cannot be written.
-pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
-    let (directory, _) = new_directory(&path.join(&point.record.directory))?;
+pub(super) fn point(run: &Held, point: &Point) -> Result<(), Failure> {
+    let directory = run.path().join(&point.record.directory);
+    new_directory(&directory)?;
     for (outcome, from) in point.record.hosts.iter().zip(&point.directories) {
-        let (place, held) = new_directory(&directory.join(client_directory(outcome.client)))?;
+        let held = new_directory(&directory.join(client_directory(outcome.client)))?;
         for (file, length) in fleet::files(from).unwrap_or_default() {
             // fio puts the name of its server behind a log, which is the same for all.
             let name = file.strip_suffix(".s").unwrap_or(&file);
@@ -66,11 +66,11 @@ pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
                 continue;
             }
             match (length < LARGEST).then(|| fs::read(from.join(&file)).ok()).flatten() {
-                Some(bytes) => put(&place, &held, name, &bytes)?,
-                None => output::note(&format!(
-                    "narrows: {} is left out: {length} bytes",
-                    place.join(name).display()
-                )),
+                Some(bytes) => put(&held, name, &bytes)?,
+                None => {
+                    let place = held.path().join(name);
+                    output::note(&format!("narrows: {} is left out: {length} bytes", place.display()));
+                }
             }
         }
     }
@@ -82,19 +82,17 @@ pub(super) fn point(path: &Path, point: &Point) -> Result<(), Failure> {
 /// # Errors
 /// [`Failure`] when it cannot be written.
 pub(super) fn whole(
-    path: &Path,
     held: &Held,
     run: &Run,
-    (clients, servers): (&[String], &[String]),
+    (clients, servers): &(Vec<String>, Vec<String>),
 ) -> Result<(), Failure> {
     for (host, text) in run.clients.iter().zip(clients).chain(run.servers.iter().zip(servers)) {
-        let (place, held) = new_directory(&path.join(&host.directory))?;
-        put(&place, &held, SAMPLES, text.as_bytes())?;
+        put(&new_directory(&held.path().join(&host.directory))?, SAMPLES, text.as_bytes())?;
     }
     let text = serde_json::to_string_pretty(run)
         .map_err(|error| Failure::new(format!("cannot write the record as JSON: {error}")))?;
     // Names stay what they are, and are obeyed by no terminal that shows the file.
-    put(path, held, RECORD, sanitize::json(&text).as_bytes())
+    put(held, RECORD, sanitize::json(&text).as_bytes())
 }
 
 /// Reads a run again.
@@ -112,17 +110,16 @@ pub(super) fn read(path: &Path) -> Result<(Run, Files), Failure> {
             .hint("read it with the version of narrows that wrote it"));
     }
     let of_hosts = |hosts: &[Host]| hosts.iter().map(|host| samples_of(path, host)).collect();
-    let told = run.points.iter().map(|point| {
-        let ahead = |client: usize| run.clients.get(client).map_or(0, |host| host.clock_ahead_ns);
+    let told = |point: &PointRecord| {
         let place = path.join(plain(&point.directory));
-        point
-            .hosts
-            .iter()
-            .map(|outcome| told(&place.join(client_directory(outcome.client)), ahead(outcome.client)))
-            .collect()
-    });
+        let of_client = |client: usize| {
+            let ahead = run.clients.get(client).map_or(0, |host| host.clock_ahead_ns);
+            told(&place.join(client_directory(client)), ahead)
+        };
+        point.hosts.iter().map(|outcome| of_client(outcome.client)).collect()
+    };
     let files = Files {
-        told: told.collect(),
+        told: run.points.iter().map(told).collect(),
         clients: of_hosts(&run.clients),
         servers: of_hosts(&run.servers),
         step: LOG_STEP,
@@ -143,11 +140,8 @@ fn samples_of(path: &Path, host: &Host) -> Vec<Sample> {
 fn told(place: &Path, clock_ahead_ns: i64) -> Told {
     let mut told = Told { clock_ahead_ns, ..Told::default() };
     told.report = foreign::text(&place.join(REPORT), LARGEST).ok();
-    let mut names: Vec<String> = fs::read_dir(place)
-        .map(|entries| {
-            entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
-        })
-        .unwrap_or_default();
+    let entries = fs::read_dir(place).into_iter().flatten().flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     for name in names {
         let Some(rest) = name.strip_prefix(NAME) else { continue };

@@ -53,14 +53,15 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     let reach = reach(&args.reach, &stop)?;
     let pushed = pushed(&args.reach)?;
     let ground = Ground::make(&Root::live()).map_err(below_tmp)?;
-    let place = match out {
-        Some((path, _)) => path,
-        None => ground.directory("captures").map_err(below_tmp)?,
+    let held = match out {
+        Some(held) => held,
+        None => {
+            let place = ground.directory("captures").map_err(below_tmp)?;
+            Held::open(&place, Aim::Write).map_err(|error| Failure::new(unwritten(&place, &error)))?
+        }
     };
-    let failed = |error: &dyn std::fmt::Display| format!("cannot write to `{}`: {error}", place.display());
-    let held = Held::open(&place, Aim::Write).map_err(|error| Failure::new(failed(&error)))?;
     let keep = |name: &str, bytes: &[u8]| {
-        held.write_new(name.as_ref(), bytes, Readers::Us).map_err(|error| failed(&error))
+        held.write_new(name.as_ref(), bytes, Readers::Us).map_err(|error| unwritten(held.path(), &error))
     };
     let found = inventory(&ground, &reach, &names, (&pushed, COLLECTOR), keep);
     // Comparing what was taken leaves nothing behind.
@@ -81,7 +82,7 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
     let code = if missing < names.len() {
         let fleet = FleetArgs { fleet: true, since: args.since.clone() };
         let (csv, output) = (args.csv, args.output.clone());
-        fleet::run(&AnswerArgs { csv, fleet, output, ..AnswerArgs::default() }, &[place])?
+        fleet::run(&AnswerArgs { csv, fleet, output, ..AnswerArgs::default() }, &[held.path().to_owned()])?
     } else {
         FAILED
     };
@@ -90,6 +91,10 @@ fn check(args: &CheckHosts) -> Result<u8, Failure> {
         return Ok(FAILED);
     }
     Ok(code)
+}
+
+fn unwritten(place: &Path, error: &dyn std::fmt::Display) -> String {
+    format!("cannot write to `{}`: {error}", place.display())
 }
 
 fn below_tmp(error: std::io::Error) -> Failure {
@@ -141,9 +146,9 @@ fn reach(args: &ReachArgs, stop: &Arc<AtomicBool>) -> Result<Reach, Failure> {
     };
     let launcher = args.launcher.as_deref().map(|text| Launcher::new(&Root::live(), text)).transpose();
     let launcher = launcher.map_err(|error| {
-        Failure::new(format!("--launcher: {error}")).hint(format!(
-            "name a program and where the host goes: --launcher 'srun --overlap -N1 -n1 -w {HOST}'"
-        ))
+        let example = format!("--launcher 'srun --overlap -N1 -n1 -w {HOST}'");
+        Failure::new(format!("--launcher: {error}"))
+            .hint(format!("name a program and where the host goes: {example}"))
     })?;
     let ssh_config = args.ssh_config.as_ref().map(whole).transpose()?;
     Ok(Reach { ssh_config, launcher, stop: stop.clone() })

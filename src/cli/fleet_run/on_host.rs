@@ -85,12 +85,27 @@ fn say(word: &impl Serialize) -> Result<(), Failure> {
     output::data(&(line + "\n"))
 }
 
-/// Raises a flag when standard input ends, which is when the controller or the connection does.
-fn end_of_input() -> Arc<AtomicBool> {
+/// Hands on each line of standard input until `take` wants no more or it ends, which is when the controller or the connection does.
+fn each_line(most: u64, mut take: impl FnMut(&[u8]) -> bool) {
+    let mut input = io::stdin().lock();
+    let mut line = Vec::new();
+    while let Ok(1..) = (&mut input).take(most).read_until(b'\n', &mut line) {
+        if !take(&line) {
+            break;
+        }
+        line.clear();
+    }
+}
+
+/// Raises a flag when standard input ends. `take` gets each line until then.
+fn until_end_of_input(take: fn(&[u8])) -> Arc<AtomicBool> {
     let ended = Arc::new(AtomicBool::new(false));
     let flag = ended.clone();
     thread::spawn(move || {
-        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        each_line(1 << 10, |line| {
+            take(line);
+            true
+        });
         flag.store(true, Ordering::Relaxed);
     });
     ended
@@ -105,14 +120,8 @@ fn look(target: Option<&str>) -> Result<(), Failure> {
     if let Some(uri) = target.as_deref().and_then(NbdUri::parse) {
         ports.extend(uri.port());
     }
-    let look = Look {
-        fio: fio_version(),
-        target: found,
-        ports: ports.into_iter().collect(),
-        facts: facts_of(&root),
-        drives: drives(&root),
-    };
-    say(&look)
+    let ports = ports.into_iter().collect();
+    say(&Look { fio: fio_version(), target: found, ports, facts: facts_of(&root), drives: drives(&root) })
 }
 
 fn fio_version() -> Option<String> {
@@ -177,12 +186,13 @@ fn drives(root: &Root) -> Vec<String> {
 /// What a target is here.
 fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, String> {
     if let Some(uri) = NbdUri::parse(typed) {
+        let (kind, name, server) = (FoundKind::Nbd, uri.as_str().to_owned(), Some(uri.server().to_owned()));
         return Ok(HostTarget {
-            kind: FoundKind::Nbd,
-            name: uri.as_str().to_owned(),
+            kind,
+            name,
             size: None,
             free: None,
-            server: Some(uri.server().to_owned()),
+            server,
             drives: Vec::new(),
             serial: None,
         });
@@ -243,10 +253,8 @@ fn by_nqn(root: &Root, nqn: &str) -> Result<String, String> {
         let rest = name.strip_prefix("nvme").unwrap_or_default();
         rest.contains('n') && !rest.contains('p') && !rest.contains('c')
     };
-    let found: Vec<String> = subsystems
-        .flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")))
-        .filter(is_namespace)
-        .collect();
+    let inside = subsystems.flat_map(|name| root.list(&format!("/sys/class/nvme-subsystem/{name}")));
+    let found: Vec<String> = inside.filter(is_namespace).collect();
     only(&found, format!("no namespace of {nqn} is connected here"), |several| {
         format!("{nqn} has several namespaces here ({several}): name one by its serial or path")
     })
@@ -263,7 +271,7 @@ fn only(found: &[String], none: String, several: impl FnOnce(&str) -> String) ->
 
 /// Makes the target ready, leads the link of the job to it, and holds it.
 fn hold(typed: &str, size: u64) -> Result<(), Failure> {
-    let ended = end_of_input();
+    let ended = until_end_of_input(|_| {});
     if NbdUri::parse(typed).is_some() {
         say(&Word::Prepared(Prepared { size: Bytes::new(0), is_direct: false }))?;
         wait(&ended);
@@ -303,26 +311,19 @@ fn wait(ended: &AtomicBool) {
 }
 
 fn clock() -> Result<(), Failure> {
-    let mut input = io::stdin().lock();
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        match (&mut input).take(64).read_until(b'\n', &mut line) {
-            Ok(1..) => output::data(&format!("{}\n", now()))?,
-            _ => return Ok(()),
-        }
-    }
+    let mut said = Ok(());
+    each_line(64, |_| {
+        said = output::data(&format!("{}\n", now()));
+        said.is_ok()
+    });
+    said
 }
 
 /// Sleeps until a moment of this clock. The clock may be set meanwhile, so it is asked again now and then.
 fn sleep_until(moment: u64) {
-    const LONGEST: Duration = Duration::from_millis(100);
-    loop {
-        let left = Duration::from_nanos(moment.saturating_sub(now()));
-        if left.is_zero() {
-            return;
-        }
-        thread::sleep(left.min(LONGEST));
+    const LONGEST: u64 = 100_000_000;
+    while let left @ 1.. = moment.saturating_sub(now()) {
+        thread::sleep(Duration::from_nanos(left.min(LONGEST)));
     }
 }
 

@@ -13,6 +13,7 @@ use crate::cli::signals::stop_on_signals;
 use crate::cli::values::or;
 use crate::cli::{Failure, output};
 use narrows_base::units::{Bytes, Nanos, human};
+use narrows_load::held::Held;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_report::fleet_run::{Files, build, folded};
@@ -20,7 +21,7 @@ use narrows_session::fleet::hosts::FoundKind;
 use narrows_session::fleet::{Asked, Fleet, HostName, Preflight, Pushed, objections};
 use narrows_verdict::fleet::Point;
 use narrows_verdict::fleet::record::{
-    DrivesLeg, DrivesRate, HostOutcome, LegLost, Load, PointRecord, Run, State,
+    DrivesLeg, DrivesRate, HostOutcome, Left, LegLost, Load, PointRecord, Run, State,
 };
 
 /// The directory of the leg, below that of the run. It is the directory of a run, too.
@@ -28,7 +29,7 @@ const DRIVES: &str = "drives-leg";
 /// The leg takes no longer.
 const LONGEST: Nanos = Nanos::from_millis(10_000);
 /// fio takes no more I/Os in flight of one job here.
-const DEEPEST: u64 = 4096;
+const DEEPEST: u32 = 4096;
 
 pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
@@ -51,7 +52,7 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
             return Err(failure);
         }
     };
-    let (path, held) = kept::new_directory(&args.out)?;
+    let kept = kept::new_directory(&args.out)?;
     layout(&asked, &told);
     let mut lost = Vec::new();
     if !stop.load(Ordering::Relaxed) {
@@ -62,15 +63,13 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         }
     }
     if !lost.is_empty() && !args.partial {
-        let names = lost.iter().map(String::as_str);
-        return Err(Failure::new(format!("no load was run: {} cannot take part", folded(names)))
-            .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
+        return Err(without(&lost));
     }
     if args.alone.contains(&Alone::Network) && !stop.load(Ordering::Relaxed) {
         network_leg(&mut fleet);
     }
-    let (points, interrupted) = points(&mut fleet, &asked, &stop, &path)?;
-    let (clients, servers) = fleet.samples(say_left_out);
+    let (points, interrupted) = points(&mut fleet, &asked, &stop, &kept)?;
+    let samples = fleet.samples(say_left_out);
     let mut run = fleet.close(points, interrupted);
     note_missing(&mut run, &missing, &lost);
     let drives = args.alone.iter().find_map(|part| match part {
@@ -78,20 +77,19 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
         Alone::Network => None,
     });
     if let Some(target) = drives.filter(|_| !stop.load(Ordering::Relaxed)) {
-        run.drives_leg = Some(drives_leg(args, (&asked, target), &pushed, &stop, &path));
+        run.drives_leg = Some(drives_leg(args, (&asked, target), &pushed, &stop, kept.path()));
     }
-    kept::whole(&path, &held, &run, (&clients, &servers))?;
-    let (run, files) = kept::read(&path)?;
+    kept::whole(&kept, &run, &samples)?;
+    let (run, files) = kept::read(kept.path())?;
     let report = build(&run, &files, args.output.shown.plain);
     show(&report, args.csv, &args.output, args.partial)
 }
 
 /// Says of a host that not all of its samples are kept.
 fn say_left_out(host: &HostName, bytes: usize) {
-    output::note(&format!(
-        "narrows: {host}: {} of samples were left out: what it did at the end is not known",
-        human::bytes(Bytes::new(bytes as u64))
-    ));
+    let size = human::bytes(Bytes::new(bytes as u64));
+    let text = format!("{size} of samples were left out: what it did at the end is not known");
+    output::note(&format!("narrows: {host}: {text}"));
 }
 
 /// The network alone, and who did not take part in that.
@@ -125,7 +123,10 @@ fn drives_leg(
         lose_all(&mut leg, asked, "no load only reads");
         return leg;
     };
-    let load = load_of_servers(asked, of);
+    // All servers have as many I/Os in flight as all clients had.
+    let clients = asked.clients.len().div_ceil(asked.servers.len().max(1));
+    let depth = of.depth.saturating_mul(u32::try_from(clients).unwrap_or(u32::MAX)).min(DEEPEST);
+    let load = Load { depth, time_ns: of.time_ns.min(LONGEST), ..of.clone() };
     (leg.time_ns, leg.rate_cap, leg.load) = (load.time_ns, load.rate_cap, Some(of.clone()));
     output::note("narrows: the servers' drives alone: each server reads its own");
     if let Err(failure) = read_drives(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
@@ -137,18 +138,12 @@ fn drives_leg(
 
 /// Servers that have no result yet have none, for this reason.
 fn lose_all(leg: &mut DrivesLeg, asked: &Asked, reason: &str) {
-    let lost = |host: &HostName| LegLost { host: host.to_string(), reason: reason.to_owned() };
-    let is_known = |leg: &DrivesLeg, host: &HostName| leg.lost.iter().any(|lost| lost.host == host.as_str());
-    let others: Vec<_> = asked.servers.iter().filter(|host| !is_known(leg, host)).map(lost).collect();
-    leg.lost.extend(others);
+    for host in &asked.servers {
+        if !leg.lost.iter().any(|lost| lost.host == host.as_str()) {
+            leg.lost.push(LegLost { host: host.to_string(), reason: reason.to_owned() });
+        }
+    }
     leg.rates.clear();
-}
-
-/// A load of clients as one of each server: all servers have as many I/Os in flight as all clients had.
-fn load_of_servers(asked: &Asked, of: &Load) -> Load {
-    let clients = asked.clients.len().div_ceil(asked.servers.len().max(1)) as u64;
-    let depth = u64::from(of.depth).saturating_mul(clients).min(DEEPEST);
-    Load { depth: u32::try_from(depth).unwrap_or(u32::MAX), time_ns: of.time_ns.min(LONGEST), ..of.clone() }
 }
 
 /// Runs the load on all servers, or says why it cannot.
@@ -180,24 +175,21 @@ fn read_drives(
         let host = servers.clients.get(server).map(ToString::to_string).unwrap_or_default();
         leg.lost.push(LegLost { host, reason: error.to_string() });
     }
-    let path = place.join(DRIVES);
-    let kept = kept::new_directory(&path).and_then(|(path, held)| {
+    let mut points = Vec::new();
+    let kept = kept::new_directory(&place.join(DRIVES)).and_then(|kept| {
         let (point, is_interrupted) = fleet.run(1, &load, false, stop, &|_| {});
         if is_interrupted {
             return Err(Failure::new("it was interrupted"));
         }
-        kept::point(&path, &point)?;
-        Ok((path, held, point.record))
+        kept::point(&kept, &point)?;
+        points.push(point.record);
+        Ok(kept)
     });
     let samples = fleet.samples(say_left_out);
-    let (kept, points) = match kept {
-        Ok((path, held, record)) => (Ok((path, held)), vec![record]),
-        Err(failure) => (Err(failure), Vec::new()),
-    };
     let whole = close_drives(fleet, points);
-    let (path, held) = kept?;
-    kept::whole(&path, &held, &whole, (&samples.0, &samples.1))?;
-    let (whole, files) = kept::read(&path)?;
+    let kept = kept?;
+    kept::whole(&kept, &whole, &samples)?;
+    let (whole, files) = kept::read(kept.path())?;
     rates(leg, &whole, &files);
     Ok(())
 }
@@ -205,43 +197,39 @@ fn read_drives(
 /// Takes everything away from the servers, and says what could not be.
 fn close_drives(fleet: Fleet<'_>, points: Vec<PointRecord>) -> Run {
     let whole = fleet.close(points, None);
-    for left in &whole.left {
-        output::note(&format!(
-            "narrows: {} may not be clean ({}): `{}`",
-            left.host, left.reason, left.command
-        ));
+    for Left { host, reason, command } in &whole.left {
+        output::note(&format!("narrows: {host} may not be clean ({reason}): `{command}`"));
     }
     whole
 }
 
 /// Why servers cannot take part.
 fn refused(servers: &Asked, told: &[Preflight]) -> Vec<LegLost> {
-    let unreachable = told.iter().filter_map(|host| {
-        let error = host.looked.as_ref().err()?;
-        Some(LegLost { host: host.host.to_string(), reason: error.to_string() })
-    });
-    let objected = objections(servers, told).into_iter().map(|(host, reason)| LegLost { host, reason });
-    unreachable.chain(objected).collect()
+    let unreachable = told.iter().filter_map(|one| Some((&one.host, one.looked.as_ref().err()?)));
+    let unreachable = unreachable.map(|(host, error)| (host.to_string(), error.to_string()));
+    let all = unreachable.chain(objections(servers, told));
+    all.map(|(host, reason)| LegLost { host, reason }).collect()
 }
 
 /// What each server read in the time that all have in common.
 fn rates(leg: &mut DrivesLeg, whole: &Run, files: &Files) {
     let (Some(record), Some(told)) = (whole.points.first(), files.told.first()) else { return };
     let point = Point::of(record, told, files.step);
+    let mut lose = |client: usize, reason: &str| {
+        let host = whole.clients.get(client).map(|server| server.host.clone()).unwrap_or_default();
+        leg.lost.push(LegLost { host, reason: reason.to_owned() });
+    };
     for host in point.counted() {
-        let server = whole.clients.get(host.client);
-        if server.and_then(|server| server.target.as_ref()).is_some_and(|target| target.is_direct) {
-            leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
-        } else {
-            let host = server.map(|server| server.host.clone()).unwrap_or_default();
-            let reason = "it was read through the page cache, not from the drives".to_owned();
-            leg.lost.push(LegLost { host, reason });
+        let target = whole.clients.get(host.client).and_then(|server| server.target.as_ref());
+        match target.is_some_and(|target| target.is_direct) {
+            true => {
+                leg.rates.push(DrivesRate { server: host.client, bytes_per_second: host.read.rate });
+            }
+            false => lose(host.client, "it was read through the page cache, not from the drives"),
         }
     }
     for host in record.hosts.iter().filter(|host| !point.counted().any(|one| one.client == host.client)) {
-        let name = whole.clients.get(host.client).map(|one| one.host.clone()).unwrap_or_default();
-        let reason = host.reason.clone().unwrap_or_else(|| "it has no result that counts".to_owned());
-        leg.lost.push(LegLost { host: name, reason });
+        lose(host.client, host.reason.as_deref().unwrap_or("it has no result that counts"));
     }
 }
 
@@ -250,37 +238,34 @@ fn points(
     fleet: &mut Fleet<'_>,
     asked: &Asked,
     stop: &AtomicBool,
-    path: &Path,
+    kept: &Held,
 ) -> Result<(Vec<PointRecord>, Option<String>), Failure> {
-    let names: Vec<&str> = asked.clients.iter().map(HostName::as_str).collect();
-    let say = |lost: &HostOutcome| tell(lost, &names);
+    let say = |lost: &HostOutcome| {
+        output::note(&format!(
+            "narrows: {} is {}, {} after the start: {}",
+            asked.clients.get(lost.client).map_or("?", HostName::as_str),
+            narrows_verdict::word(lost.state),
+            human::time(lost.known_after_ns.unwrap_or_default()),
+            lost.reason.as_deref().unwrap_or_default()
+        ));
+    };
+    let proofs: &[bool] = if asked.prove { &[false, true] } else { &[false] };
     let mut records = Vec::new();
-    let mut number = 0;
     for load in &asked.loads {
-        for is_proof in [false, true].into_iter().take(if asked.prove { 2 } else { 1 }) {
-            if stop.load(Ordering::Relaxed) {
-                return Ok((records, Some("it was interrupted".to_owned())));
+        for is_proof in proofs {
+            let mut is_interrupted = stop.load(Ordering::Relaxed);
+            if !is_interrupted {
+                let point;
+                (point, is_interrupted) = fleet.run(records.len() + 1, load, *is_proof, stop, &say);
+                kept::point(kept, &point)?;
+                records.push(point.record);
             }
-            number += 1;
-            let (point, is_interrupted) = fleet.run(number, load, is_proof, stop, &say);
-            kept::point(path, &point)?;
-            records.push(point.record);
             if is_interrupted {
                 return Ok((records, Some("it was interrupted".to_owned())));
             }
         }
     }
     Ok((records, None))
-}
-
-fn tell(lost: &HostOutcome, names: &[&str]) {
-    output::note(&format!(
-        "narrows: {} is {}, {} after the start: {}",
-        names.get(lost.client).copied().unwrap_or("?"),
-        narrows_verdict::word(lost.state),
-        human::time(lost.known_after_ns.unwrap_or_default()),
-        lost.reason.as_deref().unwrap_or_default()
-    ));
 }
 
 /// Says what every host is, and refuses what cannot be run. The hosts that are left out with --partial.
@@ -297,44 +282,39 @@ fn preflight(args: &RunArgs, asked: &Asked, told: &[Preflight]) -> Result<Vec<St
     for (host, why) in &objections {
         output::note(&format!("narrows: {host}: {why}"));
     }
-    let all = |names: &[String]| folded(names.iter().map(String::as_str));
     if !objections.is_empty() {
-        let hosts: Vec<String> = objections.iter().map(|(host, _)| host.clone()).collect();
-        return Err(Failure::new(format!("no load was run: {} cannot take part as they are", all(&hosts)))
+        let hosts = folded(objections.iter().map(|(host, _)| host.as_str()));
+        return Err(Failure::new(format!("no load was run: {hosts} cannot take part as they are"))
             .hint("what speaks against each host stands above"));
     }
     if missing.len() == told.len() || (!missing.is_empty() && !args.partial) {
-        return Err(Failure::new(format!("no load was run: {} cannot take part", all(&missing)))
-            .hint("mend them, leave them out of --hosts, or go on without them: --partial"));
+        return Err(without(&missing));
     }
     Ok(missing)
 }
 
+/// Hosts cannot take part that have to.
+fn without(hosts: &[String]) -> Failure {
+    let hosts = folded(hosts.iter().map(String::as_str));
+    Failure::new(format!("no load was run: {hosts} cannot take part"))
+        .hint("mend them, leave them out of --hosts, or go on without them: --partial")
+}
+
 /// Announces what will be written, before it is.
 fn layout(asked: &Asked, told: &[Preflight]) {
-    let mut count = 0u64;
-    for host in told.iter().filter(|host| host.is_client) {
-        let Ok(looked) = &host.looked else { continue };
-        if let Some(Ok(found)) = &looked.look.target
-            && found.kind == FoundKind::Directory
-        {
-            count += 1;
-            if count <= 3 {
-                output::note(&format!(
-                    "narrows: {}: a file without a name, {}, in {}",
-                    host.host,
-                    human::bytes(asked.size),
-                    found.name
-                ));
-            }
-        }
+    let written = told.iter().filter(|host| host.is_client).filter_map(|host| {
+        let found = host.looked.as_ref().ok()?.look.target.as_ref()?.as_ref().ok()?;
+        (found.kind == FoundKind::Directory).then_some((&host.host, &found.name))
+    });
+    let written: Vec<_> = written.collect();
+    let size = human::bytes(asked.size);
+    for (host, place) in written.iter().take(3) {
+        output::note(&format!("narrows: {host}: a file without a name, {size}, in {place}"));
     }
+    let count = written.len();
     if count > 0 {
-        let total = Bytes::new(asked.size.get().saturating_mul(count));
-        output::note(&format!(
-            "narrows: {count} hosts write {} in all before the start",
-            human::bytes(total)
-        ));
+        let total = human::bytes(Bytes::new(asked.size.get().saturating_mul(count as u64)));
+        output::note(&format!("narrows: {count} hosts write {total} in all before the start"));
     }
 }
 

@@ -1,5 +1,6 @@
 //! What can be typed after `narrows lab`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -149,15 +150,10 @@ fn aims(text: &str) -> Result<Aims, String> {
 }
 
 /// All layouts, in the order in which they are built.
-const LAYOUTS: [Layout; 7] = [
-    Layout::Single,
-    Layout::LvmLinear,
-    Layout::LvmStriped,
-    Layout::Raid0,
-    Layout::Raid1,
-    Layout::Raid10,
-    Layout::Raid5,
-];
+const LAYOUTS: [Layout; 7] = {
+    use Layout::{LvmLinear, LvmStriped, Raid0, Raid1, Raid5, Raid10, Single};
+    [Single, LvmLinear, LvmStriped, Raid0, Raid1, Raid10, Raid5]
+};
 
 impl LabArgs {
     /// The stated aims; none without `--aim`.
@@ -188,15 +184,13 @@ impl LabArgs {
         let layouts: Vec<Layout> = if self.layout.is_empty() { fitting() } else { self.layout.clone() };
         let mut cells: Vec<Cell> = Vec::new();
         for layout in layouts {
-            for encryption in &self.encryption {
-                for file_system in &self.file_system {
-                    let cell = Cell { layout, encryption: *encryption, file_system: *file_system };
-                    if !cells.contains(&cell) {
-                        cells.push(cell);
-                    }
-                }
+            for encryption in self.encryption.iter().copied() {
+                let kinds = self.file_system.iter().copied();
+                cells.extend(kinds.map(|file_system| Cell { layout, encryption, file_system }));
             }
         }
+        let mut known = BTreeSet::new();
+        cells.retain(|cell| known.insert((cell.layout, cell.encryption, cell.file_system)));
         cells
     }
 }

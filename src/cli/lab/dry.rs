@@ -3,7 +3,6 @@
 use super::args::LabArgs;
 use super::ground;
 use crate::cli::Failure;
-use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
 use narrows_machine::root::Root;
 use narrows_machine::usage;
@@ -11,7 +10,6 @@ use narrows_session::lab::journal::Head;
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{Call, FileSystem, LabId, Names, Step, Tools, recipe, sight};
 use narrows_session::trials::{encryptions, over_nothing, reach, slice};
-use narrows_session::writes::Life;
 
 /// The commands, cell by cell.
 ///
@@ -32,20 +30,22 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
     ground::refuse_copy(args, &cells)?;
     let copied = ground::copied(args)?;
     let life = ground::life(args, names.disks.iter().map(String::as_str));
-    let slices = slices(args, &sizes(root, args, &names), life, copied);
+    let needed = args.slice.unwrap_or_else(|| slice(args.wish().filled(life), copied));
+    let size = |name: &String| match &args.scratch {
+        Some(_) => args.files.size.get(),
+        None => usage::size(root, name).get().unwrap_or_default().get(),
+    };
+    let extent = |(index, name)| Some((index, Extent::of(size(name), needed.get())?));
+    let extents: Vec<(usize, Extent)> = names.disks.iter().enumerate().filter_map(extent).collect();
+    let slices: Vec<Step> =
+        extents.iter().map(|(index, extent)| Step::Slice { index: *index, extent: *extent }).collect();
     text.push("once, after the devices are proven empty; these partitions are known to the kernel alone, nothing is written (a disk that takes none gets a linear mapping):".to_owned());
     section(&mut text, &slices, &names);
     for encryption in encryptions(&args.encryption) {
         text.push(format!("once, {} above a target that takes no time:", encryption.name()));
         section(&mut text, &over_nothing(encryption, reach(&args.wish().tests())), &names);
     }
-    let bytes: Vec<u64> = slices
-        .iter()
-        .filter_map(|step| match step {
-            Step::Slice { extent, .. } => Some(extent.bytes),
-            _ => None,
-        })
-        .collect();
+    let bytes: Vec<u64> = extents.into_iter().map(|(_, extent)| extent.bytes).collect();
     let means = Tools::new(root).means(root, &bytes);
     for cell in cells {
         text.push(format!("{cell}:"));
@@ -64,34 +64,15 @@ pub(super) fn text(root: &Root, args: &LabArgs) -> Result<Vec<String>, Failure> 
 }
 
 fn section(text: &mut Vec<String>, steps: &[Step], names: &Names) {
-    let mut line = |call: &Call| text.push(format!("  {call}"));
-    steps
-        .iter()
-        .flat_map(|step| step.build(names).into_iter().chain(step.shown(names)))
-        .for_each(|call| line(&call));
-    line(&Call::new("# undone by", [""; 0]));
+    let line = |call: Call| format!("  {call}");
+    let built = |step: &Step| step.build(names).into_iter().chain(step.shown(names));
     let undone = |step: &Step| step.undo(names).into_iter().chain(step.undo_shown(names));
-    steps.iter().rev().flat_map(undone).for_each(|call| line(&call));
+    text.extend(steps.iter().flat_map(built).map(line));
+    text.push("  # undone by".to_owned());
+    text.extend(steps.iter().rev().flat_map(undone).map(line));
     if !steps.iter().all(Step::is_ground) {
-        line(&Call::new("# then the slices are cleared and read back", [""; 0]));
+        text.push("  # then the slices are cleared and read back".to_owned());
     }
-}
-
-/// The slices of devices of these sizes, on which `copied` has to fit.
-fn slices(args: &LabArgs, sizes: &[u64], life: Option<Life>, copied: Bytes) -> Vec<Step> {
-    let needed = args.slice.unwrap_or_else(|| slice(args.wish().filled(life), copied));
-    let slice =
-        |(index, size): (usize, &u64)| Some(Step::Slice { index, extent: Extent::of(*size, needed.get())? });
-    sizes.iter().enumerate().filter_map(slice).collect()
-}
-
-/// The sizes of the devices in bytes.
-fn sizes(root: &Root, args: &LabArgs, names: &Names) -> Vec<u64> {
-    let size = |name: &String| match &args.scratch {
-        Some(_) => args.files.size.get(),
-        None => usage::size(root, name).get().unwrap_or_default().get(),
-    };
-    names.disks.iter().map(size).collect()
 }
 
 fn names(root: &Root, args: &LabArgs) -> Result<Names, Failure> {

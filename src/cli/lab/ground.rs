@@ -10,9 +10,8 @@ use narrows_base::units::Bytes;
 use narrows_load::guard::RunSecret;
 use narrows_load::held::{self, Held, HeldError};
 use narrows_machine::root::Root;
-use narrows_session::Objection;
 use narrows_session::lab::aim::Aim;
-use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
+use narrows_session::lab::journal::{Head, Journal, NamedDevice};
 use narrows_session::lab::slice::Extent;
 use narrows_session::lab::{self, Cell, DIRECTORY, FileSystem, JournalFile, Key, LabId, Workshop, sight};
 use narrows_session::trials::copying::{self, Copying, OfLab};
@@ -84,10 +83,10 @@ pub(super) fn named(root: &Root, args: &LabArgs) -> Result<Vec<NamedDevice>, Fai
         guard::check(root, &name, own(args, &device))?;
         devices.push(device);
     }
-    let is_twin =
-        |one: &NamedDevice, other: &NamedDevice| one.name != other.name && one.identity == other.identity;
-    let twins = devices.iter().any(|one| devices.iter().any(|other| is_twin(one, other)));
-    if twins {
+    let is_twin = |(at, one): (usize, &NamedDevice)| {
+        devices.iter().skip(at + 1).any(|other| other.identity == one.identity)
+    };
+    if devices.iter().enumerate().any(is_twin) {
         return Err(Failure::new("two of the devices have the same serial number")
             .hint("they may be two paths to one drive; name one of them"));
     }
@@ -156,7 +155,7 @@ pub(super) fn workshop<'a>(
     if args.scratch.is_some()
         && let Err(error) = workshop.make_ground(usize::from(args.files.count), args.files.size.get())
     {
-        workshop.leave().map_err(Objection::from)?;
+        workshop.leave()?;
         workshop.journal.remove()?;
         return Err(error.into());
     }
@@ -167,19 +166,8 @@ pub(super) fn workshop<'a>(
 /// zero through the handle that has the device for us alone. Then begins to watch the devices.
 ///
 /// # Errors
-/// A device is refused, or others write to it; then everything is undone.
+/// A device is refused, or others write to it; then everything has to be undone.
 pub(super) fn slices(
-    workshop: &mut Workshop<'_>,
-    args: &LabArgs,
-    needed: u64,
-    stop: &Arc<AtomicBool>,
-) -> Result<(), Failure> {
-    let Err(failure) = make_slices(workshop, args, needed, stop) else { return Ok(()) };
-    workshop.leave().map_err(Objection::from)?;
-    Err(failure)
-}
-
-fn make_slices(
     workshop: &mut Workshop<'_>,
     args: &LabArgs,
     needed: u64,
@@ -202,19 +190,6 @@ fn make_slices(
     workshop.record_slices()?;
     let watched = workshop.begin_watch(stop.clone());
     watched.map_err(|error| Failure::new(format!("cannot watch the devices: {error}")))
-}
-
-/// Writes down that a lab goes on, and with which devices.
-///
-/// # Errors
-/// The journal does not hold it.
-pub(super) fn go_on(root: &Root, head: &mut Head, file: &mut JournalFile) -> Result<(), Failure> {
-    head.boot = sight::boot(root);
-    file.append(&Line::Boot(head.boot.clone()))?;
-    if head.scratch.is_none() {
-        file.append(&Line::Devices(head.devices.clone()))?;
-    }
-    Ok(())
 }
 
 /// Refuses what `--copy` and the aim `copy` cannot mean.

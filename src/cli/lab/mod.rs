@@ -21,14 +21,14 @@ use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, output, target};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_machine::root::Root;
-use narrows_report::lab::{DeviceFacts, LabReport, build, document};
+use narrows_report::lab::{DeviceFacts, build, document};
 use narrows_report::progress::Progress;
-use narrows_session::lab::journal::{Head, Journal};
-use narrows_session::lab::{self, Call, Cell, FileSystem, JournalFile, Tools, Workshop, journals};
+use narrows_session::lab::journal::{Head, Journal, Line, NamedDevice};
+use narrows_session::lab::{Call, Cell, FileSystem, JournalFile, Key, Tools, Workshop, journals, sight};
 use narrows_session::scene::device_hops;
 use narrows_session::trials::copying::Copying;
 use narrows_session::trials::{Lab, Results, Trials, slice};
-use narrows_session::{Objection, writes};
+use narrows_session::writes;
 
 /// Builds, measures and undoes.
 ///
@@ -89,10 +89,7 @@ fn typed(journal: &Journal, path: &Path) -> Result<LabArgs, Failure> {
 fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
     output::check_page(&args.output.shown)?;
     let stop = stop_on_signals()?;
-    let (mut known, open) = match kept {
-        Some((file, journal)) => (Some(journal), Some(file)),
-        None => (None, None),
-    };
+    let (open, mut known) = kept.unzip();
     let mut head = known.as_ref().map_or_else(|| ground::head(root, args), |known| Ok(known.head.clone()))?;
     let count = if args.scratch.is_some() {
         usize::from(args.files.count)
@@ -116,11 +113,15 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
     }
     let file = match open {
         Some(mut file) => {
-            ground::go_on(root, &mut head, &mut file)?;
+            head.boot = sight::boot(root);
+            file.append(&Line::Boot(head.boot.clone()))?;
+            if head.scratch.is_none() {
+                file.append(&Line::Devices(head.devices.clone()))?;
+            }
             file
         }
         None => JournalFile::create(args.journal.as_deref(), &head).map_err(|error| {
-            let hint = error.hint().unwrap_or("name a place for it with --journal FILE").to_owned();
+            let hint = error.hint().unwrap_or("name a place for it with --journal FILE");
             Failure::new(error.to_string()).hint(hint)
         })?,
     };
@@ -128,12 +129,13 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
     let copied = copying.as_ref().map_or(Bytes::new(0), Copying::needed);
     let needed = args.slice.unwrap_or_else(|| slice(bench.size, copied));
     if let Err(failure) = ground::slices(&mut workshop, args, needed.get(), &bench.stop) {
+        workshop.leave()?;
         if known.is_none_or(|known| known.outcomes.is_empty()) {
             workshop.journal.remove()?;
         }
         return Err(failure);
     }
-    let scene = |typed: &str| target::scene(typed).map_err(Objection::from);
+    let scene = |typed: &str| target::scene(typed).map_err(Failure::into_objection);
     let mut lab = Lab {
         trials: bench,
         copying,
@@ -156,37 +158,33 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
 
 /// Says what will be built and written, before anything is.
 fn announce(args: &LabArgs, head: &Head, cells: &[Cell], bench: &Trials<Progress>) {
-    let names: Vec<String> = head
-        .devices
-        .iter()
-        .map(|device| {
-            format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
-        })
-        .collect();
+    let name = |device: &NamedDevice| {
+        format!("{} ({}, {})", device.name, device.identity, human::bytes(Bytes::new(device.bytes)))
+    };
     let place = match &args.scratch {
         Some(dir) => {
             let files = if args.files.count == 1 { "scratch file" } else { "scratch files" };
             format!("{} {files} in {}", args.files.count, dir.display())
         }
-        None => names.join(", "),
+        None => head.devices.iter().map(name).collect::<Vec<_>>().join(", "),
     };
     let layouts = if cells.len() == 1 { "layout" } else { "layouts" };
     output::note(&format!("{} {layouts} on {place}:", cells.len()));
     let shown: Vec<String> = cells.iter().map(Cell::to_string).collect();
     output::note(&format!("  {}", shown.join("; ")));
-    output::note(&bench.announcement("each device and each layout in turn"));
+    output::note(&bench.writes.announcement("each device and each layout in turn"));
 }
 
 /// Makes mounts our own: nobody else sees those that are made from now on, while those that others undo go here, too.
 fn leave_namespace(root: &Root) -> Result<(), Failure> {
-    let failed = |error: String| {
+    let failed = |error: &dyn std::fmt::Display| {
         Failure::new(format!("cannot have mounts of our own: {error}"))
             .hint("run it outside of containers, or with --file-system none")
     };
-    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| failed(error.to_string()))?;
-    let key = lab::Key::random().map_err(|error| failed(error.to_string()))?;
+    unshare(CloneFlags::CLONE_NEWNS).map_err(|error| failed(&error))?;
+    let key = Key::random().map_err(|error| failed(&error))?;
     let call = Call::new("mount", ["--make-rslave", "/"]);
-    Tools::new(root).run(root, &call, &key).map_err(|error| failed(error.to_string()))
+    Tools::new(root).run(root, &call, &key).map_err(|error| failed(&error))
 }
 
 /// Undoes all, shows what was measured, and removes the journal when nothing in it is needed any more.
@@ -200,7 +198,7 @@ fn finish(
     let trouble = trouble.or_else(|| workshop.alarm().map(Failure::new));
     let left = workshop.leave();
     show(results, args, trouble.is_none())?;
-    left.map_err(Objection::from)?;
+    left?;
     let trouble = match trouble {
         Some(trouble) if !results.outcomes.is_empty() => trouble,
         nothing_to_keep => {
@@ -222,16 +220,12 @@ fn finish(
 fn show(results: &Results, args: &LabArgs, is_whole: bool) -> Result<(), Failure> {
     let mut shown = args.output.clone();
     shown.shown.html = shown.shown.html.filter(|_| is_whole);
-    output::report(&report(results, args, is_whole), &shown, document)
-}
-
-fn report(results: &Results, args: &LabArgs, is_whole: bool) -> LabReport {
     let basis = results.basis.clone().unwrap_or_default();
-    let facts: Vec<DeviceFacts> =
-        basis.devices.iter().map(|name| facts(name, args.scratch.is_some())).collect();
-    let report = build(&basis, &results.outcomes, &args.aims(), &facts);
+    let facts = basis.devices.iter().map(|name| facts(name, args.scratch.is_some()));
+    let mut report = build(&basis, &results.outcomes, &args.aims(), &facts.collect::<Vec<_>>());
     // Cells that a lab did not come to have no outcome.
-    LabReport { complete: report.complete && is_whole, ..report }
+    report.complete &= is_whole;
+    output::report(&report, &shown, document)
 }
 
 /// What the path to a device says of it.
@@ -240,8 +234,8 @@ fn facts(name: &str, scratch: bool) -> DeviceFacts {
     let Ok(scene) = target::scene(&format!("/dev/{name}")) else { return unknown };
     let mut drives = device_hops(&scene.subject.path);
     let Some(drive) = drives.find(|drive| drive.block == name) else { return unknown };
-    let (model, size) =
-        (drive.model.value().cloned(), drive.size.value().copied().filter(|size| size.get() > 0));
+    let model = drive.model.value().cloned();
+    let size = drive.size.value().copied().filter(|size| size.get() > 0);
     let rated = model.as_deref().zip(size).and_then(|(model, size)| writes::rated(model, size));
     DeviceFacts { model, size, rated, ..unknown }
 }

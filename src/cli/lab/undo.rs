@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// # Errors
 /// [`Failure`] when the journal that was named cannot be used.
 pub(super) fn all(root: &Root, asked: Option<&Path>) -> Result<u8, Failure> {
-    let paths = asked.map_or_else(journals, |path| vec![path.to_owned()]);
+    let paths = places(asked);
     if paths.is_empty() {
         output::note("nothing to undo: there is no journal");
     }
@@ -104,10 +104,7 @@ pub(super) fn for_resume(
 }
 
 fn chosen(asked: Option<&Path>) -> Result<PathBuf, Failure> {
-    if let Some(path) = asked {
-        return Ok(path.to_owned());
-    }
-    match &journals()[..] {
+    match &places(asked)[..] {
         [one] => Ok(one.clone()),
         [] => Err(Failure::new("there is no lab to go on with").hint("name its journal with --journal")),
         many => {
@@ -116,4 +113,9 @@ fn chosen(asked: Option<&Path>) -> Result<PathBuf, Failure> {
                 .hint("name one with --journal"))
         }
     }
+}
+
+/// The journal that was named, or all there are.
+fn places(asked: Option<&Path>) -> Vec<PathBuf> {
+    asked.map_or_else(journals, |path| vec![path.to_owned()])
 }

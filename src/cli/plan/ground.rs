@@ -9,7 +9,7 @@ use narrows_base::catalog::{Board, Processor, catalog};
 use narrows_base::near;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
-use narrows_model::path::file::{Document, Host, Name, PartKind, System};
+use narrows_model::path::file::{Document, Name, Part, PartKind, System};
 use narrows_model::plan::layout::{Cipher, Drives, drives};
 use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
 
@@ -77,17 +77,14 @@ fn described(args: &PlanArgs, typed: &PathBuf) -> Result<Ground, Failure> {
         |error: site::NoSite| Failure::new(format!("{}: {error}", typed.display())).hint(error.hint());
     let host = site::host_of(&system, args.host.as_deref()).map_err(refused)?;
     let mut site = of_system(&system, host, args.assumes_splitting()).map_err(refused)?;
-    let about = system.part(host).and_then(|part| match &part.kind {
-        PartKind::Host(about) => Some((about, part.given.to_string())),
-        _ => None,
-    });
-    let cores = about.as_ref().and_then(|(about, _)| about.cores);
-    let given = about.as_ref().and_then(|(about, given)| given_cipher(about, given));
+    let (mut cores, mut given) = (None, None);
+    if let Some(Part { kind: PartKind::Host(about), given: place, .. }) = system.part(host) {
+        cores = about.cores;
+        let rates = about.decrypt.zip(about.encrypt);
+        given = rates.map(|(decrypt, encrypt)| Cipher { decrypt, encrypt, cores, source: place.to_string() });
+    }
     let cipher = given.or_else(|| cipher_of_model(site.processor_model.as_deref(), cores));
-    let drives = match args.aim {
-        Some(_) => found_drives(&system, host, &mut site)?,
-        None => None,
-    };
+    let drives = if args.aim.is_some() { found_drives(&system, host, &mut site)? } else { None };
     if args.aim.is_some() && cipher.is_none() && args.ceiling.is_none() {
         site.notes.push(format!(
             "What one core encrypts is not said: give decrypt and encrypt, or cpu, in [host.{host}]."
@@ -108,11 +105,6 @@ fn found_drives(system: &System, host: &Name, site: &mut Site) -> Result<Option<
         ));
     }
     Ok(found)
-}
-
-fn given_cipher(about: &Host, given: &str) -> Option<Cipher> {
-    let (decrypt, encrypt) = about.decrypt.zip(about.encrypt)?;
-    Some(Cipher { decrypt, encrypt, cores: about.cores, source: given.to_owned() })
 }
 
 /// What `cryptsetup benchmark` said, or the kernel's own ciphers did.

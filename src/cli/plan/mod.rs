@@ -5,6 +5,7 @@ mod ground;
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 
 use super::output::OutputArgs;
@@ -12,7 +13,7 @@ use super::values::rate;
 use super::{Failure, NOTHING_FOUND, output};
 use ground::{Ground, boards};
 use narrows_base::units::BytesPerSec;
-use narrows_model::plan::layout::{Aim, AimError, Cipher, Resources, rank};
+use narrows_model::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
 use narrows_model::plan::outcome::{Outcome, Rates, outcome};
 use narrows_model::plan::search::{Found, Parts, Prefer, Request, best, search};
 use narrows_model::plan::site::Site;
@@ -52,8 +53,8 @@ pub struct PlanArgs {
     pub replace: bool,
 
     /// What counts most
-    #[arg(long, value_name = "WHAT", value_enum, default_value_t)]
-    pub prefer: PreferArg,
+    #[arg(long, value_name = "WHAT", default_value = "rate", value_parser = prefer())]
+    pub prefer: Prefer,
 
     /// Use at most so many slots for cards
     #[arg(long, value_name = "N")]
@@ -120,25 +121,17 @@ pub enum Bifurcation {
 }
 
 /// What counts most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum PreferArg {
-    /// What all devices move together; then few parts
-    #[default]
-    Rate,
-    /// Few slots, as long as no device alone is slower for it
-    Slots,
-    /// Few parts to buy
-    Parts,
-}
-
-impl From<PreferArg> for Prefer {
-    fn from(arg: PreferArg) -> Self {
-        match arg {
-            PreferArg::Rate => Self::Rate,
-            PreferArg::Slots => Self::Slots,
-            PreferArg::Parts => Self::Parts,
-        }
-    }
+fn prefer() -> impl TypedValueParser<Value = Prefer> {
+    PossibleValuesParser::new([
+        PossibleValue::new("rate").help("What all devices move together; then few parts"),
+        PossibleValue::new("slots").help("Few slots, as long as no device alone is slower for it"),
+        PossibleValue::new("parts").help("Few parts to buy"),
+    ])
+    .map(|name| match name.as_str() {
+        "slots" => Prefer::Slots,
+        "parts" => Prefer::Parts,
+        _ => Prefer::Rate,
+    })
 }
 
 impl PlanArgs {
@@ -163,12 +156,10 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
     let site = &ground.site;
     let searched = if args.replace { site.clone() } else { site.clone().with_occupied() };
     let found = (!request.wishes.is_empty()).then(|| search(&searched, &request));
-    let outcomes: Vec<Outcome> = found
-        .iter()
-        .flat_map(|found| {
-            found.placements.iter().map(|placement| outcome(&searched, &request, found, placement))
-        })
-        .collect();
+    let outcomes = found.as_ref().map(|found| {
+        found.placements.iter().map(|placement| outcome(&searched, &request, found, placement)).collect()
+    });
+    let outcomes: Vec<Outcome> = outcomes.unwrap_or_default();
     let has_none = found.as_ref().is_some_and(|found| found.placements.is_empty());
     let impossible = if has_none { search::impossible(&searched, &request) } else { Vec::new() };
     let sata = site::seat_on_sata(site, sata, outcomes.first());
@@ -197,11 +188,8 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
         return Ok(NOTHING_FOUND);
     }
     if !site.gaps.is_empty() {
-        return Err(not_known(format!("in the slots that are known, {why}")).hint(format!(
-            "of {} it is not known: {}",
-            site.name,
-            site.gaps.join("; ")
-        )));
+        let hint = format!("of {} it is not known: {}", site.name, site.gaps.join("; "));
+        return Err(not_known(format!("in the slots that are known, {why}")).hint(hint));
     }
     Err(Failure::new(format!("the wishes cannot all be placed: {why}")).hint(
         "ask for less, free a slot (--move counts what is in them, too), or allow more with --max-slots",
@@ -210,12 +198,9 @@ pub(super) fn run(args: &PlanArgs) -> Result<u8, Failure> {
 
 /// The wishes for slots, and how many drives are wanted on SATA ports.
 fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
-    let mut wishes: Vec<Wish> = args
-        .want
-        .iter()
-        .map(|text| wish::parse(text))
-        .collect::<Result<_, _>>()
-        .map_err(|error: WishError| Failure::new(error.to_string()).hint(WishError::HINT))?;
+    let wrong = |error: WishError| Failure::new(error.to_string()).hint(WishError::HINT);
+    let wishes = args.want.iter().map(|text| wish::parse(text).map_err(wrong));
+    let mut wishes: Vec<Wish> = wishes.collect::<Result<_, _>>()?;
     if args.replace {
         wishes.extend(site.occupants());
     }
@@ -228,32 +213,27 @@ fn request(args: &PlanArgs, site: &Site) -> Result<(Request, usize), Failure> {
     }
     let parts =
         Parts { switches: !args.no_switch_cards, splitting: args.bifurcation != Some(Bifurcation::Never) };
-    let request = Request { wishes, prefer: args.prefer.into(), max_slots: args.max_slots, parts };
+    let request = Request { wishes, prefer: args.prefer, max_slots: args.max_slots, parts };
     Ok((request, sata))
 }
 
 /// The same wishes by each means, where there are drives to choose means for.
 fn alternatives(site: &Site, request: &Request, found: Option<&Found>) -> Vec<(String, Option<Outcome>)> {
-    let drives: u32 =
-        request.wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| u32::from(wish.count)).sum();
-    if found.is_none() || drives < 2 {
+    let drives = request.wishes.iter().filter(|wish| wish.kind.is_drive());
+    if found.is_none() || drives.map(|wish| u32::from(wish.count)).sum::<u32>() < 2 {
         return Vec::new();
     }
-    let with = |means: &str, switches: bool, splitting: bool| {
-        let parts = Parts {
-            switches: switches && request.parts.switches,
-            splitting: splitting && request.parts.splitting,
-        };
+    let of = request.parts;
+    let with = |(means, switches, splitting): (&str, bool, bool)| {
+        let parts = Parts { switches: switches && of.switches, splitting: splitting && of.splitting };
         let request = Request { parts, ..request.clone() };
         let found = best(site, &request);
         let outcome = found.placements.first().map(|placement| outcome(site, &request, &found, placement));
         (means.to_owned(), outcome)
     };
-    vec![
-        with("one drive a slot", false, false),
-        with("bifurcation", false, true),
-        with("switch cards", true, false),
-    ]
+    let means =
+        [("one drive a slot", false, false), ("bifurcation", false, true), ("switch cards", true, false)];
+    means.map(with).into()
 }
 
 /// The layouts ranked; `None` without aims.
@@ -272,55 +252,39 @@ fn layouts(
         return Err(Failure::new("no plan foresees what a copy of files will take")
             .hint("`narrows lab --copy SRC --aim copy` measures it on empty drives"));
     }
-    let placed: Vec<_> = outcome
-        .iter()
-        .flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices))
-        .filter(|device| device.kind.is_drive())
-        .collect();
-    let count = |wishes: &[Wish]| {
-        wishes.iter().filter(|wish| wish.kind.is_drive()).map(|wish| wish.count).fold(0u8, u8::saturating_add)
-    };
-    let there = ground.site.occupants();
-    let drives = match u8::try_from(placed.len()) {
-        Ok(placed @ 1..) => placed,
-        _ => match &ground.drives {
-            Some(described) if request.wishes.is_empty() => {
-                u8::try_from(described.names.len()).unwrap_or(u8::MAX)
-            }
-            _ => count(&request.wishes).max(count(&there)),
-        },
-    };
-    if drives == 0 {
-        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
-    }
+    let devices = outcome.iter().flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices));
+    let placed: Vec<_> = devices.filter(|device| device.kind.is_drive()).collect();
+    let number = |drives: usize| u8::try_from(drives).unwrap_or(u8::MAX);
     let least = |rate: fn(&Rates) -> BytesPerSec| {
         placed.iter().map(|device| rate(&device.alone)).reduce(BytesPerSec::min).unwrap_or_default()
     };
     let described = ground.drives.as_ref().filter(|_| request.wishes.is_empty());
-    let (read, write, read_together, write_together) = if let Some(it) = described {
-        (it.read, it.write, it.read_together, it.write_together)
+    let (drives, [read, write, read_together, write_together]) = if let Some(it) = described {
+        (number(it.names.len()), [it.read, it.write, it.read_together, it.write_together])
     } else if placed.is_empty() {
-        let all = request.wishes.iter().chain(&there).filter(|wish| wish.kind.is_drive());
+        let is_drive = |wish: &&Wish| wish.kind.is_drive();
+        let there = ground.site.occupants();
+        let count = |wishes: &[Wish]| {
+            wishes.iter().filter(is_drive).map(|wish| wish.count).fold(0u8, u8::saturating_add)
+        };
+        let drives = count(&request.wishes).max(count(&there));
+        let all = request.wishes.iter().chain(&there).filter(is_drive);
         let read = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
-        (read, read, read * f64::from(drives), read * f64::from(drives))
+        let together = read * f64::from(drives);
+        (drives, [read, read, together, together])
     } else {
-        (
-            least(|alone| alone.read),
-            least(|alone| alone.write),
-            placed.iter().map(|device| device.together.read).sum(),
-            placed.iter().map(|device| device.together.write).sum(),
-        )
+        let read_together = placed.iter().map(|device| device.together.read).sum();
+        let write_together = placed.iter().map(|device| device.together.write).sum();
+        let (read, write) = (least(|alone| alone.read), least(|alone| alone.write));
+        (number(placed.len()), [read, write, read_together, write_together])
     };
+    if drives == 0 {
+        return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
+    }
     let cores = ground.cores;
     let stated = |rate| Cipher { decrypt: rate, encrypt: rate, cores, source: "--ceiling".to_owned() };
     let cipher = args.ceiling.map(stated).or_else(|| ground.cipher.clone());
     let resources = Resources { drives, read, write, read_together, write_together, cipher };
-    let ranked = rank(&resources, &aims);
-    Ok(Some(PlannedLayouts {
-        aims: typed.clone(),
-        drives,
-        ranked: ranked.fitting,
-        unfit: ranked.others,
-        advice: ranked.advice,
-    }))
+    let Ranked { fitting: ranked, others: unfit, advice } = rank(&resources, &aims);
+    Ok(Some(PlannedLayouts { aims: typed.clone(), drives, ranked, unfit, advice }))
 }

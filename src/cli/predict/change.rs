@@ -3,6 +3,7 @@
 use super::{PredictArgs, named, wrong};
 use crate::cli::Failure;
 use crate::cli::values::or;
+use narrows_base::units::human;
 use narrows_model::path::file::{Document, Name, PartKind, Pattern, System, Workload};
 
 /// Makes the changes that were typed, and says each in words.
@@ -27,11 +28,8 @@ pub(super) fn apply(
         let target = target(system, args)?;
         let mut top = target.clone();
         for (at, layer) in layers.iter().enumerate() {
-            let members: Vec<Name> = if at == 0 {
-                std::iter::once(top.clone()).chain(added.iter().cloned()).collect()
-            } else {
-                vec![top.clone()]
-            };
+            let others: &[Name] = if at == 0 { &added } else { &[] };
+            let members = [std::slice::from_ref(&top), others].concat();
             top = document.add_layer(layer, &members).map_err(wrong)?;
             let on: Vec<&str> = members.iter().map(Name::as_str).collect();
             changes.push(format!("{layer} on {}", on.join(", ")));
@@ -79,10 +77,7 @@ fn target(system: &System, args: &PredictArgs) -> Result<Name, Failure> {
     if let Some(typed) = args.workload.first() {
         return named(system, typed).map(|workload| workload.target);
     }
-    match system.workloads.first() {
-        Some(first) => Ok(first.target.clone()),
-        None => topmost(system),
-    }
+    system.workloads.first().map_or_else(|| topmost(system), |first| Ok(first.target.clone()))
 }
 
 /// The last part that holds data and that nothing else lies on.
@@ -140,15 +135,9 @@ fn combinations(base: &Workload, args: &PredictArgs) -> Vec<Workload> {
     }
     if all.len() > 1 {
         for workload in &mut all {
-            let size = narrows_base::units::human::block_size(workload.block_size).replace(' ', "");
-            let name = format!(
-                "{}-{size}-q{}-j{}-r{:.0}",
-                base.name,
-                workload.depth,
-                workload.jobs,
-                workload.read_share * 100.0
-            );
-            workload.name = Name::new(name);
+            let size = human::block_size(workload.block_size).replace(' ', "");
+            let (depth, jobs, reads) = (workload.depth, workload.jobs, workload.read_share * 100.0);
+            workload.name = Name::new(format!("{}-{size}-q{depth}-j{jobs}-r{reads:.0}", base.name));
         }
     }
     all

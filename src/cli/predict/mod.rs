@@ -108,59 +108,43 @@ fn one(args: &PredictArgs, file: &str, document: &Document) -> Result<SystemView
     let mut changed = document.clone();
     let changes = change::apply(&mut changed, &before, args)?;
     let after = if changes.is_empty() { before.clone() } else { changed.system().map_err(wrong)? };
-    let mut shown = SystemView {
-        file: file.to_owned(),
-        name: after.name.clone(),
-        source: after.source.clone(),
-        changes: changes.clone(),
-        predictions: Vec::new(),
-        published: Vec::new(),
-    };
-    if args.asks_nothing() {
-        shown.published = published(document, &before)?;
-    }
-    let workloads = change::workloads(&after, args)?;
-    for workload in &workloads {
+    let published = if args.asks_nothing() { published(document, &before)? } else { Vec::new() };
+    let mut predictions = Vec::new();
+    for workload in &change::workloads(&after, args)? {
         let now = predict(&after, workload).map_err(no_path)?;
-        let earlier = match changes.is_empty() {
-            true => None,
-            false => earlier(&before, workload, args)?,
-        };
-        shown.predictions.push(view::prediction(&now, earlier.as_ref()));
+        let earlier = if changes.is_empty() { None } else { earlier(&before, workload, args)? };
+        predictions.push(view::prediction(&now, earlier.as_ref()));
     }
-    Ok(shown)
+    let (name, source) = (after.name, after.source);
+    Ok(SystemView { file: file.to_owned(), name, source, changes, predictions, published })
 }
 
 /// What the same workload gets without the changes.
 fn earlier(before: &System, workload: &Workload, args: &PredictArgs) -> Result<Option<Prediction>, Failure> {
-    let old = change::workloads(before, args)?;
-    let named = old.iter().find(|old| old.name == workload.name);
     // What was typed of the workload itself (its depth, its mix) is no change of the system.
-    let Some(named) = named else { return Ok(None) };
-    predict(before, named).map(Some).map_err(no_path)
+    let old = change::workloads(before, args)?.into_iter().find(|old| old.name == workload.name);
+    old.map(|old| predict(before, &old)).transpose().map_err(no_path)
 }
 
 /// Every published result beside its prediction, each on the system as its row says.
 fn published(document: &Document, system: &System) -> Result<Vec<view::PublishedView>, Failure> {
     let mut rows = Vec::new();
     for row in &system.published {
+        let wrong = |error: FileError| {
+            let hint = error.problems.first().and_then(|problem| problem.hint.clone());
+            Failure::new(format!("{}: in `set` of this published result: {error}", row.given))
+                .maybe_hint(hint)
+        };
         let mut document = document.clone();
         for (key, value) in &row.set {
-            document
-                .set_text(&format!("{key}={value}"))
-                .map_err(|error| in_row(&row.given.to_string(), error))?;
+            document.set_text(&format!("{key}={value}")).map_err(wrong)?;
         }
-        let changed = document.system().map_err(|error| in_row(&row.given.to_string(), error))?;
+        let changed = document.system().map_err(wrong)?;
         let Some(workload) = changed.workload(&row.workload) else { continue };
         let prediction = predict(&changed, workload).map_err(no_path)?;
         rows.push(view::published(row, &prediction, &system.source));
     }
     Ok(rows)
-}
-
-fn in_row(given: &str, error: FileError) -> Failure {
-    let hint = error.problems.first().and_then(|problem| problem.hint.clone());
-    Failure::new(format!("{given}: in `set` of this published result: {error}")).maybe_hint(hint)
 }
 
 /// Everything that is wrong with a file, one line each, with its hint below.

@@ -21,16 +21,8 @@ const MOST_FILES: usize = 1000;
 pub(in crate::cli) fn texts(named: &[PathBuf]) -> Result<Vec<(String, String)>, Failure> {
     let mut texts = Vec::new();
     for path in named {
-        if path.is_dir() {
-            let files = inside(path)?;
-            if files.is_empty() {
-                return Err(Failure::new(format!("{} has no *{SUFFIX} in it", path.display())));
-            }
-            for file in files {
-                texts.push((file.display().to_string(), read(&file)?));
-            }
-        } else {
-            texts.push((path.display().to_string(), read(path)?));
+        for file in if path.is_dir() { inside(path)? } else { vec![path.clone()] } {
+            texts.push((file.display().to_string(), read(&file)?));
         }
     }
     Ok(texts)
@@ -39,12 +31,12 @@ pub(in crate::cli) fn texts(named: &[PathBuf]) -> Result<Vec<(String, String)>, 
 #[expect(clippy::disallowed_methods, reason = "a directory that the user named, not a fact of the machine")]
 fn inside(path: &Path) -> Result<Vec<PathBuf>, Failure> {
     let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
-    let mut files: Vec<PathBuf> = entries
-        .flatten()
-        .map(|entry| entry.path())
-        .filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(SUFFIX)))
-        .take(MOST_FILES + 1)
-        .collect();
+    let is_one = |path: &PathBuf| path.file_name().unwrap_or_default().to_string_lossy().ends_with(SUFFIX);
+    let paths = entries.flatten().map(|entry| entry.path());
+    let mut files: Vec<PathBuf> = paths.filter(is_one).take(MOST_FILES + 1).collect();
+    if files.is_empty() {
+        return Err(Failure::new(format!("{} has no *{SUFFIX} in it", path.display())));
+    }
     if files.len() > MOST_FILES {
         return Err(Failure::new(format!("{} has more than {MOST_FILES} *{SUFFIX} in it", path.display()))
             .hint("name those that matter"));

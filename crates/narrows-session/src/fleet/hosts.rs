@@ -17,34 +17,12 @@ pub const MOST: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostName(String);
 
-/// Why a list of hosts is none.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HostError {
-    /// A name has other characters than names of hosts have.
-    #[error(
-        "`{0}` is no name of a host: letters, digits, `.`, `-`, `_` and `:` are, with `user@` before them"
-    )]
-    Name(String),
-    /// A range is none.
-    #[error("`{0}` is no list such as node[01-16,20]")]
-    Range(String),
-    /// A host stands there twice.
-    #[error("`{0}` is there twice")]
-    Twice(String),
-    /// There are too many.
-    #[error("these are more than 4096 hosts")]
-    TooMany,
-    /// There is none.
-    #[error("there is no host in it")]
-    Empty,
-}
-
 impl HostName {
     /// Takes a name if it is one.
     ///
     /// # Errors
-    /// [`HostError::Name`].
-    pub fn new(text: &str) -> Result<Self, HostError> {
+    /// It has other characters than names of hosts have.
+    pub fn new(text: &str) -> Result<Self, String> {
         let (user, name) = text.split_once('@').map_or((None, text), |(user, name)| (Some(user), name));
         let is_word = |word: &str, extra: &str| {
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c) || extra.contains(c);
@@ -57,7 +35,8 @@ impl HostName {
         if is_name && user.is_none_or(|user| is_word(user, "")) {
             Ok(Self(text.to_owned()))
         } else {
-            Err(HostError::Name(text.chars().take(100).collect()))
+            let are = "letters, digits, `.`, `-`, `_` and `:` are, with `user@` before them";
+            Err(format!("`{}` is no name of a host: {are}", beginning(text)))
         }
     }
 
@@ -73,12 +52,21 @@ impl fmt::Display for HostName {
     }
 }
 
+/// As much of a text as stands in a sentence.
+fn beginning(text: &str) -> String {
+    text.chars().take(100).collect()
+}
+
+fn too_many() -> String {
+    format!("these are more than {MOST} hosts")
+}
+
 /// The hosts of a text: names between commas, white space or ends of lines, with ranges in brackets (`node[01-16,20]`). What
 /// follows `#` in a line is a comment.
 ///
 /// # Errors
-/// [`HostError`].
-pub fn parse(text: &str) -> Result<Vec<HostName>, HostError> {
+/// Why it is no list of hosts.
+pub fn parse(text: &str) -> Result<Vec<HostName>, String> {
     let mut hosts = Vec::new();
     let mut known = BTreeSet::new();
     for line in text.lines() {
@@ -87,16 +75,16 @@ pub fn parse(text: &str) -> Result<Vec<HostName>, HostError> {
             for name in expand(word)? {
                 let host = HostName::new(&name)?;
                 if !known.insert(host.clone()) {
-                    return Err(HostError::Twice(name));
+                    return Err(format!("`{name}` is there twice"));
                 }
                 hosts.push(host);
                 if hosts.len() > MOST {
-                    return Err(HostError::TooMany);
+                    return Err(too_many());
                 }
             }
         }
     }
-    if hosts.is_empty() { Err(HostError::Empty) } else { Ok(hosts) }
+    if hosts.is_empty() { Err("there is no host in it".to_owned()) } else { Ok(hosts) }
 }
 
 /// The words of a line; a comma in brackets is part of a word.
@@ -114,9 +102,9 @@ fn words(line: &str) -> Vec<&str> {
 }
 
 /// `node[01-03,7]` → `node01`, `node02`, `node03`, `node7`. Numbers keep the width of the first.
-fn expand(word: &str) -> Result<Vec<String>, HostError> {
+fn expand(word: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = word.split_once('[') else { return Ok(vec![word.to_owned()]) };
-    let refused = || HostError::Range(word.chars().take(100).collect());
+    let refused = || format!("`{}` is no list such as node[01-16,20]", beginning(word));
     let (inside, after) = rest.split_once(']').ok_or_else(refused)?;
     let mut names = Vec::new();
     for part in inside.split(',') {
@@ -131,13 +119,13 @@ fn expand(word: &str) -> Result<Vec<String>, HostError> {
             return Err(refused());
         }
         if high - low >= MOST {
-            return Err(HostError::TooMany);
+            return Err(too_many());
         }
         for number in low..=high {
             for end in expand(after)? {
                 names.push(format!("{before}{number:0width$}{end}", width = first.len()));
                 if names.len() > MOST {
-                    return Err(HostError::TooMany);
+                    return Err(too_many());
                 }
             }
         }
@@ -194,7 +182,7 @@ pub enum FoundKind {
 }
 
 /// A target that is held open for the run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prepared {
     pub size: Bytes,
     /// Whether it is opened with `O_DIRECT`.
@@ -283,7 +271,7 @@ pub struct RoundTrip {
 }
 
 /// What a host's clock is ahead of ours, and by how much that may be wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Offset {
     /// Ahead by so many nanoseconds; negative when it is behind.
     pub ahead_ns: i64,
@@ -329,6 +317,10 @@ mod tests {
         assert_eq!(names("c[1-1024]").len(), 1024);
     }
 
+    fn is_refused(text: &str, why: &str) -> bool {
+        parse(text).is_err_and(|said| said.contains(why))
+    }
+
     #[test]
     fn what_a_shell_or_ssh_would_obey_is_no_host() {
         for text in [
@@ -353,19 +345,19 @@ mod tests {
             "a|b",
             "{host}",
         ] {
-            assert!(matches!(parse(text), Err(HostError::Name(_))), "{text}: {:?}", parse(text));
+            assert!(is_refused(text, "is no name of a host"), "{text}: {:?}", parse(text));
         }
     }
 
     #[test]
     fn what_is_no_list_is_refused() {
-        assert_eq!(parse("a,b,a"), Err(HostError::Twice("a".to_owned())));
-        assert_eq!(parse(" # nothing\n"), Err(HostError::Empty));
+        assert!(is_refused("a,b,a", "`a` is there twice"));
+        assert!(is_refused(" # nothing\n", "no host"));
         for text in ["a[", "a[]", "a[1", "a[x-y]", "a[5-2]", "a[1-2-3]", "a[12345678901]"] {
-            assert!(matches!(parse(text), Err(HostError::Range(_))), "{text}");
+            assert!(is_refused(text, "is no list such as"), "{text}");
         }
-        assert_eq!(parse("a[1-99999]"), Err(HostError::TooMany));
-        assert_eq!(parse("a[1-99]b[1-99]"), Err(HostError::TooMany));
+        assert!(is_refused("a[1-99999]", "more than 4096 hosts"));
+        assert!(is_refused("a[1-99]b[1-99]", "more than 4096 hosts"));
     }
 
     proptest! {

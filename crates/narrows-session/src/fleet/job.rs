@@ -3,6 +3,7 @@
 
 use std::fmt::Write;
 
+use super::hosts::Prepared;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_verdict::fleet::record::Load;
 
@@ -21,11 +22,7 @@ const MOST_WITH_HISTOGRAMS: u32 = 64;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum JobTarget {
     /// What the link leads to.
-    Link {
-        size: Bytes,
-        /// Whether it is opened with `O_DIRECT`.
-        is_direct: bool,
-    },
+    Link(Prepared),
     /// An export of a network block device, through fio's own engine.
     Nbd(NbdUri),
 }
@@ -92,7 +89,7 @@ impl Job<'_> {
             let _ = writeln!(out, "{name}={value}");
         };
         match self.target {
-            JobTarget::Link { size, is_direct } => {
+            JobTarget::Link(Prepared { size, is_direct }) => {
                 put("filename", &TARGET);
                 put("ioengine", &"libaio");
                 put("direct", &u8::from(*is_direct));
@@ -182,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_job_says_what_is_read_and_when() {
-        let target = JobTarget::Link { size: Bytes::from_mib(64), is_direct: true };
+        let target = JobTarget::Link(Prepared { size: Bytes::from_mib(64), is_direct: true });
         let text = Job { load: &load(), hosts: 1, seed: 7, target: &target, point: 17 }.text();
         for line in [
             "filename=t0",
@@ -205,7 +202,7 @@ mod tests {
 
     #[test]
     fn jobs_in_sequence_have_a_part_each() {
-        let target = JobTarget::Link { size: Bytes::new(10 << 20), is_direct: false };
+        let target = JobTarget::Link(Prepared { size: Bytes::new(10 << 20), is_direct: false });
         let load =
             Load { is_random: false, read_percent: 100, jobs: 3, block_size: Bytes::from_mib(1), ..load() };
         let text = Job { load: &load, hosts: 1, seed: 7, target: &target, point: 1 }.text();

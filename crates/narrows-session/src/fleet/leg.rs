@@ -10,12 +10,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::hosts::{Look, Offset};
-use super::link::{Leg, Link};
+use super::link::{Leg, Link, Looked};
 use super::script::Token;
 use super::started::now;
 use super::{each, fan_out};
-use narrows_base::units::{Bytes, BytesPerSec, Nanos};
+use narrows_base::units::{Bytes, Nanos};
 use narrows_verdict::fleet::record::{LegFlow, LegLost, NetworkLeg};
 
 /// How much longer than one step a port waits for each client.
@@ -31,19 +30,11 @@ const STREAMS: usize = 4;
 /// With more clients than this each has one connection.
 const MANY: usize = 64;
 
-/// What is asked of a leg.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Wanted {
-    pub(super) is_write: bool,
-    pub(super) time: Duration,
-    pub(super) cap: Option<BytesPerSec>,
-}
-
 /// Hosts with one part in a run, each with its connection and what is known of it.
 #[derive(Default)]
 pub(super) struct Ends {
     pub(super) links: Vec<Option<Link>>,
-    pub(super) known: Vec<(Offset, Look)>,
+    pub(super) known: Vec<Looked>,
 }
 
 impl Ends {
@@ -52,18 +43,15 @@ impl Ends {
         self.links.get(place)?.as_ref()
     }
 
-    fn lost(&self, place: usize, reason: String) -> LegLost {
-        LegLost {
-            host: self.link(place).map_or_else(|| "?".to_owned(), |link| link.host.to_string()),
-            reason,
-        }
+    /// A moment of our clock on that of one of them.
+    pub(super) fn on_host(&self, place: usize, ours: u64) -> u64 {
+        self.known.get(place).map_or(ours, |known| known.clock.on_host(ours))
     }
-}
 
-/// The hosts of a leg.
-pub(super) struct Sides<'a> {
-    pub(super) clients: &'a Ends,
-    pub(super) servers: &'a Ends,
+    fn lost(&self, place: usize, reason: String) -> LegLost {
+        let host = self.link(place).map_or_else(|| "?".to_owned(), |link| link.host.to_string());
+        LegLost { host, reason }
+    }
 }
 
 /// One client on its way to a server.
@@ -74,45 +62,46 @@ struct Pair {
     leg: Leg,
 }
 
-/// Runs a leg. Why there is none stands among what is lost.
-pub(super) fn run(sides: &Sides<'_>, wanted: Wanted) -> NetworkLeg {
-    let mut record = NetworkLeg {
-        is_write: wanted.is_write,
-        time_ns: wanted.time.into(),
-        rate_cap: wanted.cap,
-        ..NetworkLeg::default()
-    };
-    let ways = ways(sides, &mut record.lost);
+/// Runs a leg as `record` says, which gets what came of it. Why there is none stands among what is lost.
+pub(super) fn run(clients: &Ends, servers: &Ends, mut record: NetworkLeg) -> NetworkLeg {
+    let ways = ways(clients, &mut record.lost);
     if ways.is_empty() {
         return record;
     }
+    let patience = LEG_STEP + CONNECT_OF_EACH * u32::try_from(ways.len()).unwrap_or(u32::MAX);
     let flow = LegLoad {
-        is_write: wanted.is_write,
-        time_ns: Nanos::from(wanted.time).get(),
+        is_write: record.is_write,
+        time_ns: record.time_ns.get(),
         streams: if ways.len() > MANY { 1 } else { STREAMS },
-        cap: wanted.cap.map(|cap| (cap.get() / ways.len() as f64) as u64),
-        patience_ns: Nanos::from(LEG_STEP + CONNECT_OF_EACH * u32::try_from(ways.len()).unwrap_or(u32::MAX))
-            .get(),
+        cap: record.rate_cap.map(|cap| (cap.get() / ways.len() as f64) as u64),
+        patience_ns: Nanos::from(patience).get(),
     };
     let Ok(token) = Token::long() else { return record };
-    let mut ports = listen(sides, &ways, (&token, flow), &mut record);
-    let mut pairs = connect(sides, &ways, &ports, (&token, flow), &mut record.lost);
-    begin(sides, &mut pairs, &mut ports);
-    let patience = wanted.time + GRACE;
-    if wanted.is_write {
-        for (server, (_, leg)) in &mut ports {
+    let ports = listen(servers, &ways, (&token, flow), &mut record);
+    let pairs = connect(clients, &ways, &ports, (&token, flow), &mut record.lost);
+    // All are told the same moment, each on its own clock.
+    let start = now().saturating_add(Nanos::from(LEAD).get());
+    for (server, (_, leg)) in &ports {
+        leg.tell(&LegOrder::Start { at_ns: servers.on_host(*server, start) });
+    }
+    for pair in &pairs {
+        pair.leg.tell(&LegOrder::Start { at_ns: clients.on_host(pair.client, start) });
+    }
+    let patience = record.time_ns.duration() + GRACE;
+    if record.is_write {
+        for (server, (_, leg)) in &ports {
             let Ok(LegAnswer::Received(bytes)) = leg.answer(patience) else { continue };
             let of = |pair: &Pair| Some((pair.client, *bytes.get(&pair.own)?));
             let here = pairs.iter().filter(|pair| pair.server == *server).filter_map(of);
             record.flows.extend(here.map(|(client, bytes)| flow_of(client, *server, bytes)));
         }
     } else {
-        for pair in &mut pairs {
+        for pair in &pairs {
             match pair.leg.answer(patience) {
                 Ok(LegAnswer::Received(bytes)) => {
                     record.flows.push(flow_of(pair.client, pair.server, bytes.values().sum()));
                 }
-                other => record.lost.push(sides.clients.lost(pair.client, said(other))),
+                other => record.lost.push(clients.lost(pair.client, said(other))),
             }
         }
     }
@@ -132,28 +121,26 @@ fn said(answer: Result<LegAnswer, String>) -> String {
 }
 
 /// The address of each client's server as the client reaches it, and the client's own towards it.
-fn ways(sides: &Sides<'_>, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, IpAddr)> {
-    let with_server = sides.clients.links.iter().zip(&sides.clients.known).enumerate().filter_map(
-        |(place, (link, (_, look)))| {
-            let server = look.target.as_ref()?.as_ref().ok()?.server.clone();
-            Some((place, link.as_ref()?, server))
-        },
-    );
-    let asked: Vec<_> = with_server.collect();
+fn ways(clients: &Ends, missing: &mut Vec<LegLost>) -> Vec<(usize, IpAddr, IpAddr)> {
+    let with_target = clients.known.iter().enumerate().filter_map(|(place, known)| {
+        let target = known.look.target.as_ref()?.as_ref().ok()?;
+        Some((place, clients.link(place)?, target.server.clone()))
+    });
+    let asked: Vec<_> = with_target.collect();
     let told = each(&asked, fan_out(), |(place, link, server)| {
         let Some(server) = server else { return Err((*place, "its target is on no server".to_owned())) };
-        let mut leg = link.leg(&LegOrder::Way { server: server.clone() }).map_err(|why| (*place, why))?;
+        let leg = link.side(&LegOrder::Way { server: server.clone() }).map_err(|why| (*place, why))?;
         match leg.answer(LEG_STEP) {
             Ok(LegAnswer::Way { server, own }) => Ok((*place, server, own)),
             other => Err((*place, said(other))),
         }
     });
-    came(told, sides.clients, missing)
+    came(told, clients, missing)
 }
 
 /// Opens the port of each server; a server without one of the addresses is named.
 fn listen(
-    sides: &Sides<'_>,
+    servers: &Ends,
     ways: &[(usize, IpAddr, IpAddr)],
     (token, flow): (&Token, LegLoad),
     record: &mut NetworkLeg,
@@ -161,13 +148,13 @@ fn listen(
     let order = LegOrder::Serve {
         addresses: ways.iter().map(|(_, server, _)| *server).collect(),
         clients: ways.iter().map(|(.., own)| *own).collect(),
-        token: token.as_str().to_owned(),
+        token: token.to_string(),
         flow,
     };
     let mut ports = BTreeMap::new();
-    for (place, link) in sides.servers.links.iter().enumerate() {
+    for (place, link) in servers.links.iter().enumerate() {
         let Some(link) = link else { continue };
-        let opened = link.leg(&order).and_then(|mut leg| match leg.answer(LEG_STEP) {
+        let opened = link.side(&order).and_then(|leg| match leg.answer(LEG_STEP) {
             Ok(LegAnswer::Listening(port)) => Ok((port, leg)),
             other => Err(said(other)),
         });
@@ -176,7 +163,7 @@ fn listen(
                 record.opened.push(format!("{}: {}", link.host, opened.0));
                 ports.insert(place, opened);
             }
-            Err(why) => record.lost.push(sides.servers.lost(place, why)),
+            Err(why) => record.lost.push(servers.lost(place, why)),
         }
     }
     ports
@@ -184,7 +171,7 @@ fn listen(
 
 /// Connects each client with the server that has its address.
 fn connect(
-    sides: &Sides<'_>,
+    clients: &Ends,
     ways: &[(usize, IpAddr, IpAddr)],
     ports: &BTreeMap<usize, (SocketAddr, Leg)>,
     (token, flow): (&Token, LegLoad),
@@ -195,36 +182,21 @@ fn connect(
     let connected = each(ways, fan_out(), |(client, address, own)| {
         let (server, port) = port_of(address)
             .ok_or_else(|| (*client, format!("{address} is an address of none of --servers")))?;
-        let link = sides.clients.link(*client).ok_or_else(|| (*client, "it is gone".to_owned()))?;
-        let order = LegOrder::Use { server: port, token: token.as_str().to_owned(), flow };
-        let mut leg = link.leg(&order).map_err(|why| (*client, why))?;
+        let link = clients.link(*client).ok_or_else(|| (*client, "it is gone".to_owned()))?;
+        let order = LegOrder::Use { server: port, token: token.to_string(), flow };
+        let leg = link.side(&order).map_err(|why| (*client, why))?;
         match leg.answer(LEG_STEP) {
             Ok(LegAnswer::Connected) => Ok(Pair { client: *client, server, own: *own, leg }),
             other => Err((*client, said(other))),
         }
     });
-    came(connected, sides.clients, missing)
+    came(connected, clients, missing)
 }
 
 /// Those that came; the others are missing.
 fn came<T>(all: Vec<Result<T, (usize, String)>>, of: &Ends, missing: &mut Vec<LegLost>) -> Vec<T> {
     let mut gone = |(place, why)| missing.push(of.lost(place, why));
     all.into_iter().filter_map(|one| one.map_err(&mut gone).ok()).collect()
-}
-
-/// Tells all the same moment, each on its own clock.
-fn begin(sides: &Sides<'_>, pairs: &mut [Pair], ports: &mut BTreeMap<usize, (SocketAddr, Leg)>) {
-    let start = now().saturating_add(Nanos::from(LEAD).get());
-    let on = |known: &[(Offset, Look)], place: usize| {
-        let at_ns = known.get(place).map_or(start, |(clock, _)| clock.on_host(start));
-        LegOrder::Start { at_ns }
-    };
-    for (server, (_, leg)) in ports {
-        leg.tell(&on(&sides.servers.known, *server));
-    }
-    for pair in pairs {
-        pair.leg.tell(&on(&sides.clients.known, pair.client));
-    }
 }
 
 /// How long one step may take.

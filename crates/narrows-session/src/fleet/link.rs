@@ -5,8 +5,7 @@
 mod reach;
 
 pub(super) use reach::collect;
-pub use reach::{HOST, Launcher, LauncherError, Reach};
-pub use reach::{as_bytes, as_lines};
+pub use reach::{HOST, Launcher, Reach, as_bytes, as_lines};
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -17,11 +16,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::hosts::{Go, HostName, Look, Offset, Prepared, RoundTrip, Word, offset};
 use super::leg::{LEG_STEP, LegAnswer, LegOrder};
-use super::script::{Lengths, PREFIX, Token};
+use super::script::{PREFIX, Pushed, Terms, Token};
 use super::started::{LinkError, Started, lines, next, now, put, rest};
 use narrows_base::hex;
 use reach::{Bridge, CONNECT, PATIENCE, answer, not_installed, said_by, ssh};
@@ -38,32 +35,8 @@ const PIECE: usize = 1 << 20;
 /// How long what reaches a host may take to end that has nothing to take away.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// What is pushed to each host, in memory once for all of them.
-#[derive(Debug, Clone)]
-pub struct Pushed {
-    /// This program.
-    pub narrows: Arc<[u8]>,
-    /// Its SHA-256 in hexadecimal digits.
-    pub checksum: String,
-    /// A static fio of the user, where the hosts' own is not to be taken.
-    pub fio: Arc<[u8]>,
-}
-
-impl Pushed {
-    /// This program and perhaps a fio.
-    pub fn new(narrows: Vec<u8>, fio: Vec<u8>) -> Self {
-        let checksum = hex::digits(&Sha256::digest(&narrows));
-        Self { narrows: narrows.into(), checksum, fio: fio.into() }
-    }
-
-    fn lengths(&self, seconds: u64, has_load: bool) -> Lengths {
-        let (narrows, fio) = (self.narrows.len(), self.fio.len());
-        Lengths { narrows, checksum: self.checksum.clone(), fio, seconds, has_load }
-    }
-}
-
 /// What is known of a host before load.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Looked {
     /// What it says of itself.
     pub look: Look,
@@ -88,6 +61,8 @@ pub(super) struct Link {
     errors: Mutex<Receiver<(String, u64)>>,
     remote: String,
     holder: Option<Started>,
+    /// The target that is held.
+    pub(super) prepared: Option<Prepared>,
     sampler: Option<Started>,
     bridge: Option<Bridge>,
     samples: Arc<Mutex<Sampled>>,
@@ -107,13 +82,12 @@ impl Link {
         host: &HostName,
         (directory, token): (PathBuf, &Token),
         pushed: &Pushed,
-        (seconds, has_load): (u64, bool),
+        terms: Terms,
     ) -> Result<Self, LinkError> {
         if reach.stop.load(Ordering::Relaxed) {
             return Err(LinkError::Silent);
         }
-        let (mut command, script) =
-            reach.keeper(host, &directory.join("m"), token, &pushed.lengths(seconds, has_load))?;
+        let (mut command, script) = reach.keeper(host, &directory.join("m"), token, (pushed, terms))?;
         // What belongs to the run is told by where it works, here as on the hosts.
         command.current_dir(&directory).stdin(Stdio::piped());
         let mut keeper = Started::new(&mut command)?;
@@ -131,6 +105,7 @@ impl Link {
             errors: Mutex::new(errors),
             remote: String::new(),
             holder: None,
+            prepared: None,
             sampler: None,
             bridge: None,
             samples: Arc::default(),
@@ -155,38 +130,33 @@ impl Link {
             let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
             let word = next(&words, end, &self.reach.stop);
             drop(words);
-            match word {
-                Ok((line, _)) => {
-                    if let Some(why) = line.strip_prefix("refused ") {
-                        return Err(LinkError::Refused(why.to_owned()));
-                    }
-                    if let ("send", Some(input)) = (line.as_str(), &self.input) {
-                        let mut pieces = pushed.narrows.chunks(PIECE).chain(pushed.fio.chunks(PIECE));
-                        // A slow link is no silent one, as long as something goes on.
-                        let is_pushed = pieces.all(|piece| {
-                            put(input, piece, last.min(Instant::now() + PATIENCE), &self.reach.stop).is_ok()
-                        });
-                        if is_pushed {
-                            end = Instant::now() + PATIENCE;
-                        }
-                        continue;
-                    }
-                    if let Some(directory) = line.strip_prefix("directory ") {
-                        directory.clone_into(&mut self.remote);
-                        continue;
-                    }
-                    match serde_json::from_str(&line) {
-                        Ok(Word::Ready) if is_ours(&self.remote) => return Ok(()),
-                        Ok(Word::Refused(why) | Word::Ended(why)) => return Err(LinkError::Refused(why)),
-                        // A message of the day.
-                        _ => {}
-                    }
-                }
+            let line = match word {
+                Ok((line, _)) => line,
                 Err(RecvTimeoutError::Timeout) => return Err(LinkError::Silent),
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.keeper.wait_until(Instant::now() + GRACE);
                     return Err(LinkError::Unreachable(self.why_gone(status)));
                 }
+            };
+            if let Some(why) = line.strip_prefix("refused ") {
+                return Err(LinkError::Refused(why.to_owned()));
+            }
+            if let Some(directory) = line.strip_prefix("directory ") {
+                directory.clone_into(&mut self.remote);
+            }
+            if let ("send", Some(input)) = (line.as_str(), &self.input) {
+                let mut pieces = pushed.narrows.chunks(PIECE).chain(pushed.fio.chunks(PIECE));
+                // A slow link is no silent one, as long as something goes on.
+                let put = |piece| put(input, piece, last.min(Instant::now() + PATIENCE), &self.reach.stop);
+                if pieces.all(|piece| put(piece).is_ok()) {
+                    end = Instant::now() + PATIENCE;
+                }
+            }
+            match serde_json::from_str(&line) {
+                Ok(Word::Ready) if is_ours(&self.remote) => return Ok(()),
+                Ok(Word::Refused(why) | Word::Ended(why)) => return Err(LinkError::Refused(why)),
+                // What the shell says, or a message of the day.
+                _ => {}
             }
         }
     }
@@ -221,14 +191,12 @@ impl Link {
     pub(super) fn look(&self, target: Option<&str>) -> Result<Looked, LinkError> {
         let clock = self.clock()?;
         // A text of the user goes as digits, which the host's shell passes on without a look at them.
-        let words = target.map_or_else(
-            || "look".to_owned(),
-            |target| format!("look --target {}", hex::digits(target.as_bytes())),
-        );
-        let text =
-            String::from_utf8_lossy(&answer(self.on_host(&words)?, &[], &self.reach.stop)?).into_owned();
-        let look = serde_json::from_str(&text).map_err(|_| {
-            LinkError::Refused(format!("it answers with `{}`", text.chars().take(100).collect::<String>()))
+        let words = target.map(|target| format!("look --target {}", hex::digits(target.as_bytes())));
+        let said = answer(self.on_host(words.as_deref().unwrap_or("look"))?, &[], &self.reach.stop)?;
+        let said = String::from_utf8_lossy(&said);
+        let look = serde_json::from_str(&said).map_err(|_| {
+            let begins: String = said.chars().take(100).collect();
+            LinkError::Refused(format!("it answers with `{begins}`"))
         })?;
         Ok(Looked { look, clock })
     }
@@ -243,56 +211,43 @@ impl Link {
     }
 
     fn clock(&self) -> Result<Offset, LinkError> {
-        let mut command = self.on_host("clock")?;
-        command.stdin(Stdio::piped());
-        let mut started = Started::new(&mut command)?;
-        let ask = started.child.stdin.take().ok_or(LinkError::Silent)?;
-        let answers = lines(started.child.stdout.take());
+        let clock = self.leg("clock")?;
         let end = Instant::now() + CONNECT;
         let mut trips = Vec::new();
         for _ in 0..ROUND_TRIPS {
             let asked = now();
-            if put(&ask, b"\n", end, &self.reach.stop).is_err() {
-                break;
-            }
-            let Ok((line, came)) = next(&answers, end, &self.reach.stop) else { break };
+            clock.put("", end);
+            let Ok((line, came)) = next(&clock.answers, end, &self.reach.stop) else { break };
             if let Ok(told) = line.trim().parse() {
                 trips.push(RoundTrip { asked, told, came });
             }
         }
-        drop(ask);
-        let _ = started.wait_until(Instant::now() + GRACE);
         offset(&trips).ok_or(LinkError::Silent)
     }
 
     /// Makes the target ready and holds it. `size` is that of a scratch file.
-    pub(super) fn prepare(
-        &mut self,
-        target: &str,
-        size: u64,
-        patience: Duration,
-    ) -> Result<Prepared, LinkError> {
+    pub(super) fn prepare(&mut self, target: &str, size: u64, patience: Duration) -> Result<(), LinkError> {
         let words = format!("hold --target {} --size {size}", hex::digits(target.as_bytes()));
         let mut command = self.on_host(&words)?;
         command.stdin(Stdio::piped());
         let mut child = Started::new(&mut command)?;
         let (words, errors) = (lines(child.child.stdout.take()), lines(child.child.stderr.take()));
         let answer = next(&words, Instant::now() + patience, &self.reach.stop);
-        let answer = match answer {
+        let child = self.holder.insert(child);
+        match answer {
             Ok((line, _)) => match serde_json::from_str(&line) {
-                Ok(Word::Prepared(prepared)) => Ok(prepared),
-                _ => Err(LinkError::Refused(line)),
+                Ok(Word::Prepared(prepared)) => self.prepared = Some(prepared),
+                _ => return Err(LinkError::Refused(line)),
             },
-            Err(RecvTimeoutError::Timeout) => Err(LinkError::Silent),
+            Err(RecvTimeoutError::Timeout) => return Err(LinkError::Silent),
             Err(RecvTimeoutError::Disconnected) => {
                 let _ = child.wait_until(Instant::now() + GRACE);
                 let said = rest(&errors);
                 let first = said.first().map_or("it failed", String::as_str);
-                Err(LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()))
+                return Err(LinkError::Refused(first.trim_start_matches("narrows: ").to_owned()));
             }
-        };
-        self.holder = Some(child);
-        answer
+        }
+        Ok(())
     }
 
     /// Forwards the socket of the host's fio to `s` in our directory.
@@ -362,7 +317,7 @@ impl Link {
     }
 
     /// Tells the host when a run begins, on its own clock.
-    pub(super) fn go(&mut self, go: Go) {
+    pub(super) fn go(&self, go: Go) {
         // A host that is gone is noticed by whoever follows it.
         if let (Some(input), Ok(line)) = (&self.input, serde_json::to_string(&go)) {
             let _ = put(input, (line + "\n").as_bytes(), Instant::now() + GRACE, &self.reach.stop);
@@ -394,10 +349,7 @@ impl Link {
         let is_short = self.remote.is_empty() || self.reach.stop.load(Ordering::Relaxed);
         let status = self.keeper.wait_until(Instant::now() + if is_short { GRACE } else { CONNECT });
         (self.holder, self.sampler) = (None, None);
-        if status.is_some_and(|status| self.is_clean_by(status))
-            || self.remote.is_empty()
-            || !is_ours(&self.remote)
-        {
+        if status.is_some_and(|status| self.is_clean_by(status)) || !is_ours(&self.remote) {
             return None;
         }
         let why = self.ended.clone().unwrap_or_else(|| "it did not say that it is clean".to_owned());
@@ -448,7 +400,7 @@ fn is_ours(remote: &str) -> bool {
     remote.starts_with('/') && remote.len() < 90 && remote.chars().all(is_plain) && name.starts_with(PREFIX)
 }
 
-/// A side of a leg that runs. It ends when this is dropped.
+/// A step that runs and is talked to, line by line. It ends when this is dropped.
 pub(super) struct Leg {
     child: Started,
     input: Option<ChildStdin>,
@@ -457,28 +409,35 @@ pub(super) struct Leg {
 }
 
 impl Link {
-    /// Starts a side of a leg on the host and gives it an order.
-    pub(super) fn leg(&self, order: &LegOrder) -> Result<Leg, String> {
-        let mut command = self.on_host("leg").map_err(|error| error.to_string())?;
+    fn leg(&self, words: &str) -> Result<Leg, LinkError> {
+        let mut command = self.on_host(words)?;
         command.stdin(Stdio::piped()).stderr(Stdio::null());
-        let mut child = Started::new(&mut command).map_err(|error| error.to_string())?;
+        let mut child = Started::new(&mut command)?;
         let (input, answers) = (child.child.stdin.take(), lines(child.child.stdout.take()));
-        let mut leg = Leg { child, input, answers, stop: self.reach.stop.clone() };
+        Ok(Leg { child, input, answers, stop: self.reach.stop.clone() })
+    }
+
+    /// Starts a side of a leg on the host and gives it an order.
+    pub(super) fn side(&self, order: &LegOrder) -> Result<Leg, String> {
+        let leg = self.leg("leg").map_err(|error| error.to_string())?;
         leg.tell(order);
         Ok(leg)
     }
 }
 
 impl Leg {
-    /// Gives an order. A side that is gone does not answer.
-    pub(super) fn tell(&mut self, order: &LegOrder) {
-        if let (Some(input), Ok(line)) = (&self.input, serde_json::to_string(order)) {
-            let _ = put(input, (line + "\n").as_bytes(), Instant::now() + LEG_STEP, &self.stop);
-        }
+    /// Hands on a line. One that is gone does not answer.
+    fn put(&self, line: &str, end: Instant) {
+        let _ = self.input.as_ref().map(|input| put(input, format!("{line}\n").as_bytes(), end, &self.stop));
+    }
+
+    /// Gives an order.
+    pub(super) fn tell(&self, order: &LegOrder) {
+        let _ = serde_json::to_string(order).map(|line| self.put(&line, Instant::now() + LEG_STEP));
     }
 
     /// The next answer.
-    pub(super) fn answer(&mut self, patience: Duration) -> Result<LegAnswer, String> {
+    pub(super) fn answer(&self, patience: Duration) -> Result<LegAnswer, String> {
         let answer = next(&self.answers, Instant::now() + patience, &self.stop);
         let (line, _) = answer.map_err(|error| match error {
             RecvTimeoutError::Timeout => "it does not answer".to_owned(),

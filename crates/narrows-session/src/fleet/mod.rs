@@ -15,11 +15,11 @@ mod run;
 pub mod script;
 pub mod started;
 
-pub use hosts::{HostError, HostName};
+pub use hosts::HostName;
 pub use job::{Job, JobTarget};
-pub use link::{HOST, Launcher, LauncherError, Looked, Pushed, Reach, as_bytes, as_lines};
+pub use link::{HOST, Launcher, Looked, Reach, as_bytes, as_lines};
 pub use run::{Asked, Fleet, Point, Preflight, objections};
-pub use script::{Ground, files};
+pub use script::{Ground, Pushed, files};
 pub use started::LinkError;
 
 use std::num::NonZero;
@@ -28,6 +28,7 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 
 use link::{Link, collect};
+use script::Terms;
 
 /// Does `work` on every item with at most `most` threads; the results are in the order of the items.
 pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
@@ -77,7 +78,8 @@ pub fn inventory(
     each(&numbered, fan_out().min(AT_ONCE), |(number, host)| {
         let (directory, token) = ground.place(*number)?;
         let place = (directory.clone(), &token);
-        let (ending, bytes, why) = match Link::open(reach, host, place, pushed, (KEPT, false)) {
+        let terms = Terms { seconds: KEPT, has_load: false };
+        let (ending, bytes, why) = match Link::open(reach, host, place, pushed, terms) {
             Ok(mut link) => {
                 let record = link.record();
                 link.close();

@@ -5,16 +5,17 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
-use super::hosts::{FoundKind, Go, HostName, HostTarget, Look, MOST_UNCERTAIN_NS, Offset, Prepared};
+use super::hosts::{FoundKind, Go, HostName, HostTarget, MOST_UNCERTAIN_NS, Prepared};
 use super::job::{Job, JobTarget, NbdUri};
 use super::leg::{self, Ends};
-use super::link::{Link, Looked, Pushed, Reach};
-use super::script::{self, Ground};
+use super::link::{Link, Looked, Reach};
+use super::script::{self, Ground, Pushed, Terms};
 use super::started::{LinkError, now};
 use super::{each, fan_out};
 use narrows_base::units::{Bytes, Nanos, human};
@@ -81,7 +82,6 @@ pub struct Fleet<'a> {
     // Dropped in this order: connections first, what they work in last.
     clients: Ends,
     servers: Ends,
-    prepared: Vec<Option<Prepared>>,
     leg: Option<NetworkLeg>,
     _ground: Ground,
 }
@@ -96,38 +96,27 @@ impl<'a> Fleet<'a> {
         let clients = asked.clients.iter().map(|host| (host, true));
         let servers = asked.servers.iter().map(|host| (host, false));
         let names: Vec<_> = clients.chain(servers).enumerate().collect();
-        let seconds = asked.longest().as_secs();
+        let terms = Terms { seconds: asked.longest().as_secs(), has_load: true };
         let opened = each(&names, fan_out(), |(number, (host, is_client))| {
             let (directory, token) = ground.place(*number)?;
-            let link = Link::open(&asked.reach, host, (directory, &token), pushed, (seconds, true))?;
+            let link = Link::open(&asked.reach, host, (directory, &token), pushed, terms)?;
             let target = asked.targets.get(*number).filter(|_| *is_client).map(String::as_str);
             let looked = link.look(target)?;
             Ok((link, looked))
         });
-        let mut fleet = Self {
-            asked,
-            clients: Ends::default(),
-            servers: Ends::default(),
-            prepared: Vec::new(),
-            leg: None,
-            _ground: ground,
-        };
+        let (mut clients, mut servers) = (Ends::default(), Ends::default());
         let mut told = Vec::new();
         for ((_, (host, is_client)), opened) in names.into_iter().zip(opened) {
             let (link, looked) = match opened {
                 Ok((link, looked)) => (Some(link), Ok(looked)),
                 Err(error) => (None, Err(error)),
             };
-            let none = Offset { ahead_ns: 0, uncertainty_ns: 0 };
-            let known: (Offset, Look) =
-                looked.as_ref().map_or((none, Look::default()), |one: &Looked| (one.clock, one.look.clone()));
-            let side = if is_client { &mut fleet.clients } else { &mut fleet.servers };
+            let side = if is_client { &mut clients } else { &mut servers };
             side.links.push(link);
-            side.known.push(known);
+            side.known.push(looked.as_ref().cloned().unwrap_or_default());
             told.push(Preflight { host: host.clone(), is_client, looked });
         }
-        fleet.prepared = vec![None; fleet.clients.links.len()];
-        Ok((fleet, told))
+        Ok((Self { asked, clients, servers, leg: None, _ground: ground }, told))
     }
 
     /// Makes every target ready: scratch files are laid out now, so that none is when the clock runs. Clients that cannot are named with
@@ -136,47 +125,30 @@ impl<'a> Fleet<'a> {
         let asked = self.asked;
         let size = asked.size.get();
         let patience = Duration::from_secs(60 + size / SLOWEST_LAYOUT);
-        let items: Vec<(usize, std::sync::Mutex<&mut Link>)> = self
-            .clients
-            .links
-            .iter_mut()
-            .enumerate()
-            .filter_map(|(number, link)| Some((number, std::sync::Mutex::new(link.as_mut()?))))
-            .collect();
-        let ports = self.clients.known.iter().chain(&self.servers.known).flat_map(|(_, look)| &look.ports);
-        let ports: BTreeSet<u16> = ports.copied().collect();
+        let links = self.clients.links.iter_mut().enumerate();
+        let links = links.filter_map(|(number, link)| Some((number, Mutex::new(link.as_mut()?))));
+        let items: Vec<(usize, Mutex<&mut Link>)> = links.collect();
+        let known = self.clients.known.iter().chain(&self.servers.known);
+        let ports: BTreeSet<u16> = known.flat_map(|known| &known.look.ports).copied().collect();
         let ports = ports.iter().map(u16::to_string).collect::<Vec<_>>().join(",");
         let ports = if ports.is_empty() { "0".to_owned() } else { ports };
         let done = each(&items, fan_out(), |(number, link)| {
-            let mut link = link.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
             let target = asked.targets.get(*number).map_or("", String::as_str);
-            let prepared = link.prepare(target, size, patience);
-            let outcome = prepared.and_then(|prepared| {
-                link.forward()?;
-                link.sample(&ports)?;
-                Ok(prepared)
-            });
-            (*number, outcome)
+            link.prepare(target, size, patience)?;
+            link.forward()?;
+            link.sample(&ports)
         });
-        drop(items);
+        let numbers: Vec<usize> = items.into_iter().map(|(number, _)| number).collect();
         for server in self.servers.links.iter_mut().flatten() {
             // Without its samples the verdict says that it was not watched.
             let _ = server.sample(&ports);
         }
         let mut lost = Vec::new();
-        for (number, outcome) in done {
-            match outcome {
-                Ok(prepared) => {
-                    if let Some(place) = self.prepared.get_mut(number) {
-                        *place = Some(prepared);
-                    }
-                }
-                Err(error) => {
-                    if let Some(place) = self.clients.links.get_mut(number) {
-                        *place = None;
-                    }
-                    lost.push((number, error));
-                }
+        for (number, done) in numbers.into_iter().zip(done) {
+            if let Err(error) = done {
+                self.clients.links.get_mut(number).and_then(Option::take);
+                lost.push((number, error));
             }
         }
         lost
@@ -185,13 +157,13 @@ impl<'a> Fleet<'a> {
     /// Measures the network alone, in the direction of the first load. Each server opens a port for it.
     pub fn measure_network(&mut self) -> &NetworkLeg {
         let load = self.asked.loads.first();
-        let wanted = leg::Wanted {
+        let wanted = NetworkLeg {
             is_write: load.is_some_and(|load| load.read_percent < 50),
-            time: load.map_or(leg::LONGEST, |load| load.time_ns.duration()).min(leg::LONGEST),
-            cap: load.and_then(|load| load.rate_cap),
+            time_ns: load.map_or(leg::LONGEST, |load| load.time_ns.duration()).min(leg::LONGEST).into(),
+            rate_cap: load.and_then(|load| load.rate_cap),
+            ..NetworkLeg::default()
         };
-        let sides = leg::Sides { clients: &self.clients, servers: &self.servers };
-        self.leg.insert(leg::run(&sides, wanted))
+        self.leg.insert(leg::run(&self.clients, &self.servers, wanted))
     }
 
     /// Runs one load on all clients that are left, or on every second of them. `say` hears of each that is lost.
@@ -216,25 +188,21 @@ impl<'a> Fleet<'a> {
         for (client, started) in chosen.iter().zip(started) {
             match started {
                 Ok(one) => clients.push(one),
-                Err(error) => failed.push(HostOutcome {
-                    client: *client,
-                    state: State::Failed,
-                    reason: Some(format!("fio cannot be started here: {error}")),
-                    known_after_ns: Some(Nanos::new(0)),
-                }),
+                Err(error) => {
+                    let reason = Some(format!("fio cannot be started here: {error}"));
+                    let (client, known_after_ns) = (*client, Some(Nanos::new(0)));
+                    failed.push(HostOutcome { client, state: State::Failed, reason, known_after_ns });
+                }
             }
         }
         let patience = ready(chosen.len(), load);
         let jobs = usize::try_from(load.jobs).unwrap_or(usize::MAX);
-        let known = &self.clients.known;
-        let on_host =
-            |client: usize, ours: u64| known.get(client).map_or(ours, |(clock, _)| clock.on_host(ours));
-        let start_ns = begin(&mut clients, &mut self.clients.links, (number, jobs), patience, stop, on_host);
+        let start_ns = begin(&mut clients, &mut self.clients, (number, jobs), patience, stop);
         let interrupted =
             follow(&mut clients, &mut self.clients.links, (start_ns, load.time_ns.duration()), stop, say);
-        let mut hosts = outcomes(&clients);
         let directories = clients.iter().map(|client| client.directory.clone()).collect();
-        hosts.extend(failed);
+        let hosts: Vec<HostOutcome> =
+            clients.into_iter().filter_map(|client| client.outcome).chain(failed).collect();
         // A host that hangs is none to begin the next run on.
         for outcome in hosts.iter().filter(|outcome| outcome.state == State::Hung) {
             if let Some(link) = self.clients.links.get_mut(outcome.client).and_then(Option::as_mut) {
@@ -254,11 +222,11 @@ impl<'a> Fleet<'a> {
     ) -> std::io::Result<Client> {
         let gone = || std::io::Error::other("the host is gone");
         let link = self.clients.link(client).ok_or_else(gone)?;
-        let prepared = self.prepared.get(client).and_then(Option::as_ref).ok_or_else(gone)?;
+        let prepared = link.prepared.ok_or_else(gone)?;
         let target = self.asked.targets.get(client).map_or("", String::as_str);
         let target = match NbdUri::parse(target) {
             Some(uri) => JobTarget::Nbd(uri),
-            None => JobTarget::Link { size: prepared.size, is_direct: prepared.is_direct },
+            None => JobTarget::Link(prepared),
         };
         let seed = self.asked.seed.wrapping_add(client as u64);
         let job = Job { load, hosts, seed, target: &target, point: number };
@@ -283,44 +251,36 @@ impl<'a> Fleet<'a> {
 
     /// Takes everything away from all hosts at once, and gives the record of the whole.
     pub fn close(self, points: Vec<PointRecord>, interrupted: Option<String>) -> Run {
-        let Self { asked, clients, servers, prepared, leg, .. } = self;
-        let mut left = Vec::new();
-        let mut links: Vec<Link> = clients.links.into_iter().chain(servers.links).flatten().collect();
-        thread::scope(|scope| {
-            let closing: Vec<_> = links
-                .iter_mut()
-                .map(|link| scope.spawn(move || (link.host.to_string(), link.close())))
-                .collect();
-            for done in closing {
-                if let Ok((host, Some((reason, command)))) = done.join() {
-                    left.push(Left { host, reason, command });
-                }
-            }
-        });
-        let fio = clients.known.iter().find_map(|(_, look)| look.fio.clone()).unwrap_or_default();
-        Run {
+        let Self { asked, clients, servers, leg, .. } = self;
+        let mut run = Run {
             schema: SCHEMA.to_owned(),
             narrows: env!("CARGO_PKG_VERSION").to_owned(),
-            fio,
-            clients: records("client", &asked.clients, &clients.known, &prepared),
-            servers: records("server", &asked.servers, &servers.known, &[]),
+            fio: clients.known.iter().find_map(|known| known.look.fio.clone()).unwrap_or_default(),
+            clients: records("client", &asked.clients, &clients),
+            servers: records("server", &asked.servers, &servers),
             points,
             network_leg: leg,
             drives_leg: None,
             interrupted,
-            left,
-        }
+            left: Vec::new(),
+        };
+        let mut links: Vec<Link> = clients.links.into_iter().chain(servers.links).flatten().collect();
+        thread::scope(|scope| {
+            let close = |link: &mut Link| (link.host.to_string(), link.close());
+            let closing: Vec<_> = links.iter_mut().map(|link| scope.spawn(move || close(link))).collect();
+            for done in closing {
+                if let Ok((host, Some((reason, command)))) = done.join() {
+                    run.left.push(Left { host, reason, command });
+                }
+            }
+        });
+        run
     }
 }
 
-fn records(
-    role: &str,
-    hosts: &[HostName],
-    known: &[(Offset, Look)],
-    prepared: &[Option<Prepared>],
-) -> Vec<Host> {
-    let record = |(number, (host, (clock, look))): (usize, (&HostName, &(Offset, Look)))| {
-        let prepared = prepared.get(number).and_then(Option::as_ref);
+fn records(role: &str, hosts: &[HostName], ends: &Ends) -> Vec<Host> {
+    let record = |(number, (host, Looked { clock, look })): (usize, (&HostName, &Looked))| {
+        let prepared = ends.link(number).and_then(|link| link.prepared);
         let target = match &look.target {
             Some(Ok(found)) => Some(target_record(found, prepared)),
             // A server has no target of its own; its drives are what it serves from.
@@ -336,10 +296,10 @@ fn records(
             facts: look.facts.clone(),
         }
     };
-    hosts.iter().zip(known).enumerate().map(record).collect()
+    hosts.iter().zip(&ends.known).enumerate().map(record).collect()
 }
 
-fn target_record(found: &HostTarget, prepared: Option<&Prepared>) -> TargetRecord {
+fn target_record(found: &HostTarget, prepared: Option<Prepared>) -> TargetRecord {
     TargetRecord {
         found: found.name.clone(),
         size: prepared.map_or_else(|| found.size.unwrap_or_default(), |prepared| prepared.size),
@@ -385,15 +345,12 @@ pub fn objections(asked: &Asked, told: &[Preflight]) -> Vec<(String, String)> {
             Some(version) => versions.entry(version.clone()).or_default().push(host.host.to_string()),
         }
         let typed = asked.targets.get(number).map_or("", String::as_str);
-        match &look.target {
-            Some(Err(why)) => object(why.clone()),
-            Some(Ok(target)) => {
-                if let Some(why) = against(asked, target) {
-                    object(why);
-                }
-            }
-            None => object(format!("it says nothing of its target `{typed}`")),
-        }
+        let why = match &look.target {
+            Some(Err(why)) => Some(why.clone()),
+            Some(Ok(target)) => against(asked, target),
+            None => Some(format!("it says nothing of its target `{typed}`")),
+        };
+        why.into_iter().for_each(object);
     }
     if versions.len() > 1 {
         for (version, hosts) in &versions {
@@ -413,21 +370,12 @@ fn against(asked: &Asked, target: &HostTarget) -> Option<String> {
             target.name
         )),
         FoundKind::Directory => {
-            let free = target.free?;
             // As much as a scratch file leaves free elsewhere: load::scratch has the rule, which this foresees.
-            (free < asked.size).then(|| {
-                format!(
-                    "{} has {} free, and the scratch file has {}",
-                    target.name,
-                    human::bytes(free),
-                    human::bytes(asked.size)
-                )
-            })
+            let free = target.free.filter(|free| *free < asked.size)?;
+            let (name, free, size) = (&target.name, human::bytes(free), human::bytes(asked.size));
+            Some(format!("{name} has {free} free, and the scratch file has {size}"))
         }
-        _ => target
-            .size
-            .filter(|size| *size < largest)
-            .map(|_| format!("{} is smaller than a block", target.name)),
+        _ => (target.size? < largest).then(|| format!("{} is smaller than a block", target.name)),
     }
 }
 
@@ -444,9 +392,9 @@ const MOST_FILE: u64 = 256 << 20;
 const GLANCE: Duration = Duration::from_millis(20);
 
 /// A client of fio on its way.
-pub(super) struct Client {
-    pub(super) client: usize,
-    pub(super) directory: PathBuf,
+struct Client {
+    client: usize,
+    directory: PathBuf,
     child: Child,
     /// When fio's client failed, and what it said: the connection may soon know better why.
     failed: Option<(Instant, String)>,
@@ -455,7 +403,7 @@ pub(super) struct Client {
 
 impl Client {
     /// Starts one for a host, whose socket is in the directory above.
-    pub(super) fn start(client: usize, host: &Path, point: &str, job: &str) -> io::Result<Self> {
+    fn start(client: usize, host: &Path, point: &str, job: &str) -> io::Result<Self> {
         let directory = script::point_directory(host, point, job)?;
         let mut fio = program::command(&Root::live(), "fio").ok_or(io::ErrorKind::NotFound)?;
         fio.args(["--client=sock:s", "--eta=never", "--output-format=json+", "--output=fio.json", "job.fio"]);
@@ -480,48 +428,45 @@ impl Client {
 
 /// Waits until the jobs of all clients sleep until they are told when the run begins, or until `patience` is over; then tells all of
 /// them. The common start, on our clock.
-pub(super) fn begin(
+fn begin(
     clients: &mut [Client],
-    links: &mut [Option<Link>],
+    ends: &mut Ends,
     (point, jobs): (usize, usize),
     patience: Duration,
     stop: &AtomicBool,
-    on_host: impl Fn(usize, u64) -> u64,
 ) -> u64 {
     let end = Instant::now() + patience;
     while Instant::now() < end && !stop.load(Ordering::Relaxed) {
         let mut is_ready = |client: &mut Client| {
             let has_ended = !matches!(client.child.try_wait(), Ok(None));
-            let link = links.get_mut(client.client).and_then(Option::as_mut);
+            let link = ends.links.get_mut(client.client).and_then(Option::as_mut);
             has_ended || link.is_none_or(|link| link.ended.is_some() || link.is_waiting(point, jobs))
         };
         // Every one of them is asked, so that each word is taken in.
-        if clients.iter_mut().filter_map(|client| (!is_ready(client)).then_some(())).count() == 0 {
+        if clients.iter_mut().map(&mut is_ready).fold(true, |all, is_ready| all & is_ready) {
             break;
         }
         thread::sleep(GLANCE);
     }
-    let lead = u64::try_from(LEAD.as_nanos()).unwrap_or(u64::MAX);
-    let start_ns = now().saturating_add(lead);
+    let ours = now().saturating_add(Nanos::from(LEAD).get());
     for client in clients.iter() {
-        if let Some(link) = links.get_mut(client.client).and_then(Option::as_mut) {
-            link.go(Go { point, start_ns: on_host(client.client, start_ns) });
+        if let Some(link) = ends.link(client.client) {
+            link.go(Go { point, start_ns: ends.on_host(client.client, ours) });
         }
     }
-    start_ns
+    ours
 }
 
 /// Follows clients until all have ended, each by itself or by its deadline. `links` has the connection of each client, by its place.
 /// Whether it ended early because of `stop`.
-pub(super) fn follow(
+fn follow(
     clients: &mut [Client],
     links: &mut [Option<Link>],
     (start_ns, time): (u64, Duration),
     stop: &AtomicBool,
     say: &(dyn Fn(&HostOutcome) + Sync),
 ) -> bool {
-    let length = u64::try_from((time + GRACE).as_nanos()).unwrap_or(u64::MAX);
-    let deadline = start_ns.saturating_add(length);
+    let deadline = start_ns.saturating_add(Nanos::from(time + GRACE).get());
     while clients.iter().any(|client| client.outcome.is_none()) {
         if stop.load(Ordering::Relaxed) {
             for client in clients.iter_mut().filter(|client| client.outcome.is_none()) {
@@ -530,8 +475,7 @@ pub(super) fn follow(
             return true;
         }
         for client in clients.iter_mut().filter(|client| client.outcome.is_none()) {
-            let link = links.get_mut(client.client).and_then(Option::as_mut);
-            look(client, link, start_ns, deadline);
+            look(client, links.get_mut(client.client).and_then(Option::as_mut), start_ns, deadline);
             if let Some(outcome) = client.outcome.as_ref().filter(|outcome| outcome.state != State::Ok) {
                 say(outcome);
             }
@@ -565,9 +509,4 @@ fn look(client: &mut Client, link: Option<&mut Link>, start_ns: u64, deadline: u
         }
         Ok(None) => {}
     }
-}
-
-/// What became of the clients.
-pub(super) fn outcomes(clients: &[Client]) -> Vec<HostOutcome> {
-    clients.iter().filter_map(|client| client.outcome.clone()).collect()
 }

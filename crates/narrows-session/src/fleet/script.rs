@@ -11,6 +11,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use std::{fs, io, thread};
 
@@ -22,6 +23,7 @@ use narrows_machine::root::Root;
 use nix::unistd::getpgid;
 use rustix::fs::readlink;
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
+use sha2::{Digest, Sha256};
 
 /// The name of a run's directory is this and the token.
 pub const PREFIX: &str = "narrows-fleet-";
@@ -34,14 +36,14 @@ pub const PLACES: &str = "\"${XDG_RUNTIME_DIR:-}\" /dev/shm /var/tmp /tmp";
 const CLEAN: &str = "c() { \"$n\" fleet-host --directory \"$d\" end $g >/dev/null 2>&1; rm -rf \"$d\"; }";
 
 /// The command line for a host's shell, which runs what `text` gives.
-pub fn on_host(token: &Token, pushed: &Lengths) -> String {
+pub fn on_host(token: &Token, pushed: &Pushed, terms: Terms) -> String {
     // No single quote may stand in it.
-    format!("exec sh -c '{}'", text(token, pushed))
+    format!("exec sh -c '{}'", text(token, pushed, terms))
 }
 
 /// The same for a shell that takes it from standard input: it has read all of it before it begins, and what comes then is asked for.
-pub fn on_input(token: &Token, pushed: &Lengths) -> String {
-    format!("f() {{\n{}\n}}\nf; exit\n", text(token, pushed))
+pub fn on_input(token: &Token, pushed: &Pushed, terms: Terms) -> String {
+    format!("f() {{\n{}\n}}\nf; exit\n", text(token, pushed, terms))
 }
 
 /// What the shell does. It takes a directory, starts the watchdog, says `send` and takes narrows and fio from standard input, compares the
@@ -50,9 +52,9 @@ pub fn on_input(token: &Token, pushed: &Lengths) -> String {
 ///
 /// All that is put in are numbers and hexadecimal digits. The watchdog knows by the number of its own parent (`proc_pid_stat(5)`) that the
 /// shell is there.
-fn text(token: &Token, pushed: &Lengths) -> String {
-    let Lengths { narrows, checksum, fio, seconds, has_load } = pushed;
-    let fio_word = match (has_load, *fio > 0) {
+fn text(token: &Token, pushed: &Pushed, Terms { seconds, has_load }: Terms) -> String {
+    let (narrows, checksum, fio) = (pushed.narrows.len(), &pushed.checksum, pushed.fio.len());
+    let fio_word = match (has_load, fio > 0) {
         (false, _) => "-",
         (true, true) => "./fio",
         (true, false) => "fio",
@@ -122,11 +124,6 @@ impl Token {
         Ok(Self(first.0 + &second.0))
     }
 
-    /// Its digits.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// That of one of several hosts.
     #[must_use]
     pub fn of_host(&self, number: usize) -> Self {
@@ -140,16 +137,29 @@ impl std::fmt::Display for Token {
     }
 }
 
-/// What is pushed, and how long the host may keep it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lengths {
-    /// Bytes of narrows.
-    pub narrows: usize,
-    /// Their SHA-256 in hexadecimal digits.
+/// What is pushed to each host, in memory once for all of them.
+#[derive(Debug, Clone)]
+pub struct Pushed {
+    /// This program.
+    pub narrows: Arc<[u8]>,
+    /// Its SHA-256 in hexadecimal digits.
     pub checksum: String,
-    /// Bytes of fio, 0 where that of the host is taken.
-    pub fio: usize,
-    /// After so many seconds the host cleans up by itself.
+    /// A static fio of the user; empty where the hosts' own is taken.
+    pub fio: Arc<[u8]>,
+}
+
+impl Pushed {
+    /// This program and perhaps a fio.
+    pub fn new(narrows: Vec<u8>, fio: Vec<u8>) -> Self {
+        let checksum = hex::digits(&Sha256::digest(&narrows));
+        Self { narrows: narrows.into(), checksum, fio: fio.into() }
+    }
+}
+
+/// What a host may do with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Terms {
+    /// After so many seconds it cleans up by itself.
     pub seconds: u64,
     /// Whether a load is to run: then the host is locked and has a server of fio.
     pub has_load: bool,
@@ -172,11 +182,7 @@ impl Ground {
         let token = Token::random().map_err(io::Error::other)?;
         let shell = program::find(root, "sh").ok_or(io::ErrorKind::NotFound)?;
         // The name of a socket has 107 bytes at most, so that a long TMPDIR is of no use.
-        let base = Path::new("/tmp");
-        let name = format!("{PREFIX}{token}");
-        let held = Held::open(base, Aim::Write).map_err(io::Error::other)?;
-        held.maker().make_directory(name.as_bytes())?;
-        let path = base.join(name);
+        let path = directory_in(Path::new("/tmp"), &format!("{PREFIX}{token}"))?;
         let mut command = program::cleared(shell);
         let itself = format!("/proc/{}/exe", std::process::id());
         command.args(["-c", &here(), "sh"]).arg(&path).arg(itself).current_dir("/").process_group(0);
@@ -196,9 +202,7 @@ impl Ground {
     /// # Errors
     /// What `mkdirat(2)` answers.
     pub fn directory(&self, name: &str) -> io::Result<PathBuf> {
-        let held = Held::open(&self.path, Aim::Write).map_err(io::Error::other)?;
-        held.maker().make_directory(name.as_bytes())?;
-        Ok(self.path.join(name))
+        directory_in(&self.path, name)
     }
 }
 
@@ -210,11 +214,15 @@ impl Drop for Ground {
     }
 }
 
+fn directory_in(parent: &Path, name: &str) -> io::Result<PathBuf> {
+    let held = Held::open(parent, Aim::Write).map_err(io::Error::other)?;
+    held.maker().make_directory(name.as_bytes())?;
+    Ok(parent.join(name))
+}
+
 /// A directory of one run of one host: the job file, and the way to the socket.
 pub(super) fn point_directory(host: &Path, name: &str, job: &str) -> io::Result<PathBuf> {
-    let held = Held::open(host, Aim::Write).map_err(io::Error::other)?;
-    held.maker().make_directory(name.as_bytes())?;
-    let path = host.join(name);
+    let path = directory_in(host, name)?;
     let held = Held::open(&path, Aim::Write).map_err(io::Error::other)?;
     held.write_new("job.fio".as_ref(), job.as_bytes(), Readers::Us)?;
     // fio puts the name of the server behind the names of its logs: it must have no slash.
@@ -280,13 +288,13 @@ mod tests {
     #[test]
     fn the_script_is_one_word_for_the_shell_of_the_user() {
         let token = Token::random().expect("random").of_host(3);
-        let pushed =
-            Lengths { narrows: 10, checksum: "00ff".to_owned(), fio: 0, seconds: 60, has_load: true };
-        let line = on_host(&token, &pushed);
+        let pushed = Pushed::new(vec![0; 10], Vec::new());
+        let terms = Terms { seconds: 60, has_load: true };
+        let line = on_host(&token, &pushed, terms);
         let inside = line.strip_prefix("exec sh -c '").and_then(|rest| rest.strip_suffix('\''));
         assert!(inside.is_some_and(|script| !script.contains('\'')), "{line}");
-        assert!(line.contains(token.as_str()) && line.contains("--fio fio"));
-        assert!(on_input(&token, &pushed).contains(inside.unwrap_or("?")));
+        assert!(line.contains(&token.to_string()) && line.contains("--fio fio"));
+        assert!(on_input(&token, &pushed, terms).contains(inside.unwrap_or("?")));
         assert_ne!(Token::random(), Token::random());
     }
 }

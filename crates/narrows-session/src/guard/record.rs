@@ -55,7 +55,7 @@ impl RunRecord {
     pub(super) fn open(identity: &str, size: Bytes) -> io::Result<Option<(Self, RunSecret)>> {
         let directory = match trust::directory(Path::new(DIRECTORY)) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            directory => directory?.map_err(io::Error::other)?,
+            directory => directory?,
         };
         let name = name(identity, size);
         let flags = OFlags::RDONLY | OFlags::NONBLOCK;
@@ -63,7 +63,7 @@ impl RunRecord {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             file => file?,
         };
-        trust::file(&Path::new(DIRECTORY).join(&name), &file)?.map_err(io::Error::other)?;
+        trust::file(&Path::new(DIRECTORY).join(&name), &file)?;
         let lock = lock(file)?;
         let mut bytes = Vec::new();
         (&*lock).take(LONGEST).read_to_end(&mut bytes)?;
@@ -79,10 +79,10 @@ impl RunRecord {
     /// # Errors
     /// It cannot be made, or a run has it.
     pub(super) fn create(identity: &str, size: Bytes, secret: &RunSecret) -> io::Result<Self> {
-        trust::make_directory(Path::new(DIRECTORY))?.map_err(io::Error::other)?;
+        trust::make_directory(Path::new(DIRECTORY))?;
         // Whoever has it is asked first.
         drop(Self::open(identity, size)?);
-        let directory = trust::directory(Path::new(DIRECTORY))?.map_err(io::Error::other)?;
+        let directory = trust::directory(Path::new(DIRECTORY))?;
         let (name, maker) = (name(identity, size), Maker::of(&directory));
         maker.remove(name.as_bytes())?;
         let mut file = lock(maker.make_file(name.as_bytes(), OFlags::WRONLY)?)?;

@@ -125,20 +125,12 @@ const KERNEL_THREAD: u64 = 0x0020_0000;
 
 /// What is watched of a loop device: whether the file behind it is still that part of that file, and whether others write to it. The
 /// kernel tells that by fanotify(7), and not of what the loop device itself writes.
+#[derive(Debug)]
 pub(super) struct Backing {
     disk: String,
     first: Behind,
     path: String,
     watched: Option<(File, u64, Fanotify)>,
-}
-
-impl std::fmt::Debug for Backing {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Backing")
-            .field("disk", &self.disk)
-            .field("first", &self.first)
-            .finish_non_exhaustive()
-    }
 }
 
 impl Backing {
@@ -150,22 +142,23 @@ impl Backing {
         let Some(path) = root.text(&format!("/sys/class/block/{disk}/loop/backing_file")).get() else {
             return Ok(None);
         };
-        let unseen = |why: &str| format!("who writes to `{path}`, the file behind {disk}: {why}");
-        let first = backing(root, disk).ok_or_else(|| unseen("the kernel does not tell which file it is"))?;
+        let unseen =
+            |why: &dyn std::fmt::Display| format!("who writes to `{path}`, the file behind {disk}: {why}");
+        let first =
+            backing(root, disk).ok_or_else(|| unseen(&"the kernel does not tell which file it is"))?;
         if first.device.is_some() {
-            return Err(unseen("it is a device itself; name that"));
+            return Err(unseen(&"it is a device itself; name that"));
         }
         let mut watched = None;
         if !path.ends_with(NAMELESS) {
             let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            let opened =
-                rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| unseen(&error.to_string()))?;
+            let opened = rustix::fs::open(&path, flags, Mode::empty()).map_err(|error| unseen(&error))?;
             let file = File::from(opened);
-            let found = file.metadata().map_err(|error| unseen(&error.to_string()))?;
+            let found = file.metadata().map_err(|error| unseen(&error))?;
             if id(&found) != first.file {
-                return Err(unseen("its name leads to another file"));
+                return Err(unseen(&"its name leads to another file"));
             }
-            let events = watch_file(&file).map_err(|error| unseen(&error.to_string()))?;
+            let events = watch_file(&file).map_err(|error| unseen(&error))?;
             watched = Some((file, found.len(), events));
         }
         Ok(Some(Self { disk: disk.to_owned(), first, path, watched }))
@@ -184,25 +177,19 @@ impl Backing {
     }
 
     fn unless(&self, is_same: bool) -> Result<(), String> {
-        let said = || {
-            format!(
-                "what is behind {} changed while narrows used it (its file `{}`, that file's length, its offset or its size limit)",
-                self.disk, self.path
-            )
-        };
+        let Self { disk, path, .. } = self;
+        let what = format!("its file `{path}`, that file's length, its offset or its size limit");
+        let said = || format!("what is behind {disk} changed while narrows used it ({what})");
         is_same.then_some(()).ok_or_else(said)
     }
 
     /// Whether nobody else wrote to the file, or closed it after having it open to write.
     pub(super) fn check_writers(&self, root: &Root) -> Result<(), String> {
-        let Some((_, _, events)) = &self.watched else { return Ok(()) };
+        let Self { disk, path, watched: Some((_, _, events)), .. } = self else { return Ok(()) };
         let seen = match events.read_events() {
             Err(nix::Error::EAGAIN | nix::Error::EINTR) => return Ok(()),
             Err(error) => {
-                return Err(format!(
-                    "writes to `{}`, behind {}, are not told any more: {error}",
-                    self.path, self.disk
-                ));
+                return Err(format!("writes to `{path}`, behind {disk}, are not told any more: {error}"));
             }
             Ok(seen) => seen,
         };
@@ -211,9 +198,7 @@ impl Backing {
         };
         match seen.iter().find(|event| is_theirs(event.mask(), event.pid())) {
             Some(event) => Err(format!(
-                "somebody else wrote to `{}`, the file behind {}, while narrows used it: process {}",
-                self.path,
-                self.disk,
+                "somebody else wrote to `{path}`, the file behind {disk}, while narrows used it: process {}",
                 event.pid()
             )),
             None => Ok(()),

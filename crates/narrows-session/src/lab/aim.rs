@@ -14,12 +14,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::outcome::{Measured, Outcome, Predicted};
+use super::outcome::{Measured, Outcome};
 use super::recipe::{Cell, Encryption, FileSystem, Layout};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
-use narrows_model::plan::layout::{Array, Resources, layouts};
+use narrows_model::plan::layout::{self, Array, Resources, layouts};
 
 /// How well a rate is known that has no interval: runs too short for one differ by about that.
 pub const UNKNOWN: f64 = 0.1;
@@ -154,46 +154,57 @@ pub fn counts(aim: Aim, load: &LoadSpec) -> bool {
     }
 }
 
+/// An outcome with its place in the list of outcomes.
+type Entry<'o> = (usize, &'o Outcome);
+
+/// An outcome with its place in the order.
+struct Placed<'o> {
+    place: AimPlace,
+    outcome: &'o Outcome,
+}
+
 /// Ranks outcomes on `devices` devices for `aims`.
 pub fn rank(outcomes: &[Outcome], devices: usize, aims: &[Aim]) -> Ranking {
     let tests = tests_of(outcomes);
-    let mut unfit = Vec::new();
-    let mut fitting = Vec::new();
+    let (mut unfit, mut fitting) = (Vec::new(), Vec::new());
     for (at, outcome) in outcomes.iter().enumerate() {
         match why_unfit(outcome, devices, aims, &tests) {
             Some(reason) => unfit.push(UnfitCell { cell: outcome.cell.to_string(), reason }),
-            None => fitting.push(at),
+            None => fitting.push((at, outcome)),
         }
     }
-    let score = |at: usize, aim: Aim| outcomes.get(at).and_then(|one| score(one, devices, aim, &tests));
-    let said = |at: usize, aim: Aim| outcomes.get(at).and_then(|one| predicted(one, devices, aim, &tests));
+    let score = |(_, one): Entry<'_>, aim: Aim| score(one, devices, aim, &tests);
+    let said = |(_, one): Entry<'_>, aim: Aim| predicted(one, devices, aim, &tests);
     let scored: Vec<Aim> = aims.iter().copied().filter(|aim| has_score(*aim)).collect();
-    let groups = divide(fitting.clone(), &scored, &|at, aim| score(at, aim));
+    let groups = divide(fitting.clone(), &scored, &score);
     let by_prediction =
-        divide(fitting, &scored, &|at, aim| said(at, aim).map(|said| Score::within(said, LAW)));
-    let ranked = numbered(by_prediction);
-    let predicted_ranks: BTreeMap<usize, usize> =
-        ranked.flat_map(|(rank, group)| group.into_iter().map(move |at| (at, rank))).collect();
+        divide(fitting, &scored, &|one, aim| said(one, aim).map(|said| Score::within(said, LAW)));
+    let predicted_ranks: BTreeMap<usize, usize> = numbered(by_prediction)
+        .flat_map(|(rank, group)| group.into_iter().map(move |(at, _)| (at, rank)))
+        .collect();
     let first = scored.first().copied();
-    let mut places = Vec::new();
+    let mut ranked = Vec::new();
     for (rank, mut group) in numbered(groups) {
-        group.sort_by_key(|at| outcomes.get(*at).map(|one| simplicity(&one.cell)));
-        places.extend(group.into_iter().map(|at| {
-            let predicted = first.and_then(|aim| said(at, aim));
-            AimPlace {
-                cell: outcomes.get(at).map(|outcome| outcome.cell.to_string()).unwrap_or_default(),
+        group.sort_by_key(|(_, one)| simplicity(&one.cell));
+        ranked.extend(group.into_iter().map(|(at, outcome)| {
+            let predicted = first.and_then(|aim| said((at, outcome), aim));
+            let place = AimPlace {
+                cell: outcome.cell.to_string(),
                 outcome: at,
                 rank,
-                score: first.and_then(|aim| score(at, aim)),
+                score: first.and_then(|aim| score((at, outcome), aim)),
                 predicted,
                 predicted_rank: predicted.and(predicted_ranks.get(&at).copied()),
-                trusted: outcomes.get(at).is_some_and(|one| is_trusted(one, aims)),
-            }
+                trusted: is_trusted(outcome, aims),
+            };
+            Placed { place, outcome }
         }));
     }
+    let best = best(&ranked, &scored);
+    let sentence = reason(&ranked, best, aims, &scored);
+    let best = best.map(|best| best.place.outcome);
+    let places: Vec<AimPlace> = ranked.into_iter().map(|one| one.place).collect();
     let agreement = agreement(&places);
-    let best = best_cell(outcomes, &places, &scored);
-    let sentence = reason(outcomes, &places, best, aims);
     let unit = match first {
         Some(Aim::Capacity) => RankedBy::Capacity,
         Some(Aim::Endurance) => RankedBy::Endurance,
@@ -208,7 +219,7 @@ const fn has_score(aim: Aim) -> bool {
 }
 
 /// The tests that an outcome must have for a rate to be compared: every one that any outcome has.
-fn tests_of(outcomes: &[Outcome]) -> Vec<(String, LoadSpec)> {
+pub(super) fn tests_of(outcomes: &[Outcome]) -> Vec<(String, LoadSpec)> {
     let mut tests: Vec<(String, LoadSpec)> = Vec::new();
     for measured in outcomes.iter().flat_map(|outcome| &outcome.measured) {
         if !tests.iter().any(|(name, _)| *name == measured.test) {
@@ -234,11 +245,10 @@ fn why_unfit(
             }
             aim if !has_score(aim) => continue,
             aim => match (score(outcome, devices, aim, tests), aim) {
-                (None, Aim::Copy) if outcome.not_copied().is_some() => {
-                    outcome.not_copied().unwrap_or_default().to_owned()
-                }
-                (None, _) => {
-                    outcome.failed.clone().unwrap_or_else(|| format!("{} was not measured", words(aim)))
+                (None, aim) => {
+                    let not_copied = outcome.not_copied().filter(|_| aim == Aim::Copy).map(str::to_owned);
+                    let failed = not_copied.or_else(|| outcome.failed.clone());
+                    failed.unwrap_or_else(|| format!("{} was not measured", words(aim)))
                 }
                 (Some(score), Aim::Sequential(Some(wanted)) | Aim::Writes(Some(wanted)))
                     if score.high < wanted.get() =>
@@ -261,10 +271,9 @@ fn score(outcome: &Outcome, devices: usize, aim: Aim, tests: &[(String, LoadSpec
     if aim == Aim::Copy {
         return outcome.copied().map(|copied| Score::within(copied.bytes_per_second.get(), UNKNOWN));
     }
-    let wanted: Vec<&str> =
-        tests.iter().filter(|(_, load)| counts(aim, load)).map(|(name, _)| name.as_str()).collect();
-    let rates = wanted.iter().map(|name| outcome.measured.iter().find(|one| one.test == *name));
-    let rates: Option<Vec<&Measured>> = rates.collect();
+    let wanted = tests.iter().filter(|(_, load)| counts(aim, load));
+    let find = |name: &str| outcome.measured.iter().find(|one| one.test == name);
+    let rates: Option<Vec<&Measured>> = wanted.map(|(name, _)| find(name)).collect();
     rates.filter(|rates| !rates.is_empty()).map(|rates| mean(rates.into_iter().map(interval)))
 }
 
@@ -327,7 +336,7 @@ pub fn property(layout: Layout, devices: usize, aim: Aim) -> Option<f64> {
     let drives = u8::try_from(devices).ok()?;
     let resources =
         Resources { drives, read: any, write: any, read_together: any, write_together: any, cipher: None };
-    let plain = narrows_model::plan::layout::Encryption::None;
+    let plain = layout::Encryption::None;
     let found = layouts(&resources).into_iter().find(|one| one.array == array && one.encryption == plain)?;
     Some(if aim == Aim::Capacity { found.capacity } else { 1.0 / found.wear })
 }
@@ -355,9 +364,9 @@ const fn simplicity(cell: &Cell) -> (u8, Encryption, FileSystem) {
 }
 
 /// Divides outcomes by the first aim into groups of those that overlap with the best left, and each group by the next.
-fn divide(all: Vec<usize>, aims: &[Aim], score: &impl Fn(usize, Aim) -> Option<Score>) -> Vec<Vec<usize>> {
+fn divide<T: Copy>(all: Vec<T>, aims: &[Aim], score: &impl Fn(T, Aim) -> Option<Score>) -> Vec<Vec<T>> {
     let Some((aim, rest)) = aims.split_first() else { return vec![all] };
-    let mut left: Vec<(usize, Option<Score>)> = all.into_iter().map(|at| (at, score(at, *aim))).collect();
+    let mut left: Vec<(T, Option<Score>)> = all.into_iter().map(|one| (one, score(one, *aim))).collect();
     let value = |score: &Option<Score>| score.map_or(f64::NEG_INFINITY, |score| score.value);
     left.sort_by(|a, b| value(&b.1).total_cmp(&value(&a.1)));
     let mut groups = Vec::new();
@@ -369,13 +378,13 @@ fn divide(all: Vec<usize>, aims: &[Aim], score: &impl Fn(usize, Aim) -> Option<S
         // A wide interval may reach the leader over one that does not: then nothing says that it is the worse.
         let (group, others): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, score)| same(score));
         left = others;
-        groups.extend(divide(group.into_iter().map(|(at, _)| at).collect(), rest, score));
+        groups.extend(divide(group.into_iter().map(|(one, _)| one).collect(), rest, score));
     }
     groups.into_iter().filter(|group| !group.is_empty()).collect()
 }
 
 /// Groups with the rank that their members share: one more than how many come before.
-fn numbered(groups: Vec<Vec<usize>>) -> impl Iterator<Item = (usize, Vec<usize>)> {
+fn numbered<T>(groups: Vec<Vec<T>>) -> impl Iterator<Item = (usize, Vec<T>)> {
     groups.into_iter().scan(1, |next, group| {
         let rank = *next;
         *next += group.len();
@@ -396,11 +405,6 @@ fn agreement(places: &[AimPlace]) -> Agreement {
     found
 }
 
-/// The prediction of a test.
-fn prediction<'o>(outcome: &'o Outcome, test: &str) -> Option<&'o Predicted> {
-    outcome.predicted.iter().find(|one| one.test == test)
-}
-
 /// So little more is not worth a more involved layout: no law here is better than that.
 const WORTH: f64 = 1.03;
 
@@ -411,16 +415,13 @@ const EXPLAINS: f64 = 0.15;
 const NAMED: usize = 3;
 
 /// What to build.
-fn best_cell(outcomes: &[Outcome], places: &[AimPlace], scored: &[Aim]) -> Option<usize> {
-    let leader = places.first()?;
-    let rate = |place: &AimPlace| place.score.map(|score| score.value);
-    let close = |place: &&AimPlace| {
-        place.rank == leader.rank
-            || (is_rate(scored)
-                && rate(place).zip(rate(leader)).is_some_and(|(one, best)| one * WORTH >= best))
+fn best<'r, 'o>(ranked: &'r [Placed<'o>], scored: &[Aim]) -> Option<&'r Placed<'o>> {
+    let leader = &ranked.first()?.place;
+    let is_close = |place: &AimPlace| {
+        let scores = place.score.zip(leader.score).filter(|_| is_rate(scored));
+        place.rank == leader.rank || scores.is_some_and(|(one, best)| one.value * WORTH >= best.value)
     };
-    let simplest = |place: &&AimPlace| outcomes.get(place.outcome).map(|one| simplicity(&one.cell));
-    places.iter().filter(close).min_by_key(simplest).map(|place| place.outcome)
+    ranked.iter().filter(|one| is_close(&one.place)).min_by_key(|one| simplicity(&one.outcome.cell))
 }
 
 /// Whether a single aim of rates is all that counts.
@@ -429,44 +430,37 @@ fn is_rate(scored: &[Aim]) -> bool {
 }
 
 /// What is said of the places; `best` is what to build.
-fn reason(outcomes: &[Outcome], places: &[AimPlace], best: Option<usize>, aims: &[Aim]) -> String {
-    let must = required(aims);
-    let scored: Vec<Aim> = aims.iter().copied().filter(|aim| has_score(*aim)).collect();
-    let find = |at: usize| Some((places.iter().find(|place| place.outcome == at)?, outcomes.get(at)?));
-    let Some((place, outcome)) = best.and_then(find) else {
-        let wanted: Vec<String> = aims.iter().map(|aim| words(*aim)).collect();
-        return format!("Nothing that was measured here does all of: {}.", wanted.join(", "));
+fn reason(ranked: &[Placed<'_>], best: Option<&Placed<'_>>, aims: &[Aim], scored: &[Aim]) -> String {
+    let all = |aims: &[Aim]| aims.iter().map(|aim| words(*aim)).collect::<Vec<_>>();
+    let Some(best) = best else {
+        return format!("Nothing that was measured here does all of: {}.", all(aims).join(", "));
     };
+    let must: Vec<Aim> = aims.iter().copied().filter(|aim| !has_score(*aim)).collect();
     let mut text =
-        if must.is_empty() { String::new() } else { format!("with {} required, ", must.join(" and ")) };
-    text.push_str(&format!("{} is best here", outcome.cell));
+        if must.is_empty() { String::new() } else { format!("with {} required, ", all(&must).join(" and ")) };
+    text.push_str(&format!("{} is best here", best.outcome.cell));
     if !scored.is_empty() {
-        let wanted: Vec<String> = scored.iter().map(|aim| words(*aim)).collect();
-        text.push_str(&format!(" for {}", wanted.join(", then ")));
+        text.push_str(&format!(" for {}", all(scored).join(", then ")));
     }
-    if let Some(value) = place.score.filter(|_| scored.first().is_some_and(|aim| is_rate(&[*aim]))) {
-        text.push_str(&format!(", {}", BytesPerSec::new(value.value)));
-    }
-    let mut said = vec![place.outcome];
-    if let Some(aim) = scored.first().filter(|aim| is_rate(&[**aim]))
-        && let Some(other) = contrast(outcomes, places, outcome)
-    {
-        text.push_str(&compared(outcomes, place, other, *aim));
-        said.push(other.outcome);
+    let mut said = vec![best.place.outcome];
+    if let Some(aim) = scored.first().filter(|aim| is_rate(&[**aim])) {
+        if let Some(score) = best.place.score {
+            text.push_str(&format!(", {}", BytesPerSec::new(score.value)));
+        }
+        if let Some(other) = contrast(ranked, best.outcome) {
+            text.push_str(&compared(best, other, *aim));
+            said.push(other.place.outcome);
+        }
     }
     text.push('.');
-    text.push_str(&equals(outcomes, places, place, &said));
-    if outcome.resyncing {
+    text.push_str(&equals(ranked, best, &said));
+    if best.outcome.resyncing {
         text.push_str(" It was measured while an array resynced.");
     }
-    if !place.trusted {
+    if !best.place.trusted {
         text.push_str(" Not all of its measurements are to be believed.");
     }
     capital(&text)
-}
-
-fn required(aims: &[Aim]) -> Vec<String> {
-    aims.iter().filter(|aim| !has_score(**aim)).map(|aim| words(*aim)).collect()
 }
 
 fn capital(text: &str) -> String {
@@ -480,54 +474,41 @@ const fn is_one_drive(layout: Layout) -> bool {
 
 /// The layout that a person would ask about beside the best: several drives beside one, or the other way round; encrypted in
 /// the same way where there is such a one.
-fn contrast<'p>(outcomes: &[Outcome], places: &'p [AimPlace], best: &Outcome) -> Option<&'p AimPlace> {
-    let one = is_one_drive(best.cell.layout);
-    let other = |place: &&AimPlace| {
-        outcomes.get(place.outcome).is_some_and(|other| {
-            if one { !is_one_drive(other.cell.layout) } else { other.cell.layout == Layout::Single }
-        })
+fn contrast<'r, 'o>(ranked: &'r [Placed<'o>], best: &Outcome) -> Option<&'r Placed<'o>> {
+    let is_other = |other: &&Placed<'_>| match is_one_drive(best.cell.layout) {
+        true => !is_one_drive(other.outcome.cell.layout),
+        false => other.outcome.cell.layout == Layout::Single,
     };
-    let alike = |place: &&AimPlace| {
-        outcomes.get(place.outcome).is_some_and(|other| {
-            other.cell.encryption == best.cell.encryption && other.cell.file_system == best.cell.file_system
-        })
-    };
-    places.iter().filter(other).find(alike).or_else(|| places.iter().find(other))
+    let is_alike = |other: &&Placed<'_>| Cell { layout: best.cell.layout, ..other.outcome.cell } == best.cell;
+    ranked.iter().filter(is_other).find(is_alike).or_else(|| ranked.iter().find(is_other))
 }
 
 /// What the other one gains or loses, and why.
-fn compared(outcomes: &[Outcome], best: &AimPlace, other: &AimPlace, aim: Aim) -> String {
-    let (Some(mine), Some(theirs)) = (outcomes.get(best.outcome), outcomes.get(other.outcome)) else {
-        return String::new();
+fn compared(best: &Placed<'_>, other: &Placed<'_>, aim: Aim) -> String {
+    let (Some(ours), Some(its)) = (best.place.score, other.place.score) else { return String::new() };
+    let relation = match its.value / ours.value - 1.0 {
+        _ if ours.overlaps(&its) => "cannot be distinguished from it".to_owned(),
+        change if change > 0.0 => format!("gains only {}", human::percent(change)),
+        change => format!("gives {} less", human::percent(-change)),
     };
-    let (Some(ours), Some(its)) = (best.score, other.score) else { return String::new() };
-    let change = its.value / ours.value - 1.0;
-    let (relation, slower) = match change {
-        _ if ours.overlaps(&its) => ("cannot be distinguished from it".to_owned(), theirs),
-        change if change > 0.0 => (format!("gains only {}", human::percent(change)), theirs),
-        change => (format!("gives {} less", human::percent(-change)), theirs),
-    };
-    let why = because(slower, aim).or_else(|| because(mine, aim)).unwrap_or_default();
-    format!(": {} {relation}{why}", theirs.cell)
+    let why = because(other.outcome, aim).or_else(|| because(best.outcome, aim)).unwrap_or_default();
+    format!(": {} {relation}{why}", other.outcome.cell)
 }
 
 /// The bottleneck that the prediction names, where it explains what was measured in the first test of the aim.
 fn because(outcome: &Outcome, aim: Aim) -> Option<String> {
     let measured: &Measured = outcome.measured.iter().find(|one| counts(aim, &one.load))?;
-    let said = prediction(outcome, &measured.test)?;
+    let said = outcome.predicted.iter().find(|one| one.test == measured.test)?;
     let rate = said.bytes_per_second?;
     let off = measured.measurement.bytes_per_second.fraction_of(rate) - 1.0;
     (off.abs() <= EXPLAINS).then(|| format!(", because the bottleneck is {} (predicted: {rate})", said.bound))
 }
 
 /// Others that share the rank, beside those of which something was said.
-fn equals(outcomes: &[Outcome], places: &[AimPlace], best: &AimPlace, said: &[usize]) -> String {
-    let mut names: Vec<String> = places
-        .iter()
-        .filter(|place| place.rank == best.rank && !said.contains(&place.outcome))
-        .filter_map(|place| outcomes.get(place.outcome))
-        .map(|outcome| outcome.cell.to_string())
-        .collect();
+fn equals(ranked: &[Placed<'_>], best: &Placed<'_>, said: &[usize]) -> String {
+    let places = ranked.iter().map(|one| &one.place);
+    let equal = places.filter(|place| place.rank == best.place.rank && !said.contains(&place.outcome));
+    let mut names: Vec<&str> = equal.map(|place| place.cell.as_str()).collect();
     if names.is_empty() {
         return String::new();
     }

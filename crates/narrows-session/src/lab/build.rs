@@ -10,12 +10,12 @@ use super::journal::{Head, Line, NamedDevice};
 use super::journal_file::{JournalError, JournalFile};
 use super::names::{Names, node};
 use super::recipe::Means;
-use super::scratch::{self, ScratchError};
+use super::scratch;
 use super::sight;
 use super::slice::{Counters, Doubt, Extent, Since, SliceRecord, doubt};
 use super::slices::{Held, SlicePlace, Slices, Watch, check_behind, sentence};
 use super::step::{On, Step, forget_partitions, map_slice};
-use super::tool::{Key, ToolError, Tools};
+use super::tool::{Key, Tools};
 use super::undo::{Scope, UndoError, Undoer};
 use crate::Objection;
 use crate::guard::{check_unused, usage};
@@ -37,17 +37,14 @@ pub enum BuildError {
     /// The journal does not hold what is to be done, so it is not done.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// The ground is not made.
+    /// The ground is not made, or a tool failed.
     #[error(transparent)]
-    Scratch(#[from] ScratchError),
-    /// A tool failed.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
+    Failed(#[from] Objection),
     /// The kernel makes no partitions on a disk, and no mapping of it either.
     #[error(
         "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
     )]
-    NoSlice(String, ToolError),
+    NoSlice(String, Objection),
     /// A tool succeeded, and what it was to make is not there.
     #[error("{0} was made and did not come")]
     Absent(String),
@@ -68,19 +65,14 @@ pub enum BuildError {
 /// With what to do.
 impl From<BuildError> for Objection {
     fn from(error: BuildError) -> Self {
+        let mapper = "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions";
         let hint = match &error {
-            BuildError::Tool(error) => error.hint(),
-            BuildError::NoSlice(_, error) => error.hint().or_else(|| {
-                Some(
-                    "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions"
-                        .to_owned(),
-                )
-            }),
-            BuildError::Scratch(error) => error.hint().map(str::to_owned),
-            BuildError::Open(error) => error.hint().map(str::to_owned),
+            BuildError::Failed(error) => error.hint(),
+            BuildError::NoSlice(_, error) => error.hint().or(Some(mapper)),
+            BuildError::Open(error) => error.hint(),
             _ => None,
         };
-        Self::new(error.to_string()).with_maybe(hint)
+        Self::new(error.to_string()).with_maybe(hint.map(str::to_owned))
     }
 }
 
@@ -222,8 +214,8 @@ impl<'a> Workshop<'a> {
         let (place, slice) = self.hold_slice(index, proven, extent, (&disk, bytes))?;
         let absent = || BuildError::Absent(format!("the lab's part of {disk}"));
         let made = sight::moment(self.root, &place).ok_or_else(absent)?;
-        let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper);
-        self.slices.push(held?);
+        let held = Held::new(place, SliceRecord { index, extent, made }, slice, keeper)?;
+        self.slices.held.push(held);
         let doubt = if made.disk.counters == before { None } else { made.disk.counters.since(before) };
         if !made.counts {
             return Err(BuildError::Others(disk, Doubt::Uncounted));
@@ -254,7 +246,7 @@ impl<'a> Workshop<'a> {
         let absent = || BuildError::Absent(self.names.slice_mapping(index));
         let block = sight::slice_mapping(self.root, &self.names, index).ok_or_else(absent)?;
         let place = SlicePlace::mapping(disk, block);
-        if place.extent(self.root) != Some((extent.start, extent.bytes)) {
+        if place.extent(self.root) != Some(extent) {
             return Err(absent());
         }
         let slice = guard::Slice::hold(place.plan(extent, bytes, self.names.key()))?;
@@ -364,13 +356,8 @@ impl<'a> Workshop<'a> {
         if self.steps.iter().all(Step::is_ground) {
             return Ok(());
         }
-        let scope = Scope {
-            head: &self.head,
-            steps: &self.steps,
-            records: &self.slices.records(),
-            is_damaged: false,
-            is_later: false,
-        };
+        let records = self.slices.records();
+        let scope = Scope::of_running(&self.head, &self.steps, &records);
         let undone = Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.devices();
         if let Err(UndoError::Others(_, Doubt::Behind(_))) = &undone {
             // No counter has that, and nobody sees it later.
@@ -392,8 +379,7 @@ impl<'a> Workshop<'a> {
         if !self.steps.is_empty() {
             self.watch = None;
             let steps = std::mem::take(&mut self.steps);
-            let scope =
-                Scope { head: &self.head, steps: &steps, records: &[], is_damaged: false, is_later: false };
+            let scope = Scope::of_running(&self.head, &steps, &[]);
             Undoer::new(self.root, scope, &mut self.tools, &mut self.slices)?.ground()?;
             self.journal.append(&Line::Gone)?;
         }
@@ -414,17 +400,13 @@ impl Undoer<'_> {
             let Some(held) = self.slices.of(record.index) else { continue };
             let disk = held.place.disk.clone();
             held.slice.sync().map_err(|error| LoadError::io("sync", node(&disk).as_ref(), error))?;
-            let place = held.place.clone();
-            if let Err(why) = self.behind(record).and_then(|()| self.settled(record, &place, false)) {
+            let (place, keeper) = (held.place.clone(), held.keeper.clone());
+            let behind = check_behind(keeper.as_ref());
+            if let Err(why) = behind.and_then(|()| self.settled(record, &place, false)) {
                 return Err(UndoError::Others(disk, why));
             }
         }
         Ok(())
-    }
-
-    fn behind(&mut self, record: &SliceRecord) -> Result<(), Doubt> {
-        let keeper = self.slices.of(record.index).and_then(|held| held.keeper.clone());
-        check_behind(keeper.as_ref())
     }
 
     /// Makes sure, right before a slice is cleared, that nobody but the lab uses its disk, by the list of the write guard; and once

@@ -63,18 +63,8 @@ pub struct Head {
 impl Head {
     /// The head of a lab that begins.
     pub fn new(id: LabId, secret: RunSecret, boot: String, array: String) -> Self {
-        let format = FORMAT.to_owned();
-        Self {
-            format,
-            id,
-            secret,
-            boot,
-            array,
-            scratch: None,
-            devices: Vec::new(),
-            typed: Vec::new(),
-            copy: None,
-        }
+        let (format, devices, typed) = (FORMAT.to_owned(), Vec::new(), Vec::new());
+        Self { format, id, secret, boot, array, scratch: None, devices, typed, copy: None }
     }
 
     /// The names of all that this lab may build, with the devices under these kernel names.
@@ -146,11 +136,8 @@ const BEGINNING: &[u8] = b"{\"format\":\"narrows-lab/";
 
 /// What a text without a whole line is: a first line that was cut short, or something else.
 fn without_line(text: &[u8]) -> NoJournal {
-    if BEGINNING.starts_with(text) || text.starts_with(BEGINNING) {
-        NoJournal::Empty
-    } else {
-        NoJournal::Other
-    }
+    let has_begun = BEGINNING.starts_with(text) || text.starts_with(BEGINNING);
+    if has_begun { NoJournal::Empty } else { NoJournal::Other }
 }
 
 impl Journal {
@@ -167,15 +154,8 @@ impl Journal {
         if head.format != FORMAT || !is_numbered(&head.array, "md") || !head.devices.iter().all(is_sane) {
             return Err(NoJournal::Other);
         }
-        let mut journal = Self {
-            head,
-            ground: Vec::new(),
-            slices: Vec::new(),
-            steps: Vec::new(),
-            basis: None,
-            outcomes: Vec::new(),
-            damaged: 0,
-        };
+        let (ground, slices, steps, outcomes) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut journal = Self { head, ground, slices, steps, basis: None, outcomes, damaged: 0 };
         for line in lines {
             match serde_json::from_slice(line) {
                 Ok(line) => journal.take(line),
@@ -202,10 +182,10 @@ impl Journal {
     pub(super) fn without_head(text: &[u8]) -> Option<NoJournal> {
         let mut lines = text.split_inclusive(|byte| *byte == b'\n');
         let is_whole = |line: Option<&[u8]>| line.is_some_and(|line| line.ends_with(b"\n"));
-        if is_whole(lines.next()) && is_whole(lines.next()) {
-            return (!text.starts_with(BEGINNING)).then_some(NoJournal::Other);
+        match is_whole(lines.next()) && is_whole(lines.next()) {
+            true => (!text.starts_with(BEGINNING)).then_some(NoJournal::Other),
+            false => Some(without_line(text)),
         }
-        Some(without_line(text))
     }
 
     /// Whether bytes begin as a journal does, whatever follows.
@@ -245,15 +225,6 @@ fn is_sane(device: &NamedDevice) -> bool {
     !device.name.is_empty() && device.name != ".." && device.name.chars().all(is_plain)
 }
 
-/// A line as it stands in the file, without its end.
-///
-/// # Errors
-/// A value cannot be written as JSON.
-pub fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
-    // serde_json writes no line ends of its own, and escapes those in texts.
-    serde_json::to_string(value)
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::recipe::{Encryption, FileSystem, Layout};
@@ -282,7 +253,7 @@ mod tests {
     }
 
     fn line<T: Serialize>(value: &T) -> Result<String, serde_json::Error> {
-        Ok(super::line(value)? + "\n")
+        Ok(serde_json::to_string(value)? + "\n")
     }
 
     fn text(lines: &[Line]) -> String {

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use rustix::fs::OFlags;
 
-use super::journal::{Head, Journal, Line, NoJournal, line};
-use super::names::LabId;
+use super::journal::{Head, Journal, Line, NoJournal};
+use crate::Objection;
 use crate::trust::{self, DIRECTORY, Seal, Secret, Untrusted, unseal};
 use narrows_load::held::Maker;
 
@@ -77,6 +77,14 @@ pub enum JournalError {
 }
 
 impl JournalError {
+    /// What the kernel refused; or what is not trusted, where that is what the error is made of.
+    fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
+        match source.downcast() {
+            Ok(untrusted) => Self::Untrusted(untrusted),
+            Err(source) => Self::Io { action, path: path.to_owned(), source },
+        }
+    }
+
     /// What to do next.
     pub fn hint(&self) -> Option<&str> {
         match self {
@@ -93,21 +101,29 @@ impl JournalError {
     }
 }
 
+/// With what to do.
+impl From<JournalError> for Objection {
+    fn from(error: JournalError) -> Self {
+        Self::new(error.to_string()).with_maybe(error.hint().map(str::to_owned))
+    }
+}
+
 impl JournalFile {
     /// Makes a new journal with its first line. The default place is [`DIRECTORY`], which is made if it is missing.
     ///
     /// # Errors
     /// There is a file of that name, others can write where it is, or it cannot be made durable.
     pub fn create(asked: Option<&Path>, head: &Head) -> Result<Self, JournalError> {
-        let path = asked.map_or_else(|| default_path(head.id), Path::to_owned);
+        let name = format!("lab-{}.jsonl", head.id.short());
+        let path = asked.map_or_else(|| Path::new(DIRECTORY).join(name), Path::to_owned);
         let secret = secret(&path, true)?;
         Self::create_sealed(path, head, secret)
     }
 
     fn create_sealed(path: PathBuf, head: &Head, secret: Secret) -> Result<Self, JournalError> {
-        let failed = |source| JournalError::Io { action: "make", path: path.clone(), source };
+        let failed = |source| JournalError::io("make", &path, source);
         let (directory, name) = split(&path).map_err(failed)?;
-        let directory = trust::directory(&directory).map_err(failed)??;
+        let directory = trust::directory(&directory).map_err(failed)?;
         let flags = OFlags::RDWR | OFlags::APPEND;
         let file = Maker::of(&directory).make_file(name.as_bytes(), flags).map_err(failed)?;
         // Whatever the umask is.
@@ -118,7 +134,7 @@ impl JournalFile {
         journal.write(head)?;
         if !Maker::of(&journal.directory).is_there(name.as_bytes()).map_err(failed)? {
             // Somebody who undoes found it empty.
-            return Err(JournalError::Io { action: "keep", path, source: ErrorKind::NotFound.into() });
+            return Err(JournalError::io("keep", &path, ErrorKind::NotFound.into()));
         }
         journal.sync_directory().map_err(failed)?;
         Ok(journal)
@@ -138,18 +154,15 @@ impl JournalFile {
         patience: Duration,
         secret: impl FnOnce(&Path) -> Result<Secret, JournalError>,
     ) -> Result<(Self, Journal), JournalError> {
-        let failed = |source| JournalError::Io { action: "read", path: path.to_owned(), source };
+        let failed = |source| JournalError::io("read", path, source);
         let (directory, name) = split(path).map_err(failed)?;
-        let directory = trust::directory(&directory).map_err(failed)??;
+        let directory = trust::directory(&directory).map_err(failed)?;
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::NONBLOCK;
         let file = Maker::of(&directory).open(name.as_bytes(), flags).map_err(failed)?;
-        trust::file(path, &file).map_err(failed)??;
+        trust::file(path, &file).map_err(failed)?;
         let file = lock(path, file, patience)?;
         if file.metadata().map_err(failed)?.len() > LONGEST {
-            return Err(failed(io::Error::new(
-                ErrorKind::InvalidData,
-                "no journal of a lab is longer than 64 MiB",
-            )));
+            return Err(failed(io::Error::other("no journal of a lab is longer than 64 MiB")));
         }
         let mut text = Vec::new();
         (&*file).take(LONGEST).read_to_end(&mut text).map_err(failed)?;
@@ -166,9 +179,8 @@ impl JournalFile {
         if unsealed.lines.is_empty() {
             return Err(JournalError::Forged { path: path.to_owned() });
         }
-        let journal = Journal::parse(&unsealed.lines);
-        let mut journal =
-            journal.map_err(|source| JournalError::NoJournal { path: path.to_owned(), source })?;
+        let no_journal = |source| JournalError::NoJournal { path: path.to_owned(), source };
+        let mut journal = Journal::parse(&unsealed.lines).map_err(no_journal)?;
         journal.damaged += usize::from(unsealed.is_damaged);
         let mut opened = Self { path: path.to_owned(), directory, file, seal, whole: Some(unsealed.whole) };
         if !unsealed.is_damaged {
@@ -182,7 +194,7 @@ impl JournalFile {
     fn cut(&mut self) -> Result<(), JournalError> {
         let Some(whole) = self.whole.take() else { return Ok(()) };
         let cut = self.file.set_len(whole).and_then(|()| self.file.sync_all());
-        cut.map_err(|source| JournalError::Io { action: "repair", path: self.path.clone(), source })
+        cut.map_err(|source| JournalError::io("repair", &self.path, source))
     }
 
     /// Appends a line; it is on stable storage when this returns.
@@ -195,12 +207,13 @@ impl JournalFile {
 
     fn write<T: serde::Serialize>(&mut self, value: &T) -> Result<(), JournalError> {
         self.cut()?;
-        let text = line(value).map_err(io::Error::from);
+        // serde_json writes no line ends of its own, and escapes those in texts.
+        let text = serde_json::to_string(value).map_err(io::Error::from);
         let written = text.and_then(|text| {
             self.file.write_all(self.seal.sealed(&text).as_bytes())?;
             self.file.sync_data()
         });
-        written.map_err(|source| JournalError::Io { action: "write", path: self.path.clone(), source })
+        written.map_err(|source| JournalError::io("write", &self.path, source))
     }
 
     /// Where it is.
@@ -213,7 +226,7 @@ impl JournalFile {
     /// # Errors
     /// It cannot be removed.
     pub fn remove(self) -> Result<(), JournalError> {
-        let failed = |source| JournalError::Io { action: "remove", path: self.path.clone(), source };
+        let failed = |source| JournalError::io("remove", &self.path, source);
         let (_, name) = split(&self.path).map_err(failed)?;
         if !Maker::of(&self.directory).remove(name.as_bytes()).map_err(failed)? {
             return Err(failed(ErrorKind::NotFound.into()));
@@ -243,30 +256,23 @@ fn secret(journal: &Path, make: bool) -> Result<Secret, JournalError> {
     let place = Path::new(DIRECTORY);
     let failed = |source: io::Error| match source.kind() {
         ErrorKind::NotFound if !make => JournalError::Forged { path: journal.to_owned() },
-        _ => JournalError::Io { action: "seal", path: journal.to_owned(), source },
+        _ => JournalError::io("seal", journal, source),
     };
     if make {
-        trust::make_directory(place).map_err(failed)??;
+        trust::make_directory(place).map_err(failed)?;
     }
-    let directory = trust::directory(place).map_err(failed)??;
+    let directory = trust::directory(place).map_err(failed)?;
     trust::secret(&directory, make).map_err(failed)
-}
-
-/// Where the journal of a lab is, unless another place is asked for.
-fn default_path(id: LabId) -> PathBuf {
-    Path::new(DIRECTORY).join(format!("lab-{}.jsonl", id.short()))
 }
 
 /// The journals in the default place, in order.
 pub fn journals() -> Vec<PathBuf> {
     let entries = fs::read_dir(DIRECTORY).into_iter().flatten().flatten();
-    let names = entries.map(|entry| entry.path());
     let is_journal = |path: &PathBuf| {
-        path.file_name()
-            .and_then(|name| name.to_str())
-            .is_some_and(|name| name.starts_with("lab-") && name.ends_with(".jsonl"))
+        let name = path.file_name().unwrap_or_default().as_bytes();
+        name.starts_with(b"lab-") && name.ends_with(b".jsonl")
     };
-    let mut found: Vec<PathBuf> = names.filter(is_journal).collect();
+    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_journal).collect();
     found.sort();
     found
 }
@@ -275,15 +281,15 @@ pub fn journals() -> Vec<PathBuf> {
 /// that nobody undoes what a tool is still doing.
 fn lock(path: &Path, file: File, patience: Duration) -> Result<Flock<File>, JournalError> {
     let begin = Instant::now();
-    let failed = |source: io::Error| JournalError::Io { action: "lock", path: path.to_owned(), source };
-    fcntl(&file, FcntlArg::F_SETFD(FdFlag::empty())).map_err(|error| failed(error.into()))?;
+    let failed = |error: nix::Error| JournalError::io("lock", path, error.into());
+    fcntl(&file, FcntlArg::F_SETFD(FdFlag::empty())).map_err(failed)?;
     let mut file = file;
     loop {
         match Flock::lock(file, FlockArg::LockExclusiveNonblock) {
             Ok(locked) => return Ok(locked),
             Err((back, nix::Error::EWOULDBLOCK)) if begin.elapsed() < patience => file = back,
             Err((_, nix::Error::EWOULDBLOCK)) => return Err(JournalError::InUse { path: path.to_owned() }),
-            Err((_, error)) => return Err(failed(error.into())),
+            Err((_, error)) => return Err(failed(error)),
         }
         std::thread::sleep(TICK);
     }

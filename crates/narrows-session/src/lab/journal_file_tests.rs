@@ -1,3 +1,4 @@
+use super::super::names::LabId;
 use super::super::step::Step;
 use super::*;
 use narrows_load::guard::RunSecret;
@@ -7,7 +8,7 @@ fn head() -> Head {
     Head::new(LabId::new([9; 16]), RunSecret::new([2; 32]), "b".to_owned(), "md127".to_owned())
 }
 
-const SECRET: Secret = Secret::new([5; 32]);
+const SECRET: Secret = Secret([5; 32]);
 
 fn create(path: &Path) -> Result<JournalFile, JournalError> {
     JournalFile::create_sealed(path.to_owned(), &head(), SECRET)
@@ -124,7 +125,7 @@ fn a_journal_that_was_copied_changed_or_written_by_others_does_not_count() {
     let copy = dir.path().join("copy.jsonl");
     write(&copy, &text);
     assert!(refused(&copy).contains("does not count"));
-    let other = JournalFile::open_sealed(&path, Duration::ZERO, |_| Ok(Secret::new([6; 32])));
+    let other = JournalFile::open_sealed(&path, Duration::ZERO, |_| Ok(Secret([6; 32])));
     assert!(matches!(other, Err(JournalError::Forged { .. })));
     fs::write(&path, text.replace("\"md127\"", "\"md126\"")).unwrap();
     assert!(refused(&path).contains("does not count"));

@@ -34,5 +34,5 @@ pub use predict::predict;
 pub use recipe::{Cell, Encryption, FileSystem, Layout};
 pub use recipe::{Means, notes, recipe, top};
 pub use step::{Call, Input, Level, On, Step};
-pub use tool::{Key, ToolError, Tools};
+pub use tool::{Key, Tools};
 pub use undo::{UndoError, Undone, undo};

@@ -36,15 +36,13 @@ impl LabId {
     /// As a UUID is written (RFC 9562, 4).
     pub fn uuid(self) -> String {
         let hex = self.hex();
-        let part = |from, to| hex.get(from..to).unwrap_or_default();
-        [part(0, 8), part(8, 12), part(12, 16), part(16, 20), part(20, 32)].join("-")
+        [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| hex.get(part).unwrap_or_default()).join("-")
     }
 
     /// As mdadm writes it: four groups of eight.
     pub fn md(self) -> String {
         let hex = self.hex();
-        let part = |from: usize| hex.get(from..from + 8).unwrap_or_default();
-        [part(0), part(8), part(16), part(24)].join(":")
+        [0..8, 8..16, 16..24, 24..32].map(|part| hex.get(part).unwrap_or_default()).join(":")
     }
 
     /// The 32 characters that LVM keeps for the physical volume on the device with this index: our number and the index

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::aim::{Score, interval};
+use super::aim::{Score, interval, tests_of};
 use super::recipe::{Cell, Encryption, FileSystem, Layout};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos};
 use narrows_load::measurement::Measurement;
@@ -227,15 +227,9 @@ type Compared = (Score, f64);
 
 /// Counts the pairs of all tests; a test on a cell counts where it was both measured and predicted.
 pub fn pairs(outcomes: &[Outcome]) -> Pairs {
-    let mut tests: Vec<&str> = Vec::new();
-    for measured in outcomes.iter().flat_map(|outcome| &outcome.measured) {
-        if !tests.contains(&measured.test.as_str()) {
-            tests.push(&measured.test);
-        }
-    }
     let mut found = Pairs::default();
-    for test in tests {
-        let seen: Vec<Compared> = outcomes.iter().filter_map(|outcome| seen(outcome, test)).collect();
+    for (test, _) in tests_of(outcomes) {
+        let seen: Vec<Compared> = outcomes.iter().filter_map(|outcome| seen(outcome, &test)).collect();
         for (at, one) in seen.iter().enumerate() {
             for other in seen.iter().skip(at + 1) {
                 let (slow, fast) = if one.0.value <= other.0.value { (one, other) } else { (other, one) };

@@ -98,36 +98,28 @@ fn encrypt(encryption: Encryption, base: On, means: Means, steps: &mut Vec<Step>
 
 /// Words on how a cell is made.
 pub fn notes(cell: Cell, means: Means) -> Vec<String> {
-    let mut notes = Vec::new();
-    match cell.encryption {
-        Encryption::Plain => {}
-        Encryption::Luks2 | Encryption::Luks2Tuned => notes.push(
+    let encrypted = match cell.encryption {
+        Encryption::Plain => None,
+        Encryption::Luks2 | Encryption::Luks2Tuned => Some(
             "the key is random and only in memory; its slot is made with pbkdf2 and 1000 iterations, which costs time when \
-             a volume is opened and none afterwards"
-                .to_owned(),
+             a volume is opened and none afterwards",
         ),
-        Encryption::VeraCrypt if means.tcplay => notes.push(
+        Encryption::VeraCrypt if means.tcplay => Some(
             "a TrueCrypt volume that tcplay made (AES-256-XTS, SHA-512) and cryptsetup opened; VeraCrypt's have the same \
-             data path: dm-crypt, aes-xts-plain64, sectors of 512 bytes; the passphrase is random and only in memory"
-                .to_owned(),
+             data path: dm-crypt, aes-xts-plain64, sectors of 512 bytes; the passphrase is random and only in memory",
         ),
-        Encryption::VeraCrypt => notes.push(
+        Encryption::VeraCrypt => Some(
             "VeraCrypt's data path is stood for by the same mapping: dm-crypt, aes-xts-plain64, sectors of 512 bytes, a \
-             random key; it has no header, since tcplay, which makes such volumes, is not installed"
-                .to_owned(),
+             random key; it has no header, since tcplay, which makes such volumes, is not installed",
         ),
-    }
-    if matches!(cell.layout, Layout::ZfsStripe | Layout::ZfsMirror) {
-        notes.push(
-            "all of it stands on a volume of the pool: volblocksize 128K, ashift 12, not compressed, sync=standard, \
-             primarycache=metadata, so that no cache answers for the drives"
-                .to_owned(),
-        );
-    }
-    if cell.file_system == FileSystem::Ext4 {
-        notes.push("ext4's tables were written when it was made, not later".to_owned());
-    }
-    notes
+    };
+    let pooled = matches!(cell.layout, Layout::ZfsStripe | Layout::ZfsMirror).then_some(
+        "all of it stands on a volume of the pool: volblocksize 128K, ashift 12, not compressed, sync=standard, \
+         primarycache=metadata, so that no cache answers for the drives",
+    );
+    let is_ext4 = cell.file_system == FileSystem::Ext4;
+    let tables = is_ext4.then_some("ext4's tables were written when it was made, not later");
+    [encrypted, pooled, tables].into_iter().flatten().map(str::to_owned).collect()
 }
 
 /// How devices are put together.

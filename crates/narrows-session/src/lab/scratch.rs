@@ -12,45 +12,8 @@ use std::path::{Path, PathBuf};
 
 use super::names::Names;
 use super::step::Step;
+use crate::Objection;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
-
-/// Why a scratch file is not made or taken away.
-#[derive(Debug, thiserror::Error)]
-pub enum ScratchError {
-    /// The directory that was asked for cannot be used.
-    #[error(transparent)]
-    Held(#[from] HeldError),
-    /// What stands there was not made by this lab.
-    #[error("`{}` was not made by this lab: it is no directory or file of root alone", .0.display())]
-    Foreign(PathBuf),
-    /// The kernel refused.
-    #[error("cannot {action} `{}`: {source}", path.display())]
-    Io {
-        /// What was tried.
-        action: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-}
-
-impl ScratchError {
-    /// What to do next, where there is something to do.
-    pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Self::Held(error) => error.hint(),
-            Self::Foreign(_) => Some("look at it; remove it yourself if nobody needs it"),
-            Self::Io { source, .. } => match source.raw_os_error() {
-                Some(nix::libc::ENOSPC | nix::libc::EDQUOT) => {
-                    Some("use a smaller --size, or free some space")
-                }
-                Some(nix::libc::EOPNOTSUPP) => Some("name a directory on ext4, XFS or Btrfs"),
-                _ => None,
-            },
-        }
-    }
-}
 
 /// Opens the directory that was asked for. Whoever called `sudo` counts as somebody else here: the tools go by paths.
 ///
@@ -68,7 +31,7 @@ struct ScratchGround {
 }
 
 impl ScratchGround {
-    fn of(names: &Names) -> Result<Option<Self>, ScratchError> {
+    fn of(names: &Names) -> Result<Option<Self>, HeldError> {
         let Some((scratch, path)) = names.scratch.as_ref().zip(names.scratch_directory()) else {
             return Ok(None);
         };
@@ -76,16 +39,36 @@ impl ScratchGround {
         Ok(Some(Self { held: open(scratch)?, name, path }))
     }
 
-    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> ScratchError {
-        move |source| ScratchError::Io { action, path: self.path.clone(), source }
+    /// The kernel refused.
+    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> Objection {
+        move |error| {
+            let hint = match error.raw_os_error() {
+                Some(nix::libc::ENOSPC | nix::libc::EDQUOT) => "use a smaller --size, or free some space",
+                Some(nix::libc::EOPNOTSUPP) => "name a directory on ext4, XFS or Btrfs",
+                _ => "",
+            };
+            let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
+            Objection::new(format!("cannot {action} `{}`: {error}", self.path.display())).with_maybe(hint)
+        }
+    }
+
+    /// What stands there was not made by this lab.
+    fn foreign(&self) -> Objection {
+        let path = self.path.display();
+        Objection::new(format!("`{path}` was not made by this lab: it is no directory or file of root alone"))
+            .with_hint("look at it; remove it yourself if nobody needs it")
     }
 
     /// Opens the lab's own directory, which must be root's alone.
-    fn own(&self) -> Result<File, ScratchError> {
-        let foreign = || ScratchError::Foreign(self.path.clone());
+    fn own(&self) -> Result<File, Objection> {
         let opened = self.held.maker().directory(&self.name).map_err(self.failed("open"))?;
-        opened.ok_or_else(foreign)
+        opened.ok_or_else(|| self.foreign())
     }
+}
+
+/// The directory that was asked for cannot be used.
+fn unusable(error: &HeldError) -> Objection {
+    Objection::new(error.to_string()).with_maybe(error.hint().map(str::to_owned))
 }
 
 /// The name of a scratch file in its directory.
@@ -98,12 +81,13 @@ fn file_name(names: &Names, index: usize) -> Vec<u8> {
 /// at.
 ///
 /// # Errors
-/// [`ScratchError`].
-pub(super) fn make(step: Step, names: &Names) -> Result<bool, ScratchError> {
+/// The directory cannot be used, what is there is not the lab's, or the kernel refuses.
+pub(super) fn make(step: Step, names: &Names) -> Result<bool, Objection> {
     if !step.is_ground() {
         return Ok(false);
     }
-    let Some(ground) = ScratchGround::of(names)? else { return Ok(false) };
+    let ground = ScratchGround::of(names).map_err(|error| unusable(&error))?;
+    let Some(ground) = ground else { return Ok(false) };
     match step {
         Step::Directory => {
             ground.held.maker().make_directory(&ground.name).map_err(ground.failed("make"))?;
@@ -120,7 +104,7 @@ pub(super) fn make(step: Step, names: &Names) -> Result<bool, ScratchError> {
             let own = ground.own()?;
             let found =
                 Maker::of(&own).is_ours(&file_name(names, index)).map_err(ground.failed("look into"))?;
-            if found { Ok(false) } else { Err(ScratchError::Foreign(ground.path)) }
+            if found { Ok(false) } else { Err(ground.foreign()) }
         }
         _ => Ok(false),
     }
@@ -130,17 +114,15 @@ pub(super) fn make(step: Step, names: &Names) -> Result<bool, ScratchError> {
 /// stays.
 ///
 /// # Errors
-/// [`ScratchError`].
-pub(super) fn remove(step: Step, names: &Names) -> Result<bool, ScratchError> {
+/// As for [`make`].
+pub(super) fn remove(step: Step, names: &Names) -> Result<bool, Objection> {
     if !matches!(step, Step::Directory | Step::File { .. }) {
         return Ok(false);
     }
     let ground = match ScratchGround::of(names) {
         // Whoever removed the directory removed what was in it.
-        Err(ScratchError::Held(HeldError::Io { source, .. })) if source.kind() == io::ErrorKind::NotFound => {
-            return Ok(false);
-        }
-        ground => ground?,
+        Err(HeldError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => return Ok(false),
+        ground => ground.map_err(|error| unusable(&error))?,
     };
     let Some(ground) = ground else { return Ok(false) };
     let there = ground.held.look(OsStr::from_bytes(&ground.name)).map_err(ground.failed("look at"))?;
@@ -193,6 +175,10 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
+    fn is_refused(came: Result<bool, Objection>, why: &str) -> bool {
+        came.is_err_and(|objection| objection.to_string().contains(why))
+    }
+
     #[test]
     fn what_somebody_put_in_its_place_is_not_touched() {
         let (dir, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -207,7 +193,7 @@ mod tests {
         fs::remove_file(names.scratch_directory().unwrap()).unwrap();
         assert!(make(Step::Directory, &names).unwrap());
         symlink(other.path().join("0.img"), names.scratch_file(0).unwrap()).unwrap();
-        assert!(matches!(make(Step::Loop { index: 0 }, &names), Err(ScratchError::Foreign(_))));
+        assert!(is_refused(make(Step::Loop { index: 0 }, &names), "was not made by this lab"));
         assert!(remove(FILE, &names).unwrap(), "a link in our own directory goes as a link");
         assert_eq!(fs::read(other.path().join("0.img")).unwrap(), b"mine");
     }
@@ -220,13 +206,13 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let names = in_directory(dir.path());
         chown(dir.path(), Some(4711), None).unwrap();
-        assert!(matches!(make(Step::Directory, &names), Err(ScratchError::Held(HeldError::Shared { .. }))));
+        assert!(is_refused(make(Step::Directory, &names), "can change"));
         chown(dir.path(), Some(0), None).unwrap();
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o777)).unwrap();
         assert!(make(Step::Directory, &names).is_err());
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o1777)).unwrap();
         assert!(make(Step::Directory, &names).unwrap());
         chown(names.scratch_directory().unwrap(), Some(4711), None).unwrap();
-        assert!(matches!(remove(Step::Directory, &names), Err(ScratchError::Foreign(_))));
+        assert!(is_refused(remove(Step::Directory, &names), "was not made by this lab"));
     }
 }

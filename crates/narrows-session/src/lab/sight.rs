@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::journal::{Head, NamedDevice};
 use super::names::{Names, node, partition};
-use super::slice::{Counters, Moment, SliceKnown};
+use super::slice::{Counters, Extent, Moment, SliceKnown};
 use super::slices::SlicePlace;
 use super::step::On;
 use narrows_machine::block::md::parse_done;
@@ -77,15 +77,15 @@ pub fn find_devices(root: &Root, head: &Head) -> Vec<Today> {
                 && other.bytes == device.bytes
                 && other.name.starts_with("loop")
         };
-        match &found[..] {
-            [] => {
-                today.iter().find(is_same_loop).map_or(Today::Absent, |same| Today::There(same.name.clone()))
-            }
-            [one] => Today::There(one.name.clone()),
-            several => several.iter().find(|other| is_it(other)).map_or_else(
-                || Today::Twins(several.iter().map(|other| other.name.clone()).collect()),
-                |it| Today::There(it.name.clone()),
-            ),
+        let it = match &found[..] {
+            [] => today.iter().find(is_same_loop),
+            [one] => Some(*one),
+            several => several.iter().copied().find(|other| is_it(other)),
+        };
+        match it {
+            Some(it) => Today::There(it.name.clone()),
+            None if found.is_empty() => Today::Absent,
+            None => Today::Twins(found.iter().map(|other| other.name.clone()).collect()),
         }
     };
     head.devices.iter().map(find).collect()
@@ -163,10 +163,10 @@ fn directory_number(name: &str) -> Option<String> {
 }
 
 /// Where the partition of this number of a disk begins and how long it is, in bytes.
-pub fn partition_extent(root: &Root, disk: &str, number: u32) -> Option<(u64, u64)> {
+pub fn partition_extent(root: &Root, disk: &str, number: u32) -> Option<Extent> {
     let name = partition(disk, number);
-    let sectors = |file: &str| root.number(&format!("/sys/class/block/{name}/{file}")).get();
-    Some((sectors("start")?.checked_mul(512)?, sectors("size")?.checked_mul(512)?))
+    let bytes = |file: &str| root.number(&format!("/sys/class/block/{name}/{file}")).get()?.checked_mul(512);
+    Some(Extent { start: bytes("start")?, bytes: bytes("size")? })
 }
 
 /// What a device is found again by; `None` when nothing tells it from others.
@@ -256,16 +256,15 @@ pub fn tops(root: &Root, devices: &[String], names: &Names) -> Vec<Top> {
     if found.is_empty() {
         // One that has no table yet stands on nothing, and a zero target never stands on anything.
         let alone = [names.mapping(), names.mapped_volume(), names.zero()].into_iter();
-        return alone.filter(|name| is_alone(root, name, names)).map(Top::Mapping).collect();
+        let is_alone = |name: &String| {
+            mapping(root, name).is_some_and(|block| {
+                stands_on_nothing(root, &block) && is_mapping_ours(root, &block, name, names)
+            })
+        };
+        return alone.filter(is_alone).map(Top::Mapping).collect();
     }
     let is_top = |name: &&String| root.list(&format!("/sys/class/block/{name}/holders")).is_empty();
     found.iter().filter(is_top).map(|name| classify(root, name, devices, names)).collect()
-}
-
-/// Whether there is a mapping of ours of this name that stands on nothing.
-fn is_alone(root: &Root, name: &str, names: &Names) -> bool {
-    mapping(root, name)
-        .is_some_and(|block| stands_on_nothing(root, &block) && is_mapping_ours(root, &block, name, names))
 }
 
 fn is_mapping_ours(root: &Root, block: &str, mapped: &str, names: &Names) -> bool {
@@ -331,17 +330,13 @@ fn classify(root: &Root, name: &str, devices: &[String], names: &Names) -> Top {
     if !stands_on(root, name, devices) {
         return Top::Foreign(format!("{name}, which is built on other devices, too"));
     }
-    if let Some(mapped) = root.text(&format!("/sys/block/{name}/dm/name")).get() {
-        return if is_mapping_ours(root, name, &mapped, names) {
-            Top::Mapping(mapped)
-        } else {
-            Top::Foreign(format!("{name} ({mapped})"))
-        };
-    }
-    let is_array = root.exists(&format!("/sys/block/{name}/md"));
-    match is_array && is_array_ours(root, name, names) {
-        true => Top::Array(name.to_owned()),
-        false => Top::Foreign(name.to_owned()),
+    match root.text(&format!("/sys/block/{name}/dm/name")).get() {
+        Some(mapped) if is_mapping_ours(root, name, &mapped, names) => Top::Mapping(mapped),
+        Some(mapped) => Top::Foreign(format!("{name} ({mapped})")),
+        None if root.exists(&format!("/sys/block/{name}/md")) && is_array_ours(root, name, names) => {
+            Top::Array(name.to_owned())
+        }
+        None => Top::Foreign(name.to_owned()),
     }
 }
 

@@ -159,7 +159,7 @@ fn a_slice_and_its_disk_are_read_at_one_moment() {
     let now = moment(&root, &SlicePlace::partitions("sdb")).unwrap();
     assert_eq!((now.sequence, now.counts, now.disk.node, now.slice.number), (Some(12), true, 70, (8, 17)));
     assert_eq!((now.disk.counters.written, now.slice.counters.discarded), (900, 5));
-    assert_eq!(partition_extent(&root, "sdb", PARTITION), Some((1 << 20, 2 << 20)));
+    assert_eq!(partition_extent(&root, "sdb", PARTITION), Some(Extent { start: 1 << 20, bytes: 2 << 20 }));
     assert_eq!(moment(&root, &SlicePlace::partitions("sdc")), None);
     tree.file("/sys/class/block/sdb/queue/iostats", "0\n");
     assert!(!moment(&Root::from_tree(tree), &SlicePlace::partitions("sdb")).unwrap().counts);

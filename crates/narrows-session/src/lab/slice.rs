@@ -149,6 +149,11 @@ pub struct Since {
     pub uncounted: u64,
 }
 
+/// So many sectors.
+pub(super) const fn bytes(sectors: u64) -> Bytes {
+    Bytes::new(sectors.saturating_mul(512))
+}
+
 /// What happened between two moments of one slice.
 ///
 /// # Errors
@@ -194,12 +199,12 @@ pub fn doubt(
     }
     let since = since(&record.made, now.ok_or(Doubt::Gone)?)?;
     if since.others > 0 {
-        return Err(Doubt::Written(Bytes::new(since.others.saturating_mul(512))));
+        return Err(Doubt::Written(bytes(since.others)));
     }
     // For a partition the kernel counts both at once. A disk below a mapping counts for itself, and may leave out whole kinds of
     // requests.
     if since.uncounted > 0 {
-        return Err(Doubt::Hidden(Bytes::new(since.uncounted.saturating_mul(512))));
+        return Err(Doubt::Hidden(bytes(since.uncounted)));
     }
     Ok(since)
 }

@@ -9,13 +9,14 @@ use std::time::Duration;
 use super::journal::Head;
 use super::names::{Names, node, partition};
 use super::sight;
-use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, doubt, since};
+use super::slice::{Doubt, Extent, Moment, PARTITION, REST, SliceRecord, bytes, doubt, since};
 use narrows_load::LoadError;
 use narrows_load::guard::{
     DeviceKey, Flusher, Keeper, PlannedRest, Slice, SlicePlan, WritableDevice, is_shut, reopen_slice,
 };
-use narrows_machine::block::{DmKind, dm_targets};
+use narrows_machine::block::{DmKind, DmTarget, dm_targets};
 use narrows_machine::root::Root;
+use narrows_machine::usage::number;
 
 /// One slice that is held.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub(super) struct Held {
 /// All slices of a lab, in the order of its devices.
 #[derive(Debug, Default)]
 pub(super) struct Slices {
-    held: Vec<Held>,
+    pub(super) held: Vec<Held>,
 }
 
 impl Held {
@@ -50,11 +51,6 @@ impl Held {
     ) -> Result<Self, LoadError> {
         let claim = Some(slice.writable()?);
         Ok(Self { place, record, slice, claim, keeper, idle: Some(record.made) })
-    }
-
-    /// A slice that an earlier lab left.
-    pub(super) fn again(place: SlicePlace, record: SliceRecord, slice: Slice) -> Self {
-        Self { place, record, slice, claim: None, keeper: None, idle: None }
     }
 
     /// Opens it for writing, exclusively; or gives the handle that there is.
@@ -77,20 +73,11 @@ impl Held {
         let now = sight::moment(root, &self.place).ok_or(Doubt::Gone)?;
         let since = since(&idle, &now)?;
         let sectors = since.others.max(since.ours.written + since.ours.discarded);
-        if sectors > 0 {
-            Err(Doubt::Written(narrows_base::units::Bytes::new(sectors.saturating_mul(512))))
-        } else {
-            Ok(())
-        }
+        if sectors > 0 { Err(Doubt::Written(bytes(sectors))) } else { Ok(()) }
     }
 }
 
 impl Slices {
-    /// Adds the slice of the next device.
-    pub(super) fn push(&mut self, held: Held) {
-        self.held.push(held);
-    }
-
     /// What the journal has of them.
     pub(super) fn records(&self) -> Vec<SliceRecord> {
         self.held.iter().map(|held| held.record).collect()
@@ -182,17 +169,13 @@ impl Slices {
             let plan = place.plan(record.extent, head.devices.get(record.index)?.bytes, ours.key());
             let is_ours = is_same_boot && is_it;
             // An undo that was killed while it had it shut.
-            if is_ours
-                && place
-                    .extent(root)
-                    .is_some_and(|(start, bytes)| start == record.extent.start && is_shut(bytes))
-            {
+            let is_shut = |now: Extent| now.start == record.extent.start && is_shut(now.bytes);
+            if is_ours && place.extent(root).is_some_and(is_shut) {
                 reopen_slice(&plan).ok()?;
             }
-            let extent = Some((record.extent.start, record.extent.bytes));
-            let is_there = is_ours && place.extent(root) == extent;
+            let is_there = is_ours && place.extent(root) == Some(record.extent);
             let slice = is_there.then(|| Slice::hold(plan).ok()).flatten()?;
-            Some(Held::again(place, *record, slice))
+            Some(Held { place, record: *record, slice, claim: None, keeper: None, idle: None })
         };
         Self { held: records.iter().filter_map(hold).collect() }
     }
@@ -231,20 +214,17 @@ impl SlicePlace {
     }
 
     /// Which part of the disk it is; `None` where it is not there, or is anything else.
-    pub fn extent(&self, root: &Root) -> Option<(u64, u64)> {
+    pub fn extent(&self, root: &Root) -> Option<Extent> {
         if self.rest.is_some() {
             return sight::partition_extent(root, &self.disk, PARTITION);
         }
-        let disk = narrows_machine::usage::number(root, &self.disk).get()?;
-        match &dm_targets(root, &self.slice).get()?[..] {
-            [target] => match target.kind {
-                DmKind::Linear { device, offset } if device == disk && target.start.get() == 0 => {
-                    Some((offset.get(), target.length.get()))
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        let disk = number(root, &self.disk).get()?;
+        let targets = dm_targets(root, &self.slice).get()?;
+        let [DmTarget { start, length, kind: DmKind::Linear { device, offset } }] = &targets[..] else {
+            return None;
+        };
+        let is_it = *device == disk && start.get() == 0;
+        is_it.then(|| Extent { start: offset.get(), bytes: length.get() })
     }
 
     /// The nodes of a disk of `device` bytes on which `extent` is the slice.
@@ -385,7 +365,7 @@ mod tests {
         let root = ours("0 16384 linear 251:0 2048\n");
         let place = SlicePlace::find(&root, "zram0", &names(), 1);
         assert_eq!(place, SlicePlace::mapping("zram0", "dm-4".to_owned()));
-        assert_eq!(place.extent(&root), Some((1 << 20, 8 << 20)));
+        assert_eq!(place.extent(&root), Some(Extent { start: 1 << 20, bytes: 8 << 20 }));
         assert_eq!(
             SlicePlace::find(&root, "sdb", &names(), 0),
             SlicePlace::partitions("sdb"),

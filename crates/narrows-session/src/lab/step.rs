@@ -167,62 +167,57 @@ impl On {
 impl Step {
     /// The command lines that make it.
     pub fn build(&self, names: &Names) -> Vec<Call> {
-        match *self {
-            Self::Directory => {
-                vec![Call::new("mkdir", ["-m", "700", "--", &argument(names.scratch_directory().as_deref())])]
-            }
+        let call = match *self {
+            Self::Directory => make_directory(&argument(names.scratch_directory().as_deref())),
             Self::File { index, bytes } => {
                 let file = argument(names.scratch_file(index).as_deref());
-                vec![Call::new("fallocate", ["-l", &bytes.to_string(), "--", &file])]
+                Call::new("fallocate", ["-l", &bytes.to_string(), "--", &file])
             }
             Self::Loop { index } => {
                 let file = argument(names.scratch_file(index).as_deref());
-                vec![Call::new("losetup", ["--find", "--direct-io=on", "--", &file])]
+                Call::new("losetup", ["--find", "--direct-io=on", "--", &file])
             }
             // Not by a tool: `Slices` makes it while it holds the device.
-            Self::Slice { .. } | Self::Load { .. } => Vec::new(),
-            Self::Array { level } => vec![array(level, names)],
-            Self::Physical { index } => vec![physical(index, names)],
-            Self::Group => vec![group(names)],
-            Self::Volume { striped } => vec![volume(striped, names)],
-            Self::Zero { sectors } => vec![zero(sectors, names)],
-            Self::Header { on, encryption } => vec![header(on, encryption, names)],
-            Self::Mapping { on, encryption } => vec![mapping(on, encryption, names)],
-            Self::PoolNodes => pool_nodes(names),
-            Self::Pool { mirror } => vec![pool(mirror, names)],
-            Self::Zvol { bytes } => vec![zvol(bytes, names)],
-            Self::TrueCryptHeader { on } => vec![true_crypt_header(on, names)],
-            Self::TrueCryptMapping { on } => vec![true_crypt_mapping(on, names)],
-            Self::FileSystem { on, kind } => vec![file_system(on, kind, names)],
-            Self::MountPoint => vec![Call::new("mkdir", ["-m", "700", "--", &names.mount_point()])],
+            Self::Slice { .. } | Self::Load { .. } => return Vec::new(),
+            Self::Array { level } => array(level, names),
+            Self::Physical { index } => physical(index, names),
+            Self::Group => group(names),
+            Self::Volume { striped } => volume(striped, names),
+            Self::Zero { sectors } => zero(sectors, names),
+            Self::Header { on, encryption } => header(on, encryption, names),
+            Self::Mapping { on, encryption } => mapping(on, encryption, names),
+            Self::PoolNodes => return pool_nodes(names),
+            Self::Pool { mirror } => pool(mirror, names),
+            Self::Zvol { bytes } => zvol(bytes, names),
+            Self::TrueCryptHeader { on } => true_crypt_header(on, names),
+            Self::TrueCryptMapping { on } => true_crypt_mapping(on, names),
+            Self::FileSystem { on, kind } => file_system(on, kind, names),
+            Self::MountPoint => make_directory(&names.mount_point()),
             Self::Mount { on, kind } => {
                 let options = "nosuid,nodev,noexec";
                 let (kind, device) = (mount_type(kind), on.node(names));
-                vec![Call::new("mount", ["-t", kind, "-o", options, "--", &device, &names.mount_point()])]
+                Call::new("mount", ["-t", kind, "-o", options, "--", &device, &names.mount_point()])
             }
-        }
+        };
+        vec![call]
     }
 
     /// The command lines that take it away. What was only written onto a device or file goes when that is cleared.
     pub fn undo(&self, names: &Names) -> Vec<Call> {
-        match *self {
-            Self::Directory => {
-                vec![Call::new("rmdir", ["--", &argument(names.scratch_directory().as_deref())])]
-            }
+        let call = match *self {
+            Self::Directory => remove_directory(&argument(names.scratch_directory().as_deref())),
             Self::File { index, .. } => {
-                vec![Call::new("rm", ["-f", "--", &argument(names.scratch_file(index).as_deref())])]
+                Call::new("rm", ["-f", "--", &argument(names.scratch_file(index).as_deref())])
             }
-            Self::Loop { index } => vec![detach(&names.disk(index))],
-            Self::Array { .. } => vec![stop_array(&names.array)],
-            Self::Volume { .. } => vec![remove_mapping(&names.mapped_volume())],
-            Self::Zero { .. } => vec![remove_mapping(&names.zero())],
-            Self::Mapping { .. } | Self::TrueCryptMapping { .. } => {
-                vec![remove_mapping(&names.mapping())]
-            }
-            Self::PoolNodes => remove_pool_nodes(names),
-            Self::Pool { .. } => vec![destroy_pool(names)],
-            Self::MountPoint => vec![Call::new("rmdir", ["--", &names.mount_point()])],
-            Self::Mount { .. } => vec![Call::new("umount", ["--", &names.mount_point()])],
+            Self::Loop { index } => detach(&names.disk(index)),
+            Self::Array { .. } => stop_array(&names.array),
+            Self::Volume { .. } => remove_mapping(&names.mapped_volume()),
+            Self::Zero { .. } => remove_mapping(&names.zero()),
+            Self::Mapping { .. } | Self::TrueCryptMapping { .. } => remove_mapping(&names.mapping()),
+            Self::PoolNodes => return remove_pool_nodes(names),
+            Self::Pool { .. } => destroy_pool(names),
+            Self::MountPoint => remove_directory(&names.mount_point()),
+            Self::Mount { .. } => unmount(names),
             Self::Slice { .. }
             | Self::Load { .. }
             | Self::Physical { .. }
@@ -230,13 +225,9 @@ impl Step {
             | Self::Header { .. }
             | Self::TrueCryptHeader { .. }
             | Self::Zvol { .. }
-            | Self::FileSystem { .. } => Vec::new(),
-        }
-    }
-
-    /// The programs that making it and taking it away need.
-    pub fn programs(&self, names: &Names) -> Vec<&'static str> {
-        self.build(names).into_iter().chain(self.undo(names)).map(|call| call.program).collect()
+            | Self::FileSystem { .. } => return Vec::new(),
+        };
+        vec![call]
     }
 
     /// Whether it is made once for all cells and not anew for each.
@@ -279,6 +270,19 @@ impl Step {
 /// the part of each member that is cleared afterwards: a LUKS2 header takes 16 MiB (LUKS2 On-Disk Format Specification).
 const DATA_OFFSET: &str = "8M";
 
+/// Makes a directory for us alone.
+fn make_directory(path: &str) -> Call {
+    Call::new("mkdir", ["-m", "700", "--", path])
+}
+
+pub(super) fn remove_directory(path: &str) -> Call {
+    Call::new("rmdir", ["--", path])
+}
+
+pub(super) fn unmount(names: &Names) -> Call {
+    Call::new("umount", ["--", &names.mount_point()])
+}
+
 /// Stops an array. mdadm takes no `--`: it ends its list of devices there.
 pub(super) fn stop_array(name: &str) -> Call {
     Call::new("mdadm", ["--stop", &format!("/dev/{name}")])
@@ -317,20 +321,14 @@ pub(super) fn array(level: Level, names: &Names) -> Call {
         Level::Raid10 => "10",
         Level::Raid5 => "5",
     };
-    let mut words = vec!["--create".to_owned(), On::Array.node(names), "--run".to_owned()];
-    words.extend(["--metadata=1.2".to_owned(), "--homehost=any".to_owned(), "--name=narrows-lab".to_owned()]);
-    words.push(format!("--uuid={}", names.id.md()));
-    words.push(format!("--data-offset={DATA_OFFSET}"));
-    words.push(format!("--level={word}"));
-    words.push(format!("--raid-devices={}", names.devices.len()));
-    // mdadm's own default, written down; a mirror has no chunks.
-    if level != Level::Raid1 {
-        words.push("--chunk=512".to_owned());
-    }
-    if level != Level::Raid0 {
-        words.push("--bitmap=internal".to_owned());
-    }
-    Call::new("mdadm", words).and(names.all_devices())
+    let call = Call::new("mdadm", ["--create", &On::Array.node(names), "--run", "--metadata=1.2"])
+        .and(["--homehost=any", "--name=narrows-lab", &format!("--uuid={}", names.id.md())])
+        .and([format!("--data-offset={DATA_OFFSET}"), format!("--level={word}")])
+        .and([format!("--raid-devices={}", names.devices.len())])
+        // mdadm's own default, written down; a mirror has no chunks.
+        .and((level != Level::Raid1).then_some("--chunk=512"))
+        .and((level != Level::Raid0).then_some("--bitmap=internal"));
+    call.and(names.all_devices())
 }
 
 /// What LVM is told in place of the machine's configuration: to see the named devices and nothing else, to keep no backup
@@ -350,10 +348,9 @@ fn lvm_config(names: &Names) -> String {
 
 pub(super) fn physical(index: usize, names: &Names) -> Call {
     let id = names.id.volume(index);
-    let part = |from: usize, to: usize| id.get(from..to).unwrap_or_default();
     // LVM writes its 32 characters in groups of 6, 4, 4, 4, 4, 4 and 6.
-    let groups = [(0, 6), (6, 10), (10, 14), (14, 18), (18, 22), (22, 26), (26, 32)];
-    let uuid = groups.map(|(from, to)| part(from, to)).join("-");
+    let groups = [0..6, 6..10, 10..14, 14..18, 18..22, 22..26, 26..32];
+    let uuid = groups.map(|group| id.get(group).unwrap_or_default()).join("-");
     Call::new("lvm", ["pvcreate", "--yes", "--zero", "y", "--config", &lvm_config(names)]).and([
         "--uuid",
         &uuid,
@@ -370,12 +367,16 @@ pub(super) fn group(names: &Names) -> Call {
 
 pub(super) fn volume(striped: bool, names: &Names) -> Call {
     let call = Call::new("lvm", ["lvcreate", "--yes", "--wipesignatures", "n", "--extents", "100%FREE"]);
-    let call = if striped {
-        call.and(["--type", "striped", "--stripes", &names.devices.len().to_string()])
-    } else {
-        call.and(["--type", "linear"])
-    };
-    call.and(["--name", names.volume(), "--config", &lvm_config(names), "--", &names.group()])
+    let stripes = names.devices.len().to_string();
+    let kind: &[&str] = if striped { &["striped", "--stripes", &stripes] } else { &["linear"] };
+    call.and(["--type"]).and(kind.iter().copied()).and([
+        "--name",
+        names.volume(),
+        "--config",
+        &lvm_config(names),
+        "--",
+        &names.group(),
+    ])
 }
 
 pub(super) fn zero(sectors: u64, names: &Names) -> Call {
@@ -414,7 +415,7 @@ pub(super) fn mapping(on: On, encryption: Encryption, names: &Names) -> Call {
 }
 
 pub(super) fn pool_nodes(names: &Names) -> Vec<Call> {
-    let directory = Call::new("mkdir", ["-m", "700", "--", &names.pool_directory()]);
+    let directory = make_directory(&names.pool_directory());
     let copies = names.all_devices().into_iter().zip(names.pool_nodes());
     let copies = copies.map(|(device, node)| Call::new("cp", ["-a", "--", &device, &node]));
     std::iter::once(directory).chain(copies).collect()
@@ -423,7 +424,7 @@ pub(super) fn pool_nodes(names: &Names) -> Vec<Call> {
 /// Removes the nodes of the pool and their directory.
 pub(super) fn remove_pool_nodes(names: &Names) -> Vec<Call> {
     let nodes = Call::new("rm", ["-f", "--"]).and(names.pool_nodes());
-    vec![nodes, Call::new("rmdir", ["--", &names.pool_directory()])]
+    vec![nodes, remove_directory(&names.pool_directory())]
 }
 
 /// No cache answers reads of data, nothing is compressed, and no file of the machine names the pool, so that nothing imports

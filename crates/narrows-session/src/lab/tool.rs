@@ -10,6 +10,7 @@ use std::process::Stdio;
 
 use super::recipe::Means;
 use super::step::{Call, Input};
+use crate::Objection;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use nix::fcntl::OFlag;
@@ -22,41 +23,6 @@ pub struct Tools {
     has_udev: bool,
     /// How a program is started that ends with us, as soon as that was asked for.
     leash: Option<Option<PathBuf>>,
-}
-
-/// Why a tool did not do what it was told.
-#[derive(Debug, thiserror::Error)]
-pub enum ToolError {
-    /// It is not installed.
-    #[error("`{0}` is not installed")]
-    Missing(&'static str),
-    /// It could not be started.
-    #[error("cannot run `{program}`: {source}")]
-    Start {
-        program: &'static str,
-        /// The kernel's answer.
-        source: io::Error,
-    },
-    /// It failed.
-    #[error("`{call}` failed ({status}): {said}")]
-    Failed {
-        /// The command line.
-        call: String,
-        /// Its exit status, as a phrase.
-        status: String,
-        /// The last that it said.
-        said: String,
-    },
-}
-
-impl ToolError {
-    /// What to do next.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Missing(program) => Some(format!("install the package {}", package(program))),
-            _ => None,
-        }
-    }
 }
 
 /// The package of Debian that has a program.
@@ -97,12 +63,10 @@ impl Tools {
     }
 
     fn find(&mut self, root: &Root, program: &'static str) -> Option<PathBuf> {
-        if let Some(path) = self.found.get(program) {
-            return Some(path.clone());
+        if !self.found.contains_key(program) {
+            self.found.insert(program, program::find(root, program)?);
         }
-        let place = program::find(root, program)?;
-        self.found.insert(program, place.clone());
-        Some(place)
+        self.found.get(program).cloned()
     }
 
     /// How a tool is started: one that writes to a slice of its own accord ends when we are killed, before somebody else takes the
@@ -116,40 +80,39 @@ impl Tools {
     /// us and not what it is doing.
     ///
     /// # Errors
-    /// [`ToolError`] with what it said.
-    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), ToolError> {
+    /// It is not installed, cannot be started, or failed; with what it said.
+    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), Objection> {
         self.output(root, call, key).map(drop)
     }
 
     /// As [`run`](Self::run), with what it printed.
     ///
     /// # Errors
-    /// [`ToolError`] with what it said.
-    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, ToolError> {
+    /// As for [`run`](Self::run).
+    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, Objection> {
         let program = call.program;
-        let path = self.find(root, program).ok_or(ToolError::Missing(program))?;
+        let path = self.find(root, program).ok_or_else(|| {
+            Objection::new(format!("`{program}` is not installed"))
+                .with_hint(format!("install the package {}", package(program)))
+        })?;
         let mut command = program::on_leash(path, self.leash(root, program));
         command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
         if !self.has_udev {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
             command.env("DM_DISABLE_UDEV", "1");
         }
-        let start = |source| ToolError::Start { program, source };
-        command.stdin(stdin(call.input, key).map_err(start)?);
+        let failed = |error: io::Error| Objection::new(format!("cannot run `{program}`: {error}"));
+        command.stdin(stdin(call.input, key).map_err(failed)?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let child = narrows_machine::program::spawn(&mut command).map_err(start)?;
+        let child = program::spawn(&mut command).map_err(failed)?;
         // Its end of the pipe must be nobody else's.
         drop(command);
-        let output = child.wait_with_output().map_err(start)?;
+        let output = child.wait_with_output().map_err(failed)?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let said = [output.stdout, output.stderr].concat();
-        Err(ToolError::Failed {
-            call: call.to_string(),
-            status: output.status.to_string(),
-            said: last_lines(&String::from_utf8_lossy(&said)),
-        })
+        let said = last_lines(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
+        Err(Objection::new(format!("`{call}` failed ({}): {said}", output.status)))
     }
 }
 
@@ -185,8 +148,19 @@ fn last_lines(text: &str) -> String {
     lines.get(last..).unwrap_or_default().join("; ")
 }
 
+/// Bytes that are overwritten when they are not needed any more.
+struct Wiped<const LENGTH: usize>([u8; LENGTH]);
+
+impl<const LENGTH: usize> Drop for Wiped<LENGTH> {
+    fn drop(&mut self) {
+        self.0.fill(0);
+        // Keeps the compiler from leaving out a write that nobody reads.
+        black_box(&self.0);
+    }
+}
+
 /// 64 random bytes: two keys of AES-256, as XTS takes them.
-pub struct Key([u8; 64]);
+pub struct Key(Wiped<64>);
 
 impl Key {
     /// A new key.
@@ -194,20 +168,20 @@ impl Key {
     /// # Errors
     /// The kernel has no random numbers.
     pub fn random() -> Result<Self, getrandom::Error> {
-        let mut key = Self([0; 64]);
+        let mut key = Wiped([0; 64]);
         getrandom::fill(&mut key.0)?;
-        Ok(key)
+        Ok(Self(key))
     }
 
     /// Its bytes, for the pipe to a tool.
     pub(super) const fn bytes(&self) -> &[u8; 64] {
-        &self.0
+        &self.0.0
     }
 
     /// It as a line of text, for tools that take a passphrase.
     pub(super) fn passphrase(&self) -> Passphrase {
-        let mut text = [b'\n'; LETTERS + 1];
-        for (letter, byte) in text.iter_mut().zip(self.0.iter().take(LETTERS)) {
+        let mut text = Wiped([b'\n'; LETTERS + 1]);
+        for (letter, byte) in text.0.iter_mut().zip(self.bytes().iter().take(LETTERS)) {
             *letter = match byte % 64 {
                 value @ 0..26 => b'a' + value,
                 value @ 26..52 => b'A' + (value - 26),
@@ -224,32 +198,17 @@ impl Key {
 const LETTERS: usize = 48;
 
 /// A passphrase: letters, digits and two signs, six random bits each.
-pub(super) struct Passphrase([u8; LETTERS + 1]);
+pub(super) struct Passphrase(Wiped<{ LETTERS + 1 }>);
 
 impl Passphrase {
     /// As one types it, with the end of the line.
     pub(super) const fn line(&self) -> &[u8] {
-        &self.0
+        &self.0.0
     }
 
     /// Without the end of the line.
     pub(super) fn text(&self) -> &[u8] {
-        self.0.get(..LETTERS).unwrap_or_default()
-    }
-}
-
-impl Drop for Passphrase {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        black_box(&self.0);
-    }
-}
-
-impl Drop for Key {
-    fn drop(&mut self) {
-        self.0.fill(0);
-        // Keeps the compiler from leaving out a write that nobody reads.
-        black_box(&self.0);
+        self.line().get(..LETTERS).unwrap_or_default()
     }
 }
 
@@ -263,7 +222,7 @@ impl std::fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn run(call: &Call) -> Result<(), ToolError> {
+    fn run(call: &Call) -> Result<(), Objection> {
         let root = Root::live();
         Tools::new(&root).run(&root, call, &Key::random().unwrap())
     }
@@ -311,7 +270,7 @@ mod tests {
         assert!(one.text().iter().all(is_plain) && one.text().len() == LETTERS);
         assert_eq!(one.line().strip_suffix(b"\n"), Some(one.text()));
         assert_ne!(one.text(), other.text());
-        let all = Key(std::array::from_fn(|index| index as u8)).passphrase();
+        let all = Key(Wiped(std::array::from_fn(|index| index as u8))).passphrase();
         let letters: std::collections::BTreeSet<&u8> = all.text().iter().collect();
         assert_eq!(letters.len(), LETTERS, "each value has a letter of its own");
     }

@@ -13,15 +13,15 @@ use std::time::{Duration, Instant};
 use super::journal::{Head, Journal};
 use super::journal_file::JournalError;
 use super::names::{Names, node};
-use super::scratch::{self, ScratchError};
+use super::scratch;
 use super::sight::{self, Today, Top};
 use super::slice::{Counters, Doubt, Extent, SliceRecord};
 use super::slices::{SlicePlace, Slices, sentence};
 use super::step::{
-    Call, Step, destroy_pool, detach, forget_partitions, list_pool, remove_mapping, remove_pool_nodes,
-    stop_array,
+    Call, Step, destroy_pool, detach, forget_partitions, list_pool, remove_directory, remove_mapping,
+    remove_pool_nodes, stop_array, unmount,
 };
-use super::tool::{Key, ToolError, Tools};
+use super::tool::{Key, Tools};
 use crate::Objection;
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
@@ -62,7 +62,7 @@ pub enum UndoError {
     Foreign(String),
     /// The ground is not as the lab made it.
     #[error(transparent)]
-    Scratch(#[from] ScratchError),
+    Scratch(Objection),
     /// Somebody else wrote to a device while the lab ran.
     #[error("{}; so nothing on it was cleared", sentence(.0, .1))]
     Others(String, Doubt),
@@ -71,7 +71,7 @@ pub enum UndoError {
     Left(Vec<String>),
     /// A tool failed until patience was over.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] Objection),
     /// A device could not be opened to be cleared.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -96,29 +96,29 @@ impl From<UndoError> for Objection {
 impl UndoError {
     /// What to do next.
     pub fn hint(&self) -> String {
-        match self {
-            Self::Missing { .. } => "connect it again, then `narrows lab --undo`".to_owned(),
-            Self::Twins { .. } => "disconnect those that the lab was not given, then `narrows lab --undo`".to_owned(),
-            Self::Foreign(_) => "stop it yourself if it is not needed, then `narrows lab --undo`".to_owned(),
+        const AGAIN: &str = "then `narrows lab --undo` again";
+        let hint = match self {
+            Self::Missing { .. } => "connect it again, then `narrows lab --undo`",
+            Self::Twins { .. } => "disconnect those that the lab was not given, then `narrows lab --undo`",
+            Self::Foreign(_) => "stop it yourself if it is not needed, then `narrows lab --undo`",
             Self::Scratch(error) => match error.hint() {
-                Some(hint) => format!("{hint}; then `narrows lab --undo` again"),
-                None => "then `narrows lab --undo` again".to_owned(),
+                Some(hint) => return format!("{hint}; {AGAIN}"),
+                None => AGAIN,
             },
             Self::Others(..) => {
                 "look at what came there and keep what is yours; `narrows lab --undo` then clears what bears the lab's mark, and \
                  names the rest"
-                    .to_owned()
             }
             Self::Left(_) => {
                 "keep what is yours; what is not needed goes with `blkdiscard -z` of the device, which makes all of it zero; then \
                  remove the journal, and no lab holds on to it any more"
-                    .to_owned()
             }
-            Self::Tool(error) => error.hint().unwrap_or_else(|| "then `narrows lab --undo` again".to_owned()),
+            Self::Tool(error) => error.hint().unwrap_or(AGAIN),
             Self::Load(_) | Self::Write(_) | Self::Random(_) | Self::Journal(_) => {
-                "what speaks against it has to be gone first; then `narrows lab --undo` again".to_owned()
+                return format!("what speaks against it has to be gone first; {AGAIN}");
             }
-        }
+        };
+        hint.to_owned()
     }
 
     /// Whether it may succeed when it is tried again.
@@ -138,8 +138,6 @@ pub struct Undone {
     pub calls: Vec<String>,
     /// Bytes cleared, over all devices.
     pub cleared: Bytes,
-    /// Bytes written to clear them.
-    pub written: Bytes,
 }
 
 /// What is to be undone.
@@ -155,6 +153,13 @@ pub(super) struct Scope<'a> {
     pub(super) is_damaged: bool,
     /// Whether the lab is over: then what bears its mark is cleared where others wrote, too.
     pub(super) is_later: bool,
+}
+
+impl<'a> Scope<'a> {
+    /// That of a lab that still runs, and knows all that it did.
+    pub(super) const fn of_running(head: &'a Head, steps: &'a [Step], records: &'a [SliceRecord]) -> Self {
+        Self { head, steps, records, is_damaged: false, is_later: false }
+    }
 }
 
 /// Undoes for one lab.
@@ -230,7 +235,6 @@ impl<'a> Undoer<'a> {
                 self.clear_gone(device, &name, record.extent, &mark)?
             };
             self.done.cleared = self.done.cleared + restored.cleared;
-            self.done.written = self.done.written + restored.written;
         }
         Ok(())
     }
@@ -259,15 +263,13 @@ impl<'a> Undoer<'a> {
         if sight::has_pool(self.root, names) {
             let listing = self.tools.output(self.root, &list_pool(names), &self.key)?;
             if !sight::is_pool_ours(&listing, names) {
-                return Err(UndoError::Foreign(format!(
-                    "the pool {}, which is on other devices, too,",
-                    names.pool()
-                )));
+                let pool = names.pool();
+                return Err(UndoError::Foreign(format!("the pool {pool}, which is on other devices, too,")));
             }
             self.call(&destroy_pool(names))?;
         }
         if self.root.exists(&names.pool_directory()) {
-            self.calls(&remove_pool_nodes(names))?;
+            remove_pool_nodes(names).iter().try_for_each(|call| self.call(call))?;
         }
         Ok(())
     }
@@ -280,7 +282,7 @@ impl<'a> Undoer<'a> {
             return Ok(());
         }
         self.call(&Call::new("rm", ["-f", "--", &format!("{directory}/{}", names.volume())]))?;
-        match self.call(&Call::new("rmdir", ["--", &directory])) {
+        match self.call(&remove_directory(&directory)) {
             // Where there is udev, it may have been first.
             Err(_) if !self.root.exists(&directory) => Ok(()),
             removed => removed,
@@ -288,7 +290,6 @@ impl<'a> Undoer<'a> {
     }
 
     fn unmount(&mut self, names: &Names) -> Result<(), UndoError> {
-        let (directory, point) = (Step::MountPoint.undo(names), names.mount_point());
         // A pool whose devices fail waits for them for ever.
         let is_shut = sight::is_mounted(self.root, names)
             && !sight::has_pool(self.root, names)
@@ -298,7 +299,7 @@ impl<'a> Undoer<'a> {
         }
         let begin = Instant::now();
         while sight::is_mounted(self.root, names) {
-            match self.call(&Call::new("umount", ["--", &point])) {
+            match self.call(&unmount(names)) {
                 Err(_) if begin.elapsed() < PATIENCE => thread::sleep(TICK),
                 other => other?,
             }
@@ -306,10 +307,8 @@ impl<'a> Undoer<'a> {
         if is_shut {
             self.slices.reopen()?;
         }
-        if self.root.exists(&point) {
-            self.calls(&directory)?;
-        }
-        Ok(())
+        let point = names.mount_point();
+        if self.root.exists(&point) { self.call(&remove_directory(&point)) } else { Ok(()) }
     }
 
     /// Whether data of others may stand in a slice, over which a file system would write what it still keeps when it is
@@ -334,7 +333,9 @@ impl<'a> Undoer<'a> {
                 Step::Slice { index, extent } => self.remove_slice(index, extent)?,
                 _ if !self.left.is_empty() => {}
                 Step::Loop { index } => self.detach(&names, index)?,
-                Step::File { .. } | Step::Directory if scratch::remove(*step, &names)? => {
+                Step::File { .. } | Step::Directory
+                    if scratch::remove(*step, &names).map_err(UndoError::Scratch)? =>
+                {
                     self.done.calls.extend(step.undo(&names).iter().map(Call::to_string));
                 }
                 _ => {}
@@ -373,13 +374,11 @@ impl<'a> Undoer<'a> {
 
     /// Whether what is where a slice was to be is that slice.
     fn is_slice(&self, index: usize, place: &SlicePlace, extent: Extent) -> bool {
-        let at = (extent.start, extent.bytes);
-        if !self.is_same_boot || place.extent(self.root) != Some(at) {
+        if !self.is_same_boot || place.extent(self.root) != Some(extent) {
             return false;
         }
         let Some(known) = sight::known(self.root, &place.slice) else { return false };
-        let record = self.scope.records.iter().find(|record| record.index == index);
-        match record {
+        match self.scope.records.iter().find(|record| record.index == index) {
             Some(record) => record.made.slice.is(&known),
             // The lab was ended before it wrote down what it had made, and so before anything was written through it.
             None => !self.scope.is_later || known.counters == Counters::default(),
@@ -421,19 +420,10 @@ impl<'a> Undoer<'a> {
         }
     }
 
-    fn calls(&mut self, calls: &[Call]) -> Result<(), UndoError> {
-        calls.iter().try_for_each(|call| self.call(call))
-    }
-
     fn call(&mut self, call: &Call) -> Result<(), UndoError> {
         self.tools.run(self.root, call, &self.key)?;
         self.done.calls.push(call.to_string());
         Ok(())
-    }
-
-    /// What was done.
-    pub(super) fn done(self) -> Undone {
-        self.done
     }
 }
 
@@ -477,5 +467,5 @@ pub fn undo(root: &Root, journal: &Journal, tools: &mut Tools) -> Result<Undone,
         undoer.devices()?;
     }
     undoer.ground()?;
-    Ok(undoer.done())
+    Ok(undoer.done)
 }

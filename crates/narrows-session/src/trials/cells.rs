@@ -3,8 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use super::Trials;
 use super::copying::Copying;
+use super::{Trials, reach};
 use crate::lab::journal::{Journal, Line};
 use crate::lab::{
     self, Basis, BuildError, Cell, CipherRate, Encryption, FileSystem, Mapping, Measured, On, Outcome, Step,
@@ -117,7 +117,7 @@ impl<T: Teller> Lab<'_, T> {
 
     /// Builds, measures and undoes one cell. An error says why nothing more can be done.
     fn cell(&mut self, outcome: &mut Outcome) -> Result<(), Objection> {
-        let (before, sent) = (Sample::of_disks(self.workshop.root), self.trials.budget().spent());
+        let (before, sent) = (Sample::of_disks(self.workshop.root), self.trials.writes.budget().spent());
         let came = self.build(outcome);
         let undone = self.workshop.undo();
         let now = Sample::of_disks(self.workshop.root);
@@ -156,7 +156,7 @@ impl<T: Teller> Lab<'_, T> {
         if let Some(copying) = &self.copying {
             let point = self.workshop.names.mount_point();
             let to = (cell, Path::new(&point));
-            let (budget, teller) = (self.trials.budget(), self.trials.teller);
+            let (budget, teller) = (self.trials.writes.budget(), self.trials.teller);
             outcome.copy = Some(copying.to(self.workshop.root, to, budget, teller)?);
         }
         Ok(())
@@ -181,15 +181,11 @@ impl<T: Teller> Lab<'_, T> {
             let target = self.trials.scratch(Path::new(&point), &scene)?;
             return self.trials.all(&scene, &target, measured);
         }
-        let (opened, node) = match lab::top(cell) {
-            On::Device(index) => (self.workshop.open_slice(index)?, self.workshop.names.device(index)),
-            on => {
-                let opened = self.workshop.open(on)?;
-                let node = opened.path().display().to_string();
-                (opened, node)
-            }
+        let opened = match lab::top(cell) {
+            On::Device(index) => self.workshop.open_slice(index)?,
+            on => self.workshop.open(on)?,
         };
-        let scene = (self.scene)(&node)?;
+        let scene = (self.scene)(&opened.path().display().to_string())?;
         let target = self.trials.fill(opened, &scene)?;
         self.trials.all(&scene, &target, measured)
     }
@@ -197,13 +193,11 @@ impl<T: Teller> Lab<'_, T> {
 
 /// What each disk wrote from one moment to another, by its own counter.
 fn written(before: &Sample, after: &Sample, disks: &[String]) -> Vec<Written> {
-    let bytes =
-        |sample: &Sample, name: &str| sample.disks.get(name).map_or(Bytes::new(0), |disk| disk.written_bytes);
-    let of = |name: &String| Written {
-        device: name.clone(),
-        bytes: bytes(after, name).saturating_sub(bytes(before, name)),
+    let written = |sample: &Sample, name: &str| {
+        sample.disks.get(name).map(|disk| disk.written_bytes).unwrap_or_default()
     };
-    disks.iter().map(of).collect()
+    let of = |name: &String| written(after, name).saturating_sub(written(before, name));
+    disks.iter().map(|name| Written { device: name.clone(), bytes: of(name) }).collect()
 }
 
 /// The encryptions that are measured above a target that takes no time, and that target itself, where some are asked for.
@@ -284,7 +278,7 @@ impl<T: Teller> Lab<'_, T> {
         let mut mappings = Vec::new();
         for encryption in encryptions {
             self.trials.note(&format!("{} above a target that takes no time", encryption.name()));
-            let came = over(&mut self.workshop, encryption, &self.trials, &scene);
+            let came = self.over(encryption, &scene);
             self.workshop.undo()?;
             match came {
                 Ok(tests) => mappings.push(Mapping { encryption, tests: tests? }),
@@ -293,19 +287,19 @@ impl<T: Teller> Lab<'_, T> {
         }
         Ok(mappings)
     }
-}
 
-fn over<T: Teller>(
-    workshop: &mut Workshop<'_>,
-    encryption: Encryption,
-    trials: &Trials<T>,
-    scene: &Scene,
-) -> Result<Result<Vec<Measured>, Objection>, BuildError> {
-    for step in over_nothing(encryption, trials.reach()) {
-        workshop.take(step)?;
+    /// The outer error is that it cannot be built.
+    fn over(
+        &mut self,
+        encryption: Encryption,
+        scene: &Scene,
+    ) -> Result<Result<Vec<Measured>, Objection>, BuildError> {
+        for step in over_nothing(encryption, reach(&self.trials.tests)) {
+            self.workshop.take(step)?;
+        }
+        let top = if encryption == Encryption::Plain { On::Zero } else { On::Mapping };
+        Ok(self.trials.over_nothing(scene, self.workshop.open_over_zero(top)?))
     }
-    let top = if encryption == Encryption::Plain { On::Zero } else { On::Mapping };
-    Ok(trials.over_nothing(scene, workshop.open_over_zero(top)?))
 }
 
 /// The rates of the ciphers that were asked for: one, AES-XTS with two keys of 256 bits, for all of them.
@@ -320,12 +314,9 @@ fn ciphers(root: &Root, asked: &[Encryption]) -> Vec<CipherRate> {
         ..CryptTable::default()
     };
     let rate = cipher::read(root, &table).get();
-    let named = |rate: cipher::CipherRate| CipherRate {
-        cipher: table.cipher.clone(),
-        key_bits: rate.key_bits,
-        encrypt: rate.encrypt,
-        decrypt: rate.decrypt,
-        driver: rate.driver,
+    let named = |rate| {
+        let cipher::CipherRate { key_bits, encrypt, decrypt, driver, .. } = rate;
+        CipherRate { cipher: table.cipher.clone(), key_bits, encrypt, decrypt, driver }
     };
     rate.into_iter().map(named).collect()
 }

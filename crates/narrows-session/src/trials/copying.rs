@@ -71,22 +71,19 @@ impl Copying {
         let source = Source::look(&path, &stop)?;
         let (extent, known) = (source.extent(), lab.head.copy.as_ref());
         if extent.files == 0 {
-            return Err(Objection::new(format!("there is no file in `{}`", shown(&path))));
+            return Err(Objection::new(format!("there is no file in `{}`", path.display())));
         }
         if known.is_some_and(|known| (known.files, known.bytes) != (extent.files, extent.bytes)) {
-            let message = format!("`{}` is not what it was when this lab began", shown(&path));
-            return Err(
-                Objection::new(message).with_hint("copies of it cannot be compared any more: begin again")
-            );
+            let message = format!("`{}` is not what it was when this lab began", path.display());
+            let hint = "copies of it cannot be compared any more: begin again";
+            return Err(Objection::new(message).with_hint(hint));
         }
         let targets = lab.fitting(extent.needed);
         if targets == 0 {
-            let message = format!(
-                "`{}` takes {}, more than any of these layouts holds",
-                shown(&path),
-                human::bytes(extent.needed)
-            );
-            return Err(Objection::new(message).with_hint("name a part of it, or larger devices (--files)"));
+            let (path, needed) = (path.display(), human::bytes(extent.needed));
+            let message = format!("`{path}` takes {needed}, more than any of these layouts holds");
+            let hint = "name a part of it, or larger devices (--files)";
+            return Err(Objection::new(message).with_hint(hint));
         }
         let available = || memory::available_memory(root).get();
         let from = known.map_or_else(|| read_from(extent.bytes, available()), |known| known.from);
@@ -115,7 +112,7 @@ impl Copying {
         };
         format!(
             "copies {} ({} files, {}) to {} of them, {} in all, and reads each copy back; {from}",
-            shown(&self.about.path),
+            self.about.path.display(),
             human::count(self.extent.files as f64),
             human::bytes(self.extent.bytes),
             self.targets,
@@ -178,7 +175,7 @@ impl Copying {
     }
 
     fn copied(&self, result: &CopyResult, cached: Option<f64>) -> Copied {
-        let limit = result.limit();
+        let (limit, first) = (result.limit(), result.faults.first());
         let back = result.read_back.unwrap_or_default();
         let files = result.small.files + result.large.files;
         let came = match self.about.from {
@@ -199,17 +196,10 @@ impl Copying {
             verified_files: back.direct,
             verified_by_advice: back.advised,
             faults: result.faults.len() as u64,
-            first_fault: result
-                .faults
-                .first()
-                .map(|fault| format!("{}: {}", fault.path.display(), fault.why)),
+            first_fault: first.map(|fault| format!("{}: {}", fault.path.display(), fault.why)),
             trusted: came && result.is_whole(),
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 /// Whether so many bytes stay in the page cache until they are copied.
@@ -227,8 +217,8 @@ impl OfLab<'_> {
         match own.into_iter().flatten().find(|place| place.starts_with(source)) {
             None => Ok(()),
             Some(place) => {
-                let message =
-                    format!("`{}` cannot be copied: the lab itself works in {}", shown(source), shown(place));
+                let (source, place) = (source.display(), place.display());
+                let message = format!("`{source}` cannot be copied: the lab itself works in {place}");
                 Err(Objection::new(message).with_hint("name a part of it that does not hold that"))
             }
         }

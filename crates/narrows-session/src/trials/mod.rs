@@ -21,7 +21,7 @@ use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
 use crate::{Objection, Teller};
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
-use narrows_load::guard::{Budget, WritableDevice};
+use narrows_load::guard::WritableDevice;
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
 use narrows_load::run::RunOptions;
@@ -45,7 +45,8 @@ pub struct Trials<T> {
     pub size: Bytes,
     /// Raised by the first signal.
     pub stop: Arc<AtomicBool>,
-    writes: Writes,
+    /// What all writes are taken from.
+    pub writes: Writes,
 }
 
 impl<T: Teller> Trials<T> {
@@ -60,17 +61,15 @@ impl<T: Teller> Trials<T> {
         (teller, stop): (fn() -> T, Arc<AtomicBool>),
     ) -> Result<Self, Objection> {
         let tests = wish.tests();
-        if tests.is_empty() {
+        let Some(timing) = tests.first().map(|test| test.timing) else {
             return Err(Objection::new("none of these tests can be run on a block device")
                 .with_hint("`narrows measure --as list` shows the presets; scans are left out here"));
-        }
+        };
         let size = wish.filled(life);
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
         // Each target runs all tests, so all targets share what may be written.
         let once = || tests.iter().chain(&probes).map(|test| &test.load);
         let loads: Vec<&LoadSpec> = (0..fills).flat_map(|_| once()).collect();
-        let timing = tests.first().map(|test| test.timing);
-        let timing = timing.ok_or_else(|| Objection::new("there is no test"))?;
         let fill = Bytes::new(size.get().saturating_mul(fills));
         let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
@@ -79,24 +78,9 @@ impl<T: Teller> Trials<T> {
         Ok(Self { teller, tests, probes, size, stop, writes: writes.holding_bytes() })
     }
 
-    /// The part that the largest test reaches at once: enough where nothing is kept.
-    fn reach(&self) -> Bytes {
-        reach(&self.tests)
-    }
-
     /// Says what stays to be read.
     fn note(&self, text: &str) {
         (self.teller)().note(text);
-    }
-
-    /// What is said before anything is written.
-    pub fn announcement(&self, targets: &str) -> String {
-        self.writes.announcement(targets)
-    }
-
-    /// What all writes are taken from.
-    pub fn budget(&self) -> &Budget {
-        self.writes.budget()
     }
 
     /// Whether a signal came, or no more may be written.
@@ -162,7 +146,7 @@ impl<T: Teller> Trials<T> {
 
     /// Takes what a drive counted since `sent` had been sent, beside what was sent since.
     fn take_beside(&self, counted: Bytes, sent: Bytes) {
-        let since = self.budget().spent().saturating_sub(sent);
+        let since = self.writes.budget().spent().saturating_sub(sent);
         self.writes.take_beside(counted.saturating_sub(since));
     }
 
@@ -249,8 +233,7 @@ impl<T: Teller> Trials<T> {
             let workload = Workload { paced_iops: Some(half), ..workload };
             runner.progress.phase(&format!("{}, after pauses", test.test), time);
             let asked = self.asked(workload, options, timing);
-            let seen = runner.session.run(&asked, &[target], &());
-            let measurement = seen?.single();
+            let measurement = runner.session.run(&asked, &[target], &())?.single();
             if let Some(why) = &measurement.cut_short {
                 return Err(Objection::new(format!("{}: {why}", test.test)));
             }
@@ -267,7 +250,9 @@ impl<T: Teller> Trials<T> {
     pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Result<Vec<Measured>, Objection> {
         let runner = self.runner(scene, None);
         let begin = Instant::now();
-        let target = place::fill(device, self.reach(), &mut |written, _| runner.follow(begin, written))?;
+        // What the largest test reaches at once is enough where nothing is kept.
+        let size = reach(&self.tests);
+        let target = place::fill(device, size, &mut |written, _| runner.follow(begin, written))?;
         let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
         let mut measured = Vec::new();
         self.run(&runner, &target, &tests, &mut measured, |_, outcome| Ok(is_whole(&outcome.measurement)))?;

@@ -1,12 +1,11 @@
 //! Keeps the run's directory on a host: its lock, fio's server there, and the jobs that wait for the start.
 #![expect(clippy::disallowed_types, reason = "fio's server is started here")]
 
-use std::io::{self, BufRead, Read};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +14,7 @@ use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_session::fleet::hosts::{Go, HostLock, Word, start_name, waiting_name, waiting_prefix};
 
-use super::{GLANCE, say, sleep_until, wait};
+use super::{GLANCE, say, sleep_until, until_end_of_input, wait};
 use crate::cli::{FAILED, Failure, NOTHING_FOUND};
 
 /// How long fio's server may take to be there.
@@ -23,7 +22,7 @@ const SERVER: Duration = Duration::from_secs(10);
 
 /// Locks the host, starts fio's server, and waits for the end of standard input. The shell that started us cleans up.
 pub(super) fn keep(fio: &str) -> Result<u8, Failure> {
-    let ended = starts_until_end_of_input();
+    let ended = until_end_of_input(begin);
     if fio == "-" {
         say(&Word::Ready)?;
         wait(&ended);
@@ -92,27 +91,16 @@ fn server(fio: &str) -> Result<Child, String> {
     Ok(server)
 }
 
-/// Raises a flag when standard input ends; each line until then says when a run begins, which goes into a file that its jobs wait for.
-fn starts_until_end_of_input() -> Arc<AtomicBool> {
-    let ended = Arc::new(AtomicBool::new(false));
-    let flag = ended.clone();
-    thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        let mut line = Vec::new();
-        while let Ok(1..) = (&mut input).take(1 << 10).read_until(b'\n', &mut line) {
-            if let Ok(go) = serde_json::from_slice::<Go>(&line)
-                && let Ok(here) = Held::open(Path::new("."), Aim::Write)
-            {
-                let (name, meanwhile) = (start_name(go.point), format!("new-{}", start_name(go.point)));
-                // A job that is never told begins never, which the controller sees.
-                let text = go.start_ns.to_string();
-                let _ = here.replace(name.as_ref(), meanwhile.as_ref(), text.as_bytes(), Readers::Us);
-            }
-            line.clear();
-        }
-        flag.store(true, Ordering::Relaxed);
-    });
-    ended
+/// Takes a line that says when a run begins: that goes into a file which its jobs wait for.
+fn begin(line: &[u8]) {
+    if let Ok(go) = serde_json::from_slice::<Go>(line)
+        && let Ok(here) = Held::open(Path::new("."), Aim::Write)
+    {
+        let (name, meanwhile) = (start_name(go.point), format!("new-{}", start_name(go.point)));
+        // A job that is never told begins never, which the controller sees.
+        let text = go.start_ns.to_string();
+        let _ = here.replace(name.as_ref(), meanwhile.as_ref(), text.as_bytes(), Readers::Us);
+    }
 }
 
 /// Jobs that wait for the beginning of the last run that any waits for.

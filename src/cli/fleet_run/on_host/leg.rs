@@ -1,15 +1,15 @@
 //! One side of the network's own leg: a port for listed clients that know a token, or a client of it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, BufRead, Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows_session::fleet::leg::{LEG_STEP, LegAnswer, LegLoad, LegOrder};
 
-use super::{now, say, sleep_until};
+use super::{each_line, now, say, sleep_until};
 use crate::cli::Failure;
 
 /// Bytes of one write or read.
@@ -38,29 +38,19 @@ pub(super) fn leg() -> Result<(), Failure> {
 /// The orders of standard input. The channel closes with it, which is when the controller or the connection ends.
 fn orders() -> Receiver<LegOrder> {
     let (tell, orders) = channel();
-    thread::spawn(move || {
-        let mut input = io::stdin().lock();
-        let mut line = Vec::new();
-        while let Ok(1..) = (&mut input).take(1 << 20).read_until(b'\n', &mut line) {
-            let Ok(order) = serde_json::from_slice(&line) else { break };
-            if tell.send(order).is_err() {
-                break;
-            }
-            line.clear();
-        }
-    });
+    let hand_on = move |line: &[u8]| serde_json::from_slice(line).is_ok_and(|order| tell.send(order).is_ok());
+    thread::spawn(move || each_line(1 << 20, hand_on));
     orders
 }
 
 /// By which address a server is reached, and from which: a socket that is connected and sends nothing tells.
 fn way(server: &str) -> Result<LegAnswer, String> {
     let failed = |error: io::Error| format!("cannot tell the way to {server}: {error}");
-    let mut found = server.to_socket_addrs().or_else(|_| {
+    let found = server.to_socket_addrs().or_else(|_| {
         let name = server.trim_start_matches('[').trim_end_matches(']');
         (name, 9).to_socket_addrs()
     });
-    let found = found.as_mut().map_err(|error| format!("cannot tell the way to {server}: {error}"))?;
-    let address = found.next().ok_or_else(|| format!("{server} has no address"))?;
+    let address = found.map_err(failed)?.next().ok_or_else(|| format!("{server} has no address"))?;
     let any: SocketAddr = if address.is_ipv4() { ([0, 0, 0, 0], 0).into() } else { ([0u16; 8], 0).into() };
     let socket = UdpSocket::bind(any).map_err(failed)?;
     socket.connect((address.ip(), 9)).map_err(failed)?;
@@ -164,11 +154,11 @@ fn moved(
     let end = start.saturating_add(flow.time_ns);
     let (tell, done) = channel();
     let handles: Vec<TcpStream> = streams.iter().filter_map(|(_, stream)| stream.try_clone().ok()).collect();
-    let of = |peer: IpAddr| streams.iter().filter(|(other, _)| *other == peer).count() as u64;
-    let shares: Vec<Option<u64>> =
-        streams.iter().map(|(peer, _)| flow.cap.map(|cap| (cap / of(*peer).max(1)).max(1))).collect();
-    for ((peer, stream), share) in streams.into_iter().zip(shares) {
+    let peers: Vec<IpAddr> = streams.iter().map(|(peer, _)| *peer).collect();
+    for (peer, stream) in streams {
         let tell = tell.clone();
+        let of_peer = peers.iter().filter(|other| **other == peer).count() as u64;
+        let share = flow.cap.map(|cap| (cap / of_peer).max(1));
         thread::spawn(move || {
             let bytes = if sends { send(stream, (start, end), share) } else { receive(stream, (start, end)) };
             let _ = tell.send((peer, bytes));
@@ -181,7 +171,7 @@ fn moved(
             Ok((peer, bytes)) => *sum.entry(peer).or_default() += bytes,
             Err(RecvTimeoutError::Disconnected) => return sum,
             Err(RecvTimeoutError::Timeout) => {
-                let is_ended = matches!(orders.try_recv(), Err(std::sync::mpsc::TryRecvError::Disconnected));
+                let is_ended = matches!(orders.try_recv(), Err(TryRecvError::Disconnected));
                 if is_ended || now() > end.saturating_add(1_000_000_000) {
                     for stream in &handles {
                         let _ = stream.shutdown(Shutdown::Both);

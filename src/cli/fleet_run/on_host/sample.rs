@@ -79,11 +79,8 @@ fn counters(root: &Root, ports: &BTreeSet<u16>) -> Sample {
     let at_ns = now();
     let read = Counters::of_counters(root);
     let disk = |(name, disk): (&String, &activity::DiskCounters)| {
-        let counts = DiskCounts {
-            read: disk.read_bytes.get(),
-            written: disk.written_bytes.get(),
-            busy_ns: disk.busy.get(),
-        };
+        let (read, written) = (disk.read_bytes.get(), disk.written_bytes.get());
+        let counts = DiskCounts { read, written, busy_ns: disk.busy.get() };
         (counts.read + counts.written > 0).then(|| (name.clone(), counts))
     };
     let flow = |flow: activity::Flow| FlowCounts {
@@ -97,21 +94,15 @@ fn counters(root: &Root, ports: &BTreeSet<u16>) -> Sample {
         received: flow.received.get(),
         again: flow.retransmitted,
     };
+    let nics = read.nics.iter().map(|(name, nic)| (name.clone(), [nic.received.get(), nic.sent.get()]));
+    let cpus = read.cpus.values().map(|cpu| {
+        [(cpu.user.get() + cpu.system.get() + cpu.interrupt.get() + cpu.steal.get()), cpu.idle.get()]
+    });
     Sample {
         at_ns,
         disks: read.disks.iter().filter_map(disk).collect(),
-        nics: read
-            .nics
-            .iter()
-            .map(|(name, nic)| (name.clone(), [nic.received.get(), nic.sent.get()]))
-            .collect(),
-        cpus: read
-            .cpus
-            .values()
-            .map(|cpu| {
-                [(cpu.user.get() + cpu.system.get() + cpu.interrupt.get() + cpu.steal.get()), cpu.idle.get()]
-            })
-            .collect(),
+        nics: nics.collect(),
+        cpus: cpus.collect(),
         kernel_ns: Some(read.cpus.values().map(|cpu| cpu.system.get() + cpu.interrupt.get()).sum()),
         flows: activity::flows(ports).into_iter().map(flow).collect(),
         ..Sample::default()

@@ -20,11 +20,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::fleet::hosts::HostName;
-use crate::fleet::script::{self, Lengths, Token};
+use crate::fleet::script::{self, Pushed, Terms, Token};
 use crate::fleet::started::{LinkError, Started, output};
 use narrows_base::shell;
 use narrows_machine::program;
-use narrows_machine::root::Root;
+use narrows_machine::root::{FileKind, Root};
 
 /// How long a host may take to answer before it counts as unreachable.
 pub(super) const CONNECT: Duration = Duration::from_secs(10);
@@ -51,12 +51,12 @@ impl Reach {
         host: &HostName,
         control: &Path,
         token: &Token,
-        lengths: &Lengths,
+        (pushed, terms): (&Pushed, Terms),
     ) -> Result<(Command, String), LinkError> {
         if self.launcher.is_some() {
-            return Ok((self.start(host, control, true, &["sh"])?, script::on_input(token, lengths)));
+            return Ok((self.start(host, control, true, &["sh"])?, script::on_input(token, pushed, terms)));
         }
-        let line = script::on_host(token, lengths);
+        let line = script::on_host(token, pushed, terms);
         Ok((self.start(host, control, true, &[&line])?, String::new()))
     }
 
@@ -198,42 +198,29 @@ pub struct Launcher {
     words: Vec<String>,
 }
 
-/// Why a text is no launcher.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LauncherError {
-    /// A quotation mark has no other one.
-    #[error("a quotation mark has no second one")]
-    Quote,
-    /// There is no program, or the host is it.
-    #[error("the first word must be a program")]
-    Program,
-    /// No word says where the host goes.
-    #[error("no word has {{host}} in it")]
-    Host,
-    /// The program is not there.
-    #[error("`{0}` is not installed ({places})", places = program::places())]
-    Missing(String),
-}
+/// Why a text is no launcher whose quotation marks are no pairs.
+const QUOTE: &str = "a quotation mark has no second one";
 
 impl Launcher {
     /// Takes the text of a launcher, and finds its program.
     ///
     /// # Errors
-    /// [`LauncherError`].
-    pub fn new(root: &Root, text: &str) -> Result<Self, LauncherError> {
+    /// Why it is none.
+    pub fn new(root: &Root, text: &str) -> Result<Self, String> {
         let mut words = words(text)?.into_iter();
         let name = words.next().filter(|name| !name.is_empty() && !name.contains(HOST));
-        let name = name.ok_or(LauncherError::Program)?;
+        let name = name.ok_or("the first word must be a program")?;
         let words: Vec<String> = words.collect();
         if !words.iter().any(|word| word.contains(HOST)) {
-            return Err(LauncherError::Host);
+            return Err(format!("no word has {HOST} in it"));
         }
         let program = match name.contains('/') {
             // What is started works in another directory.
             true => std::path::absolute(&name).ok().filter(|path| is_there(root, path)),
             false => program::find(root, &name).or_else(|| in_path(root, &name)),
         };
-        Ok(Self { program: program.ok_or(LauncherError::Missing(name))?, words })
+        let missing = || format!("`{name}` is not installed ({})", program::places());
+        Ok(Self { program: program.ok_or_else(missing)?, words })
     }
 
     /// What starts `command` on a host. The launcher is the user's own and gets their environment, as `srun` needs it. Some launchers
@@ -272,11 +259,11 @@ fn in_path(root: &Root, name: &str) -> Option<PathBuf> {
 }
 
 fn is_there(root: &Root, path: &Path) -> bool {
-    root.kind(&path.to_string_lossy()) == Some(narrows_machine::root::FileKind::File)
+    root.kind(&path.to_string_lossy()) == Some(FileKind::File)
 }
 
 /// The words of a text: between white space, with `'…'`, `"…"` and backslashes as a shell has them. Nothing else is special.
-fn words(text: &str) -> Result<Vec<String>, LauncherError> {
+fn words(text: &str) -> Result<Vec<String>, &'static str> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
     let mut mark = None;
@@ -289,14 +276,14 @@ fn words(text: &str) -> Result<Vec<String>, LauncherError> {
                 word.get_or_insert_default();
             }
             (None | Some('"'), '\\') => {
-                word.get_or_insert_default().push(characters.next().ok_or(LauncherError::Quote)?);
+                word.get_or_insert_default().push(characters.next().ok_or(QUOTE)?);
             }
             (None, c) if c.is_whitespace() => words.extend(word.take()),
             (_, c) => word.get_or_insert_default().push(c),
         }
     }
     words.extend(word);
-    if mark.is_some() { Err(LauncherError::Quote) } else { Ok(words) }
+    if mark.is_some() { Err(QUOTE) } else { Ok(words) }
 }
 
 /// Bytes of a line, before they are text.
@@ -416,7 +403,7 @@ mod tests {
         assert_eq!(words_of(r#"a 'b c' "d \"e\"" f\ g '' h'i'j"#), ["a", "b c", "d \"e\"", "f g", "", "hij"]);
         assert_eq!(words_of("a $(id) `id` ;id|id>x *"), ["a", "$(id)", "`id`", ";id|id>x", "*"]);
         for text in ["a 'b", "a \"b", "a \\"] {
-            assert_eq!(words(text), Err(LauncherError::Quote), "{text}");
+            assert_eq!(words(text), Err(QUOTE), "{text}");
         }
     }
 
@@ -424,10 +411,14 @@ mod tests {
     fn a_launcher_has_a_program_and_a_place_for_the_host() {
         let root = Root::live();
         let of = |text: &str| Launcher::new(&root, text);
-        assert_eq!(of(""), Err(LauncherError::Program));
-        assert_eq!(of("{host} sh"), Err(LauncherError::Program));
-        assert_eq!(of("env -i"), Err(LauncherError::Host));
-        assert_eq!(of("no-such-program {host}"), Err(LauncherError::Missing("no-such-program".to_owned())));
+        for (text, wanted) in [
+            ("", "must be a program"),
+            ("{host} sh", "must be a program"),
+            ("env -i", "no word has {host} in it"),
+            ("no-such-program {host}", "`no-such-program` is not installed"),
+        ] {
+            assert!(of(text).is_err_and(|why| why.contains(wanted)), "{text}");
+        }
         assert!(of("./no/such {host}").is_err());
         let launcher = of("env HOST={host} 'a b'").expect("is one");
         let host = HostName::new("node07").expect("is a name");

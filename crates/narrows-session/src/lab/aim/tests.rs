@@ -1,6 +1,7 @@
 //! Ranks, agreement, and sentences that never make a gain of noise.
 
 use super::*;
+use crate::lab::Predicted;
 use narrows_base::units::Bytes;
 use narrows_load::measurement::Measurement;
 use proptest::prelude::*;

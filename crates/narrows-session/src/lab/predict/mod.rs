@@ -90,13 +90,10 @@ fn rate(basis: &Basis, cell: &Cell, test: &str, load: &LoadSpec) -> Result<Carri
 fn mixed(read: Carried, write: Carried, writes: f64) -> Carried {
     let (reading, writing) = ((1.0 - writes) / read.rate.get(), writes / write.rate.get());
     let rate = BytesPerSec::new(1.0 / (reading + writing));
-    let formula = format!(
-        "{} reads at {}, {} writes at {} in turns = {rate}",
-        human::percent(1.0 - writes),
-        read.rate,
-        human::percent(writes),
-        write.rate
-    );
+    let [of_reads, of_writes] = [1.0 - writes, writes].map(human::percent);
+    let (reads_at, writes_at) = (read.rate, write.rate);
+    let formula =
+        format!("{of_reads} reads at {reads_at}, {of_writes} writes at {writes_at} in turns = {rate}");
     let longer = if reading > writing { &read } else { &write };
     Carried {
         rate,
@@ -244,12 +241,9 @@ fn within_processors(
         time(parts.cipher),
         time(each)
     );
-    carried.take(rate, bound(basis.cores), formula);
+    let bound = if basis.cores <= 1 { "the processor" } else { "the processors" };
+    carried.take(rate, bound, formula);
     carried
-}
-
-const fn bound(cores: u32) -> &'static str {
-    if cores <= 1 { "the processor" } else { "the processors" }
 }
 
 /// Seconds of a processor for a byte.
@@ -360,24 +354,20 @@ fn below_cipher(
     let share = if long { (share * crypt::SMALL_SECTORS).min(1.0) } else { share };
     let cores = load.parallel.count().clamp(1, basis.cores.max(1));
     let rate = alone * share * f64::from(cores);
-    let noun = if cores == 1 { "core" } else { "cores" };
-    let bound =
-        if cores == 1 { "the cipher on one core".to_owned() } else { format!("the cipher on {cores} cores") };
+    let (noun, of_bound) =
+        if cores == 1 { ("core", "one core".to_owned()) } else { ("cores", format!("{cores} cores")) };
+    let bound = format!("the cipher on {of_bound}");
     carried.seconds += added(load, alone, &setting);
-    let size = human::block_size(setting.sector);
-    carried.take(
-        rate,
-        &bound,
-        format!("{} does {alone} on one core × {cores} {noun} × {share:.3} for dm-crypt with sectors of {size} = {rate}", cipher.cipher),
+    let (name, size) = (&cipher.cipher, human::block_size(setting.sector));
+    let formula = format!(
+        "{name} does {alone} on one core × {cores} {noun} × {share:.3} for dm-crypt with sectors of {size} = {rate}"
     );
+    carried.take(rate, &bound, formula);
     let depth = load.total_depth().max(1) as f64;
     let timely = BytesPerSec::new(queueing::little(depth, carried.seconds).get() * load.block_size.as_f64());
     let time = time(carried.seconds);
-    carried.take(
-        timely,
-        "the time of each request with dm-crypt",
-        format!("{depth} at a time, each takes {time} with cipher and hand-over = {timely}"),
-    );
+    let formula = format!("{depth} at a time, each takes {time} with cipher and hand-over = {timely}");
+    carried.take(timely, "the time of each request with dm-crypt", formula);
     Ok(carried)
 }
 

@@ -72,11 +72,6 @@ impl<'b> Drives<'b> {
         Ok(Self { basis, load, each, together, ask_in_vain, region })
     }
 
-    /// What the first gives: the drive of what lies on one alone.
-    fn first(&self) -> Option<Drive> {
-        self.each.first().copied()
-    }
-
     fn count(&self) -> f64 {
         self.each.len() as f64
     }
@@ -101,10 +96,6 @@ impl<'b> Drives<'b> {
 
     fn is_random(&self) -> bool {
         self.load.pattern == Pattern::Random
-    }
-
-    fn turn(&self) -> bool {
-        self.basis.alone.iter().any(|tests| Drive::turns(tests))
     }
 
     /// Whether every drive goes on with a sequence between requests, so that its own time passes while something else does.
@@ -146,20 +137,13 @@ impl<'b> Drives<'b> {
         if let Some(together) = self.together.filter(|_| !self.ask_in_vain) {
             let rate = together / crossings;
             let copies = if crossings > 1.0 { format!(" / {crossings:.3}") } else { String::new() };
-            narrow.take(
-                rate,
-                "what the drives share",
-                format!("all drives at once gave {together}{copies} = {rate}"),
-            );
+            let formula = format!("all drives at once gave {together}{copies} = {rate}");
+            narrow.take(rate, "what the drives share", formula);
         }
         if seconds > 0.0 {
             let rate = BytesPerSec::new(queueing::little(self.depth(), seconds).get() * self.size());
-            let time = time(seconds);
-            narrow.take(
-                rate,
-                "the time of each request",
-                format!("{} at a time, each takes {time} = {rate}", self.depth()),
-            );
+            let formula = format!("{} at a time, each takes {} = {rate}", self.depth(), time(seconds));
+            narrow.take(rate, "the time of each request", formula);
         }
         let threads = self.each.iter().filter_map(|drive| drive.thread).reduce(BytesPerSec::max);
         if let Some(rate) = threads {
@@ -191,14 +175,11 @@ impl<'b> Drives<'b> {
     }
 
     fn alone(&self, bound: &str) -> Result<Carried, String> {
-        let drive = self.first().ok_or("there is no device")?;
+        let drive = self.each.first().ok_or("there is no device")?;
+        let name = self.basis.devices.first().map_or("the drive", String::as_str);
         let seconds = if self.work_ahead() { 0.0 } else { drive.seconds(self.size(), drive.wait) };
-        let formula = format!("{} alone gave {}", self.name(), drive.rate);
+        let formula = format!("{name} alone gave {}", drive.rate);
         Ok(Carried { seconds, ..Carried::new(drive.rate, bound, formula) })
-    }
-
-    fn name(&self) -> &str {
-        self.basis.devices.first().map_or("the drive", String::as_str)
     }
 
     /// Stripes over `width` members, each of which is `copies` drives.
@@ -209,11 +190,10 @@ impl<'b> Drives<'b> {
         let bound = if few { "too few requests for all drives" } else { "the drives" };
         let what = if copies > 1 { "mirrors" } else { "drives" };
         let formula = if few {
-            let size = human::block_size(self.load.block_size);
+            let (depth, size) = (self.depth(), human::block_size(self.load.block_size));
+            let chunk = human::block_size(chunk);
             format!(
-                "{} requests of {size} over chunks of {} keep {work:.2} of {width} {what} at work × {slowest} = {rate}",
-                self.depth(),
-                human::block_size(chunk)
+                "{depth} requests of {size} over chunks of {chunk} keep {work:.2} of {width} {what} at work × {slowest} = {rate}"
             )
         } else {
             format!("{width} {what} × {slowest}, the slowest, = {rate}")
@@ -303,14 +283,11 @@ impl<'b> Drives<'b> {
 
     fn parity_reads(&self) -> Carried {
         let count = self.count();
-        if !self.is_random() && self.turn() {
+        if !self.is_random() && self.basis.alone.iter().any(|tests| Drive::turns(tests)) {
             let members = self.members();
             let rate = raid::full_stripes(self.slowest(), members, 1);
-            let formula = format!(
-                "heads pass over the parity: {} of {count} × {} = {rate}",
-                count - 1.0,
-                self.slowest()
-            );
+            let (data, slowest) = (count - 1.0, self.slowest());
+            let formula = format!("heads pass over the parity: {data} of {count} × {slowest} = {rate}");
             let narrow = Carried::new(rate, "the drives", formula);
             return self.close(narrow, 1.0, self.seconds(self.size() / self.pieces(count, MD_CHUNK), 1));
         }
