@@ -16,7 +16,7 @@ use narrows_report::watch::{self, WatchLog, render};
 use narrows_report::{prometheus, view};
 use narrows_watch::file::{KeepError, Store};
 use narrows_watch::record::Record;
-use narrows_watch::run::{Options, Source, Told, run as record};
+use narrows_watch::run::{Options, Outlets, Source, run as record};
 
 /// How long a recorder may take to do what it is asked: it looks every second, and then reads everything.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -77,7 +77,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
     };
     // A service has its journal; who looks on sees each record as it comes.
     let is_seen = io::stdout().is_terminal();
-    let told = Told {
+    let told = Outlets {
         note: &mut |text| output::note(text),
         record: &mut |one: &Record| {
             if let Some(line) = watch::line(one).filter(|_| is_seen) {

@@ -11,7 +11,7 @@ use narrows::machine::root::Root;
 use narrows::machine::snapshot;
 use narrows::machine::tree::Tree;
 use narrows::report::schema;
-use narrows::watch::run::{Options, Source, Told, run as record_from};
+use narrows::watch::run::{Options, Outlets, Source, run as record_from};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
@@ -90,7 +90,7 @@ fn records_a_recorded_machine() {
         version: "0.0.0",
         accept_and_end: false,
     };
-    let told = Told { note: &mut |_| (), record: &mut |_| () };
+    let told = Outlets { note: &mut |_| (), record: &mut |_| () };
     record_from(&options, Source::Recorded(Box::new(next)), &stop, told).expect("the directory can be used");
 }
 

@@ -32,6 +32,7 @@ fn kinds() -> Vec<String> {
 fn rows() -> BTreeMap<String, Vec<String>> {
     let page = text("docs/adding.md");
     let table = page.split("### Every kind and its places").nth(1).expect("the table of kinds");
+    let table = table.split("\n## ").next().expect("the table of kinds");
     let rows = table.lines().filter(|line| line.starts_with("| `"));
     rows.map(|line| {
         let cells: Vec<String> =

@@ -64,7 +64,7 @@ pub struct Options<'a> {
 }
 
 /// Who is told something.
-pub struct Told<'a> {
+pub struct Outlets<'a> {
     /// What the owner should know of the watching.
     pub note: &'a mut dyn FnMut(&str),
     /// Each record, as it is put down.
@@ -79,7 +79,7 @@ pub fn run(
     options: &Options<'_>,
     source: Source,
     stop: &AtomicBool,
-    told: Told<'_>,
+    told: Outlets<'_>,
 ) -> Result<(), KeepError> {
     let store = Store::open(options.directory)?;
     let salt = store.salt()?;
@@ -110,7 +110,7 @@ struct Watch<'a, 't> {
     /// When drives were asked that do not answer freely.
     drives: BTreeMap<String, Instant>,
     failing: bool,
-    tell: Told<'t>,
+    tell: Outlets<'t>,
 }
 
 /// What happened since the last reading.

@@ -63,7 +63,9 @@ fn file(line: &str) -> Option<(LspciPlace, &str, &str)> {
     let end =
         rest.bytes().position(|byte| !(byte.is_ascii_alphanumeric() || byte == b'_')).unwrap_or(rest.len());
     let (name, value) = rest.split_at_checked(end)?;
-    let value = value.trim_start().trim_start_matches([':', '=']).trim();
+    let value = value.trim_start();
+    // A command has its arguments there.
+    let value = if value.is_empty() { value } else { value.strip_prefix([':', '='])?.trim() };
     let mut parts = dir.rsplit('/');
     let address = line::address(parts.next()?)?;
     let above = parts.next().and_then(line::address);

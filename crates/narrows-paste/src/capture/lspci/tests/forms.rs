@@ -395,6 +395,7 @@ fn sources_and_prose_that_name_files_of_functions_are_no_listing() {
         "source.rs",
         b".file(\"/sys/bus/pci/devices/0000:01:00.0/class\", \"0x010802\\n\")\n\
           - current width: x1 (/sys/bus/pci/devices/0000:06:00.0/current_link_width)\n\
+          pretend /sys/bus/pci/devices/0000:00:1f.0/device 0x8d44\n\
           /sys/bus/pci/devices/0000:06:00.0/max_link_width\n",
     ));
     assert_eq!((part.kind, part.machine.pci.len()), (None, 0));
