@@ -4,7 +4,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use narrows::compare::{Input, compare};
-use narrows::report::bench::{self, BenchReport};
+use narrows::report::measure::{self, MeasureReport};
 use narrows::report::document::Audience;
 use narrows::report::ladder::{self, LadderReport};
 use narrows::report::text::{self, Style};
@@ -13,8 +13,8 @@ fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let style = Style::PLAIN;
     let mut shown = String::new();
-    if let Ok(report) = serde_json::from_str::<BenchReport>(&text) {
-        shown += &bench::document(&report, Audience::Public).text(&style);
+    if let Ok(report) = serde_json::from_str::<MeasureReport>(&text) {
+        shown += &measure::document(&report, Audience::Public).text(&style);
     }
     if let Ok(report) = serde_json::from_str::<LadderReport>(&text) {
         shown += &ladder::document(&report, Audience::Public).text(&style);

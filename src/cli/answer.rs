@@ -140,7 +140,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     let is_only_results = !files.is_empty() && !facts.has_machine;
     let is_here = args.machine || is_only_results && !typed.is_empty();
     let facts = if is_here { here(files, facts)? } else { facts };
-    let unseen = facts::unseen(&facts);
+    let unseen = facts::unseen(&facts.root, &facts.machine);
     unseen.iter().for_each(output::failure);
     let Facts { root, machine, mut seen, .. } = facts;
     let to = args.to.as_deref().map(|typed| target::gpu(&machine, typed)).transpose()?;

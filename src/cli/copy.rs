@@ -35,10 +35,6 @@ pub struct CopyArgs {
     #[arg(long)]
     pub no_verify: bool,
 
-    /// Read SRC past the page cache (O_DIRECT) where its file system can
-    #[arg(long)]
-    pub direct: bool,
-
     /// The size of a block of a large file: 4k to 64M, a multiple of 4k
     #[arg(long, value_name = "SIZE", default_value = "1M", value_parser = copied_block)]
     pub block_size: Bytes,
@@ -78,7 +74,7 @@ pub(super) fn run(args: &CopyArgs) -> Result<u8, Failure> {
     let root = Root::live();
     let options = CopyOptions {
         verify: !args.no_verify,
-        direct: args.direct,
+        direct: false,
         resume: args.resume,
         block_size: args.block_size,
         depth: args.depth,

@@ -201,9 +201,8 @@ fn notes(gathered: &Gathered) -> Vec<String> {
 
 /// What of the machine cannot be seen at all, as in a container without `/sys`. The report is then a part of the truth.
 /// Of a machine that was put together from texts a part is all there is.
-pub(super) fn unseen(facts: &Facts) -> Vec<Failure> {
-    let root = &facts.root;
-    if facts.machine.captured.is_some() {
+pub(super) fn unseen(root: &Root, machine: &Machine) -> Vec<Failure> {
+    if machine.captured.is_some() {
         return Vec::new();
     }
     let hint = |path: &str, kind: &str| {

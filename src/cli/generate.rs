@@ -42,9 +42,7 @@ pub(super) fn completions(args: CompletionsArgs) -> Result<u8, Failure> {
 pub(super) fn man(args: &ManArgs) -> Result<u8, Failure> {
     let mut command = visible();
     command.build();
-    let pages =
-        std::iter::once(&command).chain(command.get_subcommands().filter(|sub| sub.get_name() != "help"));
-    for command in pages {
+    for command in with_all(&command) {
         let name = command.get_display_name().unwrap_or(command.get_name());
         let cannot = |error| Failure::new(format!("cannot make the page {name}: {error}"));
         let text = page(command, name).map_err(cannot)?;
@@ -53,9 +51,14 @@ pub(super) fn man(args: &ManArgs) -> Result<u8, Failure> {
     Ok(NOTHING_FOUND)
 }
 
+/// A command and all below it.
+fn with_all(command: &Command) -> Vec<&Command> {
+    let below = command.get_subcommands();
+    std::iter::once(command).chain(below.flat_map(with_all)).collect()
+}
+
 fn page(command: &Command, name: &str) -> io::Result<String> {
     let mut page = Vec::new();
-    // clap's own words say all that the long help says.
     clap_mangen::Man::new(command.clone()).title(name.to_uppercase()).render(&mut page)?;
     Ok(String::from_utf8_lossy(&page).into_owned())
 }
@@ -70,10 +73,11 @@ fn visible() -> Command {
         .args(whole.get_arguments().filter(|argument| !argument.is_hide_set()).cloned())
         .groups(whole.get_groups().cloned())
         .disable_help_flag(true)
+        .disable_help_subcommand(true)
         .args_conflicts_with_subcommands(true);
     bare.about(whole.get_about().cloned().unwrap_or_default())
         .long_about(whole.get_long_about().cloned().unwrap_or_default())
-        .after_help(whole.get_after_long_help().cloned().unwrap_or_default())
+        .after_help(whole.get_after_help().cloned().unwrap_or_default())
         .subcommands(shown)
 }
 
@@ -85,11 +89,20 @@ mod tests {
     fn every_command_has_a_page_and_none_is_of_what_is_hidden() {
         let mut command = visible();
         command.build();
-        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
-            let name = sub.get_display_name().expect("was built").to_owned();
-            let page = page(sub, &name).expect("is made");
-            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{name}");
-            assert!(!sub.is_hide_set(), "{name}");
+        let all = with_all(&command);
+        let name = |of: &Command| of.get_display_name().unwrap_or(of.get_name()).to_owned();
+        let names: Vec<String> = all.iter().copied().map(name).collect();
+        assert!(names.contains(&"narrows-fleet-run".to_owned()), "{names:?}");
+        for sub in all {
+            let page = page(sub, &name(sub)).expect("is made");
+            assert!(page.contains(".SH NAME") && page.contains(".SH SYNOPSIS"), "{}", name(sub));
+            assert!(!sub.is_hide_set(), "{}", name(sub));
+            let without = sub.get_arguments().find(|argument| argument.get_help().is_none());
+            assert_eq!(without.map(ToString::to_string), None, "{}", name(sub));
+            for named in page.split("(1)").filter_map(|before| before.rsplit([' ', '\n']).next()) {
+                let named = named.replace('\\', "");
+                assert!(!named.starts_with("narrows-") || names.contains(&named), "no page {named}");
+            }
         }
         assert!(command.find_subcommand("look-at-devices").is_none());
         assert!(page(&command, "narrows").expect("is made").contains("narrows"));

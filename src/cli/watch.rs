@@ -97,7 +97,7 @@ pub(super) fn run(args: &WatchArgs) -> Result<u8, Failure> {
 fn export(file: &Path, what: &[PathBuf]) -> Result<u8, Failure> {
     let facts = facts::open_gently(what)?;
     facts.notes.iter().for_each(|note| output::note(note));
-    let unseen = facts::unseen(&facts);
+    let unseen = facts::unseen(&facts.root, &facts.machine);
     unseen.iter().for_each(output::failure);
     let (subjects, verdict) = answer::judge(&facts.machine);
     let report = view::build(&facts.machine, &subjects, &verdict);

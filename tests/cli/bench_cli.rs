@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use narrows::load::preset::Test;
 use narrows::load::ran::EngineRan;
-use narrows::report::bench::BenchReport;
+use narrows::report::measure::MeasureReport;
 use narrows::report::schema;
 use serde_json::Value;
 
@@ -35,7 +35,7 @@ fn quick<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
     [arguments, &QUICK].concat()
 }
 
-fn report(output: &Output) -> BenchReport {
+fn report(output: &Output) -> MeasureReport {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text).unwrap_or_else(|error| {
         panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr));
@@ -166,7 +166,7 @@ fn begin(dir: &Path, saved: &Path) -> std::process::Child {
     child
 }
 
-fn kept(saved: &Path) -> Option<BenchReport> {
+fn kept(saved: &Path) -> Option<MeasureReport> {
     serde_json::from_str(&fs::read_to_string(saved).ok()?).ok()
 }
 
@@ -258,18 +258,18 @@ fn a_sweep_goes_over_the_grid_and_can_be_resumed() {
     let output = run(&quick(&[&grid[..], &["--json", "--save", text(&saved)]].concat()));
     let json: Value = serde_json::from_slice(&output.stdout).expect("is JSON");
     assert_follows(&schema::of("measure"), &json);
-    let whole: BenchReport = serde_json::from_value(json).expect("is a report");
+    let whole: MeasureReport = serde_json::from_value(json).expect("is a report");
     assert!(whole.complete);
     assert_eq!((whole.results.len(), whole.curves.len()), (12, 4));
     assert!(whole.results.iter().all(|result| result.errors == 0 && result.checks.is_some()));
     assert!(whole.results.iter().any(|result| result.rate().is_some()));
 
-    let part = BenchReport { results: whole.results[..5].to_vec(), complete: false, ..whole.clone() };
+    let part = MeasureReport { results: whole.results[..5].to_vec(), complete: false, ..whole.clone() };
     fs::write(&saved, serde_json::to_string(&part).expect("serialises")).expect("can be written");
     let output = run(&["measure", "--resume", text(&saved), "--plain"]);
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("4 KiB") && shown.contains("50:50"), "{shown}");
-    let after: BenchReport =
+    let after: MeasureReport =
         serde_json::from_str(&fs::read_to_string(&saved).expect("is there")).expect("is a report");
     assert!(after.complete);
     // What does not fit its neighbours is run once more, whoever ran it.

@@ -18,7 +18,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use narrows::load::measurement::Cause;
-use narrows::report::bench::{BenchReport, TargetKind};
+use narrows::report::measure::{MeasureReport, TargetKind};
 
 use crate::devices::{self, Turn};
 
@@ -106,13 +106,13 @@ fn skip(why: &str) -> Option<Disk> {
     None
 }
 
-fn report(output: &Output) -> BenchReport {
+fn report(output: &Output) -> MeasureReport {
     let text = String::from_utf8_lossy(&output.stdout);
     serde_json::from_str(&text)
         .unwrap_or_else(|error| panic!("{error}: {text}\n{}", String::from_utf8_lossy(&output.stderr)))
 }
 
-fn kept(path: &Path) -> Option<BenchReport> {
+fn kept(path: &Path) -> Option<MeasureReport> {
     serde_json::from_str(&fs::read_to_string(path).ok()?).ok()
 }
 
@@ -134,7 +134,7 @@ pub(crate) fn begin(disk: &Disk, saved: &Path, results: usize) -> Child {
 }
 
 /// What must hold of a run that failed half-way: the results until then are there, the failure is named.
-fn assert_failed(output: &Output, saved: &Path, cause: Cause, errno: &str) -> BenchReport {
+fn assert_failed(output: &Output, saved: &Path, cause: Cause, errno: &str) -> MeasureReport {
     let shown = report(output);
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");

@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use narrows::report::bench::BenchReport;
+use narrows::report::measure::MeasureReport;
 use nix::sys::statvfs::statvfs;
 
 /// The longest that a run is left alone before it is killed: set-up, filling and the first tests.
@@ -155,7 +155,7 @@ fn kill(dir: &Path, kills: u64, seed: u64) -> u64 {
 /// A saved file is whole or not there.
 fn assert_saved(saved: &Path, moment: Duration) {
     let Ok(text) = fs::read_to_string(saved) else { return };
-    let report: Result<BenchReport, _> = serde_json::from_str(&text);
+    let report: Result<MeasureReport, _> = serde_json::from_str(&text);
     assert!(report.is_ok(), "the saved file is half written after a kill at {moment:?}: {text}");
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use super::devices;
-use narrows::report::bench::{BenchReport, TestResult};
+use narrows::report::measure::{MeasureReport, TestResult};
 
 /// An ext4 of its own on a loop device; taken away when dropped.
 struct Drive {
@@ -65,7 +65,7 @@ fn done(program: &str, arguments: &[&str]) -> Option<String> {
     good.map(|output| String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn report(output: &Output) -> BenchReport {
+fn report(output: &Output) -> MeasureReport {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)))
 }

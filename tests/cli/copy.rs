@@ -133,12 +133,8 @@ fn room() -> (tempfile::TempDir, PathBuf, PathBuf) {
 
 #[test]
 fn a_tree_is_copied_as_it_is() {
-    for words in [
-        &[][..],
-        &["--engine", "psync"],
-        &["--direct", "--block-size", "64k", "--depth", "3"],
-        &["--no-verify"],
-    ] {
+    for words in [&[][..], &["--engine", "psync"], &["--block-size", "64k", "--depth", "3"], &["--no-verify"]]
+    {
         let (dir, source, destination) = room();
         tree(&source);
         let before = describe(&source);

@@ -62,7 +62,7 @@ fn pages_and_completions_are_made_for_every_command() {
     let made = run(&["man", text(&place)]);
     assert_eq!((made.status, made.err.as_str()), (Some(0), ""), "{made:?}");
     let pages = super::names_in(&place);
-    for page in ["narrows.1", "narrows-watch.1"] {
+    for page in ["narrows.1", "narrows-watch.1", "narrows-fleet-run.1"] {
         assert!(pages.contains(&page.to_owned()), "{pages:?}");
     }
     assert!(!pages.iter().any(|page| page.contains("look-at") || page.contains("help")), "{pages:?}");

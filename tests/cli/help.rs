@@ -35,6 +35,24 @@ fn the_help_of_each_command_fits_a_page_and_is_all_there_is() {
     insta::assert_snapshot!("help__narrows", help);
 }
 
+/// No stranger learns more names of options than these.
+const NAMES: usize = 80;
+
+#[test]
+fn options_have_few_names() {
+    let mut names = std::collections::BTreeSet::new();
+    let all = COMMANDS.iter().map(|command| command.split(' ').collect::<Vec<_>>());
+    for words in all.chain([Vec::new()]) {
+        let help = out(&[&words[..], &["--help"]].concat());
+        let options = help.lines().filter_map(|line| line.trim_start().strip_prefix('-'));
+        let long = options.filter_map(|line| line.split("--").nth(1).or(line.strip_prefix('-')));
+        names.extend(long.filter_map(|text| text.split([' ', '[', '=']).next().map(str::to_owned)));
+    }
+    let shared = ["help", "version"].into_iter().filter(|name| names.contains(*name)).count();
+    assert_eq!(shared, 2, "{names:?}");
+    assert!(names.len() - shared <= NAMES, "{} names: {names:?}", names.len());
+}
+
 #[test]
 fn a_mistyped_command_is_told_from_a_target() {
     for args in [&["mesaure"][..], &["mesaure", "/srv"], &["predcit", "x.path.toml", "--json"]] {

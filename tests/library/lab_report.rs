@@ -299,7 +299,7 @@ fn a_trial_on_scratch_files_and_doubts_are_marked() {
     assert!(text.lines().any(|line| line.contains("RAID-1 LUKS2") && line.contains(" RL")), "{text}");
     assert!(text.lines().any(|line| line.contains("single plain") && line.contains(" L!")), "{text}");
     let nothing = build(&Basis::default(), &[], &[], &[]);
-    assert!(render(&nothing, &WIDE).starts_with("Nothing was measured that could be ranked."));
+    assert!(render(&nothing, &WIDE).contains("Nothing was measured that could be ranked."));
     well_formed(&html(&nothing));
 }
 

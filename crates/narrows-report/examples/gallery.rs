@@ -97,7 +97,7 @@ fn first(saved: &Saved) -> Option<Figure> {
         Saved::Together(report) => chart::alone_together(report).into_iter().next(),
         Saved::Fleet(records) => chart::fleet_heat(&answer::hosts(records).iter().collect::<Vec<_>>()),
         Saved::FleetRun(report) => figure::fleet_map(report),
-        Saved::Bench(report) => chart::sweep_heat(report).into_iter().chain(chart::bench(report)).next(),
+        Saved::Measure(report) => chart::sweep_heat(report).into_iter().chain(chart::measure(report)).next(),
         Saved::Ladder(report) => chart::ladder_waterfall(report).into_iter().next(),
         Saved::Lab(report) => narrows_report::lab::rankings(report).into_iter().next(),
         Saved::Compare(report) => chart::before_after(report),

@@ -6,7 +6,6 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod answer;
-pub mod bench;
 pub mod copy;
 mod csv;
 pub mod document;
@@ -16,6 +15,7 @@ pub mod fleet_run;
 pub mod guard;
 pub mod lab;
 pub mod ladder;
+pub mod measure;
 mod names;
 pub mod plan;
 pub mod predict;

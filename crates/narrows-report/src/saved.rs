@@ -6,13 +6,13 @@ use serde::Deserialize;
 use serde_json::{Deserializer, from_str};
 use thiserror::Error;
 
-use super::bench::{self, BenchReport};
 use super::copy::{self, CopyReport};
 use super::document::{Audience, Document};
 use super::fleet::{self, Record};
 use super::fleet_run::{self, FleetRunReport};
 use super::lab::{self, LabReport};
 use super::ladder::{self, LadderReport};
+use super::measure::{self, MeasureReport};
 use super::plan::{self, PlanReport};
 use super::predict::{self, PredictReport};
 use super::text;
@@ -31,7 +31,7 @@ pub enum Saved {
     Fleet(Vec<Record>),
     FleetRun(Box<FleetRunReport>),
     Top(Box<TopReport>),
-    Bench(Box<BenchReport>),
+    Measure(Box<MeasureReport>),
     Ladder(Box<LadderReport>),
     Lab(Box<LabReport>),
     Compare(Box<Comparison>),
@@ -115,7 +115,7 @@ impl Saved {
             }
             fleet_run::SCHEMA => from_str(text).map(Self::FleetRun),
             top::SCHEMA => from_str(text).map(Self::Top),
-            bench::SCHEMA => from_str(text).map(Self::Bench),
+            measure::SCHEMA => from_str(text).map(Self::Measure),
             ladder::SCHEMA => from_str(text).map(Self::Ladder),
             lab::SCHEMA => from_str(text).map(Self::Lab),
             compare::SCHEMA => from_str(text).map(Self::Compare),
@@ -135,7 +135,7 @@ impl Saved {
             Self::Fleet(records) => fleet::table::document(records),
             Self::FleetRun(report) => fleet_run::document(report, audience),
             Self::Top(report) => top::document(report, audience),
-            Self::Bench(report) => bench::document(report, audience),
+            Self::Measure(report) => measure::document(report, audience),
             Self::Ladder(report) => ladder::document(report, audience),
             Self::Lab(report) => lab::document(report, audience),
             Self::Compare(report) => text::compare::document(report, audience),

@@ -4,7 +4,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{Schema, SchemaGenerator};
 use serde_json::{Value, json};
 
-use super::bench::BenchReport;
+use super::measure::MeasureReport;
 use super::{copy, fleet, fleet_run, guard, lab, ladder, plan, predict, together, top, view, watch};
 use narrows_verdict::compare;
 
@@ -23,7 +23,7 @@ const REPORTS: [Report; 14] = [
     ("lab", "narrows lab --json", |made| made.subschema_for::<lab::LabReport>()),
     ("ladder", "narrows measure --as layers --json", |made| made.subschema_for::<ladder::LadderReport>()),
     ("measure", "narrows measure --as NAME --json: a list of tests", |made| {
-        made.subschema_for::<BenchReport>()
+        made.subschema_for::<MeasureReport>()
     }),
     ("plan", "narrows plan --json", |made| made.subschema_for::<plan::PlanReport>()),
     ("predict", "narrows predict --json", |made| made.subschema_for::<predict::PredictReport>()),

@@ -139,7 +139,7 @@ fn analysed(capture: &Capture) -> Host {
     };
     let mut notes: Vec<String> =
         facts.notes.iter().map(|note| note.trim_start_matches("narrows: ").to_owned()).collect();
-    notes.extend(facts::unseen(&facts).iter().map(|unseen| unseen.message().to_owned()));
+    notes.extend(facts::unseen(&facts.root, &facts.machine).iter().map(|unseen| unseen.message().to_owned()));
     let (subjects, verdict) = judge(&facts.machine);
     build::host(&capture.host, &facts.machine, &subjects, &verdict, &notes)
 }

@@ -1,10 +1,10 @@
 //! `narrows measure`: what can be typed after it, and which of its ways of measuring is meant.
 
+mod benchmark;
 mod layers;
 mod loads;
 mod short;
 mod site;
-mod tests;
 mod together;
 
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use super::values::{Choices, EVERY, choices, duration, host, precision, size};
 use super::{Failure, NOTHING_FOUND, output};
 use narrows_base::units::Bytes;
 use narrows_load::preset::{self, Preset, StopRule};
-use narrows_report::bench;
+use narrows_report::measure;
 use narrows_session::measure::Timing;
 
 /// What `measure` is asked.
@@ -124,7 +124,7 @@ pub enum How {
 
 /// What there is beside presets, and what it does.
 const OTHERS: [(How, &str, &str); 6] = [
-    (How::Quick, "quick", "the path against its ceilings, reads and writes, 10 s at most"),
+    (How::Quick, "quick", "the path against its ceilings: sequential and random reads, 10 s at most"),
     (How::Full, "full", "the same until the rate is steady, about a minute"),
     (
         How::Sweep,
@@ -287,10 +287,10 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     match args.how {
         How::List => {
             let others = OTHERS.map(|(_, name, about)| (name, about));
-            output::data(&bench::list(&others, &preset::all(), &args.output.shown.style()))?;
+            output::data(&measure::list(&others, &preset::all(), &args.output.shown.style()))?;
             Ok(NOTHING_FOUND)
         }
-        _ if args.resume.is_some() => tests::run(args),
+        _ if args.resume.is_some() => benchmark::run(args),
         _ if args.what.is_empty() && args.all.is_none() => Err(Failure::new("nothing to measure is named")
             .hint("name a device, mount or directory, such as the current one: `narrows measure .`")),
         How::Quick | How::Full => match (args.what.as_slice(), &args.all) {
@@ -298,7 +298,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
             _ => together::run(args),
         },
         How::Layers => layers::run(args),
-        How::Sweep | How::Threads | How::Preset(_) => tests::run(args),
+        How::Sweep | How::Threads | How::Preset(_) => benchmark::run(args),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{How, MeasureArgs};
 use crate::cli::signals::end_on_signals;
-use crate::cli::{FINDINGS, Failure, NOTHING_FOUND, answer, output, target};
+use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, answer, facts, output, target};
 use narrows_load::error::LoadError;
 use narrows_report::progress::Progress;
 use narrows_report::text;
@@ -21,12 +21,16 @@ pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
     if !std::path::Path::new(typed).is_file() {
         target::check_way(&scene.machine, typed, &scene.subject.path.asked)?;
     }
+    let unseen = facts::unseen(&scene.root, &scene.machine);
+    unseen.iter().for_each(output::failure);
     let cut_short = measure(args, &mut scene)?;
     let subjects = std::slice::from_ref(&scene.subject);
     let (report, has_findings) = answer::judged(&scene.machine, subjects, Default::default(), None);
     output::report(&report, &args.shown(), text::document)?;
     match cut_short {
         Some(why) => Err(why),
+        // A part of the path is no answer to what limits it.
+        None if !unseen.is_empty() => Ok(FAILED),
         None => Ok(if has_findings { FINDINGS } else { NOTHING_FOUND }),
     }
 }

@@ -8,7 +8,7 @@ use narrows_base::units::peers::Peer;
 use narrows_base::units::{Bytes, Nanos};
 use narrows_load::preset::{StopRule, Work};
 use narrows_load::target::Target as Opened;
-use narrows_report::bench::{BenchReport, Context, TargetKind, TargetView};
+use narrows_report::measure::{Context, MeasureReport, TargetKind, TargetView};
 use narrows_report::progress::Progress;
 use narrows_session::measure::{Command, Timing};
 use narrows_session::place::{NoPlace, Place, Use};
@@ -46,7 +46,7 @@ impl Site {
     /// There is none, it does not suit what else was asked, or it is not that of the saved run.
     pub(super) fn find(
         args: &MeasureArgs,
-        begun: Option<&BenchReport>,
+        begun: Option<&MeasureReport>,
         (usual, stop): (Bytes, StopRule),
     ) -> Result<Self, Failure> {
         let of_run = begun.map(|begun| &begun.target);

@@ -12,8 +12,8 @@ pub use compare::compare;
 pub use others::hosts;
 pub(crate) use others::{copy, predict};
 
-use crate::bench::{BenchReport, PathCeiling, SideView, TestResult};
 use crate::document::{Blocks, Place, half};
+use crate::measure::{MeasureReport, PathCeiling, SideView, TestResult};
 use crate::text::Tone;
 use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
@@ -95,7 +95,7 @@ fn against(target: &str, rate: BytesPerSec, ceiling: Option<&PathCeiling>) -> (S
 }
 
 /// The answer; `None` where nothing was read or written.
-pub(crate) fn bench(report: &BenchReport) -> Option<Answer> {
+pub(crate) fn measure(report: &MeasureReport) -> Option<Answer> {
     if !report.swept.is_empty() {
         return sweep::sweep(report);
     }
@@ -126,7 +126,7 @@ pub(crate) fn bench(report: &BenchReport) -> Option<Answer> {
 }
 
 fn side(
-    report: &BenchReport,
+    report: &MeasureReport,
     what: &str,
     of: &dyn Fn(&TestResult) -> Option<SideView>,
     ceiling: Option<&PathCeiling>,

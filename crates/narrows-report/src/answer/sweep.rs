@@ -1,9 +1,9 @@
 //! What a sweep tells: the rate that more load does not raise, whether I/Os or bytes are limited, and what names the hop.
 
 use super::{Answer, against, known_to, step};
-use crate::bench::sweep::{Along, Curve, SweepPoint, x};
-use crate::bench::{BenchReport, PathCeiling};
 use crate::figure::chart::from_to;
+use crate::measure::sweep::{Along, Curve, SweepPoint, x};
+use crate::measure::{MeasureReport, PathCeiling};
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
 use narrows_load::stats::sweep::Plateau;
@@ -41,7 +41,7 @@ impl Level<'_> {
 }
 
 /// The answer; `None` before the first point.
-pub(super) fn sweep(report: &BenchReport) -> Option<Answer> {
+pub(super) fn sweep(report: &MeasureReport) -> Option<Answer> {
     let points = report.points();
     points.first()?;
     let mut answer = Answer::default();
@@ -82,7 +82,7 @@ fn is_alike(a: &LoadSpec, b: &LoadSpec) -> bool {
 
 /// What is said of a mix, of whose points some are trusted.
 fn of_mix(
-    report: &BenchReport,
+    report: &MeasureReport,
     mix: &LoadSpec,
     (points, all): (&[&SweepPoint<'_>], &[&SweepPoint<'_>]),
 ) -> (String, Vec<String>) {
@@ -158,7 +158,7 @@ fn too_noisy(
 }
 
 /// The plateaus of the curves of a mix whose runs are all to be trusted, by block size.
-fn levels<'r>(report: &'r BenchReport, mix: &LoadSpec, points: &[&SweepPoint<'_>]) -> Vec<Level<'r>> {
+fn levels<'r>(report: &'r MeasureReport, mix: &LoadSpec, points: &[&SweepPoint<'_>]) -> Vec<Level<'r>> {
     let of_mix = report.curves.iter().filter(|curve| is_alike(mix, &curve.of));
     let mut levels: Vec<Level<'r>> = of_mix
         .filter_map(|curve| {
@@ -240,7 +240,7 @@ fn load_to_use(level: &Level<'_>) -> String {
     step(format!("Use {at}{more}."))
 }
 
-fn ceiling<'r>(report: &'r BenchReport, mix: &LoadSpec) -> Option<&'r PathCeiling> {
+fn ceiling<'r>(report: &'r MeasureReport, mix: &LoadSpec) -> Option<&'r PathCeiling> {
     match mix.direction().as_str() {
         "read" => report.ceilings.read.as_ref(),
         "write" => report.ceilings.write.as_ref(),

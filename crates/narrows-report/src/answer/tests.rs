@@ -1,5 +1,5 @@
 use super::*;
-use crate::bench::PathCeiling;
+use crate::measure::PathCeiling;
 use crate::saved::Saved;
 use narrows_verdict::compare::Comparison;
 
@@ -15,7 +15,7 @@ fn figure(name: &str) -> Saved {
 
 fn answer(name: &str) -> Answer {
     match figure(name) {
-        Saved::Bench(report) => bench(&report).expect("an answer"),
+        Saved::Measure(report) => measure(&report).expect("an answer"),
         Saved::Compare(report) => compare(&report),
         other => panic!("{name}: {other:?}"),
     }
@@ -38,24 +38,24 @@ fn a_sweep_tells_both_kinds_of_limit_and_that_it_names_no_hop() {
 
 #[test]
 fn what_no_load_gave_in_trust_is_said_and_nothing_else() {
-    let Saved::Bench(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    let Saved::Measure(mut report) = figure("sweep.json") else { panic!("a sweep") };
     report.results.iter_mut().for_each(|result| result.trusted = Some(false));
-    let answer = bench(&report).unwrap();
+    let answer = measure(&report).unwrap();
     assert_eq!(answer.sentence, "No load gave a rate that is to be trusted.");
     report.results.clear();
-    assert_eq!(bench(&report), None);
+    assert_eq!(measure(&report), None);
 }
 
 #[test]
 fn a_knee_is_said_only_where_no_load_contradicts_it() {
-    let Saved::Bench(report) = figure("sweep.json") else { panic!("a sweep") };
-    let said = |change: &dyn Fn(&mut crate::bench::SideView)| {
+    let Saved::Measure(report) = figure("sweep.json") else { panic!("a sweep") };
+    let said = |change: &dyn Fn(&mut crate::measure::SideView)| {
         let mut report = report.clone();
         let blocks: Vec<_> = report.points().iter().map(|point| point.load.block_size).collect();
         let largest = blocks.iter().max().copied();
         let first = blocks.iter().position(|block| Some(*block) == largest).expect("a point");
         change(report.results[first].read.as_mut().expect("it reads"));
-        bench(&report).expect("an answer").sentence
+        measure(&report).expect("an answer").sentence
     };
     assert!(!said(&|_| ()).contains("too noisy"));
     // Twice as fast with the largest block at its least depth as anything else.
@@ -68,14 +68,14 @@ fn a_knee_is_said_only_where_no_load_contradicts_it() {
 
 #[test]
 fn a_sweep_near_a_known_ceiling_names_it() {
-    let Saved::Bench(mut report) = figure("sweep.json") else { panic!("a sweep") };
+    let Saved::Measure(mut report) = figure("sweep.json") else { panic!("a sweep") };
     let ceiling = |gb| PathCeiling {
         hop: "link:x".to_owned(),
         name: "PCIe 2.0 x4 link".to_owned(),
         bytes_per_second: BytesPerSec::from_gb(gb),
     };
     report.ceilings.read = Some(ceiling(1.25));
-    let near = bench(&report).unwrap();
+    let near = measure(&report).unwrap();
     assert!(
         near.sentence.contains("of what PCIe 2.0 x4 link carries, which limits most likely."),
         "{}",
@@ -83,10 +83,10 @@ fn a_sweep_near_a_known_ceiling_names_it() {
     );
     assert!(near.todo.iter().all(|text| !text.contains("narrows check")), "{:?}", near.todo);
     report.ceilings.read = Some(ceiling(3.0));
-    let far = bench(&report).unwrap();
+    let far = measure(&report).unwrap();
     assert!(far.sentence.contains("what limits is not told"), "{}", far.sentence);
     report.ceilings.read = Some(ceiling(1.0));
-    let above = bench(&report).unwrap();
+    let above = measure(&report).unwrap();
     assert!(above.sentence.contains("do not rely on it"), "{}", above.sentence);
 }
 

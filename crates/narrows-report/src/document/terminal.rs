@@ -6,7 +6,7 @@ use columns::put_table;
 
 use super::finding::Finding;
 use super::{Block, Document, Pairs};
-use crate::bench;
+use crate::measure;
 use crate::sanitize::one_line;
 use crate::text::{Style, Tone, paragraph, width};
 use narrows_verdict::{Advice, Severity};
@@ -50,7 +50,7 @@ fn put(out: &mut String, style: &Style, block: &Block) {
         }
         Block::Commands(..) => {}
         Block::Positions(scan) => {
-            for line in bench::by_position(scan, style) {
+            for line in measure::by_position(scan, style) {
                 out.push_str(&line);
                 out.push('\n');
             }

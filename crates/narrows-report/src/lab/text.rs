@@ -1,4 +1,4 @@
-//! The lab as text: the verdict, the rankings, every test, what it cost.
+//! The lab as text: every test, what it cost, the rankings, and last the verdict.
 
 use super::{LabCell, LabDevice, LabReport};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
@@ -21,25 +21,25 @@ const ROOM: usize = 22;
 pub fn document(report: &LabReport, audience: Audience) -> Document {
     let names: Vec<String> = report.devices.iter().map(about).collect();
     let mut out = Document::new("lab", some_of(&names, 4, ", "), Some(&report.tool));
+    out.part(Place::Data, "Every test");
+    put_tests(&mut out, report);
+    put_copies(&mut out, report);
+    put_devices(&mut out, report);
+    basis(&mut out, report);
+    put_failed(&mut out, report);
+    put_marks(&mut out, report);
+    for (number, ranking) in report.rankings.iter().enumerate() {
+        put_ranking(&mut out, report, ranking, number);
+    }
+    out.part(Place::Verdict, "");
+    out.gap();
+    out.say(0, Tone::Normal, accuracy(report));
     for ranking in &report.rankings {
         out.say(0, Tone::Strong, &ranking.sentence);
     }
     if report.rankings.is_empty() {
         out.say(0, Tone::Warn, "Nothing was measured that could be ranked.");
     }
-    for (number, ranking) in report.rankings.iter().enumerate() {
-        put_ranking(&mut out, report, ranking, number);
-    }
-    out.part(Place::Data, "Every test");
-    put_tests(&mut out, report);
-    put_copies(&mut out, report);
-    put_failed(&mut out, report);
-    put_marks(&mut out, report);
-    put_devices(&mut out, report);
-    basis(&mut out, report);
-    out.part(Place::Verdict, "");
-    out.gap();
-    out.say(0, Tone::Normal, accuracy(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
 }
 
@@ -216,8 +216,10 @@ fn by_rate<'r>(report: &'r LabReport, name: &str) -> Vec<&'r LabCell> {
 }
 
 fn put_tests(out: &mut Document, report: &LabReport) {
-    for name in tests(report) {
-        out.gap();
+    for (number, name) in tests(report).into_iter().enumerate() {
+        if number > 0 {
+            out.gap();
+        }
         out.heading(name);
         let mut all = columns(vec![Column::name("layout", Width::Fixed(NAME + 4))]);
         all.push(Column::left("bound by prediction", Width::Rest(ROOM)).gap(1).yields(1));

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::view::{HopPair, MachineView, Tool, why_null};
-use crate::bench::writes;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, half};
 use crate::figure::chart;
+use crate::measure::writes;
 use crate::text::Tone;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_load::measurement::Measurement;

@@ -52,7 +52,7 @@ pub enum Command {
     /// `narrows measure --as quick` and `full`
     Check,
     /// `narrows measure` with a list of tests
-    Bench,
+    Tests,
     /// `narrows measure --as layers`
     Ladder,
     /// `narrows lab`
@@ -100,7 +100,7 @@ impl Evidence {
             // Only it compares layers by their workers, and says how long it runs.
             Self::ThreadsBetween => matches!(command, Command::Ladder),
             // Layers have it once as a leg of its own; quick and full show no cost of an I/O.
-            Self::Nop => matches!(command, Command::Bench | Command::Lab),
+            Self::Nop => matches!(command, Command::Tests | Command::Lab),
             _ => true,
         }
     }

@@ -26,7 +26,7 @@ use narrows_verdict::Subject;
 
 const MB: u64 = 1_000_000;
 const TIME: Duration = Duration::from_millis(700);
-const COMMANDS: [Command; 4] = [Command::Check, Command::Bench, Command::Ladder, Command::Lab];
+const COMMANDS: [Command; 4] = [Command::Check, Command::Tests, Command::Ladder, Command::Lab];
 
 /// What a run has come to, and what was asked of the machine in which phase of it; `None` while nothing runs.
 #[derive(Default)]
@@ -286,7 +286,7 @@ fn links_are_those_under_load_and_conditions_those_before_and_after_it() {
 #[test]
 fn a_run_ends_when_its_rate_is_known_and_its_states_were_read_under_load() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop);
+    let session = session(Command::Tests, &machine, &stop);
     let longest = Duration::from_secs(60);
     // So wide that a late wake-up of this test does not keep the rate from being known.
     let timing = Timing { stop: StopRule::Precision, precision: 0.5, fixed: None, ..exactly(longest) };
@@ -371,7 +371,7 @@ fn a_flag_stops_what_runs() {
 #[test]
 fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop);
+    let session = session(Command::Tests, &machine, &stop);
     for _ in 0..2 {
         let asked = asked(&session, exactly(Duration::from_millis(20)));
         let mut seen = session.run(&asked, &[&Target::Moves(MB)], &()).expect("it runs");
@@ -383,7 +383,7 @@ fn a_nop_is_measured_once_in_a_session_and_told_of_every_run() {
 #[test]
 fn streams_are_carried_by_as_many_workers_as_there_are_processors() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
-    let session = session(Command::Bench, &machine, &stop);
+    let session = session(Command::Tests, &machine, &stop);
     let load = LoadSpec::reading(Pattern::Sequential, Bytes::from_mib(1), 2)
         .on(narrows_load::preset::Parallel::Streams(10));
     let (workload, options) = session.terms(&load, &exactly(TIME));

@@ -1,8 +1,8 @@
 //! The figures of what was measured on one path: by tests, and by a short measurement.
 
 use super::runs::{Course, percentiles, rates_over_time};
-use crate::bench::{BenchReport, TestResult};
 use crate::figure::whole::Figure;
+use crate::measure::{MeasureReport, TestResult};
 use crate::view::{ConditionView, PathView, RunView};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Latency, Workload};
@@ -15,7 +15,7 @@ const MOST_LINES: usize = 6;
 type LatencySide = fn(&TestResult) -> Option<&Latency>;
 
 /// Latencies and rates over time of the tests of a bench.
-pub fn bench(report: &BenchReport) -> Vec<Figure> {
+pub fn measure(report: &MeasureReport) -> Vec<Figure> {
     let sides: [(&str, LatencySide); 2] = [
         ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
         ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),

@@ -14,7 +14,7 @@ mod sweeps;
 
 pub use full::fullness;
 pub use knees::fleet_knees;
-pub use measured::{bench, check};
+pub use measured::{check, measure};
 pub use predicted::predictions;
 pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
 pub use runs::{Course, percentiles, rates_over_time};

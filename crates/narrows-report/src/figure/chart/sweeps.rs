@@ -4,9 +4,9 @@ use super::heat::{Cell, Heat, Legend, heat};
 use super::knees::{Growth, knee};
 use super::lines::Event;
 use super::{known, picture};
-use crate::bench::BenchReport;
-use crate::bench::sweep::{Along, Curve, SweepPoint, fixed, x};
 use crate::figure::whole::{Data, Figure};
+use crate::measure::MeasureReport;
+use crate::measure::sweep::{Along, Curve, SweepPoint, fixed, x};
 use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -38,7 +38,7 @@ const fn streams(load: &LoadSpec) -> &'static str {
 }
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
-pub fn sweep_heat(report: &BenchReport) -> Vec<Figure> {
+pub fn sweep_heat(report: &MeasureReport) -> Vec<Figure> {
     let kinds = grouped(report.points().into_iter().map(|point| (others(point.load), point)));
     kinds.iter().enumerate().filter_map(|(at, (_, points))| heat_of(points, at)).collect()
 }
@@ -136,7 +136,7 @@ fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
 }
 
 /// Rates over depth or streams with the knee, one for each curve of the sweep.
-pub fn sweep_knee(report: &BenchReport) -> Vec<Figure> {
+pub fn sweep_knee(report: &MeasureReport) -> Vec<Figure> {
     let points = report.points();
     let curves = report.curves.iter().enumerate();
     curves.filter_map(|(at, curve)| knee_of(&points, curve, at)).collect()

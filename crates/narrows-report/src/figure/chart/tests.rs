@@ -85,8 +85,8 @@ fn a_long_series_becomes_means_that_say_so() {
 #[test]
 fn a_bench_shows_the_values_of_its_json() {
     let text = include_str!("../../../../../tests/figures/bench.json");
-    let report: crate::bench::BenchReport = serde_json::from_str(text).expect("is a bench");
-    let figures = bench(&report);
+    let report: crate::measure::MeasureReport = serde_json::from_str(text).expect("is a bench");
+    let figures = measure(&report);
     figures.iter().for_each(check_figure);
     let all: String = figures.iter().map(Figure::html).collect();
     for result in &report.results {

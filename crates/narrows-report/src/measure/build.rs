@@ -1,8 +1,8 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    BenchReport, Checks, FailedView, LeftOut, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA,
-    Settings, SideView, TargetView, TestResult,
+    Checks, FailedView, LeftOut, MeasureReport, Note, PathCeiling, PathCeilings, PeerView, PresetView,
+    SCHEMA, Settings, SideView, TargetView, TestResult,
 };
 use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
@@ -236,9 +236,9 @@ pub fn report(
     settings: Settings,
     ceilings: PathCeilings,
     left_out: Vec<LeftOut>,
-) -> BenchReport {
+) -> MeasureReport {
     let is_swept = preset::by_name(preset.name).is_none();
-    BenchReport {
+    MeasureReport {
         schema: SCHEMA.to_owned(),
         tool: view::tool(),
         machine: view::machine_view(machine),

@@ -6,7 +6,7 @@ pub(super) use text::{rates, shapes};
 
 use serde::{Deserialize, Serialize};
 
-use super::{BenchReport, TestResult};
+use super::{MeasureReport, TestResult};
 use narrows_base::units::BytesPerSec;
 use narrows_load::measurement::Latency;
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -32,7 +32,7 @@ impl<'r> SweepPoint<'r> {
     }
 }
 
-impl BenchReport {
+impl MeasureReport {
     /// The points of a sweep so far.
     pub fn points(&self) -> Vec<SweepPoint<'_>> {
         self.results.iter().filter_map(SweepPoint::of).collect()
@@ -125,7 +125,7 @@ pub(crate) fn fixed(load: &LoadSpec) -> LoadSpec {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::bench::SideView;
+    use crate::measure::SideView;
     use narrows_base::units::{Bytes, Iops, Nanos};
     use narrows_load::measurement::Pattern;
 

@@ -1,9 +1,9 @@
 //! A sweep in tables: a heat map for each mix, or a bar for each number of streams, and what they show.
 
 use super::{Along, Curve, SweepPoint, fixed, x};
-use crate::bench::BenchReport;
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
+use crate::measure::MeasureReport;
 use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -98,7 +98,7 @@ fn shade(rate: BytesPerSec, most: f64) -> char {
 }
 
 /// What the curves show, a sentence each.
-pub(in super::super) fn shapes(out: &mut Document, report: &BenchReport) {
+pub(in super::super) fn shapes(out: &mut Document, report: &MeasureReport) {
     if report.curves.is_empty() {
         return;
     }
@@ -160,8 +160,8 @@ mod tests {
     use super::super::curves;
     use super::super::tests::result;
     use super::*;
-    use crate::bench::{self, PathCeilings, Settings, TargetKind, TargetView, TestResult};
     use crate::document::Audience;
+    use crate::measure::{self, PathCeilings, Settings, TargetKind, TargetView, TestResult};
     use crate::text::Style;
     use narrows_load::measurement::Pattern;
     use narrows_load::preset::{Preset, StopRule};
@@ -185,10 +185,11 @@ mod tests {
         };
         let preset = Preset::sweep("sweep", results.iter().filter_map(|result| result.load.clone()));
         let (settings, ceilings) = (Settings::of(&timing), PathCeilings::default());
-        let mut report = bench::report(&Machine::default(), target, &preset, settings, ceilings, Vec::new());
+        let mut report =
+            measure::report(&Machine::default(), target, &preset, settings, ceilings, Vec::new());
         report.results = results;
         report.curves = curves(&report.points());
-        bench::document(&report, Audience::of(style)).text(style)
+        measure::document(&report, Audience::of(style)).text(style)
     }
 
     #[test]

@@ -28,13 +28,13 @@ use narrows_session::runner::Allowed;
 use narrows_session::writes::Account;
 use narrows_verdict::{Code, Severity};
 
-/// The name and version of the schema, in [`BenchReport::schema`].
+/// The name and version of the schema, in [`MeasureReport::schema`].
 pub const SCHEMA: &str = "narrows/measure/1";
 
 /// What a preset found out about a target, so far or in all.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct BenchReport {
+pub struct MeasureReport {
     /// Always `narrows/measure/1`.
     pub schema: String,
     /// The program that made this report.
@@ -69,7 +69,7 @@ pub struct BenchReport {
     pub reason: Option<String>,
 }
 
-impl BenchReport {
+impl MeasureReport {
     /// The test that failed, and why.
     pub fn failed(&self) -> Option<(&str, &FailedView)> {
         self.results.iter().find_map(|result| Some((result.name.as_str(), result.failed.as_ref()?)))

@@ -1,7 +1,7 @@
 //! The view of a bench report: one row for each test and direction, then the answer and the two main doubts. All else is shown when
 //! it is asked for, and on a page.
 
-use super::{BenchReport, Checks, PathCeiling, PeerView, SideView, TargetKind, TestResult, sweep, writes};
+use super::{Checks, MeasureReport, PathCeiling, PeerView, SideView, TargetKind, TestResult, sweep, writes};
 use crate::answer;
 use crate::document::table::Width;
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, half};
@@ -23,7 +23,7 @@ const COLUMNS: [(&str, usize, u8); 5] =
 const TOLD: usize = 2;
 
 /// The report as a document.
-pub fn document(report: &BenchReport, audience: Audience) -> Document {
+pub fn document(report: &MeasureReport, audience: Audience) -> Document {
     let mut out = Document::new("measure", &report.target.name, Some(&report.tool));
     out.part(Place::Data, "What was run");
     header(&mut out, report);
@@ -47,11 +47,11 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
     commands(&mut out, report);
     out.not_complete(report.reason.as_ref().filter(|_| !report.complete));
     let figures = match report.swept.is_empty() {
-        true => chart::bench(report),
+        true => chart::measure(report),
         false => chart::sweep_heat(report).into_iter().chain(chart::sweep_knee(report)).collect(),
     };
     out.figures(Place::Charts, figures);
-    let answer = answer::bench(report);
+    let answer = answer::measure(report);
     if let Some(answer) = &answer {
         out.gap();
         out.part(Place::Verdict, "");
@@ -66,7 +66,7 @@ pub fn document(report: &BenchReport, audience: Audience) -> Document {
 }
 
 /// What there is to say against tests, each thing once, the most frequent first.
-fn doubts(out: &mut Document, report: &BenchReport) {
+fn doubts(out: &mut Document, report: &MeasureReport) {
     let mut all: Vec<(Code, &str, Vec<&str>)> = Vec::new();
     for result in &report.results {
         for note in &result.findings {
@@ -97,7 +97,7 @@ fn doubts(out: &mut Document, report: &BenchReport) {
 }
 
 /// A row for each test and direction.
-fn tests(report: &BenchReport) -> Table {
+fn tests(report: &MeasureReport) -> Table {
     let mut columns = vec![Column::name("test", Width::Fit(12, 32))];
     let numbers = COLUMNS.into_iter().map(|(title, width, turn)| Column::right(title, width).yields(turn));
     columns.extend(numbers);
@@ -134,7 +134,7 @@ pub fn list(others: &[(&str, &str)], presets: &[Preset], style: &Style) -> Strin
     out.text(style)
 }
 
-fn header(out: &mut impl Blocks, report: &BenchReport) {
+fn header(out: &mut impl Blocks, report: &MeasureReport) {
     let size = human::block_size(report.target.size_bytes);
     let what = match report.target.kind {
         TargetKind::Device => format!("the device {} ({size}), only read", report.target.name),
@@ -323,7 +323,7 @@ fn shown_by(peer: &PeerView) -> String {
 }
 
 /// Tests that were not run, those with the same reason together.
-fn left_out(out: &mut impl Blocks, report: &BenchReport) {
+fn left_out(out: &mut impl Blocks, report: &MeasureReport) {
     let same_reason = report.left_out.chunk_by(|a, b| a.reason == b.reason);
     for (index, group) in same_reason.enumerate() {
         let names: Vec<&str> = group.iter().map(|left| left.name.as_str()).collect();
@@ -337,7 +337,7 @@ fn left_out(out: &mut impl Blocks, report: &BenchReport) {
 }
 
 /// The command lines of fio, whole, so that they can be copied.
-fn commands(out: &mut Document, report: &BenchReport) {
+fn commands(out: &mut Document, report: &MeasureReport) {
     if report.results.is_empty() {
         return;
     }

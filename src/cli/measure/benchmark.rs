@@ -18,8 +18,8 @@ use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, StopRule, Test, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_load::target::Target;
-use narrows_report::bench::sweep::curves;
-use narrows_report::bench::{self, BenchReport, Context, FailedView, LeftOut, Settings, TestResult};
+use narrows_report::measure::sweep::curves;
+use narrows_report::measure::{self, Context, FailedView, LeftOut, MeasureReport, Settings, TestResult};
 use narrows_session::Teller;
 use narrows_session::measure::Command;
 use narrows_session::runner::{self, Filling, LoadOutcome};
@@ -44,7 +44,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     if let Some(file) = &args.emit_fio {
         return emit(file, &preset, &site, writes.as_ref());
     }
-    let runner = site.begin(Command::Bench, writes)?;
+    let runner = site.begin(Command::Tests, writes)?;
     // A run that goes on needs the file as large as it was.
     let is_asked = site.size.1 || preset.stop != StopRule::Precision;
     let target = site.open(if is_asked { Filling::Whole } else { Filling::Quick }, &runner)?;
@@ -59,7 +59,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     };
     let (report, trouble) = tests.end(tests.all(kept))?;
     drop(runner);
-    output::report(&report, &args.shown(), bench::document)?;
+    output::report(&report, &args.shown(), measure::document)?;
     trouble.map_or_else(|| Ok(status(report.complete, report.has_doubts())), Err)
 }
 
@@ -67,13 +67,13 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// The file cannot be made or read, holds something else, or asks for what could not have been typed.
-fn kept(args: &MeasureArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), Failure> {
+fn kept(args: &MeasureArgs) -> Result<(Option<SaveFile>, Option<MeasureReport>), Failure> {
     if let Some(path) = &args.save {
         return Ok((Some(SaveFile::create(path)?), None));
     }
     let Some(path) = &args.resume else { return Ok((None, None)) };
-    let (file, kept): (_, BenchReport) = SaveFile::load(path)?;
-    if kept.schema != bench::SCHEMA {
+    let (file, kept): (_, MeasureReport) = SaveFile::load(path)?;
+    if kept.schema != measure::SCHEMA {
         return Err(Failure::new(format!("`{}` is of the schema {}", path.display(), kept.schema)));
     }
     could_be_typed(&kept).map_err(|what| {
@@ -90,7 +90,7 @@ fn kept(args: &MeasureArgs) -> Result<(Option<SaveFile>, Option<BenchReport>), F
 ///
 /// # Errors
 /// The first setting that could not.
-fn could_be_typed(kept: &BenchReport) -> Result<(), &'static str> {
+fn could_be_typed(kept: &MeasureReport) -> Result<(), &'static str> {
     let Settings { precision, max_time_ns, duration_ns, warm_up_ns, scan, .. } = &kept.settings;
     let is_time = |time: Nanos| time.duration() <= LONGEST;
     let is_span = |time: Nanos| time.duration() > Duration::ZERO && is_time(time);
@@ -110,7 +110,7 @@ fn could_be_typed(kept: &BenchReport) -> Result<(), &'static str> {
 ///
 /// # Errors
 /// There is no benchmark of its name.
-fn begun(kept: &BenchReport) -> Result<Preset, Failure> {
+fn begun(kept: &MeasureReport) -> Result<Preset, Failure> {
     let name = &kept.preset.name;
     match super::how(name).map_err(|why| Failure::new(format!("the saved run is of `{name}`: {why}")))? {
         how @ (How::Sweep | How::Threads) => Ok(Preset::sweep(how.name(), kept.swept.clone())),
@@ -175,7 +175,7 @@ struct Tests<'a> {
 impl Tests<'_> {
     /// Runs every test that is not kept yet, and keeps the report after each. What ends that early is beside the report:
     /// a test that failed, or a report that cannot be kept.
-    fn all(&self, kept: Option<BenchReport>) -> Result<(BenchReport, Option<Failure>), Failure> {
+    fn all(&self, kept: Option<MeasureReport>) -> Result<(MeasureReport, Option<Failure>), Failure> {
         let mut report = match kept {
             Some(kept) => kept,
             None => self.empty()?,
@@ -218,7 +218,7 @@ impl Tests<'_> {
     }
 
     /// Measures the points of a sweep that do not fit between their neighbours once more: what fits then was chance.
-    fn again(&self, report: &mut BenchReport, tests: &[&Test]) {
+    fn again(&self, report: &mut MeasureReport, tests: &[&Test]) {
         for name in report.odd() {
             let test = tests.iter().find(|test| test.name == name);
             let Some(test) = test.filter(|_| self.goes_on() && !self.runner.is_over_budget()) else { break };
@@ -245,7 +245,7 @@ impl Tests<'_> {
     }
 
     /// Says whether the report is complete, and why not.
-    fn conclude(&self, report: &mut BenchReport) {
+    fn conclude(&self, report: &mut MeasureReport) {
         let is_done = |test: &&Test| report.result(&test.name).is_some_and(TestResult::is_whole);
         let rest = self.tests().filter(|test| !is_done(test)).count();
         report.complete = rest == 0;
@@ -274,7 +274,7 @@ impl Tests<'_> {
     ///
     /// # Errors
     /// No test can be run.
-    fn empty(&self) -> Result<BenchReport, Failure> {
+    fn empty(&self) -> Result<MeasureReport, Failure> {
         let left_out = |test: &Test| Some(LeftOut { name: test.name.clone(), reason: self.obstacle(test)? });
         let left_out: Vec<LeftOut> = self.preset.tests.iter().filter_map(left_out).collect();
         if let Some(first) = left_out.first().filter(|_| left_out.len() == self.preset.tests.len()) {
@@ -287,7 +287,7 @@ impl Tests<'_> {
         let settings = Settings { scan: self.preset.scan(), ..Settings::of(&self.site.timing) };
         let view = self.site.view(self.target);
         let ceilings = self.context.ceilings.clone();
-        Ok(bench::report(&self.site.scene.machine, view, self.preset, settings, ceilings, left_out))
+        Ok(measure::report(&self.site.scene.machine, view, self.preset, settings, ceilings, left_out))
     }
 
     /// Runs one test. A failure is in the result.
@@ -302,22 +302,22 @@ impl Tests<'_> {
         let measured = match &test.work {
             Work::Scan(plan) => runner.scan(*plan, target, limit).map(|scan| {
                 let failed = failed(scan.failure.clone());
-                let about = bench::About { fio_command: command(limit), failed, ..Default::default() };
-                bench::of_scan(&self.context, test, scan, about)
+                let about = measure::About { fio_command: command(limit), failed, ..Default::default() };
+                measure::of_scan(&self.context, test, scan, about)
             }),
             Work::Load(load) => runner.load(&test.name, load, target, &site.timing).map(|outcome| {
                 let (subject, verdict) = self.judge(&outcome);
                 let LoadOutcome { measurement, ended, rounds, allowance, .. } = outcome;
                 let fio_command = command(measurement.elapsed_ns.duration());
                 let failed = failed(measurement.failure.clone());
-                let about = bench::About { fio_command, ended, rounds, allowance, failed };
-                bench::of_load(&self.context, test, load, &measurement, about, &subject, &verdict)
+                let about = measure::About { fio_command, ended, rounds, allowance, failed };
+                measure::of_load(&self.context, test, load, &measurement, about, &subject, &verdict)
             }),
         };
         measured.unwrap_or_else(|error| {
             let is_failure = !runner.is_over_budget() && !matches!(error, LoadError::OverBudget(_));
             let failed = is_failure.then(|| self.not_begun(&error));
-            bench::not_begun(test, &error.to_string(), failed, command(limit))
+            measure::not_begun(test, &error.to_string(), failed, command(limit))
         })
     }
 
@@ -347,7 +347,7 @@ impl Tests<'_> {
     ///
     /// # Errors
     /// It cannot be written.
-    fn keep(&self, report: &mut BenchReport) -> Result<(), Failure> {
+    fn keep(&self, report: &mut MeasureReport) -> Result<(), Failure> {
         report.writes = self.runner.writes().map(|writes| writes.account(self.runner.root()));
         self.file.map_or(Ok(()), |file| file.keep(report))
     }
@@ -359,8 +359,8 @@ impl Tests<'_> {
     /// Nothing could be tested.
     fn end(
         &self,
-        came: Result<(BenchReport, Option<Failure>), Failure>,
-    ) -> Result<(BenchReport, Option<Failure>), Failure> {
+        came: Result<(MeasureReport, Option<Failure>), Failure>,
+    ) -> Result<(MeasureReport, Option<Failure>), Failure> {
         let path = self.target.path().display().to_string();
         let mut watching = Watching::new(&path, None);
         let told = &mut |size, step| {
@@ -386,7 +386,7 @@ mod unit {
     use narrows_base::units::Bytes;
     use narrows_load::preset;
     use narrows_machine::Machine;
-    use narrows_report::bench::{PathCeilings, TargetKind, TargetView};
+    use narrows_report::measure::{PathCeilings, TargetKind, TargetView};
 
     #[test]
     fn a_saved_run_is_one_that_could_be_typed() {
@@ -394,7 +394,7 @@ mod unit {
             TargetView { name: "/srv".to_owned(), kind: TargetKind::Scratch, size_bytes: Bytes::from_mib(1) };
         let settings = Settings::of(&MeasureArgs::default().timing(StopRule::Precision));
         let preset = preset::by_name("kdiskmark").unwrap();
-        let fine = bench::report(
+        let fine = measure::report(
             &Machine::default(),
             target,
             &preset,
@@ -403,7 +403,7 @@ mod unit {
             Vec::new(),
         );
         assert_eq!(could_be_typed(&fine), Ok(()));
-        let with = |settings| BenchReport { settings, ..fine.clone() };
+        let with = |settings| MeasureReport { settings, ..fine.clone() };
         for precision in [f64::NAN, 0.0, -1.0, 2.0] {
             assert!(could_be_typed(&with(Settings { precision, ..settings.clone() })).is_err());
         }
