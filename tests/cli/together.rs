@@ -1,4 +1,4 @@
-//! Several targets with `--measure`: what is said first, what comes out, and what is refused.
+//! `narrows measure` with several targets: what is said first, what comes out, and what is refused.
 
 use std::path::PathBuf;
 
