@@ -18,7 +18,7 @@ use narrows_load::preset::job::{self, JobTarget, JobTime};
 use narrows_load::preset::{Preset, StopRule, Test, Work};
 use narrows_load::scan::ScanPlan;
 use narrows_load::target::Target;
-use narrows_report::measure::sweep::curves;
+use narrows_report::measure::sweep::{curves, odd};
 use narrows_report::measure::{self, Context, FailedView, LeftOut, MeasureReport, Settings, TestResult};
 use narrows_session::Teller;
 use narrows_session::measure::Command;
@@ -205,7 +205,7 @@ impl Tests<'_> {
                 break;
             }
         }
-        if trouble.is_none() {
+        if trouble.is_none() && !report.swept.is_empty() {
             self.again(&mut report, &tests);
         }
         self.conclude(&mut report);
@@ -219,7 +219,7 @@ impl Tests<'_> {
 
     /// Measures the points of a sweep that do not fit between their neighbours once more: what fits then was chance.
     fn again(&self, report: &mut MeasureReport, tests: &[&Test]) {
-        for name in report.odd() {
+        for name in odd(&report.results) {
             let test = tests.iter().find(|test| test.name == name);
             let Some(test) = test.filter(|_| self.goes_on() && !self.runner.is_over_budget()) else { break };
             self.runner.progress.test(tests.len(), tests.len(), &format!("{name}, once more"));

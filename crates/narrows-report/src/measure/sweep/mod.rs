@@ -37,17 +37,18 @@ impl MeasureReport {
     pub fn points(&self) -> Vec<SweepPoint<'_>> {
         self.results.iter().filter_map(SweepPoint::of).collect()
     }
+}
 
-    /// The names of the tests whose points do not fit between their neighbours.
-    pub fn odd(&self) -> Vec<String> {
-        let shown = curves(&self.points());
-        let is_odd = |load: &LoadSpec| {
-            let curve = shown.iter().find(|curve| fixed(&curve.of) == fixed(load));
-            curve.is_some_and(|curve| curve.shape.anomalies.iter().any(|odd| odd.x == x(load)))
-        };
-        let odd = self.results.iter().filter(|result| result.load.as_ref().is_some_and(is_odd));
-        odd.map(|result| result.name.clone()).collect()
-    }
+/// The names of the tests whose points do not fit between their neighbours, and that were run once.
+pub fn odd(results: &[TestResult]) -> Vec<String> {
+    let shown = curves(&results.iter().filter_map(SweepPoint::of).collect::<Vec<_>>());
+    let is_odd = |load: &LoadSpec| {
+        let curve = shown.iter().find(|curve| fixed(&curve.of) == fixed(load));
+        curve.is_some_and(|curve| curve.shape.anomalies.iter().any(|odd| odd.x == x(load)))
+    };
+    let once = results.iter().filter(|result| result.first.is_none());
+    let odd = once.filter(|result| result.load.as_ref().is_some_and(is_odd));
+    odd.map(|result| result.name.clone()).collect()
 }
 
 /// What changes along a curve.
@@ -165,6 +166,12 @@ pub(super) mod tests {
         assert_eq!((curves[0].along, shape.knee()), (Along::Streams, Some(32.0)));
         assert_eq!(shape.anomalies.iter().map(|anomaly| anomaly.x).collect::<Vec<_>>(), [64.0]);
         assert_eq!(shape.drops.iter().map(|drop| drop.from).collect::<Vec<_>>(), [1024.0]);
+        let named = |result: &TestResult| result.load.as_ref().expect("a load").parallel.count().to_string();
+        let mut named: Vec<TestResult> =
+            results.iter().map(|result| TestResult { name: named(result), ..result.clone() }).collect();
+        assert_eq!(odd(&named), ["64"]);
+        named[6].first = Some(BytesPerSec::from_mb(60.0));
+        assert_eq!(odd(&named), Vec::<String>::new(), "it was measured once more");
     }
 
     #[test]
