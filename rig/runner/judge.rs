@@ -270,7 +270,9 @@ impl Comparison<'_> {
 
     fn place(&self, place: &Place) -> Option<String> {
         let at = self.names.fill(&place.pointer);
-        let values = pointer::find(self.json, &at);
+        let mut values = pointer::find(self.json, &at);
+        // `null` says that there is none.
+        values.retain(|value| !value.is_null());
         let holds = values.iter().any(|value| self.matches(place, value));
         let wanted = describe(place, self.names);
         let got = values.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
