@@ -110,8 +110,8 @@ impl UndoError {
                  names the rest"
             }
             Self::Left(_) => {
-                "keep what is yours; what is not needed goes with `blkdiscard -z` of the device, which makes all of it zero; then \
-                 remove the journal, and no lab holds on to it any more"
+                "keep what is yours, and remove the journal then; if nothing of it is needed, `blkdiscard -z` of the device makes all \
+                 of it zero; then `narrows lab --undo` again"
             }
             Self::Tool(error) => error.hint().unwrap_or(AGAIN),
             Self::Load(_) | Self::Write(_) | Self::Random(_) | Self::Journal(_) => {
