@@ -80,9 +80,9 @@ pub enum Command {
     /// not be done or not to its end.
     #[command(verbatim_doc_comment)]
     Measure(Box<MeasureArgs>),
-    /// Say which result is faster, how sure that is, what was different
+    /// Say which result is faster and how sure that is, or what differs between two machines
     ///
-    /// Exit status: 0 the two cannot be told apart, 1 they can, 2 they cannot be compared.
+    /// Exit status: 0 nothing differs that can be told, 1 something does, 2 the two cannot be compared.
     Compare(CompareArgs),
     /// Copy durably and verified, and say which side limited it
     ///

@@ -413,3 +413,36 @@ fn two_runs_of_one_source_are_told_apart_once_in_twenty_times() {
     let count = (0..400).filter(|turn| told_apart(*turn)).count();
     assert!(count <= 36, "{count} of 400, where 20 are expected");
 }
+
+fn asked(words: &[&str]) -> (Option<i32>, String, String) {
+    let out = Command::cargo_bin("narrows").expect("it is built").arg("compare").args(words).output();
+    let out = out.expect("it runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (out.status.code(), text(&out.stdout), text(&out.stderr))
+}
+
+/// The machine of S3 before and after the firmware gave its slot four lanes, as records.
+#[test]
+fn two_machines_are_compared_by_what_each_path_may_do() {
+    let of = |when: &str| format!("tests/machines/s3-x99-{when}/machine.tree");
+    let (code, stdout, _) = asked(&[&of("before"), &of("after")]);
+    assert_eq!(code, Some(1));
+    insta::assert_snapshot!("s3_before_and_after", stdout);
+    let (code, stdout, _) = asked(&[&of("after"), &of("after"), "--json"]);
+    let found: Comparison = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!((code, found.verdict), (Some(0), Verdict::NotDistinguishable));
+    assert!(found.workloads.is_empty() && found.paths.len() == 10 && found.inventory.is_empty());
+    let (_, public, _) = asked(&[&of("before"), "tests/machines/switch-card/machine.tree", "--plain"]);
+    assert!(!public.contains("/mnt/flash"), "{public}");
+}
+
+#[test]
+fn a_machine_is_not_compared_with_a_measurement_nor_with_two_others() {
+    let machine = "tests/machines/s3-x99-before/machine.tree";
+    let (code, _, stderr) = asked(&[machine, "tests/systems/s3-before.txt"]);
+    assert!(code == Some(2) && stderr.contains("hint: compare two results"), "{stderr}");
+    let (code, _, stderr) = asked(&[machine, machine, machine]);
+    assert!(code == Some(2) && stderr.contains("--fleet"), "{stderr}");
+    let (code, _, stderr) = asked(&[machine, "README.md"]);
+    assert!(code == Some(2) && stderr.contains("captures of two machines"), "{stderr}");
+}

@@ -3,7 +3,8 @@
 use super::{Answer, step};
 use crate::text::compare::{relative, sentence_of};
 use narrows_base::lists::some_of;
-use narrows_verdict::compare::{Change, Comparison, Verdict, WorkloadComparison};
+use narrows_base::units::human;
+use narrows_verdict::compare::{Change, Comparison, PathChange, PathState, Verdict, WorkloadComparison};
 
 /// So many differences of what was measured on are named.
 const MOST: usize = 2;
@@ -54,4 +55,38 @@ fn explained(inventory: &[Change]) -> String {
     let said = inventory.iter().map(|it| format!("{} ({} → {})", it.what, of(&it.a), of(&it.b)));
     let said: Vec<String> = said.collect();
     format!("What differs and may be why: {}.", some_of(&said, MOST, "; "))
+}
+
+/// The answer for two machines: what may be slower or faster now, and what only one of them shows.
+pub(crate) fn machines(comparison: &Comparison) -> Answer {
+    let all = &comparison.paths;
+    let named = |state: Option<&PathState>| {
+        let model = |state: &PathState| state.model.as_ref().map(|model| format!(" ({model})"));
+        state.map(|state| format!("{}{}", state.target, model(state).unwrap_or_default())).unwrap_or_default()
+    };
+    let list = |said: Vec<String>, head: &str| {
+        (!said.is_empty()).then(|| format!("{head}{}.", some_of(&said, MOST, ", ")))
+    };
+    let both = |verdict: Verdict| {
+        let these = all.iter().filter(|path| path.verdict == verdict);
+        let rate = |state: &Option<PathState>| state.as_ref().and_then(|state| state.bytes_per_second);
+        let said = these.filter_map(|path| {
+            let (a, b) = (human::rate(rate(&path.a)?), human::rate(rate(&path.b)?));
+            Some(format!("{} from {a} to {b}", named(path.latest())))
+        });
+        said.collect::<Vec<String>>()
+    };
+    let only = |is: fn(&PathChange) -> bool| {
+        all.iter().filter(|path| is(path)).map(|path| named(path.latest())).collect::<Vec<String>>()
+    };
+    let same = all.iter().filter(|path| !path.differs()).count();
+    let said = [
+        list(both(Verdict::Slower), "What reads can get at most falls: "),
+        list(both(Verdict::Faster), "What reads can get at most rises: "),
+        list(only(|path| path.b.is_none()), "B does not show "),
+        list(only(|path| path.a.is_none()), "New in B: "),
+        list(only(PathChange::is_moved), "At another place: "),
+        (same > 0).then(|| format!("{same} of {} paths are as in A.", all.len())),
+    ];
+    Answer { sentence: said.into_iter().flatten().collect::<Vec<String>>().join(" "), todo: Vec::new() }
 }

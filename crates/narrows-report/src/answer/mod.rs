@@ -9,6 +9,7 @@ mod sweep;
 mod tests;
 
 pub use compare::compare;
+pub(crate) use compare::machines;
 pub use others::hosts;
 pub(crate) use others::{copy, predict};
 

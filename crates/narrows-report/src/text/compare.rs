@@ -5,12 +5,16 @@ use crate::answer;
 use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::Figure;
 use crate::figure::chart::{self, signed};
-use narrows_base::lists::distinct;
+use narrows_base::lists::{distinct, some_of};
 use narrows_base::units::human;
-use narrows_verdict::compare::{Comparison, LatencyPair, Verdict, WorkloadComparison};
+use narrows_verdict::compare::{
+    Change, Comparison, LatencyPair, PathChange, PathState, Verdict, WorkloadComparison,
+};
 
 /// The margin of what is said of a workload.
 const DETAIL: usize = 4;
+/// So many paths that are alike are named.
+const ALIKE: usize = 4;
 /// Columns before the differences of latencies, at least.
 const LATENCIES: usize = 26;
 
@@ -25,6 +29,9 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
 fn whole(comparison: &Comparison) -> Document {
     if !comparison.others.is_empty() {
         return table(comparison);
+    }
+    if !comparison.paths.is_empty() {
+        return machines(comparison);
     }
     let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
     out.part(Place::Verdict, "");
@@ -51,13 +58,76 @@ fn whole(comparison: &Comparison) -> Document {
     if !comparison.inventory.is_empty() {
         out.section(Place::Data, "Measured on");
         for change in &comparison.inventory {
-            let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
-            let text = format!("{}: {} → {}", change.what, of(&change.a), of(&change.b));
-            out.say(2, Tone::Normal, text);
+            out.say(2, Tone::Normal, fact(change));
         }
     }
     out.figures(Place::Charts, chart::before_after(comparison));
     out
+}
+
+/// Two machines: what each path may do now, and what is gone or new.
+fn machines(comparison: &Comparison) -> Document {
+    let mut out = Document::new("compare", format!("{} and {}", comparison.a, comparison.b), None);
+    out.part(Place::Verdict, "");
+    answer::machines(comparison).put_sentence(&mut out, Tone::Strong);
+    out.gap();
+    out.lead((Tone::Strong, "A  "), Tone::Normal, &comparison.a);
+    out.lead((Tone::Strong, "B  "), Tone::Normal, &comparison.b);
+    let mut alike: Vec<((Tone, String), Vec<String>)> = Vec::new();
+    for change in comparison.paths.iter().filter(|path| path.differs()) {
+        let Some(latest) = change.latest() else { continue };
+        let said = path_in_words(change);
+        match alike.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, targets)) => targets.push(latest.target.clone()),
+            None => alike.push((said, vec![latest.target.clone()])),
+        }
+    }
+    if !alike.is_empty() {
+        out.section(Place::Data, "Paths that differ");
+    }
+    for ((tone, said), targets) in alike {
+        let mut lines = said.lines();
+        let head = lines.next().unwrap_or_default();
+        out.say(2, tone, format!("{}{head}", some_of(&targets, ALIKE, ", ")));
+        lines.for_each(|line| out.say(DETAIL, Tone::Normal, line));
+    }
+    if !comparison.inventory.is_empty() {
+        out.section(Place::Data, "Facts that differ");
+        put_first(&mut out, comparison.inventory.iter().map(fact).collect());
+    }
+    out
+}
+
+/// What differs of a path, without its target: paths that are alike in it stand together.
+fn path_in_words(change: &PathChange) -> (Tone, String) {
+    let (tone, word) = match (&change.a, &change.b, change.verdict) {
+        (None, ..) => (Tone::Good, "only in B"),
+        (_, None, _) => (Tone::Bad, "only in A"),
+        (.., Verdict::Faster) => (Tone::Good, "faster"),
+        (.., Verdict::Slower) => (Tone::Bad, "slower"),
+        _ => (Tone::Normal, "at another place"),
+    };
+    let shared = |state: &Option<PathState>| state.as_ref().and_then(|state| state.shared.clone());
+    let is_other_share = shared(&change.a) != shared(&change.b);
+    let model = change.latest().and_then(|state| state.model.as_ref());
+    let mut said = vec![format!("{} ({word})", model.map(|model| format!(": {model}")).unwrap_or_default())];
+    for (side, state) in [("A", &change.a), ("B", &change.b)] {
+        let Some(state) = state else { continue };
+        let mut parts = vec![state.bytes_per_second.map_or("rate not known".to_owned(), human::rate)];
+        parts.extend(state.limited_by.as_ref().map(|hop| format!("limited by {hop}")));
+        parts.extend(state.place.as_ref().filter(|_| change.is_moved()).map(|place| format!("at {place}")));
+        parts.extend(state.shared.as_ref().filter(|_| is_other_share).map(|shared| {
+            let rate = human::rate(shared.bytes_per_second);
+            format!("{rate} together with {} more through {}", shared.others, shared.name)
+        }));
+        said.push(format!("{side}: {}", parts.join(", ")));
+    }
+    (tone, said.join("\n"))
+}
+
+fn fact(change: &Change) -> String {
+    let of = |value: &Option<String>| value.clone().unwrap_or_else(|| "not stated".to_owned());
+    format!("{}: {} → {}", change.what, of(&change.a), of(&change.b))
 }
 
 /// Several results against one: what is to be said of each, then each workload with the rates below each other.

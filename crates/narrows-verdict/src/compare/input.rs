@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use serde_json::{Map, Value};
 use thiserror::Error;
 
-use super::{Change, Mean, Unmatched, foreign};
+use super::{Change, Mean, PathState, Unmatched, foreign, paths};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::measurement::PERCENTILES;
 use narrows_load::ran::EngineRan;
@@ -33,6 +33,8 @@ pub struct Input {
     pub(super) name: String,
     pub(super) runs: Vec<ComparedEntry>,
     pub(super) inventory: Inventory,
+    /// Its paths.
+    pub(super) paths: Vec<PathState>,
     /// Whether it is of another tool, which states other things than ours.
     pub(super) is_foreign: bool,
     /// What was left out, in words.
@@ -100,22 +102,32 @@ impl Input {
         let runs: Vec<ComparedEntry> = runs.take(MOST_MEASUREMENTS).flatten().collect();
         let more = found.len().saturating_sub(MOST_MEASUREMENTS) + tests.count();
         let left_out = if is_cut { Some("what stands behind that".to_owned()) } else { further(more) };
-        let found = Self {
+        let found = Self { runs, left_out, ..Self::machine(name, &value) };
+        Ok((!found.runs.is_empty() || !found.paths.is_empty()).then_some(found))
+    }
+
+    /// What a report of narrows says of a machine, without measurements.
+    pub fn machine(name: &str, report: &Value) -> Self {
+        Self {
             name: name.to_owned(),
-            runs,
-            inventory: Inventory::of(&value),
+            runs: Vec::new(),
+            inventory: Inventory::of(report),
+            paths: paths::of(report),
             is_foreign: false,
-            left_out,
-        };
-        Ok((!found.runs.is_empty()).then_some(found))
+            left_out: None,
+        }
+    }
+
+    /// Whether it holds a measurement.
+    pub fn is_measured(&self) -> bool {
+        !self.runs.is_empty()
     }
 
     /// The result of another tool, if there is one in the text.
     fn foreign(name: &str, text: &str) -> Option<Self> {
         let (runs, left_out) = foreign::entries(name, text);
-        let inventory = Inventory::default();
-        let found =
-            Self { name: name.to_owned(), runs, inventory, is_foreign: true, left_out: further(left_out) };
+        let none = Self::machine(name, &Value::Null);
+        let found = Self { runs, is_foreign: true, left_out: further(left_out), ..none };
         (!found.runs.is_empty()).then_some(found)
     }
 }
@@ -378,8 +390,10 @@ impl Inventory {
         let machine = fields
             .filter(|(name, _)| *name != "reason")
             .filter_map(|(name, value)| Some((name.clone(), scalar(value)?)));
-        let hops =
-            foreign::list(result, "paths").flat_map(|path| foreign::list(path, "hops")).take(MOST).map(hop);
+        let hops = foreign::list(result, "paths").flat_map(|path| foreign::list(path, "hops")).take(MOST);
+        // Paths share hops.
+        let mut known = HashSet::new();
+        let hops = hops.map(hop).filter(|hop| hop.id.is_empty() || known.insert(hop.id.clone()));
         Self { machine: machine.take(MOST).collect(), hops: hops.collect() }
     }
 }

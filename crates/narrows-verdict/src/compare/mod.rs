@@ -3,6 +3,7 @@
 
 mod foreign;
 mod input;
+mod paths;
 
 use narrows_base::units::{BytesPerSec, Nanos};
 use narrows_load::stats::{BatchMeans, student_t};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use input::{ComparedEntry, Tail};
 
 pub use input::{Input, InputError};
+pub use paths::{PathChange, PathState, SharedHop};
 
 /// The name and version of the schema, in [`Comparison::schema`].
 pub const SCHEMA: &str = "narrows/compare/1";
@@ -42,6 +44,9 @@ pub struct Comparison {
     pub unmatched: Vec<Unmatched>,
     /// What was measured on, as far as it differs.
     pub inventory: Vec<Change>,
+    /// The paths of both, where neither file holds a measurement.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paths: Vec<PathChange>,
     /// Each further result against the same A, in the order in which they were given; the intervals of all hold together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub others: Vec<Comparison>,
@@ -179,17 +184,21 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let test = Test { rate: sure(share, pairs.len()), latency: sure(1.0 - share, tails), threshold };
     let workloads: Vec<WorkloadComparison> = pairs.iter().map(|(a, b)| compare_one(a, b, test)).collect();
     let latencies = workloads.iter().flat_map(|workload| &workload.latency);
+    let is_machines = a.runs.is_empty() && b.runs.is_empty();
+    let paths = if is_machines { paths::compare(&a.paths, &b.paths, threshold) } else { Vec::new() };
+    let verdicts = workloads.iter().map(|workload| workload.verdict);
     Comparison {
         schema: SCHEMA.to_owned(),
         a: a.name.clone(),
         b: b.name.clone(),
-        verdict: overall(workloads.iter().map(|workload| workload.verdict)),
+        verdict: overall(verdicts.chain(paths.iter().map(|path| path.verdict))),
         latency_verdict: overall(latencies.map(|pair| pair.verdict)),
         confidence: CONFIDENCE,
         threshold,
         workloads,
         unmatched,
         inventory: input::changes(&a.inventory, &b.inventory),
+        paths,
         others: Vec::new(),
     }
 }

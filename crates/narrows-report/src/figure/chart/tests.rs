@@ -191,6 +191,7 @@ fn two_results_stand_beside_each_other() {
         workloads: vec![workload],
         unmatched: Vec::new(),
         inventory: Vec::new(),
+        paths: Vec::new(),
         others: Vec::new(),
     };
     let figure = before_after(&comparison).expect("a figure");
