@@ -44,6 +44,9 @@ run_part() {
 tests() {
     local part words number=0 status=0 running=() logs=() skip=("${load_modules[@]/#/--skip=}")
     rm -f "$target"/test-*.log
+    # It takes what the processors have left while tests wait.
+    scripts/core.sh >"$target/test-core.log" 2>&1 &
+    running+=($!)
     run_part "$log" --no-run -- || status=$?
     if [ "$status" = 0 ]; then
         logs=("$target/test-load.log")
@@ -58,14 +61,15 @@ tests() {
         done
         # Most of these wait for runs of a fixed time, too.
         RUST_TEST_THREADS=4 run_part "$log" -- "${skip[@]}" || status=$?
-        for part in "${running[@]}"; do wait "$part" || status=$?; done
     fi
+    for part in "${running[@]}"; do wait "$part" || status=$?; done
     grep -hE '^(     Running|   Doc-tests|test result:|[0-9]+ of |error)' "$log" "${logs[@]}" || true
     # What has its own run is left out of the whole one: in no third program must a test have such a name.
     if [ "$status" = 0 ] && [ "$(grep -c ' [1-9][0-9]* filtered out' "$log")" != 2 ]; then
         echo "error: cli_parts and load_modules in scripts/test.sh name tests of other programs than tests/cli and tests/load" >&2
         status=1
     fi
+    cat "$target/test-core.log"
     if [ "$status" != 0 ]; then
         grep -hE '^test .*(FAILED|failed)' "$log" "${logs[@]}" || true
         echo "error: tests failed; $target/test*.log have their output" >&2

@@ -22,7 +22,7 @@ const WRITERS: &[(&str, &str)] = &[
     ("session/guard/record.rs", "the record of a run that writes to a device"),
     ("watch/file.rs", "the journal of the recorder, which is only appended to, and its lock"),
     (
-        "machine/ioctl/device_mapper.rs",
+        "machine/kernel/device_mapper.rs",
         "/dev/mapper/control, to ask for tables: its ioctls need a writable handle",
     ),
 ];

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit};
 
-use super::failure::Cause;
+use super::failure;
 use super::guard::{OTHERS_HINT, Others, OverBudget};
 use super::held::HeldError;
+use super::measurement::Cause;
 use narrows_base::units::{Bytes, human};
 
 /// Why there is no measurement.
@@ -148,7 +149,7 @@ impl LoadError {
                     Some("run as root, or join the group that owns the device (often `disk`)")
                 }
                 io::ErrorKind::NotFound => Some("check the spelling of the path"),
-                _ => match source.raw_os_error().map(Cause::of) {
+                _ => match source.raw_os_error().map(failure::cause) {
                     None | Some(Cause::Other) => None,
                     Some(cause) => Some(cause.hint()),
                 },

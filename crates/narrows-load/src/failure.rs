@@ -1,156 +1,67 @@
-//! Why a run could not go on, as a value: what failed, where, and what to do about it.
-
-use std::fmt;
+//! Why a run could not go on, of what the kernel says, and when a target counts as failed.
 
 use nix::errno::Errno;
 use nix::libc;
-use serde::{Deserialize, Serialize};
 
 use super::engine::{Op, Request};
 use super::error::LoadError;
+use narrows_base::measurement::{Cause, RunFailure};
 use narrows_base::units::Bytes;
 
-/// What kind of thing went wrong.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-pub enum Cause {
-    /// No room is left for what is written (ENOSPC, EDQUOT).
-    NoSpace,
-    /// The device, or something between it and us, failed the I/O (EIO and what the kernel distinguishes of it).
-    Medium,
-    /// The device went away (ENODEV, ENXIO, ENOMEDIUM).
-    Gone,
-    /// The target became read-only (EROFS), which file systems do after an error.
-    ReadOnly,
-    /// The target cannot do this kind of I/O (EOPNOTSUPP).
-    Unsupported,
-    /// The kernel moved fewer bytes than were asked for.
-    Short,
-    /// I/Os did not come back.
-    Hung,
-    /// The engine broke down, or could not be set up.
-    Engine,
-    /// Anything else.
-    Other,
-}
-
-impl Cause {
-    /// The kind of a kernel error.
-    pub(super) const fn of(errno: i32) -> Self {
-        match errno {
-            libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Self::NoSpace,
-            libc::EIO | libc::EBADMSG | libc::ENODATA | libc::EREMOTEIO | libc::EILSEQ | libc::ETIMEDOUT => {
-                Self::Medium
-            }
-            libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM | libc::ESHUTDOWN => Self::Gone,
-            libc::EROFS => Self::ReadOnly,
-            libc::EOPNOTSUPP | libc::ENOSYS => Self::Unsupported,
-            _ => Self::Other,
+/// The kind of a kernel error.
+pub(super) const fn cause(errno: i32) -> Cause {
+    match errno {
+        libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Cause::NoSpace,
+        libc::EIO | libc::EBADMSG | libc::ENODATA | libc::EREMOTEIO | libc::EILSEQ | libc::ETIMEDOUT => {
+            Cause::Medium
         }
-    }
-
-    /// Whether trying again cannot help, so that the first such error ends a run.
-    pub(super) const fn is_final(self) -> bool {
-        matches!(self, Self::NoSpace | Self::Gone | Self::ReadOnly | Self::Unsupported)
-    }
-
-    /// What the user can do.
-    pub const fn hint(self) -> &'static str {
-        match self {
-            Self::NoSpace => {
-                "free some space: a file system that compresses, copies on write or is thinly provisioned needs room even to overwrite"
-            }
-            Self::Medium => {
-                "look for the device in the kernel log (`dmesg`) and at its health (`smartctl -a`); save what is on it"
-            }
-            Self::Gone => "the device went away: look at cables, power and the kernel log (`dmesg`)",
-            Self::ReadOnly => "the kernel made it read-only, as it does after an error: see `dmesg`",
-            Self::Unsupported => "the file system or device cannot do this; leave these tests out",
-            Self::Short => "the target shrank: see whether something else works on it",
-            Self::Hung => {
-                "the device does not answer: see `dmesg`; the kernel may need minutes to give it up"
-            }
-            Self::Engine => "run it again; if it stays, use the smaller tests, and report it as a bug",
-            Self::Other => "see the kernel log (`dmesg`)",
-        }
+        libc::ENODEV | libc::ENXIO | libc::ENOMEDIUM | libc::ESHUTDOWN => Cause::Gone,
+        libc::EROFS => Cause::ReadOnly,
+        libc::EOPNOTSUPP | libc::ENOSYS => Cause::Unsupported,
+        _ => Cause::Other,
     }
 }
 
-/// Why a run ended before its time, when it was not asked to.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RunFailure {
-    /// The kind.
-    pub cause: Cause,
-    /// The kernel's name of the error: `EIO`; `None` when it was no error of the kernel.
-    pub errno: Option<String>,
-    /// Where the I/O went; `None` when it was none in particular.
-    pub offset: Option<Bytes>,
-    /// I/Os of all workers that ended well until then, warm-up included.
-    pub after_ios: u64,
-    /// The failure in words.
-    pub detail: String,
-}
-
-impl RunFailure {
-    /// An I/O that ended with `result`: a negated errno, or too few bytes.
-    pub(super) fn of_io(result: i32, request: Request) -> Self {
-        let errno = (result < 0).then(|| result.saturating_neg());
-        Self {
-            cause: errno.map_or(Cause::Short, Cause::of),
-            errno: errno.map(|errno| format!("{:?}", Errno::from_raw(errno))),
-            offset: (request.length > 0).then_some(Bytes::new(request.offset)),
-            after_ios: 0,
-            detail: describe(result, request),
-        }
-    }
-
-    /// The engine itself failed.
-    pub(super) fn of_engine(error: &std::io::Error) -> Self {
-        let errno = error.raw_os_error().map(|errno| format!("{:?}", Errno::from_raw(errno)));
-        let detail = format!("the engine failed: {error}");
-        Self { cause: Cause::Engine, errno, offset: None, after_ios: 0, detail }
-    }
-
-    /// I/Os that never came back.
-    pub(super) fn hung(detail: String) -> Self {
-        Self { cause: Cause::Hung, errno: None, offset: None, after_ios: 0, detail }
-    }
-
-    /// A run that could not be begun.
-    pub fn of_error(error: &LoadError) -> Self {
-        let errno = match error {
-            LoadError::Io { source, .. } | LoadError::NoRing(source) | LoadError::Memory { source, .. } => {
-                source.raw_os_error()
-            }
-            _ => None,
-        };
-        let cause = match error {
-            LoadError::Io { .. } => errno.map_or(Cause::Other, Cause::of),
-            LoadError::NoSpace { .. } => Cause::NoSpace,
-            LoadError::ReadOnly(_) => Cause::ReadOnly,
-            _ => Cause::Engine,
-        };
-        let errno = errno.map(|errno| format!("{:?}", Errno::from_raw(errno)));
-        Self { cause, errno, offset: None, after_ios: 0, detail: error.to_string() }
+/// An I/O that ended with `result`: a negated errno, or too few bytes.
+pub(super) fn of_io(result: i32, request: Request) -> RunFailure {
+    let errno = (result < 0).then(|| result.saturating_neg());
+    RunFailure {
+        cause: errno.map_or(Cause::Short, cause),
+        errno: errno.map(|errno| format!("{:?}", Errno::from_raw(errno))),
+        offset: (request.length > 0).then_some(Bytes::new(request.offset)),
+        after_ios: 0,
+        detail: describe(result, request),
     }
 }
 
-impl fmt::Display for RunFailure {
-    /// `EIO at offset 4096 after 17 I/Os`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (&self.errno, self.cause) {
-            (Some(errno), _) => f.write_str(errno)?,
-            (None, Cause::Short) => f.write_str("too few bytes")?,
-            (None, Cause::Hung) => f.write_str("no answer")?,
-            (None, _) => f.write_str(&self.detail)?,
+/// The engine itself failed.
+pub(super) fn of_engine(error: &std::io::Error) -> RunFailure {
+    let errno = error.raw_os_error().map(|errno| format!("{:?}", Errno::from_raw(errno)));
+    let detail = format!("the engine failed: {error}");
+    RunFailure { cause: Cause::Engine, errno, offset: None, after_ios: 0, detail }
+}
+
+/// I/Os that never came back.
+pub(super) fn hung(detail: String) -> RunFailure {
+    RunFailure { cause: Cause::Hung, errno: None, offset: None, after_ios: 0, detail }
+}
+
+/// A run that could not be begun.
+pub fn of_error(error: &LoadError) -> RunFailure {
+    let errno = match error {
+        LoadError::Io { source, .. } | LoadError::NoRing(source) | LoadError::Memory { source, .. } => {
+            source.raw_os_error()
         }
-        if let Some(offset) = self.offset {
-            write!(f, " at offset {}", offset.get())?;
-        }
-        write!(f, " after {} I/Os", self.after_ios)
-    }
+        _ => None,
+    };
+    let cause = match error {
+        LoadError::Io { .. } => errno.map_or(Cause::Other, cause),
+        LoadError::NoSpace { .. } => Cause::NoSpace,
+        LoadError::ReadOnly(_) => Cause::ReadOnly,
+        _ => Cause::Engine,
+    };
+    let errno = errno.map(|errno| format!("{:?}", Errno::from_raw(errno)));
+    RunFailure { cause, errno, offset: None, after_ios: 0, detail: error.to_string() }
 }
 
 /// A failed I/O in words: who, what, where.
@@ -232,18 +143,17 @@ impl Streak {
 mod tests {
     use super::*;
     use crate::engine::{Op, Request};
-    use narrows_base::units::Bytes;
     use nix::libc;
 
     const READ: Request = Request { op: Op::Read, offset: 8192, length: 4096 };
 
     #[test]
     fn a_failure_says_what_where_and_after_how_many() {
-        let failure = RunFailure { after_ios: 17, ..RunFailure::of_io(-libc::EIO, READ) };
+        let failure = RunFailure { after_ios: 17, ..of_io(-libc::EIO, READ) };
         assert_eq!(failure.to_string(), "EIO at offset 8192 after 17 I/Os");
         assert_eq!(failure.detail, "read of 4096 bytes at offset 8192: I/O error (EIO)");
         assert_eq!(failure.cause, Cause::Medium);
-        let short = RunFailure::of_io(512, READ);
+        let short = of_io(512, READ);
         assert_eq!(short.to_string(), "too few bytes at offset 8192 after 0 I/Os");
     }
 
@@ -259,20 +169,21 @@ mod tests {
             (libc::EIO, Cause::Medium, false),
             (libc::EINVAL, Cause::Other, false),
         ] {
-            assert_eq!((Cause::of(errno), Cause::of(errno).is_final()), (cause, is_final), "{errno}");
+            let found = super::cause(errno);
+            assert_eq!((found, found.is_final()), (cause, is_final), "{errno}");
         }
     }
 
     #[test]
     fn a_run_that_could_not_begin_keeps_the_words_of_its_error() {
         let error = LoadError::NoRing(std::io::Error::from_raw_os_error(libc::EPERM));
-        let failure = RunFailure::of_error(&error);
+        let failure = of_error(&error);
         assert_eq!((failure.cause, failure.errno.as_deref()), (Cause::Engine, Some("EPERM")));
         assert!(failure.detail.starts_with("io_uring is not available"), "{failure:?}");
     }
 
     fn failure(errno: i32, offset: u64) -> RunFailure {
-        RunFailure::of_io(-errno, Request { op: Op::Read, offset, length: 512 })
+        of_io(-errno, Request { op: Op::Read, offset, length: 512 })
     }
 
     #[test]

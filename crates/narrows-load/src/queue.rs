@@ -21,42 +21,40 @@ use super::ran::Granted;
 /// Completions that are taken from the ring at once.
 const TAKEN: usize = 32;
 
-impl Granted {
-    /// The steps of the ladder, best first. Each drops what the youngest kernel feature was; SINGLE_ISSUER and
-    /// DEFER_TASKRUN go together, since the second requires the first.
-    pub(super) const LADDER: [Self; 5] = {
-        let none = Self {
-            small_queue: false,
-            cooperative: false,
-            deferred: false,
-            no_array: false,
-            fixed_buffer: false,
-            fixed_file: false,
-            ring_descriptor: false,
-        };
-        let small = Self { small_queue: true, ..none };
-        let cooperative = Self { cooperative: true, ..small };
-        let deferred = Self { deferred: true, ..cooperative };
-        [Self { no_array: true, ..deferred }, deferred, cooperative, small, none]
+/// The steps of the ladder, best first. Each drops what the youngest kernel feature was; SINGLE_ISSUER and
+/// DEFER_TASKRUN go together, since the second requires the first.
+pub(super) const LADDER: [Granted; 5] = {
+    let none = Granted {
+        small_queue: false,
+        cooperative: false,
+        deferred: false,
+        no_array: false,
+        fixed_buffer: false,
+        fixed_file: false,
+        ring_descriptor: false,
     };
+    let small = Granted { small_queue: true, ..none };
+    let cooperative = Granted { cooperative: true, ..small };
+    let deferred = Granted { deferred: true, ..cooperative };
+    [Granted { no_array: true, ..deferred }, deferred, cooperative, small, none]
+};
 
-    fn builder(self, depth: u32) -> Builder<squeue::Entry, cqueue::Entry> {
-        let mut builder = IoUring::builder();
-        builder.dontfork();
-        if self.small_queue {
-            builder.setup_cqsize(depth);
-        }
-        if self.cooperative {
-            builder.setup_coop_taskrun();
-        }
-        if self.deferred {
-            builder.setup_single_issuer().setup_defer_taskrun();
-        }
-        if self.no_array {
-            builder.setup_no_sqarray();
-        }
-        builder
+fn builder(granted: Granted, depth: u32) -> Builder<squeue::Entry, cqueue::Entry> {
+    let mut builder = IoUring::builder();
+    builder.dontfork();
+    if granted.small_queue {
+        builder.setup_cqsize(depth);
     }
+    if granted.cooperative {
+        builder.setup_coop_taskrun();
+    }
+    if granted.deferred {
+        builder.setup_single_issuer().setup_defer_taskrun();
+    }
+    if granted.no_array {
+        builder.setup_no_sqarray();
+    }
+    builder
 }
 
 /// A ring before it is used. Make it on the thread that will use it: DEFER_TASKRUN ties it to that thread.
@@ -74,8 +72,8 @@ impl Ring {
     pub(super) fn open(depth: u32) -> io::Result<Self> {
         let entries = depth.max(1).next_power_of_two();
         let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-        for granted in Granted::LADDER {
-            match granted.builder(entries).build(entries) {
+        for granted in LADDER {
+            match builder(granted, entries).build(entries) {
                 Ok(ring) if ring.params().is_feature_ext_arg() => return Ok(Self { ring, granted }),
                 Ok(_) => return Err(io::Error::from_raw_os_error(libc::ENOSYS)),
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::clock::Scale;
-use super::failure::RunFailure;
 use super::histogram::Counts;
+use super::measurement::RunFailure;
 use super::measurement::{GeneratorUse, Latency, Measurement, OpTotals, PERCENTILES, SelfChecks, SlowIo};
 use super::plan::Plan;
 use super::run::BUCKET;

@@ -284,7 +284,7 @@ mod tests {
     fn the_ladder_only_ever_gives_things_up() {
         let count = |granted: &Granted| granted.to_string().matches(',').count();
         assert!(
-            Granted::LADDER
+            crate::queue::LADDER
                 .windows(2)
                 .all(|pair| count(&pair[0]) > count(&pair[1]) || pair[1] == Granted::default())
         );

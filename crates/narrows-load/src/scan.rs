@@ -13,8 +13,9 @@ use super::buffer::Buffer;
 use super::control::{Control, EndOfRun, Phase};
 use super::engine::{Op, Request};
 use super::error::LoadError;
-use super::failure::{RunFailure, Streak};
+use super::failure::{self, Streak};
 use super::measurement::Latency;
+use super::measurement::RunFailure;
 use super::random::Random;
 use super::stats::SAMPLE;
 use super::target::Target;
@@ -227,7 +228,7 @@ fn note(streak: &mut Streak, offset: u64, length: u64, ended: io::Result<()>) {
         Err(error) => {
             let length = u32::try_from(length).unwrap_or(u32::MAX);
             let result = error.raw_os_error().map_or(0, i32::saturating_neg);
-            streak.add(RunFailure::of_io(result, Request { op: Op::Read, offset, length }), at);
+            streak.add(failure::of_io(result, Request { op: Op::Read, offset, length }), at);
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::Machine;
 use crate::block::{DevicePath, Transport, is_numbered};
 use crate::bytes::array;
 use crate::fact::Fact;
-use crate::ioctl;
+use crate::kernel;
 use crate::root::Root;
 use narrows_base::hex;
 use narrows_base::units::{Bytes, Celsius, Nanos};
@@ -95,7 +95,7 @@ pub(super) fn controller(root: &Root, device: &str) -> Option<String> {
 
 /// The log through a probe, so that a recorded machine has it too.
 fn smart(root: &Root, controller: &str) -> Fact<SmartLog> {
-    let ask = || ioctl::smart_log(controller).map(|log| hex_of(&log));
+    let ask = || kernel::smart_log(controller).map(|log| hex_of(&log));
     root.guarded_probe(&format!("nvme-smart/{controller}"), ask)
         .parse(|text| SmartLog::parse(&bytes_of_hex(text)?))
 }

@@ -15,14 +15,20 @@ pub mod cipher;
 pub mod cpu;
 pub mod dmi;
 pub mod health;
-mod ioctl;
 pub mod kept;
+#[cfg(target_os = "linux")]
+mod kernel;
+#[cfg(not(target_os = "linux"))]
+#[path = "kernel/absent.rs"]
+mod kernel;
+#[cfg(target_os = "linux")]
 pub mod listen;
 pub mod log;
 pub mod memory;
 pub mod mount;
 pub mod nic;
 pub mod pci;
+#[cfg(target_os = "linux")]
 pub mod program;
 pub mod reading;
 pub mod root;

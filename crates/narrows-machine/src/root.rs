@@ -14,8 +14,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::{self, ErrorKind, Read};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 
 use crate::fact::{Fact, Source};
@@ -294,13 +293,12 @@ fn first(content: &[u8], most: u64) -> Vec<u8> {
 }
 
 fn components(path: &Path) -> Vec<PathBuf> {
-    let mut parts: Vec<PathBuf> = path
-        .as_os_str()
-        .as_bytes()
-        .split(|byte| *byte == b'/')
-        .filter(|part| !part.is_empty() && *part != b".")
-        .map(|part| PathBuf::from(std::ffi::OsStr::from_bytes(part)))
-        .collect();
+    let parts = path.components().filter_map(|part| match part {
+        Component::Normal(name) => Some(PathBuf::from(name)),
+        Component::ParentDir => Some(PathBuf::from("..")),
+        _ => None,
+    });
+    let mut parts: Vec<PathBuf> = parts.collect();
     parts.reverse();
     parts
 }

@@ -42,7 +42,7 @@ pub fn is_imported(root: &Root, name: &str) -> bool {
 
 /// The data set (`tank/disk`) that the volume with this kernel name (`zd0`) is.
 pub fn volume(root: &Root, kernel_name: &str) -> Option<String> {
-    root.probe(&format!("zvol/{kernel_name}"), || crate::ioctl::data_set_of_zvol(kernel_name)).get()
+    root.probe(&format!("zvol/{kernel_name}"), || crate::kernel::data_set_of_zvol(kernel_name)).get()
 }
 
 /// The pool that a file system is in: `tank` of `tank/home`.

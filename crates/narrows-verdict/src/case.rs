@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use narrows_base::measurement::{Access, Measurement, Pattern};
 use narrows_base::units::BytesPerSec;
-use narrows_load::measurement::{Access, Measurement, Pattern};
 use narrows_machine::Machine;
 use narrows_machine::activity::DiskActivity;
 use narrows_model::ceiling::{Ceiling, Direction, pcie};

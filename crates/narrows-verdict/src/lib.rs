@@ -28,8 +28,8 @@ mod trust;
 use std::collections::BTreeMap;
 
 use narrows_base::fact::Fact;
+use narrows_base::measurement::Measurement;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
-use narrows_load::measurement::Measurement;
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Ceilings, Direction, pcie};

@@ -1,8 +1,8 @@
 //! Paths, runs and machines for tests, drawn in a few words.
 
 use narrows_base::fact::{Fact, Source};
+use narrows_base::measurement::{Access, GeneratorUse, Latency, Measurement, Pattern, Workload};
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Iops, Lanes, Nanos};
-use narrows_load::measurement::{Access, GeneratorUse, Latency, Measurement, Pattern, Workload};
 use narrows_machine::Machine;
 use narrows_machine::activity::{Activity, DiskActivity, LinkState, ThreadActivity};
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};

@@ -6,8 +6,8 @@
 //! the path can do, not its limit). An unsteady run stays trusted so far: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
+use narrows_base::stats::{ci95, student_t};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_load::stats::{ci95, student_t};
 use narrows_model::ceiling::{Basis, Limit};
 use narrows_model::path::{Hop, HopKind};
 

@@ -2,8 +2,8 @@
 
 use crate::effort::Effort;
 use crate::engine::Op;
-use crate::failure::RunFailure;
 use crate::histogram::{Counts, Histogram};
+use crate::measurement::RunFailure;
 use crate::slot::Flight;
 
 /// The measured time in ticks, the same for all workers.

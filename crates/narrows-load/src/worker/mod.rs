@@ -14,9 +14,10 @@ use super::clock::Clock;
 use super::control::{Control, Teller};
 use super::effort::Effort;
 use super::engine::{Completion, Engine, Op, PATIENCE, Request};
-use super::failure::{RunFailure, Streak};
+use super::failure::{self, Streak};
 use super::guard::{Budget, Census, OverBudget};
 use super::in_order::InOrder;
+use super::measurement::RunFailure;
 use super::slot::{Flight, Slots};
 use super::source::{Schedule, Source};
 use super::tally::{Group, Tally, Window};
@@ -190,7 +191,7 @@ impl<'a, E: Engine> Worker<'a, E> {
                 return (End::Stopped, before);
             }
             if let Err(error) = self.turn() {
-                return (End::Failed(RunFailure::of_engine(&error)), before);
+                return (End::Failed(failure::of_engine(&error)), before);
             }
             if self.streak.is_failure()
                 && let Some(failure) = self.streak.failure()
@@ -371,7 +372,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             return self.engine.prepare(completion.slot, request).map(|()| None);
         }
         if self.slots.finish(completion.slot).is_some() {
-            let failure = RunFailure::of_io(completion.result, request);
+            let failure = failure::of_io(completion.result, request);
             self.tally.fail(now, || failure.detail.clone());
             self.streak.add(failure, now);
         }
@@ -392,7 +393,7 @@ impl<'a, E: Engine> Worker<'a, E> {
         let lost = self.slots.in_flight();
         if lost > 0 {
             let why = format!("{lost} I/Os did not come back within {} s", DRAIN_LIMIT.as_secs());
-            self.tally.failure.get_or_insert_with(|| RunFailure::hung(why.clone()));
+            self.tally.failure.get_or_insert_with(|| failure::hung(why.clone()));
             self.tally.cut_short.get_or_insert(why);
         }
     }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::*;
-use crate::failure::Cause;
+use crate::failure::cause;
+use crate::measurement::Cause;
 use crate::measurement::Pattern;
 use crate::random::Random;
 use crate::source::{Blocks, Offsets};
@@ -232,7 +233,7 @@ fn an_error_that_cannot_heal_ends_the_run_at_once_although_others_go_well() {
         let tally = work(&mut engine, 1, Reap::AsTheyArrive, &AtomicBool::new(false));
         assert_eq!((tally.errors, tally.good), (1, 2));
         let failure = tally.failure.expect("says what failed");
-        assert_eq!((failure.offset, failure.cause), (Some(Bytes::new(8192)), Cause::of(errno)));
+        assert_eq!((failure.offset, failure.cause), (Some(Bytes::new(8192)), cause(errno)));
         assert!(tally.cut_short.is_some_and(|why| why.starts_with("the target failed: read of 4096")));
     }
 }

@@ -1,7 +1,7 @@
 //! Device-mapper devices (kernel `Documentation/ABI/testing/sysfs-block-dm`).
 
 use super::dm_table::{DmTarget, parse_table};
-use crate::ioctl::device_mapper;
+use crate::kernel::device_mapper;
 use crate::root::Root;
 use narrows_base::fact::Fact;
 

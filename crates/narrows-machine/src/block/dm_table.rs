@@ -133,6 +133,7 @@ fn key_bytes(field: &str) -> Option<u32> {
 
 /// What may be kept of a target's parameters. Of a key only its size is (`:64:-`); of targets that are not understood
 /// nothing is, because some of them carry keys as well (dm-integrity, dm-verity, out-of-tree ones).
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only a kernel tells of keys"))]
 pub(crate) fn without_key(target: &str, parameters: &str) -> String {
     match target {
         "linear" | "striped" | "delay" => parameters.to_owned(),

@@ -4,17 +4,11 @@
 //! `/sys/class/block` tells of. A fixture says more under [`PROBES`]`/stat`: `block 8:32`, `char 21:0`, `file 8:1 77`
 //! (and its length, 0 where there is none), `socket`; and under [`PROBES`]`/again` what [`Root::stands_elsewhere`] is true of.
 
-#![expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine")]
-
-use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-
-use nix::sys::stat::{major, minor};
 
 use super::{Backing, PROBES, Root};
 use crate::block::dm_table::parse_number_pair;
-use crate::ioctl;
+use crate::kernel;
 use crate::tree::{Tree, normalise};
 
 /// What a path leads to.
@@ -89,11 +83,7 @@ impl Root {
     pub fn stat(&self, path: &str) -> Option<Stat> {
         match &self.backing {
             Backing::Tree(tree) => stat_in(tree, path),
-            Backing::Live => fs::metadata(path).ok().map(|meta| Stat {
-                kind: kind_of(&meta),
-                file: FileId { device: split(meta.dev()), inode: meta.ino() },
-                bytes: meta.len(),
-            }),
+            Backing::Live => kernel::stat(path),
         }
     }
 
@@ -105,19 +95,14 @@ impl Root {
                 let real = tree.read_link(path).map_or_else(|_| path.to_owned(), str::to_owned);
                 tree.read(&format!("{PROBES}/again{}", normalise(&real))).is_ok()
             }
-            Backing::Live => rustix::fs::statfs(path)
-                .is_ok_and(|found| u64::try_from(found.f_type).is_ok_and(|magic| ELSEWHERE.contains(&magic))),
+            Backing::Live => kernel::file_system(path).is_some_and(|magic| ELSEWHERE.contains(&magic)),
         }
     }
 
     /// Which file is at `path`, links followed, and when its content or what is known of it was last changed, in nanoseconds.
     /// Of the live machine only; not recorded.
     pub fn changed(&self, path: &str) -> Option<(FileId, i128)> {
-        let meta = fs::metadata(path).ok().filter(|_| self.is_live())?;
-        let nanoseconds = |seconds: i64, rest: i64| i128::from(seconds) * 1_000_000_000 + i128::from(rest);
-        let content = nanoseconds(meta.mtime(), meta.mtime_nsec());
-        let known = nanoseconds(meta.ctime(), meta.ctime_nsec());
-        Some((FileId { device: split(meta.dev()), inode: meta.ino() }, content.max(known)))
+        self.is_live().then(|| kernel::changed(path))?
     }
 
     /// What kind of thing is at `path`, links followed; `None` when nothing is.
@@ -129,24 +114,19 @@ impl Root {
     pub fn is_on(&self, path: &str, wanted: KernelFs) -> bool {
         match &self.backing {
             Backing::Tree(tree) => tree.read(&format!("{PROBES}/statfs{path}")).is_err(),
-            Backing::Live => {
-                rustix::fs::statfs(path).is_ok_and(|found| u64::try_from(found.f_type) == Ok(wanted.magic()))
-            }
+            Backing::Live => kernel::file_system(path) == Some(wanted.magic()),
         }
     }
 
     /// The number of the mount that holds `path` (Linux 5.8), of the live machine only; not recorded.
     pub fn mount_id(&self, path: &str) -> Option<u64> {
-        use rustix::fs::{AtFlags, CWD, StatxFlags, statx};
-        let found = statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok().filter(|_| self.is_live())?;
-        (found.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(found.stx_mnt_id)
+        self.is_live().then(|| kernel::mount_id(path))?
     }
 
     /// The kind of file system that holds `path`, where its number tells it (`include/uapi/linux/magic.h`). Of the live
     /// machine only; not recorded.
     pub fn file_system(&self, path: &str) -> Option<&'static str> {
-        let found = rustix::fs::statfs(path).ok().filter(|_| self.is_live())?;
-        Some(match u64::try_from(found.f_type).ok()? {
+        Some(match kernel::file_system(path).filter(|_| self.is_live())? {
             // ext2, ext3 and ext4 have one number.
             0xef53 => "ext4",
             0x5846_5342 => "xfs",
@@ -160,7 +140,7 @@ impl Root {
 
     /// Whether a thread is known to share the open files of its process; `false` when that cannot be told.
     pub fn shares_files(&self, process: u32, thread: u32) -> bool {
-        self.is_live() && ioctl::same_files(process, thread)
+        self.is_live() && kernel::same_files(process, thread)
     }
 }
 
@@ -215,25 +195,6 @@ fn parse_told(text: &str) -> Option<Stat> {
     };
     let bytes = words.next().and_then(|word| word.parse().ok()).unwrap_or(0);
     Some(Stat { kind, file, bytes })
-}
-
-fn kind_of(meta: &fs::Metadata) -> FileKind {
-    let kind = meta.file_type();
-    let (major, minor) = split(meta.rdev());
-    match () {
-        () if kind.is_dir() => FileKind::Directory,
-        () if kind.is_block_device() => FileKind::Block(major, minor),
-        () if kind.is_char_device() => FileKind::Character(major, minor),
-        () if kind.is_fifo() => FileKind::Pipe,
-        () if kind.is_socket() => FileKind::Socket,
-        () => FileKind::File,
-    }
-}
-
-/// Major and minor of a device number as the C library has it. Linux has 12 and 20 bits (`include/linux/kdev_t.h`).
-fn split(number: u64) -> (u32, u32) {
-    let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-    (small(major(number)), small(minor(number)))
 }
 
 #[cfg(test)]

@@ -8,9 +8,20 @@ use super::wanted::{FileBehind, Wanted};
 use super::{Findings, How, number, size};
 use crate::block::dm_table::parse_number_pair;
 use crate::block::is_numbered;
-use crate::ioctl::{Behind, behind_loop as ask};
+use crate::kernel::behind_loop as ask;
 use crate::mount::{self, Mount};
 use crate::root::{FileId, FileKind, Root};
+
+/// What a loop device reads and writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Behind {
+    /// The file: a regular file, or the node of a device.
+    pub file: FileId,
+    /// The block device, when the file is the node of one.
+    pub device: Option<(u32, u32)>,
+    /// The part of it: its first byte, and how many it may be at most (0: to the end). Not part of what is recorded.
+    pub part: (u64, u64),
+}
 
 /// What is behind a loop device; `None` when it is none, or holds nothing.
 pub(super) fn behind(root: &Root, name: &str) -> Option<Told> {

@@ -13,9 +13,9 @@ pub mod texts;
 mod traffic;
 mod wanted;
 
-pub use crate::ioctl::Behind;
 pub use class::{CLASSES, Class, ClassRow, Hidden};
 pub use kernel::{Swap, parse_swaps};
+pub use loops::Behind;
 pub use loops::backing;
 pub use traffic::{Counters, Traffic};
 pub use wanted::Identity;

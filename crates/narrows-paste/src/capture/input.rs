@@ -4,21 +4,26 @@
 //! bounded, links are not followed out of what was named, and what is broken costs itself only. Each text is shown to
 //! the readers as soon as it is there and then forgotten, so that a large archive takes no more room than a small one.
 
+mod archive;
 mod collector;
+#[cfg(target_os = "linux")]
+mod files;
 mod format;
+#[cfg(target_os = "linux")]
 mod walk;
 
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use narrows_machine::snapshot::SnapshotError;
 
 use super::Text;
-use super::foreign::{self, Bounded, MOST_OF_FILE, MOST_OF_STREAM};
+
 use collector::Collector;
 
 pub use collector::Gathered;
+#[cfg(target_os = "linux")]
+pub use files::{gather, gather_with, glance, is_readable};
 
 /// The most of one text that is read, in bytes; the rest is left out. `lspci -vvvxxxx` of a thousand functions is 20 MB.
 pub const MOST_OF_TEXT: u64 = 24 << 20;
@@ -67,15 +72,6 @@ pub enum InputError {
     },
 }
 
-/// Gathers what is in `paths`; `-` is `stdin`.
-///
-/// # Errors
-/// [`InputError`] when one of them cannot be opened, is a running machine, or is a damaged record of `narrows
-/// snapshot`. Anything else that is wrong is a note in [`Gathered::notes`].
-pub fn gather(paths: &[PathBuf], stdin: impl Read) -> Result<Gathered, InputError> {
-    gather_with(paths, stdin, &mut |_: &Text| false)
-}
-
 /// Who else looks at the texts.
 pub trait Viewer {
     /// Looks at a text, in which the readers of captures found something if `is_known`; whether something in it is known.
@@ -103,35 +99,19 @@ pub struct Taken {
     pub failure: Option<io::Error>,
 }
 
-/// Gathers as [`gather`] does, and shows each text to `viewer` too, who says whether it knew something in it.
+/// Gathers what is in a text, or an archive of texts, that is called `name`.
 ///
 /// # Errors
-/// As of [`gather`].
-pub fn gather_with(
-    paths: &[PathBuf],
-    stdin: impl Read,
-    viewer: &mut dyn Viewer,
-) -> Result<Gathered, InputError> {
+/// [`InputError`] when it is a damaged record of `narrows snapshot`.
+pub fn gather_text(name: &str, content: impl Read, viewer: &mut dyn Viewer) -> Result<Gathered, InputError> {
     let mut collector = Collector::new(viewer);
-    let mut stdin = Some(stdin);
-    for path in paths {
-        let named = path.display().to_string();
-        if path == Path::new("-") {
-            // There is only one standard input; named again it has ended.
-            if let Some(stdin) = stdin.take() {
-                let stdin = Bounded::new(stdin, MOST_OF_STREAM);
-                collector.input("standard input", stdin).map_err(|error| unusable("-", error))?;
-            }
-        } else if path.is_dir() {
-            walk::walk(path, &mut collector).map_err(|error| unusable(&named, error))?;
-        } else {
-            let file = foreign::open(path, MOST_OF_FILE)
-                .map_err(|error| InputError::Unreadable { name: named.clone(), error })?;
-            collector.input(&shown(path), file).map_err(|error| unusable(&named, error))?;
-        }
-        collector.end_path();
-    }
+    collector.input(name, content).map_err(|error| unusable(name, error))?;
+    collector.end_path();
     Ok(collector.finish())
+}
+
+fn unusable(name: &str, error: SnapshotError) -> InputError {
+    InputError::Unusable { name: name.to_owned(), error }
 }
 
 /// What the beginning of a file shows of it.
@@ -143,39 +123,6 @@ pub struct Glance {
     pub is_record: bool,
     /// What readers of captures recognise in it: `lspci -vv`, `dmesg`.
     pub kinds: Vec<&'static str>,
-}
-
-/// Looks at the first 64 KiB of a file as [`gather_with`] would at all of it. What cannot be read shows nothing.
-pub fn glance(path: &Path, viewer: &mut dyn Viewer) -> Glance {
-    const LOOKED_AT: u64 = 64 << 10;
-    let Ok(file) = foreign::open(path, MOST_OF_FILE) else { return Glance::default() };
-    let mut collector = Collector::new(viewer);
-    // A record that is cut off is damaged, and a record all the same.
-    let is_damaged = collector.input(&shown(path), file.take(LOOKED_AT)).is_err();
-    collector.end_path();
-    let gathered = collector.finish();
-    let is_record = is_damaged || !gathered.trees.is_empty();
-    let kinds = gathered.merger.finish().captured.map(|captured| captured.texts).unwrap_or_default();
-    Glance {
-        is_known: is_record || gathered.is_known.contains(&true),
-        is_record,
-        kinds: kinds.into_iter().flat_map(|text| text.kinds).collect(),
-    }
-}
-
-/// Whether a file that a person named can be read as one: it is a file or pipe, and no kernel makes its content.
-pub fn is_readable(path: &Path) -> bool {
-    foreign::open(path, MOST_OF_FILE).is_ok()
-}
-
-fn unusable(name: &str, error: SnapshotError) -> InputError {
-    InputError::Unusable { name: name.to_owned(), error }
-}
-
-/// How a file is called in sources: as it was typed, but never with a whole path, which tells where its owner keeps it.
-fn shown(path: &Path) -> String {
-    let name = if path.is_absolute() { path.file_name().map(Path::new) } else { Some(path) };
-    name.unwrap_or(path).display().to_string()
 }
 
 #[cfg(test)]

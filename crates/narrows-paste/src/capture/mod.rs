@@ -13,6 +13,7 @@ pub mod dm;
 pub mod dmesg;
 pub mod dmidecode;
 mod fill;
+#[cfg(target_os = "linux")]
 pub mod foreign;
 mod health;
 pub mod hwloc;
@@ -46,7 +47,9 @@ use narrows_machine::pci::{PciAddress, PciDevice};
 
 pub use crate::text::Text;
 use crate::text::is_in;
-pub use input::{Gathered, Glance, Taken, Viewer, gather, gather_with, glance, is_readable};
+pub use input::{Gathered, Glance, Taken, Viewer, gather_text};
+#[cfg(target_os = "linux")]
+pub use input::{gather, gather_with, glance, is_readable};
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 
 /// How far a kind of source is believed where two of them speak of the same fact. Ascending.

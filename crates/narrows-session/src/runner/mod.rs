@@ -19,6 +19,7 @@ use crate::writes::{Allowance, ESTIMATED_AFTER, Writes};
 use crate::{Moving, Teller};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
+use narrows_load::failure;
 use narrows_load::guard::{Sentry, WritableDevice};
 use narrows_load::measurement::{Cause, Measurement, RunFailure};
 use narrows_load::preset::{LoadSpec, StopRule};
@@ -392,7 +393,7 @@ pub fn with_what_is_gone(failure: &RunFailure, root: &Root, path: &Path) -> RunF
 
 /// A run that could not be begun, and what its error advises where that is not that a device is gone.
 pub fn of_error<'e>(error: &'e LoadError, root: &Root, path: &Path) -> (RunFailure, Option<&'e str>) {
-    let failed = with_what_is_gone(&RunFailure::of_error(error), root, path);
+    let failed = with_what_is_gone(&failure::of_error(error), root, path);
     let hint = error.hint().filter(|_| failed.cause != Cause::Gone);
     (failed, hint)
 }

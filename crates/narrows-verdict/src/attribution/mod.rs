@@ -26,8 +26,8 @@ mod software;
 
 use std::collections::BTreeSet;
 
+use narrows_base::measurement::{GeneratorUse, Measurement};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::{GeneratorUse, Measurement};
 use narrows_model::ceiling::{self, Basis, Ceiling, Narrow, medium};
 use narrows_model::path::{Hop, HopKind, HopSpec};
 

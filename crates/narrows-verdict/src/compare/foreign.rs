@@ -6,9 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::input::{ComparedEntry, Tail};
 use crate::results::{ResultVerdict, Trust, judge_results};
+use narrows_base::measurement::PERCENTILES;
+use narrows_base::stats::BatchMeans;
 use narrows_base::units::{Bytes, Nanos, human};
-use narrows_load::measurement::PERCENTILES;
-use narrows_load::stats::BatchMeans;
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Long, Measured, Op, Page, Side, Tool, read};
 

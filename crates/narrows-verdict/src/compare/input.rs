@@ -7,10 +7,10 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::{Change, Mean, PathState, Unmatched, foreign, paths};
+use narrows_base::measurement::PERCENTILES;
+use narrows_base::ran::EngineRan;
+use narrows_base::stats::{BatchMeans, student_t};
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
-use narrows_load::measurement::PERCENTILES;
-use narrows_load::ran::EngineRan;
-use narrows_load::stats::{BatchMeans, student_t};
 use narrows_paste::results::{Long, MOST_MEASUREMENTS, document};
 
 /// Why a file cannot be compared.

@@ -5,8 +5,8 @@ mod foreign;
 mod input;
 mod paths;
 
+use narrows_base::stats::{BatchMeans, student_t};
 use narrows_base::units::{BytesPerSec, Nanos};
-use narrows_load::stats::{BatchMeans, student_t};
 use serde::{Deserialize, Serialize};
 
 use input::{ComparedEntry, Tail};

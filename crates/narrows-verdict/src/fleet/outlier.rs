@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use narrows_base::stats::median;
 use narrows_base::units::{BitsPerSec, BytesPerSec, human};
-use narrows_load::stats::median;
 
 /// A modified z-score beyond this is an outlier, and what makes the median deviation comparable with a standard deviation (Iglewicz and
 /// Hoaglin, "How to Detect and Handle Outliers", ASQC 1993, chapter 3).

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::point::Point;
 use super::record::{Load, PointRecord};
 use narrows_base::lists::grouped;
+use narrows_base::stats::ci95;
+use narrows_base::stats::sweep::{self, Shape, shape};
 use narrows_base::units::{Bytes, BytesPerSec};
-use narrows_load::stats::ci95;
-use narrows_load::stats::sweep::{self, Shape, shape};
 
 /// With fewer runs there is no curve.
 const LEAST: usize = 3;

@@ -1,7 +1,7 @@
 //! One rung against those below it.
 
+use narrows_base::measurement::Access;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::Access;
 use narrows_machine::Machine;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use narrows_base::stats::sweep::{Point, Shape, shape};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::stats::sweep::{Point, Shape, shape};
 use narrows_paste::results::{Imported, Measured, Op, Tool};
 
 use super::against::Stated;

@@ -28,7 +28,7 @@ mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use narrows_load::measurement::Measurement;
+use narrows_base::measurement::Measurement;
 use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;

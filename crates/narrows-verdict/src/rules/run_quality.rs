@@ -1,7 +1,7 @@
 //! Whether a run says anything of its path, or of a cache, of narrows itself, or of nothing: what [`crate::trust`] audited, as findings.
 
+use narrows_base::measurement::Measurement;
 use narrows_base::units::human;
-use narrows_load::measurement::Measurement;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 

@@ -13,8 +13,8 @@ use std::f64::consts::SQRT_2;
 
 use serde::{Deserialize, Serialize};
 
+use narrows_base::stats::median;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::stats::median;
 use narrows_model::path::HopId;
 
 use super::{GroupVerdict, Rate, SIGNIFICANT};

@@ -10,8 +10,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use narrows_base::stats;
 use narrows_base::units::{BytesPerSec, human};
-use narrows_load::stats;
 use narrows_machine::Machine;
 use narrows_model::ceiling::{Basis, Ceiling, Direction};
 use narrows_model::path::{Hop, HopId, HopKind, HopSpec, Path};

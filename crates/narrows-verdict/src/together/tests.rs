@@ -188,7 +188,7 @@ fn drives_that_take_a_steady_limit_from_each_other_have_a_steady_sum() {
         turn += 1;
         let rate = |at: i32| BytesPerSec::from_mb(if (at / 2 + turn) % 2 == 0 { 440.0 } else { 360.0 });
         run.measurement.series = (0..20).map(rate).collect();
-        run.measurement.ci95 = narrows_load::stats::ci95(&run.measurement.series);
+        run.measurement.ci95 = narrows_base::stats::ci95(&run.measurement.series);
     };
     let turns = std::cell::RefCell::new(by_turns);
     let verdict = group(&[(700.0, 400.0); 2], Some(800.0), |run| (turns.borrow_mut())(run));

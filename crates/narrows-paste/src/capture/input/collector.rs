@@ -9,7 +9,7 @@ use narrows_machine::tree::{Node, Tree, normalise};
 
 use super::format::{Format, HEAD, Spent, unpack};
 use super::{
-    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, walk,
+    MOST_KNOWN_TEXTS, MOST_OF_TEXT, MOST_OF_TEXTS, MOST_TEXTS, MOST_UNPACKED, OFFERED, Viewer, archive,
 };
 use crate::capture::merge::{MOST_OF_A_KIND, Merger};
 use crate::capture::sysfs::{self, Missing};
@@ -207,7 +207,7 @@ impl Collector<'_> {
         match format {
             Format::Tar if is_snapshot && depth.archives == 0 => return self.snapshot(name, whole),
             Format::Tar if depth.archives < DEEPEST_ARCHIVE => {
-                return walk::read_archive(self, name, whole, depth);
+                return archive::read_archive(self, name, whole, depth);
             }
             Format::Packed(packing) if depth.packings < DEEPEST_PACKING => match unpack(packing, whole) {
                 Ok(plain) => {

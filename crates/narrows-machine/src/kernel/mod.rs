@@ -1,4 +1,4 @@
-//! What the kernel tells through ioctl(2), or another system call that reads no file, only. All `unsafe` of this folder is here.
+//! What the kernel tells through ioctl(2), or another system call that reads no file, only. All `unsafe` of this crate is here.
 
 #![expect(
     unsafe_code,
@@ -6,6 +6,11 @@
 )]
 
 pub(super) mod device_mapper;
+mod socket;
+mod stat;
+
+pub(crate) use socket::{KernelCipher, diagnosed};
+pub(crate) use stat::{changed, file_system, mount_id, stat};
 
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -16,6 +21,7 @@ use nix::sys::stat::{Mode, fstat, major, minor};
 
 use crate::root::FileId;
 use crate::tree::Miss;
+use crate::usage::Behind;
 
 fn reason(error: Errno) -> Miss {
     match error {
@@ -41,17 +47,6 @@ struct LoopInfo {
 }
 
 nix::ioctl_read_bad!(loop_get_status64, 0x4c05, LoopInfo);
-
-/// What a loop device reads and writes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Behind {
-    /// The file: a regular file, or the node of a device.
-    pub file: FileId,
-    /// The block device, when the file is the node of one.
-    pub device: Option<(u32, u32)>,
-    /// The part of it: its first byte, and how many it may be at most (0: to the end). Not part of what is recorded.
-    pub part: (u64, u64),
-}
 
 /// What is behind the loop device with this kernel name, which must have this number.
 pub(crate) fn behind_loop(name: &str, number: (u32, u32)) -> Result<Behind, Miss> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::median;
-use narrows_base::units::BytesPerSec;
+use crate::units::BytesPerSec;
 
 /// Differences below this fraction are none, however sure they are. IOzone and fio users read a plateau off a chart with
 /// about this eye, and repeated runs of one setting differ by less.

@@ -2,7 +2,7 @@
 //! enough was measured (`precision`).
 //!
 //! Everything here is a pure function of rates. A series has one rate for each [`SAMPLE`] of the measured time, as
-//! [`Measurement::series`](super::measurement::Measurement::series) and [`Control::series`](super::Control::series)
+//! [`Measurement::series`](crate::measurement::Measurement::series) and `Control::series`
 //! hold it.
 
 mod precision;
@@ -14,7 +14,7 @@ pub use precision::{Decision, Outlook, Precision};
 
 use serde::{Deserialize, Serialize};
 
-use narrows_base::units::{BytesPerSec, Nanos};
+use crate::units::{BytesPerSec, Nanos};
 
 /// The time that one rate of a series stands for.
 pub const SAMPLE: Nanos = Nanos::from_millis(100);
@@ -266,9 +266,8 @@ pub fn warm_up(series: &[BytesPerSec]) -> Option<WarmUp> {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{autoregressive, rates};
+    use super::testing::{Random, autoregressive, rates};
     use super::*;
-    use crate::random::Random;
     use proptest::prelude::*;
 
     #[test]

@@ -1,14 +1,14 @@
 //! What a run achieved, with everything needed to judge whether to believe it.
 
-pub use super::failure::{Cause, RunFailure};
 pub use super::workload::{Mode, Pattern, Workload};
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::ran::EngineRan;
-use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
+use super::units::{Bytes, BytesPerSec, Iops, Nanos};
 
 /// How the target was opened in the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -79,7 +79,7 @@ impl Latency {
     }
 
     /// The same with the percentiles that `quantile` gives, as far as `count` supports them.
-    pub(super) fn with_percentiles(self, quantile: impl Fn(f64) -> Nanos) -> Self {
+    pub fn with_percentiles(self, quantile: impl Fn(f64) -> Nanos) -> Self {
         let is_known = |percentile: &Percentile| self.count >= percentile.least_samples();
         let [p50, p90, p95, p99, p999, p9999, p99999] =
             PERCENTILES.map(|one| is_known(&one).then(|| quantile(one.fraction)));
@@ -164,7 +164,7 @@ pub struct SelfChecks {
     /// Latencies that were recorded; equal to `completed`.
     pub recorded: u64,
     /// What one I/O costs the engine on the CPU of the first worker, in nanoseconds, by NOPs through a ring right before
-    /// the run; `None` unless [`RunOptions::measure_nop`](super::run::RunOptions::measure_nop) asked for it.
+    /// the run; `None` unless `RunOptions::measure_nop` asked for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nop_ns_per_io: Option<f64>,
 }
@@ -241,6 +241,91 @@ pub struct Measurement {
     /// The bytes of the region that was visited.
     #[serde(rename = "region_bytes")]
     pub region: Bytes,
+}
+
+/// What kind of thing went wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Cause {
+    /// No room is left for what is written (ENOSPC, EDQUOT).
+    NoSpace,
+    /// The device, or something between it and us, failed the I/O (EIO and what the kernel distinguishes of it).
+    Medium,
+    /// The device went away (ENODEV, ENXIO, ENOMEDIUM).
+    Gone,
+    /// The target became read-only (EROFS), which file systems do after an error.
+    ReadOnly,
+    /// The target cannot do this kind of I/O (EOPNOTSUPP).
+    Unsupported,
+    /// The kernel moved fewer bytes than were asked for.
+    Short,
+    /// I/Os did not come back.
+    Hung,
+    /// The engine broke down, or could not be set up.
+    Engine,
+    /// Anything else.
+    Other,
+}
+
+impl Cause {
+    /// Whether trying again cannot help, so that the first such error ends a run.
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::NoSpace | Self::Gone | Self::ReadOnly | Self::Unsupported)
+    }
+
+    /// What the user can do.
+    pub const fn hint(self) -> &'static str {
+        match self {
+            Self::NoSpace => {
+                "free some space: a file system that compresses, copies on write or is thinly provisioned needs room even to overwrite"
+            }
+            Self::Medium => {
+                "look for the device in the kernel log (`dmesg`) and at its health (`smartctl -a`); save what is on it"
+            }
+            Self::Gone => "the device went away: look at cables, power and the kernel log (`dmesg`)",
+            Self::ReadOnly => "the kernel made it read-only, as it does after an error: see `dmesg`",
+            Self::Unsupported => "the file system or device cannot do this; leave these tests out",
+            Self::Short => "the target shrank: see whether something else works on it",
+            Self::Hung => {
+                "the device does not answer: see `dmesg`; the kernel may need minutes to give it up"
+            }
+            Self::Engine => "run it again; if it stays, use the smaller tests, and report it as a bug",
+            Self::Other => "see the kernel log (`dmesg`)",
+        }
+    }
+}
+
+/// Why a run ended before its time, when it was not asked to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunFailure {
+    /// The kind.
+    pub cause: Cause,
+    /// The kernel's name of the error: `EIO`; `None` when it was no error of the kernel.
+    pub errno: Option<String>,
+    /// Where the I/O went; `None` when it was none in particular.
+    pub offset: Option<Bytes>,
+    /// I/Os of all workers that ended well until then, warm-up included.
+    pub after_ios: u64,
+    /// The failure in words.
+    pub detail: String,
+}
+
+impl fmt::Display for RunFailure {
+    /// `EIO at offset 4096 after 17 I/Os`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.errno, self.cause) {
+            (Some(errno), _) => f.write_str(errno)?,
+            (None, Cause::Short) => f.write_str("too few bytes")?,
+            (None, Cause::Hung) => f.write_str("no answer")?,
+            (None, _) => f.write_str(&self.detail)?,
+        }
+        if let Some(offset) = self.offset {
+            write!(f, " at offset {}", offset.get())?;
+        }
+        write!(f, " after {} I/Os", self.after_ios)
+    }
 }
 
 /// A percentile of latencies.

@@ -1,7 +1,7 @@
 //! When enough was measured: the interval of the mean is as narrow as was asked for.
 
 use super::{BatchMeans, MIN_SAMPLES, SAMPLE, WarmUp, mean, squares, student_t, variance, warm_up};
-use narrows_base::units::{BytesPerSec, Nanos};
+use crate::units::{BytesPerSec, Nanos};
 
 /// The confidence of the interval.
 const CONFIDENCE: f64 = 0.95;
@@ -185,9 +185,8 @@ fn inflation_by(rho: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{autoregressive, rates};
+    use super::super::testing::{Random, autoregressive, rates};
     use super::*;
-    use crate::random::Random;
     use proptest::prelude::*;
 
     fn two_percent() -> Precision {

@@ -1,7 +1,26 @@
 //! Series with known truth.
 
-use crate::random::Random;
-use narrows_base::units::BytesPerSec;
+use crate::units::BytesPerSec;
+use rand_xoshiro::Xoshiro256PlusPlus;
+use rand_xoshiro::rand_core::{Rng, SeedableRng};
+
+/// Random numbers of a seed.
+pub(super) struct Random(Xoshiro256PlusPlus);
+
+impl Random {
+    pub(super) fn seeded(seed: u64) -> Self {
+        Self(Xoshiro256PlusPlus::seed_from_u64(seed))
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number below `bound`.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
 
 /// Rates from plain numbers.
 pub(super) fn rates(values: &[f64]) -> Vec<BytesPerSec> {

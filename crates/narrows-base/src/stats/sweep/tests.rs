@@ -1,6 +1,6 @@
+use super::super::testing::Random;
 use super::super::testing::normal;
 use super::*;
-use crate::random::Random;
 use proptest::prelude::*;
 
 const THREADS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0];
