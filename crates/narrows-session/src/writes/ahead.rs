@@ -20,8 +20,9 @@ const KNOWN_AFTER: f64 = 2.7;
 const AROUND: f64 = 0.1;
 /// Rounds until five agree: five at the least, more on most drives.
 const ROUNDS: f64 = 8.0;
-/// How often what is in flight must be written at the least.
+/// How often what is in flight must be written at the least for a rate, and for a test to be begun at all.
 const IN_FLIGHT: f64 = 4.0;
+const BEGUN: f64 = 2.0;
 /// Blocks and depths from which on a drive is taken to write as fast as it can.
 const FULL_RATE_AT: f64 = 256.0 * 1024.0;
 
@@ -51,6 +52,12 @@ impl Item {
         let load = self.load.as_ref().filter(|_| is_known);
         let least = load.map_or(0.0, |load| load.in_flight().as_f64()) * IN_FLIGHT;
         if self.rate > 0.0 { (self.seconds * self.rate).max(least) } else { 0.0 }
+    }
+
+    /// What it is not begun without.
+    fn least(&self) -> f64 {
+        let load = self.load.as_ref().filter(|_| self.rate > 0.0);
+        load.map_or(0.0, |load| load.in_flight().as_f64()) * BEGUN
     }
 }
 
@@ -102,7 +109,8 @@ impl Ahead {
     fn learn(&mut self, full: f64, tried: &[(LoadSpec, f64)]) {
         for item in &mut self.items {
             let Some(load) = &item.load else { continue };
-            let seen = tried.iter().find(|(other, _)| other == load).map(|(_, rate)| *rate);
+            // A trial in which nothing ended says nothing.
+            let seen = tried.iter().find(|(other, rate)| other == load && *rate > 0.0).map(|(_, rate)| *rate);
             item.doubt = if seen.is_some() { TRIED } else { GUESSED };
             item.rate = seen.unwrap_or_else(|| full * guess(load));
         }
@@ -139,8 +147,7 @@ impl Ahead {
             rate: load.map_or(0.0, guess),
             doubt: GUESSED,
         });
-        let written =
-            self.part(item.need(self.is_known), self.need(), bytes.as_f64(), |item| item.rate > 0.0);
+        let written = self.part(&item, bytes.as_f64());
         let others: f64 = self.items.iter().map(|item| item.seconds + AROUND).sum();
         let spare = (time.as_secs_f64() - item.seconds - others).max(0.0);
         let long = item.seconds + if self.items.is_empty() { spare } else { spare / 2.0 };
@@ -155,16 +162,21 @@ impl Ahead {
         }
     }
 
-    /// What one of `need` may have of `left` beside the others.
-    fn part(&self, need: f64, others: f64, left: f64, competes: impl Fn(&Item) -> bool) -> f64 {
+    /// What a test may have of `left` beside the others. Where it is too little for all, each has what it is not begun without, and
+    /// the rest is divided by what they need.
+    fn part(&self, item: &Item, left: f64) -> f64 {
+        let (need, others) = (item.need(self.is_known), self.need());
         if need <= 0.0 {
             return 0.0;
         }
         let spare = left - need - others;
-        if !self.items.iter().any(competes) {
+        if !self.items.iter().any(|item| item.rate > 0.0) {
             left
         } else if spare < 0.0 || !self.is_known {
-            left * need / (need + others)
+            let (least, of_others) = (item.least(), self.items.iter().map(Item::least).sum::<f64>());
+            let rest = left - least - of_others;
+            let (least, rest) = if rest > 0.0 { (least, rest) } else { (0.0, left) };
+            least + rest * need / (need + others)
         } else {
             need + spare / 2.0
         }
@@ -387,7 +399,7 @@ mod tests {
         // 2.9 s at 1 GB/s and 10 MB/s are 2.929 GB.
         assert_eq!(tests.bytes(Bytes::new(9_000_000_000)).get() / 1_000_000, 2929);
         let first = tests.take(Some(&large), Bytes::new(1_010_000_000), FOR_EVER);
-        assert!((first.bytes.as_f64() - 1e9).abs() < 1e3, "{first:?}");
+        assert!((first.bytes.as_f64() - 1e9).abs() < 1e6, "{first:?}");
         let [thought, least] = first.lasts.map(|time| time.as_secs_f64());
         assert!((thought - 1.0).abs() < 1e-3 && (least - 1.0 / 1.5).abs() < 1e-3, "{first:?}");
         // The rest is all for the only one that writes.
@@ -406,6 +418,26 @@ mod tests {
         assert!((share.bytes.as_f64() - 5e8).abs() < 1e3, "{share:?}");
         // 2.9 and 3.0 s of 9 s: half of 3.1 s more.
         assert!((share.time.as_secs_f64() - 4.45).abs() < 1e-9, "{share:?}");
+    }
+
+    #[test]
+    fn each_of_many_tests_has_what_it_is_not_begun_without() {
+        let depths = [1, 2, 4, 8, 16, 32, 64];
+        let loads: Vec<LoadSpec> = [4, 16, 64, 256, 1024]
+            .iter()
+            .flat_map(|kib| depths.iter().map(|depth| load(*kib, *depth, 100)))
+            .collect();
+        let mut tests = ahead(&loads);
+        // In the trial of one nothing ended.
+        let tried: Vec<(LoadSpec, f64)> =
+            loads.iter().map(|one| (one.clone(), if *one == loads[21] { 0.0 } else { 5e9 })).collect();
+        tests.learn(5e9, &tried);
+        let mut left = 1_000_000_000;
+        for load in &loads {
+            let share = tests.take(Some(load), Bytes::new(left), FOR_EVER).bytes;
+            assert!(share.get() >= 2 * load.in_flight().get(), "{load:?}: {share:?} of {left}");
+            left -= share.get();
+        }
     }
 
     #[test]
