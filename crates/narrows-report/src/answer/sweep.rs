@@ -13,6 +13,11 @@ use narrows_verdict::capitalised;
 const ALIKE: f64 = 0.05;
 /// What helps where loads scatter.
 const QUIET: &str = "Run it again on a quiet machine, or longer: `--max-time 2m`.";
+/// What helps where they used up what may be written.
+const FEWER: &str =
+    "Let more be written, `--max-writes 64GiB`, or name fewer loads with `--block-size` and `--depth`.";
+/// From this part of what may be written on, that is what made runs short.
+const USED_UP: f64 = 0.9;
 /// More loads of a mix than this part that are not to be trusted say that the machine was not quiet.
 const DOUBTFUL: f64 = 1.0 / 3.0;
 /// So many mixes are answered.
@@ -50,7 +55,7 @@ pub(super) fn sweep(report: &MeasureReport) -> Option<Answer> {
     if trusted.is_empty() {
         return Some(Answer {
             sentence: "No load gave a rate that is to be trusted.".to_owned(),
-            todo: vec![step(QUIET)],
+            todo: vec![step(what_helps(report))],
         });
     }
     let mut mixes: Vec<&LoadSpec> = Vec::new();
@@ -72,6 +77,13 @@ pub(super) fn sweep(report: &MeasureReport) -> Option<Answer> {
     }
     answer.sentence = sentences.join(" ");
     Some(answer)
+}
+
+/// What to do where too few loads can be trusted.
+fn what_helps(report: &MeasureReport) -> &'static str {
+    let is_used_up =
+        report.writes.as_ref().is_some_and(|it| it.written.as_f64() >= USED_UP * it.limit.as_f64());
+    if is_used_up { FEWER } else { QUIET }
 }
 
 /// Whether two loads are of one mix: all is alike but block size, depth and the number of streams.
@@ -105,7 +117,7 @@ fn of_mix(
     }
     let doubtful = all.len() - points.len();
     if is_scattered || doubtful as f64 > DOUBTFUL * all.len() as f64 {
-        return too_noisy(target, mix, fastest, (doubtful, all.len()));
+        return too_noisy(report, mix, fastest, (doubtful, all.len()));
     }
     let at = at(&level.curve.of, level.curve.along, level.plateau.from);
     let span = level
@@ -138,7 +150,7 @@ fn is_scattered(level: &Level<'_>, fastest: &SweepPoint<'_>) -> bool {
 
 /// What can be said where a knee would be chance.
 fn too_noisy(
-    target: &str,
+    report: &MeasureReport,
     mix: &LoadSpec,
     fastest: &SweepPoint<'_>,
     (doubtful, all): (usize, usize),
@@ -149,12 +161,13 @@ fn too_noisy(
         some => format!("{some} of {all} loads are not to be trusted"),
     };
     let said = format!(
-        "{} of {target} reach {} with {}. It was too noisy for a knee: {why}.",
+        "{} of {} reach {} with {}. It was too noisy for a knee: {why}.",
         what(mix),
+        report.target.name,
         known_to(fastest.bytes_per_second, fastest.ci95),
         at(fastest.load, along, x(fastest.load))
     );
-    (said, vec![step(QUIET)])
+    (said, vec![step(what_helps(report))])
 }
 
 /// The plateaus of the curves of a mix whose runs are all to be trusted, by block size.

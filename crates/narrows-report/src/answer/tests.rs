@@ -42,6 +42,14 @@ fn what_no_load_gave_in_trust_is_said_and_nothing_else() {
     report.results.iter_mut().for_each(|result| result.trusted = Some(false));
     let answer = measure(&report).unwrap();
     assert_eq!(answer.sentence, "No load gave a rate that is to be trusted.");
+    assert!(answer.todo[0].contains("quiet machine"), "{answer:?}");
+    let account = serde_json::json!({
+        "limit_bytes": 8_000_000_000u64, "limit_is_asked": false, "device_limit_bytes": 8_000_000_000u64,
+        "written_bytes": 7_900_000_000u64, "limit_reached": false,
+    });
+    report.writes = Some(serde_json::from_value(account).unwrap());
+    let todo = measure(&report).unwrap().todo;
+    assert!(todo[0].contains("--max-writes"), "{todo:?}");
     report.results.clear();
     assert_eq!(measure(&report), None);
 }
