@@ -152,12 +152,16 @@ struct Iperf3Run<'t> {
     /// The receiver's line of the whole run, and the sender's: of the sum where there is one.
     receiver: Option<(usize, Iperf3Row<'t>)>,
     sender: Option<(usize, Iperf3Row<'t>)>,
+    /// A row from the beginning that is longer than an interval and says nothing of its end: all that a post may have of a run.
+    whole: Option<(usize, Iperf3Row<'t>)>,
 }
 
 impl<'t> Iperf3Run<'t> {
     fn see(&mut self, number: usize, row: Iperf3Row<'t>) {
         /// A day of seconds.
         const MOST: usize = 100_000;
+        /// Seconds of an interval, unless another one was asked for.
+        const INTERVAL: f64 = 1.5;
         let is_sum = row.id == "SUM";
         if !is_sum && !self.ids.contains(&row.id) && self.ids.len() < 1000 {
             self.ids.push(row.id);
@@ -172,6 +176,8 @@ impl<'t> Iperf3Run<'t> {
                 if row.from >= 0.0 && rates.len() < MOST {
                     rates.push(row.rate.value());
                 }
+                let is_whole = row.from == 0.0 && row.time.value() > INTERVAL;
+                self.whole = is_whole.then_some((number, row));
                 return;
             }
         };
@@ -198,7 +204,11 @@ impl<'t> Iperf3Run<'t> {
             None => {
                 let is_other =
                     |received: &(usize, Iperf3Row<'_>)| received.1.id == row.id || !self.is_below_sender(row);
-                row.from == 0.0 && self.receiver.as_ref().is_some_and(is_other)
+                // A sum is the last row of its run.
+                let is_next = |whole: &(usize, Iperf3Row<'_>)| whole.1.id == "SUM" || whole.1.id == row.id;
+                row.from == 0.0
+                    && (self.receiver.as_ref().is_some_and(is_other)
+                        || self.whole.as_ref().is_some_and(is_next))
             }
             Some(end) => is_told(end) && (end == End::Receiver || self.receiver.is_some()),
         }
@@ -218,7 +228,8 @@ impl<'t> Iperf3Run<'t> {
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
         // A server does not know what the client sent and prints nothing of it.
-        let (line, row) = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0))?;
+        let told = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0));
+        let (line, row) = told.or(self.whole)?;
         // Of several streams without their sum no row is the whole.
         if (self.ids.len() > 1 || self.has_lost_sum) && row.id != "SUM" {
             return None;
@@ -228,6 +239,11 @@ impl<'t> Iperf3Run<'t> {
         result.derived.extend(row.contradiction());
         if row.end == Some(End::Sender) {
             result.notes.push("the receiver's rate is missing: the sender's was taken".to_owned());
+        }
+        if row.end.is_none() && self.receiver.is_none() {
+            result
+                .notes
+                .push("it does not tell whether its rate is the sender's or the receiver's".to_owned());
         }
         let series = if self.ids.len() == 1 { self.singles } else { self.sums };
         let side = Side {
@@ -337,6 +353,17 @@ mod tests {
         assert_eq!((found.len(), rate(&found[0])), (1, 2.97e9 / 8.0));
         assert_eq!(found[0].measurements[0].work.jobs, Some(2));
         assert!(found[0].derived.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn a_line_alone_that_is_longer_than_an_interval_is_a_run() {
+        let one = "[  5] 0.00-10.00  sec  10.3 GBytes  8.83 Gbits/sec\nCPU: iperf3 22.5% ksoftirqd 16.6%\n";
+        let sum = "[SUM]   0.00-10.00  sec  9.36 GBytes  8.04 Gbits/sec\nperf3: 19.3%\n";
+        let found = of(&format!("$ iperf3 -c x\n{one}\n$ iperf3 -c x -P4\n{sum}\n\nWITHOUT it:\n{one}{one}"));
+        let rates: Vec<f64> = found.iter().map(|one| rate(one) * 8e-9).collect();
+        assert_eq!(rates, [8.83, 8.04, 8.83, 8.83]);
+        let second = "[  5]   0.00-1.00   sec   112 MBytes   941 Mbits/sec    0\n";
+        assert!(of(second).is_empty(), "the first second of a run");
     }
 
     #[test]

@@ -40,12 +40,14 @@ mod own;
 mod rados;
 mod remarks;
 mod spdk;
+mod stress_ng;
 pub mod surroundings;
 mod sysbench;
 mod types;
 mod unread;
 mod vdbench;
 mod windows;
+mod xfs_io;
 mod yabs;
 
 use std::borrow::Cow;
@@ -103,7 +105,10 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
     (nvbandwidth::read_json, &[], None),
     (nvbandwidth::read_cryptsetup, &["MiB/s"], Some("cryptsetup benchmark")),
     (copies::read, &["real", "bytes/sec", "wall clock"], Some("rsync and `time cp` beside `du`")),
-    (rados::read, &["Total writes made:", "Total reads made:"], Some("rados bench")),
+    (rados::read, &["Total writes made:", "Total reads made:", "sec Cur ops"], Some("rados bench")),
+    (rados::read_rbd, &["bytes/sec:"], Some("rbd bench")),
+    (xfs_io::read, &["bytes at offset"], Some("xfs_io pwrite and pread")),
+    (stress_ng::read, &["metrc:"], Some("stress-ng --hdd")),
     (many_files::read_dbench, &["Throughput "], Some("dbench")),
     (dd_scripts::read_bench_sh, &["I/O Speed(", "I/O speed("], Some("bench.sh")),
     (

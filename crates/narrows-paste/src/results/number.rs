@@ -126,6 +126,11 @@ impl Rounded {
         Self { value: self.value * factor, low: self.low * factor, high: self.high * factor }
     }
 
+    /// The same and a number that is known exactly.
+    pub(super) fn plus(self, other: f64) -> Self {
+        Self { value: self.value + other, low: self.low + other, high: self.high + other }
+    }
+
     /// This amount in each of `other`; without an upper end when that may be nothing.
     pub(super) fn over(self, other: Self) -> Self {
         Self { value: self.value / other.value, low: self.low / other.high, high: self.high / other.low }

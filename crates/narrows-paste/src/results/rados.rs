@@ -1,12 +1,15 @@
-//! `rados bench` of Ceph: writes, sequential and random reads of objects.
+//! `rados bench` and `rbd bench` of Ceph: objects, and blocks of an image.
 //!
-//! Its MB are MiB (`obj_bencher.cc` divides by `1024 * 1024`), IOPS are cut to whole numbers.
+//! Its MB are MiB (`obj_bencher.cc` divides by `1024 * 1024`), IOPS are cut to whole numbers. A run without its summary has the rate
+//! of the last of its rows, which is the mean until then.
 
-use narrows_base::units::{Bytes, BytesPerSec, Iops};
+use narrows_base::units::{Bytes, BytesPerSec, Iops, Nanos};
 use narrows_base::workload::Pattern;
 
 use super::command::Commands;
-use super::number::{MIB, Rounded, after, contradiction, count, number, seconds, to_bytes, value, whole};
+use super::number::{
+    Base, MIB, Rounded, after, contradiction, count, number, rate, seconds, to_bytes, value, whole,
+};
 use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 
 const CORRECTION: &str = "rados bench prints MB/sec and counts MiB; its rates are read as MiB/s";
@@ -23,11 +26,18 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             let begun = std::mem::take(&mut run);
             // What stands above the summary is of it, where no other summary stands between.
             run.depth = begun.depth.filter(|_| begun.time.is_none());
-            found.extend(begun.finish(page));
+            let is_told = begun.time.is_some();
+            found.extend(begun.finish(page).filter(|_| is_told));
             run.line = number;
             run.time = Rounded::of(time);
             run.command = commands.taken();
         } else if run.time.is_none() {
+            if run.is_before(line) {
+                found.extend(std::mem::take(&mut run).finish(page));
+            }
+            if run.rows.is_empty() && RadosRow::of(line).is_some() {
+                (run.line, run.command) = (number, commands.taken());
+            }
             run.see_progress(line);
         } else if line.starts_with("Maintaining ") || line.starts_with("sec Cur ops") {
             found.extend(std::mem::take(&mut run).finish(page));
@@ -54,11 +64,64 @@ struct RadosRun {
     deviation: Option<f64>,
     iops: Option<f64>,
     latency: Latency,
+    /// A row for each second.
+    rows: Vec<RadosRow>,
+}
+
+/// `    5      16        38        22   17.5956         0           -     2.19081`: second, operations in flight, started, finished,
+/// mean and last rate in MiB/s, last and mean latency in seconds.
+#[derive(Debug, Clone, Copy)]
+struct RadosRow {
+    second: f64,
+    in_flight: u32,
+    finished: u64,
+    mean: f64,
+    last: f64,
+    latency: Option<f64>,
+}
+
+impl RadosRow {
+    fn of(line: &str) -> Option<Self> {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let [second, in_flight, started, finished, mean, last, latency, latencies] = words[..] else {
+            return None;
+        };
+        started.parse::<u64>().ok()?;
+        let is_latency = |word: &str| word == "-" || word.parse::<f64>().is_ok();
+        let is_row = is_latency(latency) && (latencies == "0" || is_latency(latencies));
+        is_row.then_some(Self {
+            second: second.parse::<u32>().ok()?.into(),
+            in_flight: in_flight.parse().ok()?,
+            finished: finished.parse().ok()?,
+            mean: mean.parse().ok()?,
+            last: last.parse().ok()?,
+            latency: latencies.parse().ok().filter(|latency| *latency > 0.0),
+        })
+    }
 }
 
 impl RadosRun {
-    /// `Maintaining 16 concurrent writes of 4194304 bytes …`, before the summary.
+    /// Whether the rows of another run begin with this line.
+    fn is_before(&self, line: &str) -> bool {
+        let last = self.rows.last().map(|row| row.second);
+        let begins = |row: RadosRow| last.is_some_and(|last| row.second < last);
+        RadosRow::of(line).is_some_and(begins) || (last.is_some() && line.starts_with("Maintaining "))
+    }
+
+    /// `Maintaining 16 concurrent writes of 4194304 bytes …` and the rows of each second, before the summary.
     fn see_progress(&mut self, line: &str) {
+        /// A day of seconds.
+        const MOST: usize = 100_000;
+        if let Some(row) = RadosRow::of(line).filter(|_| self.rows.len() < MOST) {
+            self.rows.push(row);
+        }
+        if let Some(rest) = line.strip_prefix("Maintaining ").and_then(whole).map(|(_, rest)| rest) {
+            self.op = ["writes", "reads"].iter().find(|word| rest.contains(**word)).map(|word| match *word {
+                "reads" => Op::Read,
+                _ => Op::Write,
+            });
+            self.size = after(rest, " of ").and_then(count);
+        }
         let depth = line.strip_prefix("Maintaining ").and_then(whole);
         self.depth = depth.and_then(|(depth, _)| u32::try_from(depth).ok()).or(self.depth);
     }
@@ -88,6 +151,9 @@ impl RadosRun {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        if self.time.is_none() {
+            return self.finish_of_rows(page);
+        }
         let (op, time) = (self.op?, self.time?);
         let amount = self.count.zip(self.size).map(|(count, size)| count.saturating_mul(size));
         // A summary that was cut short tells amount and time before the rate.
@@ -133,6 +199,37 @@ impl RadosRun {
         result.command = self.command;
         Some(result)
     }
+
+    /// The result of a run whose summary is missing.
+    fn finish_of_rows(self, page: &Page<'_>) -> Option<Imported> {
+        let last = self.rows.iter().rfind(|row| row.second > 0.0)?;
+        let word = self.command.as_deref().and_then(kind);
+        let asked = word.map(|word| if word == "write" { Op::Write } else { Op::Read });
+        let rates: Vec<f64> =
+            self.rows.iter().filter(|row| row.second > 0.0).map(|row| row.last * MIB).collect();
+        let side = Side {
+            ios: Some(last.finished),
+            elapsed_ns: seconds(last.second),
+            latency_ns: last.latency.map(|mean| Latency { mean: Some(mean * 1e9), ..Latency::default() }),
+            spread: Spread::of(&rates),
+            series: rates.iter().copied().map(BytesPerSec::new).collect(),
+            series_span_ns: Some(Nanos::from_millis(1000)),
+            ..Side::at(BytesPerSec::new(last.mean * MIB))
+        };
+        let depth = self.command.as_deref().and_then(threads).or(self.depth);
+        let work = Work {
+            block_size: self.size.and_then(|size| to_bytes(size as f64)),
+            queue_depth: depth.or_else(|| self.rows.iter().map(|row| row.in_flight).max()),
+            jobs: Some(1),
+            ..Work::named(word.unwrap_or("without a summary"))
+        };
+        let mut result = Imported::new(Tool::Radosbench, page.name, self.line);
+        result.corrections.push(CORRECTION.to_owned());
+        result.truncated = true;
+        result.push(self.line, work, self.op.or(asked)?, side);
+        result.command = self.command;
+        Some(result)
+    }
 }
 
 /// What the command asks for: `rados bench -p pool 60 seq`.
@@ -144,6 +241,66 @@ fn kind(command: &str) -> Option<&'static str> {
 fn threads(command: &str) -> Option<u32> {
     let told = value(command, " -t").or_else(|| value(after(command, "--concurrent-ios")?, ""));
     told.filter(|count| (1.0..1e6).contains(count)).map(|count| count as u32)
+}
+
+/// The runs of `rbd bench` in a text, each a result: `bench  type write io_size 4096 io_threads 16 bytes 1073741824 pattern
+/// sequential`, and the line that begins with `elapsed:`.
+pub(super) fn read_rbd(page: &Page<'_>) -> Vec<Imported> {
+    let mut found = Vec::new();
+    let mut commands = Commands::default();
+    let mut head: Option<&str> = None;
+    for (at, line) in page.lines() {
+        commands.see(at, line, "rbd");
+        let line = line.trim();
+        if line.starts_with("bench") && line.contains(" io_size ") {
+            head = Some(line);
+        } else if line.starts_with("elapsed:") && line.contains("bytes/sec:") {
+            found.extend(rbd_run(page, at, (head.take(), line), commands.taken()));
+        }
+    }
+    found
+}
+
+fn rbd_run(
+    page: &Page<'_>,
+    at: usize,
+    (head, line): (Option<&str>, &str),
+    command: Option<String>,
+) -> Option<Imported> {
+    // `172626920.5`, since Ceph 15 `165 MiB/s`.
+    let rate = rate(after(line, "bytes/sec:")?, Base::Binary)?;
+    let ios: Option<u64> = after(line, " ops:").and_then(count);
+    let head = head.unwrap_or_default();
+    let told = |key: &str| value(head, key).filter(|number| *number >= 1.0);
+    let says = |word: &str| head.contains(word) || command.as_deref().is_some_and(|text| text.contains(word));
+    let op = if says("type read") || says("io-type read") { Op::Read } else { Op::Write };
+    let size = told(" io_size ").and_then(to_bytes);
+    let pattern = match () {
+        () if head.contains("pattern seq") => Some(Pattern::Sequential),
+        () if head.contains("pattern rand") => Some(Pattern::Random),
+        () => None,
+    };
+    let bytes = ios.zip(size).map(|(ios, size)| Bytes::new(ios.saturating_mul(size.get())));
+    let side = Side {
+        iops: value(line, "ops/sec:").map(Iops::new),
+        bytes,
+        ios,
+        // Whole seconds are printed; amount and rate tell them better.
+        elapsed_ns: bytes.and_then(|bytes| seconds(bytes.as_f64() / rate.get())),
+        ..Side::at(rate)
+    };
+    let work = Work {
+        pattern,
+        block_size: size,
+        queue_depth: told(" io_threads ").map(|threads| threads as u32),
+        jobs: Some(1),
+        working_set: told(" bytes ").and_then(to_bytes),
+        ..Work::named(op.word())
+    };
+    let mut result = Imported::new(Tool::Rbdbench, page.name, at);
+    result.push(at, work, op, side);
+    result.command = command;
+    Some(result)
 }
 
 #[cfg(test)]
@@ -179,6 +336,40 @@ mod tests {
         assert_eq!((write.ios, one.work.queue_depth), (Some(1467), Some(32)));
         assert_eq!(found[1].measurements[0].work.pattern, Some(Pattern::Sequential));
         assert!(found.iter().all(|one| one.derived.is_empty()), "{found:?}");
+    }
+
+    #[test]
+    fn rows_without_their_summary_are_a_part_with_the_mean_of_the_last() {
+        let rows = "$ rados bench -p rbd 10 write\n   sec Cur ops   started  finished  avg MB/s  cur MB/s last lat(s)  avg lat(s)\n\
+            \x20    0       0         0         0         0         0           -           0\n\
+            \x20    1      16        17         1   3.99787         4    0.380792    0.380792\n\
+            \x20    2      16        23         7   13.9949        24      1.8358     1.46316\n\
+            \x20    3      16        23         7   9.32993         0           -     1.46316\n     4      16        23         7   6.\n";
+        let found = of(&format!("{rows}\n$ rados bench -p rbd 10 rand\n{rows}"));
+        assert_eq!(found.len(), 2, "{found:?}");
+        let one = &found[0].measurements[0];
+        let write = one.write.as_ref().expect("writes");
+        assert_eq!(write.bytes_per_second.get(), 9.32993 * MIB);
+        assert_eq!((write.ios, write.series.len(), one.work.queue_depth), (Some(7), 3, Some(16)));
+        assert!(found[0].truncated);
+        let with_summary = of(&format!("{rows}{WRITE}"));
+        assert_eq!(with_summary.len(), 1);
+        assert!(!with_summary[0].truncated);
+    }
+
+    #[test]
+    fn a_run_of_rbd_bench_says_its_load_above_and_its_rate_below() {
+        let run = |rate: &str| {
+            let body = format!(
+                "# rbd bench --io-type write image --pool=p\nbench  type write io_size 4096 io_threads 16 bytes 1073741824 pattern sequential\n  SEC       OPS   OPS/SEC   BYTES/SEC\n\
+                 \x20   1     44000  44059.96  180469606.41\nelapsed:     6  ops:   262144  ops/sec: 42145.24  bytes/sec: {rate}\n"
+            );
+            let found = read_rbd(&Page { name: "x", body: &body });
+            let one = found[0].measurements[0].clone();
+            (one.write.map(|side| side.bytes_per_second.get()), one.work.queue_depth, one.work.pattern)
+        };
+        assert_eq!(run("172626920.5"), (Some(172_626_920.5), Some(16), Some(Pattern::Sequential)));
+        assert_eq!(run("165 MiB/s").0, Some(165.0 * MIB));
     }
 
     #[test]

@@ -491,6 +491,12 @@ pub enum Tool {
     Copy,
     /// `rados bench` of Ceph.
     Radosbench,
+    /// `rbd bench` of Ceph.
+    Rbdbench,
+    /// `pwrite` and `pread` of xfs_io.
+    Xfsio,
+    /// `stress-ng --hdd`.
+    Stressng,
     Dbench,
     /// bench.sh of teddysun, and scripts that print the same table.
     Benchsh,
@@ -553,6 +559,9 @@ impl Tool {
             Self::Nvbandwidth => "nvbandwidth",
             Self::Copy => "copy",
             Self::Radosbench => "rados bench",
+            Self::Rbdbench => "rbd bench",
+            Self::Xfsio => "xfs_io",
+            Self::Stressng => "stress-ng --hdd",
             Self::Dbench => "dbench",
             Self::Benchsh => "bench.sh",
             Self::Nench => "nench",

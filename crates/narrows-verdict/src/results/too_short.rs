@@ -88,7 +88,7 @@ fn severity(case: &Case<'_>) -> Option<Severity> {
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
         Tool::Sysbench | Tool::F3 | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => Severity::Limit,
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
-        Tool::Narrows => Severity::Limit,
+        Tool::Narrows | Tool::Rbdbench | Tool::Xfsio | Tool::Stressng => Severity::Limit,
     })
 }
 
