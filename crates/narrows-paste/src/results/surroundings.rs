@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use narrows_base::units::{Bytes, BytesPerSec};
 
 use super::devices::Device;
-use super::number::{Base, count, plain, size};
-use super::{Page, Spread, remarks, yabs};
+use super::number::{Base, count, plain, scaled, size};
+use super::{Op, Page, Spread, remarks, yabs};
 
 pub use super::fio::Log;
 
@@ -34,6 +34,66 @@ pub struct Surroundings {
     pub resync: Option<(String, String)>,
     /// How fast the wire is that is named, with its source.
     pub wire: Option<(BytesPerSec, String)>,
+    /// Limits that were set for a volume, a group of processes or a guest.
+    pub caps: Vec<Cap>,
+}
+
+/// A limit that something was told to keep to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cap {
+    /// What it is of.
+    pub op: Op,
+    /// Whether I/Os are counted, not bytes.
+    pub counts_ios: bool,
+    /// Bytes or I/Os per second.
+    pub limit: f64,
+    /// As it stands there: `wbps=10485760`.
+    pub text: String,
+    /// Where.
+    pub source: String,
+}
+
+/// How limits are written, what they are of, whether they count I/Os, and their unit: `io.max` of control groups
+/// (`Documentation/admin-guide/cgroup-v2.rst`), QEMU's `throttling`, drives of Proxmox VE (in MiB), and units of systemd.
+const CAPS: [(&str, Op, bool, f64); 16] = [
+    ("rbps=", Op::Read, false, 1.0),
+    ("wbps=", Op::Write, false, 1.0),
+    ("riops=", Op::Read, true, 1.0),
+    ("wiops=", Op::Write, true, 1.0),
+    ("throttling.bps-read=", Op::Read, false, 1.0),
+    ("throttling.bps-write=", Op::Write, false, 1.0),
+    ("throttling.iops-read=", Op::Read, true, 1.0),
+    ("throttling.iops-write=", Op::Write, true, 1.0),
+    ("mbps_rd=", Op::Read, false, 1_048_576.0),
+    ("mbps_wr=", Op::Write, false, 1_048_576.0),
+    ("iops_rd=", Op::Read, true, 1.0),
+    ("iops_wr=", Op::Write, true, 1.0),
+    ("IOReadBandwidthMax=", Op::Read, false, 1.0),
+    ("IOWriteBandwidthMax=", Op::Write, false, 1.0),
+    ("IOReadIOPSMax=", Op::Read, true, 1.0),
+    ("IOWriteIOPSMax=", Op::Write, true, 1.0),
+];
+
+/// The limits in a line.
+fn caps<'l>(line: &'l str, source: &str) -> impl Iterator<Item = Cap> + use<'l> {
+    let source = source.to_owned();
+    let mut words = line.split(|c: char| c.is_whitespace() || matches!(c, '"' | '\'' | ',' | ';')).peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let word = words.next()?;
+            let Some((of, value)) = CAPS.iter().find_map(|of| Some((of, word.strip_prefix(of.0)?))) else {
+                continue;
+            };
+            // systemd names the device first.
+            let value =
+                if value.starts_with('/') { words.peek().copied().unwrap_or_default() } else { value };
+            let (_, op, counts_ios, unit) = *of;
+            let limit = scaled(value, Base::Decimal).map(|limit| limit * unit);
+            if let Some(limit) = limit.filter(|limit| *limit > 0.0) {
+                return Some(Cap { op, counts_ios, limit, text: word.to_owned(), source: source.clone() });
+            }
+        }
+    })
 }
 
 /// What a word says of the storage.
@@ -128,6 +188,8 @@ impl Surroundings {
             {
                 self.remote.push((rate, page.source(number)));
             }
+            let left = MOST_REMARKS.saturating_sub(self.caps.len());
+            self.caps.extend(caps(line, &page.source(number)).take(left));
             for (word, marks) in WORDS {
                 if self.has(*word).is_none() && marks.iter().any(|mark| contains_word(&lower, mark)) {
                     self.words.push((*word, page.source(number)));
@@ -368,6 +430,24 @@ mod tests {
         let mut all = Surroundings::default();
         all.see(&Page { name, body });
         all
+    }
+
+    #[test]
+    fn limits_are_read_where_they_are_set() {
+        let body = "$ echo \"8:16 wbps=10485760 wiops=max\" > io.max\nscsi0: local:vm-1,iops_rd=500,mbps_wr=20,size=32G\n\
+            IOReadBandwidthMax=/dev/sda 10M\nrbps=max\n";
+        let mut all = Surroundings::default();
+        all.see(&Page { name: "x", body });
+        let found: Vec<(Op, bool, f64)> =
+            all.caps.iter().map(|cap| (cap.op, cap.counts_ios, cap.limit)).collect();
+        let expected = [
+            (Op::Write, false, 10_485_760.0),
+            (Op::Read, true, 500.0),
+            (Op::Write, false, 20.0 * 1_048_576.0),
+            (Op::Read, false, 10e6),
+        ];
+        assert_eq!(found, expected);
+        assert_eq!((all.caps[0].text.as_str(), all.caps[0].source.as_str()), ("wbps=10485760", "x:1"));
     }
 
     #[test]

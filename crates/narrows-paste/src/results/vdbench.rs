@@ -307,6 +307,8 @@ impl VdbenchRun {
     }
 
     fn work(&self, sample: &VdbenchSample) -> Work {
+        /// A rate that was asked for is what held it from this part of it on.
+        const REACHED: f64 = 0.9;
         Work {
             label: match self.asked_rate {
                 Some(rate) => format!("{} at {rate} I/Os per second", self.name),
@@ -316,6 +318,10 @@ impl VdbenchRun {
             block_size: to_bytes(sample.size).filter(|size| size.get() > 0),
             jobs: self.threads,
             asked_ns: self.asked.and_then(seconds),
+            held_to: self
+                .asked_rate
+                .filter(|asked| sample.rate >= REACHED * asked)
+                .map(|asked| format!("iorate={asked}")),
             ..Work::default()
         }
     }

@@ -3,10 +3,12 @@
 //! No medium is as even as a limiter, and none stays at one rate whatever the queue. One sign alone can be chance;
 //! each of these rules asks for two.
 
+use std::ops::RangeInclusive;
+
 use super::case::{Case, Run, Signs, iops_of, is_mixed, is_random, of_the_mean, time};
 use crate::finding::{Code, Confidence, Finding, Severity};
 use narrows_base::units::{BytesPerSec, human};
-use narrows_paste::results::surroundings::Word;
+use narrows_paste::results::surroundings::{Cap, Word};
 use narrows_paste::results::{Durability, Op, Percentile, Tool};
 
 /// Limits that volumes are sold with, in I/Os per second.
@@ -23,7 +25,7 @@ const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 7] = [
 ];
 
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    as_told(case).or_else(|| {
+    as_told(case).or_else(|| at_a_cap(case)).or_else(|| {
         let seen = |run: Run<'_>| {
             let signs = THROTTLE_CHECKS.iter().find_map(|check| check(&run))?;
             let rate = run.side.iops.map_or_else(|| run.rate().to_string(), |iops| iops.to_string());
@@ -53,6 +55,29 @@ fn as_told(case: &Case<'_>) -> Option<Finding> {
             .seen("asked for", told, run.source())
             .not_so_when("the storage is slower than that, which the same job without the option shows")
             .advise("for capacity, leave the option out; for latency at a rate, compare at this rate"),
+    )
+}
+
+/// The rate is that of a limit which stands beside the run.
+fn at_a_cap(case: &Case<'_>) -> Option<Finding> {
+    const REACHED: RangeInclusive<f64> = 0.9..=1.05;
+    let is_at = |run: &Run<'_>, cap: &Cap| {
+        let rate = if cap.counts_ios { run.side.iops.map(|iops| iops.get()) } else { Some(run.rate().get()) };
+        cap.op == run.op && rate.is_some_and(|rate| REACHED.contains(&(rate / cap.limit)))
+    };
+    let (run, cap) =
+        case.runs().find_map(|run| Some((run, case.around.caps.iter().find(|cap| is_at(&run, cap))?)))?;
+    let limit = match cap.counts_ios {
+        true => format!("{} I/Os per second", human::count(cap.limit)),
+        false => human::rate(BytesPerSec::new(cap.limit)),
+    };
+    let summary = format!("The {} were held to {limit} by `{}`", run.name(), cap.text);
+    Some(
+        case.finding(Code::Throttled, Severity::Limit, summary)
+            .seen("limit", &cap.text, &cap.source)
+            .seen("rate", run.rate(), run.source())
+            .not_so_when("the rate stays when the limit is lifted")
+            .advise("lift the limit, and measure again: what the storage can do is not told by this run"),
     )
 }
 
@@ -256,6 +281,20 @@ mod tests {
         result.measurements[0].work.held_to = Some("rate_iops=500".to_owned());
         let verdict = verdict_of(&result, &Surroundings::default());
         assert!(!verdict.trusted && codes(&verdict).contains(&Code::Throttled));
+    }
+
+    #[test]
+    fn a_limit_that_stands_beside_a_run_at_its_rate_held_it() {
+        let result = fio_read("randread", 60);
+        let rate = result.measurements[0].read.as_ref().expect("reads").bytes_per_second.get();
+        let is_held = |op, limit| {
+            let cap =
+                Cap { op, counts_ios: false, limit, text: "rbps=1".to_owned(), source: "x:1".to_owned() };
+            let verdict = verdict_of(&result, &Surroundings { caps: vec![cap], ..Surroundings::default() });
+            codes(&verdict).contains(&Code::Throttled)
+        };
+        assert!(is_held(Op::Read, rate * 1.02));
+        assert!(!is_held(Op::Read, rate * 2.0) && !is_held(Op::Write, rate));
     }
 
     #[test]
