@@ -45,10 +45,14 @@ impl VdbenchSample {
     ) -> Option<Self> {
         let [rate, mib, size, reads] = sums.map(&cell);
         let [response, read_response, write_response] = responses.map(&cell);
+        let (rate, mib, size) = (rate?, mib?, size?);
+        // Two digits behind the point are printed: of little that is no more than the order of magnitude.
+        const LITTLE: f64 = 0.5;
+        let made = Some(rate * size).filter(|made| mib < LITTLE && (made / MIB - mib).abs() <= 0.01);
         Some(Self {
-            rate: rate?,
-            bytes: mib? * MIB,
-            size: size?,
+            rate,
+            bytes: made.unwrap_or(mib * MIB),
+            size,
             reads: reads? / 100.0,
             response: response?,
             read_response,
