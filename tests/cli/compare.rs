@@ -434,6 +434,7 @@ fn two_machines_are_compared_by_what_each_path_may_do() {
     assert!(found.workloads.is_empty() && found.paths.len() == 10 && found.inventory.is_empty());
     let (_, public, _) = asked(&[&of("before"), "tests/machines/switch-card/machine.tree", "--plain"]);
     assert!(!public.contains("/mnt/flash"), "{public}");
+    assert!(public.starts_with("A and B have no path in common"), "{public}");
 }
 
 #[test]

@@ -80,7 +80,11 @@ pub(crate) fn machines(comparison: &Comparison) -> Answer {
         all.iter().filter(|path| is(path)).map(|path| named(path.latest())).collect::<Vec<String>>()
     };
     let same = all.iter().filter(|path| !path.differs()).count();
+    let has_common = all.iter().any(|path| path.a.is_some() && path.b.is_some());
     let said = [
+        (!has_common).then(|| {
+            "A and B have no path in common: two machines, or outputs of different commands.".to_owned()
+        }),
         list(both(Verdict::Slower), "What reads can get at most falls: "),
         list(both(Verdict::Faster), "What reads can get at most rises: "),
         list(only(|path| path.b.is_none()), "B does not show "),
