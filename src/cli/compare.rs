@@ -67,7 +67,9 @@ pub(super) fn run(args: &CompareArgs) -> Result<u8, Failure> {
     };
     Ok(match () {
         () if comparison.all().any(is_apart) => FINDINGS,
-        () if comparison.all().any(|one| one.verdict == Verdict::NotComparable) => FAILED,
+        () if comparison.all().any(|one| one.paths.is_empty() && one.verdict == Verdict::NotComparable) => {
+            FAILED
+        }
         () => NOTHING_FOUND,
     })
 }
@@ -82,14 +84,17 @@ fn read(path: &Path) -> Result<Input, Failure> {
     } else {
         foreign::text(path, LARGEST)
     };
-    let (text, refusal) = match text {
+    // What was read is not read again: a pipe is empty then.
+    let (from, text, refusal) = match text {
         Ok(text) => match Input::parse(&name, &text) {
             Ok(found) => return Ok(found),
-            Err(error) => (text, cannot(&error).hint("compare results of `narrows measure TARGET --json` or of other tools, or captures of two machines")),
+            Err(error) => (Path::new("-"), text, cannot(&error).hint("compare results of `narrows measure TARGET --json` or of other tools, or captures of two machines")),
         },
-        Err(error) => (String::new(), cannot(&error).maybe_hint(Refusal::of(&error).map(Refusal::hint))),
+        Err(error) => {
+            (path, String::new(), cannot(&error).maybe_hint(Refusal::of(&error).map(Refusal::hint)))
+        }
     };
-    machine(path, text.as_bytes()).map(|report| Input::machine(&name, &report)).ok_or(refusal)
+    machine(from, text.as_bytes()).map(|report| Input::machine(&name, &report)).ok_or(refusal)
 }
 
 /// The report on the machine that a record or capture is of, if it is one.

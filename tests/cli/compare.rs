@@ -437,6 +437,22 @@ fn two_machines_are_compared_by_what_each_path_may_do() {
     assert!(public.starts_with("A and B have no path in common"), "{public}");
 }
 
+/// What a shell hands over as pipes is there once.
+#[test]
+fn captures_from_pipes_are_compared_and_what_is_not_known_is_no_sameness() {
+    let narrows = assert_cmd::cargo::cargo_bin("narrows");
+    let script = "\"$0\" compare <(cat \"$1\") <(cat \"$1\")";
+    let capture = "tests/cases/008-mtca-pex8725-pex8748-cascade/dmesg.txt";
+    let out = Command::new("bash").args(["-c", script]).arg(narrows).arg(capture).output().expect("it runs");
+    let said = String::from_utf8_lossy(&out.stdout).into_owned();
+    assert_eq!(out.status.code(), Some(0), "{said} {}", String::from_utf8_lossy(&out.stderr));
+    assert!(said.contains("can get as much as in A."), "{said}");
+    let mdstat = "tests/cases/067-md-raid5-24nvme-numa-asymmetry/mdstat.txt";
+    let (code, stdout, stderr) = asked(&[mdstat, mdstat]);
+    assert_eq!(code, Some(0), "{stdout} {stderr}");
+    assert!(stdout.contains("is not known of both") && !stdout.contains("as much as in A"), "{stdout}");
+}
+
 #[test]
 fn a_machine_is_not_compared_with_a_measurement_nor_with_two_others() {
     let machine = "tests/machines/s3-x99-before/machine.tree";

@@ -18,7 +18,6 @@ use std::time::Duration;
 use narrows_machine::snapshot::SnapshotError;
 
 use super::Text;
-
 use collector::Collector;
 
 pub use collector::Gathered;

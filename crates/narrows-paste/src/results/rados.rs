@@ -272,8 +272,14 @@ fn rbd_run(
     let ios: Option<u64> = after(line, " ops:").and_then(count);
     let head = head.unwrap_or_default();
     let told = |key: &str| value(head, key).filter(|number| *number >= 1.0);
-    let says = |word: &str| head.contains(word) || command.as_deref().is_some_and(|text| text.contains(word));
-    let op = if says("type read") || says("io-type read") { Op::Read } else { Op::Write };
+    let kind = after(head, " type ").or_else(|| after(command.as_deref()?, "--io-type "));
+    let op = match kind.and_then(|kind| kind.split_whitespace().next()) {
+        Some("read") => Op::Read,
+        // `bench-write` of old says none.
+        Some("write") | None => Op::Write,
+        // Both directions have one rate, which is of neither.
+        Some(_) => return None,
+    };
     let size = told(" io_size ").and_then(to_bytes);
     let pattern = match () {
         () if head.contains("pattern seq") => Some(Pattern::Sequential),
@@ -370,6 +376,9 @@ mod tests {
         };
         assert_eq!(run("172626920.5"), (Some(172_626_920.5), Some(16), Some(Pattern::Sequential)));
         assert_eq!(run("165 MiB/s").0, Some(165.0 * MIB));
+        let both = "bench  type readwrite read:write=50:50 io_size 4096 io_threads 16 bytes 1073741824 pattern random\n\
+            elapsed:     6  ops:   262144  ops/sec: 42145.24  bytes/sec: 172626920.5\n";
+        assert!(read_rbd(&Page { name: "x", body: both }).is_empty());
     }
 
     #[test]

@@ -39,24 +39,31 @@ fn result(
     (op, rate, workers): (Op, f64, u32),
     command: Option<String>,
 ) -> Option<Imported> {
-    /// `DEFAULT_HDD_WRITE_SIZE`, and `DEFAULT_HDD_BYTES` of each worker.
+    /// `DEFAULT_HDD_WRITE_SIZE`, and `DEFAULT_HDD_BYTES`, which the workers share (`stress-ng.h`, `stress-hdd.c`).
     const WRITE_SIZE: u64 = 64 << 10;
-    const OF_EACH: u64 = 1 << 30;
+    const OF_ALL: u64 = 1 << 30;
     let mut result = Imported::new(Tool::Stressng, page.name, at);
     result.corrections.push("stress-ng prints MB/sec and counts MiB; its rates are read as MiB/s".to_owned());
     if workers > 1 {
         result
             .notes
-            .push(format!("its rate is the mean of {workers} workers: theirs is {workers} times that"));
+            .push(format!("its rate is the harmonic mean of {workers} workers: together theirs is at least {workers} times that, which is taken"));
     }
-    let asks = |word: &str| command.as_deref().map(|command| command.contains(word));
+    // Without its command nothing is known of it: `--maximize` and others change what is usual.
+    let lacks = |words: &[&str]| {
+        let command = command.as_deref()?;
+        Some(!words.iter().any(|word| command.contains(word)))
+    };
+    let usual = |option: &str, bytes: u64| {
+        lacks(&[option, "imize"]).filter(|lacks| *lacks).map(|_| Bytes::new(bytes))
+    };
     let work = Work {
-        block_size: (asks("--hdd-write-size") != Some(true)).then_some(Bytes::new(WRITE_SIZE)),
-        working_set: (asks("--hdd-bytes") != Some(true)).then_some(Bytes::new(OF_EACH * u64::from(workers))),
+        block_size: usual("--hdd-write-size", WRITE_SIZE),
+        working_set: usual("--hdd-bytes", OF_ALL),
         queue_depth: Some(1),
         jobs: Some(workers),
-        direct: Some(asks("direct").unwrap_or(false)),
-        durability: (asks("sync") != Some(true)).then_some(Durability::None),
+        direct: lacks(&["direct"]).map(|lacks| !lacks),
+        durability: lacks(&["sync"]).filter(|lacks| *lacks).map(|_| Durability::None),
         ..Work::named("hdd")
     };
     result.push(at, work, op, Side::at(BytesPerSec::new(rate * MIB * f64::from(workers))));
@@ -78,5 +85,9 @@ mod tests {
         let one = &found[0].measurements[0];
         let rate = one.write.as_ref().map(|side| side.bytes_per_second.get());
         assert_eq!((rate, one.work.jobs), (Some(729.22 * MIB * 2.0), Some(2)));
+        assert_eq!((one.work.direct, one.work.working_set), (Some(false), Some(Bytes::new(1 << 30))));
+        let alone = body.split_once('\n').map(|(_, rows)| rows).unwrap_or_default();
+        let work = &read(&Page { name: "x", body: alone })[0].measurements[0].work;
+        assert_eq!((work.direct, work.working_set), (None, None), "no command, no defaults");
     }
 }

@@ -54,7 +54,7 @@ pub struct Cap {
 }
 
 /// How limits are written, what they are of, whether they count I/Os, and their unit: `io.max` of control groups
-/// (`Documentation/admin-guide/cgroup-v2.rst`), QEMU's `throttling`, drives of Proxmox VE (in MiB), and units of systemd.
+/// (`Documentation/admin-guide/cgroup-v2.rst`), QEMU's `throttling`, drives of Proxmox VE (`qm(1)`, in MiB), and units of systemd (`systemd.resource-control(5)`, suffixes of 1000).
 const CAPS: [(&str, Op, bool, f64); 16] = [
     ("rbps=", Op::Read, false, 1.0),
     ("wbps=", Op::Write, false, 1.0),

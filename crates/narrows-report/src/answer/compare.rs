@@ -79,7 +79,11 @@ pub(crate) fn machines(comparison: &Comparison) -> Answer {
     let only = |is: fn(&PathChange) -> bool| {
         all.iter().filter(|path| is(path)).map(|path| named(path.latest())).collect::<Vec<String>>()
     };
-    let same = all.iter().filter(|path| !path.differs()).count();
+    let unchanged = |path: &&PathChange| path.verdict == Verdict::NotDistinguishable;
+    let same = all.iter().filter(unchanged).count();
+    let unknown =
+        |path: &&PathChange| path.verdict == Verdict::NotComparable && path.a.is_some() && path.b.is_some();
+    let unknown = all.iter().filter(unknown).count();
     let has_common = all.iter().any(|path| path.a.is_some() && path.b.is_some());
     let said = [
         (!has_common).then(|| {
@@ -89,8 +93,9 @@ pub(crate) fn machines(comparison: &Comparison) -> Answer {
         list(both(Verdict::Faster), "What reads can get at most rises: "),
         list(only(|path| path.b.is_none()), "B does not show "),
         list(only(|path| path.a.is_none()), "New in B: "),
-        list(only(PathChange::is_moved), "At another place: "),
-        (same > 0).then(|| format!("{same} of {} paths are as in A.", all.len())),
+        list(only(PathChange::is_moved), "At another address: "),
+        (same > 0).then(|| format!("Reads of {same} of {} paths can get as much as in A.", all.len())),
+        (unknown > 0).then(|| format!("What reads of {unknown} can get is not known of both.")),
     ];
     Answer { sentence: said.into_iter().flatten().collect::<Vec<String>>().join(" "), todo: Vec::new() }
 }

@@ -105,7 +105,7 @@ fn path_in_words(change: &PathChange) -> (Tone, String) {
         (_, None, _) => (Tone::Bad, "only in A"),
         (.., Verdict::Faster) => (Tone::Good, "faster"),
         (.., Verdict::Slower) => (Tone::Bad, "slower"),
-        _ => (Tone::Normal, "at another place"),
+        _ => (Tone::Normal, "at another address"),
     };
     let shared = |state: &Option<PathState>| state.as_ref().and_then(|state| state.shared.clone());
     let is_other_share = shared(&change.a) != shared(&change.b);

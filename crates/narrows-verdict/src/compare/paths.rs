@@ -21,7 +21,7 @@ pub struct PathChange {
 }
 
 impl PathChange {
-    /// Whether its device stands at another place.
+    /// Whether its device has another address: it was moved, or what stands before it was.
     pub fn is_moved(&self) -> bool {
         let places = self.a.as_ref().zip(self.b.as_ref()).map(|(a, b)| (&a.place, &b.place));
         matches!(places, Some((Some(a), Some(b))) if a != b)

@@ -77,7 +77,9 @@ fn at_a_cap(case: &Case<'_>) -> Option<Finding> {
             .seen("limit", &cap.text, &cap.source)
             .seen("rate", run.rate(), run.source())
             .not_so_when("the rate stays when the limit is lifted")
-            .advise("lift the limit, and measure again: what the storage can do is not told by this run"),
+            .advise("lift the limit, and measure again: what the storage can do is not told by this run")
+            // The text does not tell that the limit is of the device that was measured.
+            .with_confidence(Confidence::Medium),
     )
 }
 

@@ -21,6 +21,12 @@ fn gathered(files: &[(&str, &[u8])]) -> Gathered {
     gather(&[dir.path().to_owned()], empty()).expect("is readable")
 }
 
+#[test]
+fn a_text_is_gathered_as_its_file_is() {
+    let found = gather_text("listing.txt", LISTING.as_bytes(), &mut |_: &Text| false).expect("is readable");
+    assert_eq!(recognised(found), recognised(gathered(&[("listing.txt", LISTING.as_bytes())])));
+}
+
 fn recognised(gathered: Gathered) -> Vec<String> {
     let captured = gathered.merger.finish().captured.expect("is a capture");
     captured.texts.into_iter().map(|text| text.name).collect()
