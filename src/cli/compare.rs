@@ -17,6 +17,10 @@ use narrows_verdict::compare::{Comparison, Input, PathChange, Verdict, compare_a
 /// Differences smaller than this do not count: one run says little of how much the next one would differ.
 const THRESHOLD: f64 = 0.01;
 
+/// What can be compared.
+const COMPARED: &str =
+    "compare results of `narrows measure TARGET --json` or of other tools, or captures of two machines";
+
 /// What `compare` is asked.
 #[derive(Debug, Clone, PartialEq, Args)]
 pub struct CompareArgs {
@@ -88,10 +92,11 @@ fn read(path: &Path) -> Result<Input, Failure> {
     let (from, text, refusal) = match text {
         Ok(text) => match Input::parse(&name, &text) {
             Ok(found) => return Ok(found),
-            Err(error) => (Path::new("-"), text, cannot(&error).hint("compare results of `narrows measure TARGET --json` or of other tools, or captures of two machines")),
+            Err(error) => (Path::new("-"), text, cannot(&error).hint(COMPARED)),
         },
         Err(error) => {
-            (path, String::new(), cannot(&error).maybe_hint(Refusal::of(&error).map(Refusal::hint)))
+            let hint = Refusal::of(&error).map_or(COMPARED, Refusal::hint);
+            (path, String::new(), cannot(&error).hint(hint))
         }
     };
     machine(from, text.as_bytes()).map(|report| Input::machine(&name, &report)).ok_or(refusal)

@@ -462,4 +462,10 @@ fn a_machine_is_not_compared_with_a_measurement_nor_with_two_others() {
     assert!(code == Some(2) && stderr.contains("--fleet"), "{stderr}");
     let (code, _, stderr) = asked(&[machine, "README.md"]);
     assert!(code == Some(2) && stderr.contains("captures of two machines"), "{stderr}");
+    // No text at all, and no archive.
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let bytes = dir.path().join("bytes");
+    std::fs::write(&bytes, [0xff, 0xfe, 0x00, 0x9f]).expect("is ours");
+    let (code, _, stderr) = asked(&[bytes.to_str().expect("a path"), machine]);
+    assert!(code == Some(2) && stderr.contains("hint: compare results"), "{stderr}");
 }
