@@ -41,3 +41,13 @@ pub(crate) fn write(path: &Path, summary: &Value) -> Result<(), String> {
     }
     fs::write(path, text + "\n").map_err(|error| wrong(&error))
 }
+
+/// The list under a key of an answer.
+pub(crate) fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    value.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+/// The text under a key of an answer.
+pub(crate) fn word<'v>(value: &'v Value, key: &str) -> &'v str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
+}

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 mod case;
+mod contradictions;
 mod files;
 mod properties;
 mod report;

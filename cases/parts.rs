@@ -3,6 +3,7 @@
 #![expect(dead_code, clippy::expect_used, reason = "the scorer itself uses the rest; tests may panic")]
 
 mod case;
+mod contradictions;
 mod files;
 mod properties;
 mod report;
@@ -130,5 +131,56 @@ mod of_properties {
         assert_eq!(broken(&link(1.0, &json!([])), &lspci("02:00.0")).len(), 1);
         assert_eq!(broken(&link(1.0, &json!([])), &lspci("01:00.1")), [""; 0]);
         assert_eq!(broken(&link(1.0, &json!([])), "02:00.0 Ethernet controller: RTL8111\n"), [""; 0]);
+    }
+}
+
+mod of_contradictions {
+    use serde_json::{Value, json};
+
+    use crate::contradictions::contradictions;
+
+    fn result(parts: &Value) -> Value {
+        let mut result = json!({"file": "x", "line": 1, "trusted": true, "trust": "yes", "findings": []});
+        for (key, part) in parts.as_object().into_iter().flatten() {
+            result[key] = part.clone();
+        }
+        json!({ "results": [result] })
+    }
+
+    fn finding(code: &str, severity: &str, label: &str) -> Value {
+        let summary =
+            format!("it is so: random reads of `a` (1 MB/s), sequential writes of `{label}` (2 MB/s)");
+        json!({"code": code, "severity": severity, "summary": summary})
+    }
+
+    #[test]
+    fn trust_in_what_is_void_is_a_contradiction() {
+        assert_eq!(contradictions(&result(&json!({}))), [""; 0]);
+        assert_eq!(contradictions(&result(&json!({"trust": "no"}))).len(), 1);
+        let void = |severity: &str| json!({"findings": [finding("cache_measured", severity, "b")]});
+        assert_eq!(contradictions(&result(&void("limit"))).len(), 1);
+        assert_eq!(contradictions(&result(&void("info"))), [""; 0]);
+    }
+
+    #[test]
+    fn two_limits_of_one_rate_are_a_contradiction() {
+        let full = |kind: &str| json!({"limiting_hop": {"kind": "memory"}, "against": [{"standing": "at", "kind": kind, "name": "x"}]});
+        assert_eq!(contradictions(&result(&full("link"))).len(), 1);
+        assert_eq!(contradictions(&result(&full("memory"))), [""; 0]);
+        let two = json!({"trusted": false, "trust": "no", "findings": [
+            finding("cache_measured", "limit", "b"),
+            json!({"code": "throttled", "severity": "limit", "summary": "held the sequential writes of `b` at 3 MB/s"}),
+        ]});
+        assert_eq!(
+            contradictions(&result(&two)),
+            ["x:1: sequential writes of b: cache_measured, and throttled"]
+        );
+    }
+
+    #[test]
+    fn a_path_is_limited_by_a_hop_that_it_has() {
+        let path = |id: &str| json!({"paths": [{"target": "t", "hops": [{"id": "link:1"}], "limiting_hop": {"read": id}}]});
+        assert_eq!(contradictions(&path("link:1")), [""; 0]);
+        assert_eq!(contradictions(&path("link:2")), ["t: no hop link:2"]);
     }
 }

@@ -9,6 +9,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::contradictions::contradictions;
+use crate::files::{list, word};
+
 /// Findings about the state of a link, of which a link has one.
 const STATES: [&str; 6] = [
     "narrower_than_before",
@@ -54,15 +57,8 @@ pub(crate) fn broken(report: &Value, texts: &str) -> Vec<String> {
     let mut all = above_the_kernel(report, texts);
     all.extend(two_states(report));
     all.extend(hidden(report, texts));
+    all.extend(contradictions(report));
     all
-}
-
-fn list<'v>(value: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
-    value.get(key).and_then(Value::as_array).into_iter().flatten()
-}
-
-fn word<'v>(value: &'v Value, key: &str) -> &'v str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Links with a ceiling above the kernel's own line. Where `lspci` stands beside the log, a later reading may say more.

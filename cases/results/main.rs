@@ -10,6 +10,8 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+#[path = "../contradictions.rs"]
+mod contradictions;
 #[path = "../files.rs"]
 mod files;
 mod score;

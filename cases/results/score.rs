@@ -10,6 +10,8 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::contradictions::contradictions;
+
 /// The share of scored cases that must be right.
 const GOOD: f64 = 0.9;
 
@@ -77,6 +79,8 @@ pub(crate) struct Score {
     trust_right: Option<bool>,
     /// Whether the first flaw was found; `None` where there is none, or none that a finding is for.
     main_flaw_found: Option<bool>,
+    /// What the answer says that cannot both be so.
+    broken: Vec<String>,
 }
 
 /// The finding that is a flaw; several where a flaw has several causes. Flaws in words (`other:`) that no finding is
@@ -144,6 +148,7 @@ fn judge(case: &Case, report: &Value) -> Score {
         false_alarm: case.expected.trusted == Some(true) && trusted == Some(false),
         expected_trusted: case.expected.trusted == Some(true),
         trusted,
+        broken: contradictions(report),
         expected_flaws: flaws.clone(),
         missing,
         found: found.into_iter().collect(),
@@ -218,7 +223,9 @@ fn false_alarms(scores: &[Score]) -> usize {
 
 /// Whether enough cases are right, and no result that is to be trusted was called untrusted.
 pub(crate) fn is_good_enough(scores: &[Score]) -> bool {
-    share(count(scores.iter())) >= GOOD && false_alarms(scores) == 0
+    share(count(scores.iter())) >= GOOD
+        && false_alarms(scores) == 0
+        && scores.iter().all(|score| score.broken.is_empty())
 }
 
 /// A part of a verdict that is counted by itself: `None` of cases that do not tell, or are not scored.
@@ -260,6 +267,9 @@ pub(crate) fn table(scores: &[Score]) -> String {
         if !names.is_empty() {
             let _ = writeln!(out, "part  {}: {}", score.id, names.join(", "));
         }
+    }
+    for (score, broken) in scores.iter().flat_map(|score| score.broken.iter().map(move |one| (score, one))) {
+        let _ = writeln!(out, "broken {}: {broken}", score.id);
     }
     let mut tools: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     for score in scores.iter().filter(|score| score.scored) {

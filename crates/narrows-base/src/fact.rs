@@ -4,6 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+/// Why a fact that nobody looked for is not known.
+pub const NOT_LOOKED_FOR: &str = "not looked for";
+
 /// Where a fact was read: a path such as `/sys/block/sda/size`, or a probe such as `AF_ALG xts(aes)`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -196,7 +199,7 @@ impl<T> Fact<T> {
     pub fn missing(&self) -> Option<String> {
         match self {
             Self::Known { .. } => None,
-            Self::Absent { source } if source.as_str().is_empty() => Some("not looked for".to_owned()),
+            Self::Absent { source } if source.as_str().is_empty() => Some(NOT_LOOKED_FOR.to_owned()),
             Self::Absent { source } => Some(format!("`{source}` does not exist")),
             Self::Denied { source, need } => Some(format!("`{source}` needs {need}")),
             Self::Garbled { source, raw } => Some(format!("`{source}` says `{raw}`")),

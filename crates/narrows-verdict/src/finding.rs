@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use narrows_base::fact::{Fact, Source};
+use narrows_base::fact::{Fact, NOT_LOOKED_FOR, Source};
 use narrows_base::units::BytesPerSec;
 use narrows_model::path::{Hop, HopId, HopSpec};
 use serde::{Deserialize, Serialize};
@@ -243,9 +243,10 @@ impl Finding {
         }
     }
 
-    /// Adds what was observed.
+    /// Adds what was observed; what nobody looked for is no observation.
     pub fn with_evidence(mut self, evidence: impl IntoIterator<Item = Evidence>) -> Self {
-        self.evidence.extend(evidence);
+        let was_looked_for = |one: &Evidence| one.value != NOT_LOOKED_FOR;
+        self.evidence.extend(evidence.into_iter().filter(was_looked_for));
         self
     }
 

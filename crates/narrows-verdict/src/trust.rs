@@ -6,7 +6,8 @@
 //! the path can do, not its limit). An unsteady run stays trusted so far: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
-use narrows_base::stats::{ci95, student_t};
+use narrows_base::measurement::Measurement;
+use narrows_base::stats::{self, Steadiness, ci95, student_t};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Basis, Limit};
 use narrows_model::path::{Hop, HopKind};
@@ -40,7 +41,7 @@ pub(super) struct Audit {
     /// Why the run is too short, if it is.
     pub(super) too_short: Option<String>,
     /// How far the rate moved, if it did not hold.
-    pub(super) unsteady: Option<Drift>,
+    pub(super) unsteady: Option<Steadiness>,
 }
 
 impl Audit {
@@ -48,7 +49,7 @@ impl Audit {
     pub(super) fn of(case: &Case<'_>) -> Self {
         let Some(measurement) = case.measurement() else { return Self::default() };
         let cached = cached(case);
-        let unsteady = Drift::of(&measurement.series).filter(|drift| !drift.is_steady());
+        let unsteady = unsteady(measurement);
         Self {
             above: if cached.is_some() { None } else { above_ceiling(case) },
             cached,
@@ -199,47 +200,11 @@ fn too_wide(case: &Case<'_>, is_unsteady: bool) -> Option<String> {
     Some(format!("its own samples put its rate within ±{shown}, no closer, in {}", measurement.elapsed_ns))
 }
 
-/// How far a rate moved during a run, over five equal windows.
-///
-/// SNIA Solid State Storage Performance Test Specification, steady state: over a window of five rounds the range of the
-/// rate is within 20 % of its mean, and its least-squares slope moves it by at most 10 % of the mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drift {
-    /// Largest less smallest window, as a part of the mean.
-    pub(super) range: f64,
-    /// What the slope adds over the four steps, as a part of the mean.
-    pub(super) slope: f64,
-}
-
-impl Drift {
-    const WINDOWS: usize = 5;
-
-    /// The drift of a series; `None` when it is too short to say, or nothing moved.
-    pub(super) fn of(series: &[BytesPerSec]) -> Option<Self> {
-        let each = series.len() / Self::WINDOWS;
-        if each < 2 {
-            return None;
-        }
-        let windows: Vec<f64> = series
-            .chunks_exact(each)
-            .take(Self::WINDOWS)
-            .map(|window| window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64)
-            .collect();
-        let mean = windows.iter().sum::<f64>() / windows.len() as f64;
-        if mean <= 0.0 {
-            return None;
-        }
-        let most = windows.iter().copied().fold(f64::MIN, f64::max);
-        let least = windows.iter().copied().fold(f64::MAX, f64::min);
-        // The least-squares slope over x = −2…2 is Σxy / Σx², and Σx² = 10.
-        let slope = windows.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(y, x)| x * y).sum::<f64>() / 10.0;
-        Some(Self { range: (most - least) / mean, slope: slope * 4.0 / mean })
-    }
-
-    /// Whether the rate held.
-    pub(super) fn is_steady(&self) -> bool {
-        self.range <= 0.2 && self.slope.abs() <= 0.1
-    }
+/// How far the rate moved during a run, if it did not hold. Too few samples say nothing of it.
+fn unsteady(measurement: &Measurement) -> Option<Steadiness> {
+    const FEWEST_SAMPLES: usize = 10;
+    let series = &measurement.series;
+    stats::steadiness(series).filter(|held| !held.steady && series.len() >= FEWEST_SAMPLES)
 }
 
 /// A mean that its own samples put within this part of it, and no closer, is no measurement of a rate yet.
@@ -280,36 +245,7 @@ pub(crate) fn interval_of_independent(deviation: f64, samples: u64) -> Option<f6
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    fn series(rates: &[f64]) -> Vec<BytesPerSec> {
-        rates.iter().flat_map(|rate| [BytesPerSec::from_mb(*rate); 4]).collect()
-    }
-
-    #[test]
-    fn a_rate_that_holds_is_steady_and_one_that_falls_is_not() {
-        assert!(Drift::of(&series(&[100.0, 102.0, 99.0, 101.0, 100.0])).expect("long enough").is_steady());
-        // 100, 95, 90, 85, 80: mean 90, range 20/90 = 22 %, slope −5 a step = −22 % over four.
-        let falling = Drift::of(&series(&[100.0, 95.0, 90.0, 85.0, 80.0])).expect("long enough");
-        assert!((falling.range - 20.0 / 90.0).abs() < 1e-9 && (falling.slope + 20.0 / 90.0).abs() < 1e-9);
-        assert!(!falling.is_steady());
-    }
-
-    #[test]
-    fn a_short_or_silent_series_says_nothing() {
-        assert_eq!(Drift::of(&series(&[1.0, 1.0])), None);
-        assert_eq!(Drift::of(&series(&[0.0; 5])), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_series_panics_or_has_a_negative_range(rates in proptest::collection::vec(0.0f64..1e12, 0..200)) {
-            let rates: Vec<_> = rates.into_iter().map(BytesPerSec::new).collect();
-            prop_assert!(Drift::of(&rates).is_none_or(|drift| drift.range >= 0.0));
-        }
-    }
 
     #[test]
     fn the_interval_of_a_worked_example() {

@@ -17,20 +17,28 @@ const TESTS: usize = 100_000;
 pub(super) fn of(args: &MeasureArgs) -> Vec<LoadSpec> {
     let kib = Bytes::from_kib;
     let is_threads = args.how == How::Threads;
-    let (order, usual) = match is_threads {
-        true => (Order::Sequential, vec![RECORD]),
-        false => (Order::Random, vec![kib(4), kib(16), kib(64), kib(256), kib(1024)]),
-    };
     let grid = &args.grid;
+    let mixes = or(&grid.mix, &[100]);
+    let (order, usual, depths) = match is_threads {
+        true => (Order::Sequential, vec![RECORD], vec![1]),
+        // What may be written is shared by all loads: of many, none would run until its rate is known.
+        false if mixes.iter().any(|reads| *reads < 100) => {
+            (Order::Random, vec![kib(4), kib(64), kib(1024)], vec![1, 8, 32])
+        }
+        false => {
+            let sizes = vec![kib(4), kib(16), kib(64), kib(256), kib(1024)];
+            (Order::Random, sizes, vec![1, 2, 4, 8, 16, 32, 64])
+        }
+    };
     let pattern = grid.order.unwrap_or(order).into();
-    let depths = or(&grid.depth, &[1, 2, 4, 8, 16, 32, 64]);
+    let depths = or(&grid.depth, &depths);
     let counts = match grid.threads.as_slice() {
         [] if is_threads => doubling(STREAMS).collect(),
         [most] if is_threads => doubling(*most).collect(),
         typed => or(typed, &[1]),
     };
     let mut loads = Vec::new();
-    for reads in or(&grid.mix, &[100]) {
+    for reads in mixes {
         for block in or(&grid.block_size, &usual) {
             for count in &counts {
                 let load = |depth| LoadSpec::reading(pattern, block, depth).writing(100 - reads);
@@ -93,6 +101,7 @@ mod tests {
         assert_eq!(loads[4..6], ["RND4K Q1T1 70:30", "RND4K Q32T1 70:30"]);
         let loads = named("sweep", &["--block-size", "4K", "--depth", "1", "--mix", "0"]);
         assert_eq!(loads, ["RND4K Q1T1 write"]);
+        assert_eq!(named("sweep", &["--mix", "100,70"]).len(), 18);
     }
 
     #[test]

@@ -105,7 +105,7 @@ fn tests(report: &MeasureReport) -> Table {
     if sides.flatten().any(|side| side.of_ceiling.is_some()) {
         columns.push(Column::right("of ceiling", 11).yields(1));
     }
-    columns.push(Column::left("trusted", Width::Fixed(7)));
+    columns.push(Column::left("trusted", Width::Fixed(8)));
     let has_ceiling = columns.len() > COLUMNS.len() + 2;
     let mut table = Table::new("Tests and what they gave", 0, columns);
     report.results.iter().for_each(|result| put_result(&mut table, result, has_ceiling));
@@ -238,7 +238,9 @@ fn row(test: String, (result, side): (&TestResult, &SideView), has_ceiling: bool
     if has_ceiling {
         cells.push(Cell::text(side.of_ceiling.map_or_else(|| "–".to_owned(), human::percent)));
     }
+    let has_held = result.steadiness.is_none_or(|rate| rate.steady);
     cells.push(match result.trusted {
+        Some(true) if !has_held => Cell::toned(Tone::Warn, "unsteady"),
         Some(true) => Cell::toned(Tone::Good, "yes"),
         Some(false) => Cell::toned(Tone::Bad, "no"),
         None => Cell::text("–"),

@@ -6,6 +6,7 @@ use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;
+use narrows_base::stats;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::{Access, Measurement};
 
@@ -39,8 +40,10 @@ fn asked(run: &RunView) -> String {
 fn row(run: &RunView) -> Row {
     let measurement = &run.measurement;
     let rate = format!("{}{}", human::rate_with_binary(measurement.bytes_per_second), spread(measurement));
+    let has_held = stats::steadiness(&measurement.series).is_none_or(|rate| rate.steady);
     let trust = match run.trusted {
-        Some(true) => Cell::toned(Tone::Good, "trusted"),
+        Some(true) if has_held => Cell::toned(Tone::Good, "trusted"),
+        Some(true) => Cell::toned(Tone::Warn, "unsteady"),
         Some(false) => Cell::toned(Tone::Bad, "not trusted"),
         None => Cell::default(),
     };

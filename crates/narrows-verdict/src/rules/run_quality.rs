@@ -149,7 +149,7 @@ pub(super) fn too_short(case: &Case<'_>, measurement: &Measurement, audit: &Audi
     )
 }
 
-/// `unsteady`: the rate did not hold (see [`crate::trust::Drift`] for the test).
+/// `unsteady`: the rate did not hold (see [`narrows_base::stats::steadiness`] for the test).
 pub(super) fn unsteady(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<Finding> {
     let target = &case.path().target;
     let drift = audit.unsteady?;
