@@ -135,28 +135,13 @@ pub(super) fn boards() -> String {
     lines.concat()
 }
 
-/// The platform whose name, or the names of whose models, contain this.
+/// The platform that is named.
 fn processor(typed: &str) -> Result<&'static Processor, Failure> {
-    let wanted = typed.to_ascii_lowercase();
-    let contains = |text: &String| text.to_ascii_lowercase().contains(&wanted);
-    let contained = |text: &String| wanted.contains(&text.to_ascii_lowercase()) && text.len() > 5;
-    let all = &catalog().processors;
-    all.iter()
-        .find(|known| contains(&known.name) || known.names.iter().any(contained))
-        .or_else(|| ryzen(typed).and_then(|name| all.iter().find(|known| known.name == name)))
-        .ok_or_else(|| {
-            let names: Vec<&str> = all.iter().map(|known| known.name.as_str()).collect();
-            Failure::new(format!("no processor is known as `{typed}`"))
-                .hint(format!("known platforms: {}", names.join("; ")))
-        })
-}
-
-/// A Ryzen's platform goes by the thousands of its number (`Ryzen 5 2600`).
-fn ryzen(typed: &str) -> Option<String> {
-    let (_, rest) = typed.split_once("Ryzen")?;
-    let number = rest.split_whitespace().find(|word| word.len() >= 4)?;
-    let thousands = number.chars().next().filter(char::is_ascii_digit)?;
-    Some(format!("AMD Ryzen {thousands}000"))
+    catalog().processor_by_words(typed).ok_or_else(|| {
+        let names: Vec<&str> = catalog().processors.iter().map(|known| known.name.as_str()).collect();
+        Failure::new(format!("no processor is known as `{typed}`"))
+            .hint(format!("known platforms: {}", names.join("; ")))
+    })
 }
 
 fn unknown_board(typed: &str) -> Failure {

@@ -184,6 +184,9 @@ pub struct Processor {
     /// Text that the model name must contain, one of them, where platforms share a signature; empty when any will do.
     #[serde(default)]
     pub names: Vec<String>,
+    /// Model numbers in lower case as people write them: `#` is a digit, `@` at the end of a word any letters.
+    #[serde(default)]
+    pub numbers: Vec<String>,
     /// The interconnect, `UPI`; absent for platforms with one socket.
     pub interconnect: Option<Interconnect>,
     /// PCIe lanes for each socket.

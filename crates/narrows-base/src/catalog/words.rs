@@ -1,6 +1,6 @@
 //! Entries by what people write, in a forum post or a table: `2x 970 EVO 1TB`, `Samsung SSD980`, `ConnectX-3 40GbE`.
 
-use super::{Catalog, Core, Medium, MediumClass, Nic, best, longest};
+use super::{Catalog, Core, Medium, MediumClass, Nic, Processor, best, longest};
 
 /// Words that say who made a drive or what line it is of, and not which model it is.
 const NOT_A_MODEL: [&str; 24] = [
@@ -59,11 +59,39 @@ fn explained(name: &str, text: &[String]) -> Option<usize> {
     (length > 0 && !is_short && model.iter().all(is_said)).then_some(length)
 }
 
-/// Whether `word` stands in `text` and does not begin in the middle of a word.
+/// Whether `word` stands in `text` and does not begin in the middle of a word. A `#` in it is any digit.
 fn stands_in(text: &str, word: &str) -> bool {
-    text.match_indices(word)
-        .any(|(at, _)| !text.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric()))
+    let is_at = |at: usize| text.get(at..).is_some_and(|rest| fits(rest, word).is_some());
+    let begins = |at: usize| !text.get(..at).unwrap_or_default().ends_with(|c: char| c.is_alphanumeric());
+    !word.is_empty() && text.char_indices().any(|(at, _)| begins(at) && is_at(at))
 }
+
+/// What follows a pattern at the beginning of a text: a `#` is any digit, all else is itself.
+fn fits<'t>(text: &'t str, pattern: &str) -> Option<&'t str> {
+    pattern.chars().try_fold(text, |text, wanted| match wanted {
+        '#' => text.strip_prefix(|c: char| c.is_ascii_digit()),
+        _ => text.strip_prefix(wanted),
+    })
+}
+
+/// Whether a model number stands in the words of a text as a whole. A `@` at its end is any letters.
+fn is_number(text: &[&str], pattern: &str) -> bool {
+    let wanted: Vec<&str> = pattern.split(' ').collect();
+    let is_word = |(word, wanted): (&&str, &&str)| match wanted.strip_suffix('@') {
+        Some(wanted) => fits(word, wanted).is_some_and(|rest| rest.chars().all(|c| c.is_ascii_alphabetic())),
+        None => fits(word, wanted) == Some(""),
+    };
+    text.windows(wanted.len()).any(|words| words.iter().zip(&wanted).all(is_word))
+}
+
+/// A text in which `E5-2680 v4` is `E5-2680v4`, as the kernel and half of all people write it.
+fn joined(text: &str) -> String {
+    ('2'..='6')
+        .fold(text.to_owned(), |text, version| text.replace(&format!(" v{version}"), &format!("v{version}")))
+}
+
+/// Lines of processors whose numbers other lines have, too.
+const LINES: [&str; 3] = ["epyc", "threadripper", "xeon w"];
 
 impl Catalog {
     /// The medium that a text names: by part of the kernel's model name, or else by all words of the entry's name but
@@ -92,9 +120,35 @@ impl Catalog {
         best(&self.nics, |nic| longest(&nic.words, |word| stands_in(&text, word)))
     }
 
-    /// The processor's cores that a text names, as [`Self::nic_by_words`].
+    /// The platform that a text names: as the table calls it, by a part of that which no other has, or by the number of a
+    /// model, `i7-12700K`, `EPYC 7302P`, `Xeon E5-2680 v4`.
+    pub fn processor_by_words(&self, text: &str) -> Option<&Processor> {
+        let text = text.trim().to_lowercase();
+        let name = |entry: &Processor| entry.name.to_lowercase();
+        if let Some(exact) = self.processors.iter().find(|entry| name(entry) == text) {
+            return Some(exact);
+        }
+        let mut part = self.processors.iter().filter(|entry| !text.is_empty() && name(entry).contains(&text));
+        if let (Some(only), None) = (part.next(), part.next()) {
+            return Some(only);
+        }
+        let joined = joined(&text).replace("(r)", " ");
+        let words = joined.split(|c: char| !(c.is_alphanumeric() || c == '-'));
+        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+        let is_of_line =
+            |entry: &Processor| LINES.iter().all(|line| !text.contains(line) || name(entry).contains(line));
+        // Of two that fit, the one that leaves less open.
+        let closed = |pattern: &str| pattern.chars().filter(|c| !matches!(c, '#' | '@')).count();
+        let found = |entry: &Processor| {
+            let all = entry.numbers.iter().filter(|pattern| is_number(&words, pattern));
+            all.map(|pattern| closed(pattern)).max().filter(|_| is_of_line(entry))
+        };
+        best(&self.processors, found)
+    }
+
+    /// The processor's cores that a text names, as [`Self::nic_by_words`]; a `#` of a word is any digit.
     pub fn core_by_words(&self, text: &str) -> Option<&Core> {
-        let text = text.to_lowercase();
+        let text = joined(&text.to_lowercase());
         best(&self.cores, |core| longest(&core.words, |word| stands_in(&text, word)))
     }
 }
@@ -148,6 +202,49 @@ mod tests {
     }
 
     #[test]
+    fn processors_are_found_as_people_write_them() {
+        for (text, want) in [
+            ("i7-12700K", "Intel Alder Lake and Raptor Lake desktop"),
+            ("Intel Core i5-13500", "Intel Alder Lake and Raptor Lake desktop"),
+            ("EPYC 7302P", "AMD EPYC 7002 (Rome)"),
+            ("AMD EPYC 7F72 24-Core Processor", "AMD EPYC 7002 (Rome)"),
+            ("EPYC 9754", "AMD EPYC 97x4 (Bergamo)"),
+            ("Gold 6248", "Intel Skylake-SP and Cascade Lake-SP"),
+            ("Intel(R) Xeon(R) Silver 4310 CPU @ 2.10GHz", "Intel Ice Lake-SP"),
+            ("E-2288G", "Intel Skylake to Comet Lake desktop"),
+            ("Ryzen 7 5700G", "AMD Ryzen 5000 with graphics"),
+            ("5700G", "AMD Ryzen 5000 with graphics"),
+            ("Ryzen 7 5800X3D", "AMD Ryzen 5000"),
+            ("Ryzen 5 5500", "AMD Ryzen 5000 with graphics"),
+            ("Ryzen 5 2600", "AMD Ryzen 2000"),
+            ("Xeon E5-2680 v4", "Intel Broadwell-EP"),
+            ("E5-2650", "Intel Sandy Bridge-EP"),
+            ("e5-2697V2", "Intel Ivy Bridge-EP"),
+            ("i7-5820K", "Intel Haswell-E with 28 lanes"),
+            ("N100", "Intel Alder Lake-N"),
+            ("Threadripper 3970X", "AMD Threadripper 3000"),
+            ("haswell-ep", "Intel Haswell-EP"),
+            ("AMD Ryzen 5000", "AMD Ryzen 5000"),
+        ] {
+            let found = catalog().processor_by_words(text).map(|entry| entry.name.as_str());
+            assert_eq!(found, Some(want), "{text}");
+        }
+        // Lines and models whose lanes the table does not have.
+        for text in [
+            "Threadripper 7980X",
+            "Threadripper PRO 3975WX",
+            "EPYC 4464P",
+            "i7-8550U",
+            "Ryzen 7 5800H",
+            "EPYC",
+            "",
+        ] {
+            let found = catalog().processor_by_words(text).map(|entry| entry.name.as_str());
+            assert_eq!(found, None, "{text}");
+        }
+    }
+
+    #[test]
     fn every_drive_has_a_class_that_exists() {
         for medium in &catalog().media {
             let class = medium.class.as_deref().and_then(|name| catalog().medium_class(name));
@@ -160,6 +257,7 @@ mod tests {
         fn no_text_upsets_the_search(text in "\\PC{0,60}") {
             let catalog = catalog();
             let _ = (catalog.medium_by_words(&text), catalog.nic_by_words(&text), catalog.core_by_words(&text));
+            let _ = catalog.processor_by_words(&text);
         }
     }
 }

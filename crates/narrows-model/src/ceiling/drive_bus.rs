@@ -1,7 +1,7 @@
 //! What lies between a drive and PCI Express: a SATA link, a SAS port, a USB connection, and the controller or adapter.
 
 use super::{Basis, Ceilings, FactRef, Limit};
-use crate::path::ControllerHop;
+use crate::path::{ControllerHop, Hop, HopSpec};
 use narrows_base::catalog::catalog;
 use narrows_base::fact::Source;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
@@ -98,6 +98,9 @@ const BULK_COMMAND: f64 = 1_048_576.0;
 /// The time between two commands of bulk-only transport, seconds.
 const BULK_GAP: f64 = 150e-6;
 
+/// Bits a second of USB 3.2 Gen 2x2, the fastest that is no tunnel (USB 3.2 specification, section 3.2).
+const FASTEST_USB: f64 = 20e9;
+
 /// The ceilings of a USB mass storage connection at its negotiated rate.
 pub fn of_usb(usb: &Usb) -> Ceilings {
     let Some(&speed) = usb.speed.value() else {
@@ -109,7 +112,7 @@ pub fn of_usb(usb: &Usb) -> Ceilings {
         s if s <= 0.0 => return Ceilings::unknown("the USB device has no negotiated rate"),
         s if s <= 480e6 => (bytes, ""),
         s if s <= 5e9 => (bytes * 0.8, " × 8/10"),
-        s if s <= 20e9 => (bytes * (128.0 / 132.0), " × 128/132"),
+        s if s <= FASTEST_USB => (bytes * (128.0 / 132.0), " × 128/132"),
         _ => return Ceilings::unknown(format!("{speed} is a tunnel whose share for storage is not known")),
     };
     let (rate, rule, basis) = match (speed.get(), usb.driver.value().map(String::as_str)) {
@@ -133,6 +136,16 @@ pub fn of_usb(usb: &Usb) -> Ceilings {
             ),
         ],
     })
+}
+
+/// The wire of a tunnel (USB4, Thunderbolt): nothing passes more, and what storage gets of it is not known.
+pub fn tunnel(hop: &Hop) -> Option<Limit> {
+    let HopSpec::Usb(usb) = &hop.spec else { return None };
+    let speed = *usb.speed.value().filter(|speed| speed.get() > FASTEST_USB)?;
+    let raw: BytesPerSec = speed.bytes_per_sec();
+    let facts = vec![FactRef::new("rate of the wire", speed, usb.speed.source())];
+    let formula = format!("{speed} ÷ 8 = {raw} on the wire");
+    Some(Limit { rate: raw, raw: Some(raw), basis: Basis::Formula, formula, facts })
 }
 
 fn shared(raw: BytesPerSec, what: &str, share: f64, basis: Basis) -> (BytesPerSec, String, Basis) {

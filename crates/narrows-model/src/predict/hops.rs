@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::flow::Duplex;
 use super::zfs::Zfs;
-use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, crypt, medium, pcie, raid};
+use crate::ceiling::{self, Basis, Ceiling, Ceilings, Limit, crypt, drive_bus, medium, pcie, raid};
 use crate::path::file::{Device, DeviceKind, Engine, Host, Iommu, Name, PartKind, Pattern, System, Workload};
 use crate::path::{CryptHop, Hop, HopId, HopKind, HopSpec, Path, RaidLevel, Traffic};
 use narrows_base::catalog::catalog;
@@ -164,6 +164,9 @@ pub fn duplex(hop: &Hop) -> Duplex {
 }
 
 fn ceilings(system: &System, hop: &Hop, jobs: u32, workload: &Workload) -> Ceilings {
+    if let Some(wire) = drive_bus::tunnel(hop) {
+        return Ceilings::same(wire);
+    }
     let HopSpec::Crypt(crypt) = &hop.spec else {
         return stripe_writes(system, ceiling::of_hop(hop), hop, workload);
     };

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Mix;
-use crate::ceiling::Ceiling;
+use crate::ceiling::{Ceiling, drive_bus};
 use crate::path::file::{
     Crypt, Device, DeviceKind, Engine, Filesystem, Name, Network, Part, PartKind, Pattern, Raid, RaidKind,
     Remote, System, Workload,
@@ -65,6 +65,7 @@ pub(super) const TRAITS: &[&str] = &[
     "small-drive-writes",
     "smb",
     "stripe",
+    "tunnel",
     "unprotected",
     "unsized-flash-writes",
     "vm",
@@ -218,6 +219,7 @@ impl Situation {
         let is_fast = self.gigabits.is_some_and(|rate| rate >= EMBEDDED_KEEPS_UP);
         self.put(is_fast && core.is_some_and(|core| core.embedded), "core-embedded");
         self.put(core.is_none() && host.is_none_or(|host| host.core_iops.is_none()), "core-unknown");
+        self.put(hops.iter().any(|it| drive_bus::tunnel(&it.hop).is_some()), "tunnel");
         let drives = hops.iter().filter(|it| it.hop.kind() == HopKind::Device).count();
         self.put(drives > 1, "many-drives");
         let is_unknown = |it: &&Loaded| {

@@ -1,8 +1,8 @@
 //! The way from a part to the memory of its host: its interface and link, slots, switches, adapters, chipsets and sockets.
 
 use super::{
-    BuildError, Spot, Walk, chipset_entry, contains, fact, given, no_place, processor_entry, switch_entry,
-    unlisted,
+    BuildError, Spot, Walk, chipset_entry, fact, find_adapter, given, no_place, processor_entry,
+    switch_entry, unlisted,
 };
 use crate::path::file::{
     Adapter, Attachment, Chipset, Device, DeviceKind, LinkGiven, Name, Part, PartKind, Slot, Switch,
@@ -275,11 +275,8 @@ pub(super) fn interface(part: &Part, device: &Device) -> Option<(HopKind, String
 }
 
 fn adapter_spec(part: &Part, adapter: &Adapter) -> HopSpec {
-    // Only adapters that carry less than their link are in the catalogue; all others are as good as it.
-    let listed = adapter.model.as_ref().and_then(|model| {
-        let known = catalog().adapters.iter().find(|entry| contains(&entry.name, model));
-        known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second))
-    });
+    let known = adapter.model.as_deref().and_then(find_adapter);
+    let listed = known.map(|entry| BytesPerSec::from_mb(entry.megabytes_per_second));
     if adapter.rate.is_none() && adapter.model.is_none() {
         return HopSpec::Hba(ControllerHop { name: part.name.to_string(), ..ControllerHop::default() });
     }

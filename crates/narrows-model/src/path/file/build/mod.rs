@@ -191,7 +191,12 @@ fn given(
 
 /// The catalogue's entry of a platform.
 pub(super) fn processor_entry(name: &str) -> Option<&'static catalog::Processor> {
-    find_entry(&catalog().processors, |entry| &entry.name, name)
+    catalog().processor_by_words(name)
+}
+
+/// The catalogue's entry of an adapter by a part of its name: those that carry less than their link.
+pub(super) fn find_adapter(name: &str) -> Option<&'static catalog::Adapter> {
+    catalog().adapters.iter().find(|entry| contains(&entry.name, name))
 }
 
 /// The catalogue's entry of a switch by name.

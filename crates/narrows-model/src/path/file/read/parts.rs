@@ -106,6 +106,13 @@ fn check(kind: &mut PartKind, table: &DocumentTable, found: &mut Vec<Problem>) {
             }
             _ => {}
         },
+        PartKind::Adapter(it) => {
+            let unknown = it.model.as_deref().filter(|name| build::find_adapter(name).is_none());
+            if let Some(name) = unknown.filter(|_| it.rate.is_none()) {
+                let hint = "give its rate; or leave the key out for one that carries all that its link does";
+                told.wrong("model", format!("the catalogue knows no adapter `{name}`"), hint);
+            }
+        }
         PartKind::Slot(it) => {
             let is_mode = |mode: &str| {
                 let links: Option<Vec<Lanes>> =
@@ -158,6 +165,10 @@ fn host(it: &mut Host, told: &mut CheckedTable<'_>) {
         let hint =
             "data/processors.toml has the platforms; give interconnect_links and interconnect_rate instead";
         told.wrong("processor", format!("the catalogue knows no processor `{name}`"), hint);
+    }
+    if let Some(name) = it.cpu.as_ref().filter(|name| catalog().core_by_words(name).is_none()) {
+        let hint = "data/cores.toml has the words for cores; leave the key out for others, and give core_iops, decrypt and encrypt";
+        told.wrong("cpu", format!("the catalogue knows no cores of `{name}`"), hint);
     }
 }
 

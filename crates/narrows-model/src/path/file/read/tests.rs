@@ -290,6 +290,29 @@ fn forms_boards_translation_and_zfs_are_read_written_and_refused() {
     }
 }
 
+/// What nobody knows is no part that carries everything.
+#[test]
+fn names_that_the_catalogue_lacks_are_refused() {
+    let text = "format = \"narrows/path/1\"\nname = \"t\"\n[host.h]\ncpu = \"EPYC 7302P\"\nprocessor = \"EPYC 7302P\"\n\
+        [slot.s]\ngeneration = 3\nwidth = 8\n[adapter.a]\nin = \"s\"\nmodel = \"SAS2008\"\n";
+    let system = parse("t", text).unwrap_or_else(|error| panic!("{error}"));
+    let host = system.parts.iter().find_map(|part| match &part.kind {
+        crate::path::file::PartKind::Host(host) => host.platform(),
+        _ => None,
+    });
+    assert_eq!(host.map(|platform| platform.name.as_str()), Some("AMD EPYC 7002 (Rome)"));
+    for (from, to, said) in [
+        ("cpu = \"EPYC 7302P\"", "cpu = \"Frobnicator 9000\"", "no cores of `Frobnicator 9000`"),
+        ("processor = \"EPYC 7302P\"", "processor = \"Frobnicator\"", "no processor `Frobnicator`"),
+        ("SAS2008", "FooRAID 12", "no adapter `FooRAID 12`"),
+    ] {
+        let error = parse("t", &text.replacen(from, to, 1)).expect_err(to).to_string();
+        assert!(error.contains(said), "{to}: {error}");
+    }
+    let rated = text.replacen("\"SAS2008\"", "\"FooRAID 12\"\nrate = \"4 GB/s\"", 1);
+    assert!(parse("t", &rated).is_ok());
+}
+
 /// Parts are found by an index that is made once; what is changed afterwards is found all the same.
 #[test]
 fn a_part_is_found_after_the_parts_were_changed() {
