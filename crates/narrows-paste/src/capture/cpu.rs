@@ -10,7 +10,8 @@ use narrows_machine::cpu::{Cpus, NumaNode, parse_cpuinfo, parse_list};
 use narrows_machine::memory::parse_memory;
 
 use super::device::known;
-use super::{Part, Rank, Text};
+use super::{Part, Rank, Text, number};
+use crate::text::is_digits;
 
 /// Reads what these tools printed in `text`. Each is a part of its own: they are believed differently.
 pub fn read_lscpu(text: &Text) -> Part {
@@ -240,23 +241,11 @@ fn free(text: &Text) -> Option<Fact<Bytes>> {
 /// Reads `16314400` (KiB), `15Gi`, `15G`, `15.5Gi`. `free -b`, `-m` and `-g` print numbers that cannot be told from
 /// KiB; those of bytes and of MiB would make a machine absurd and are refused.
 fn parse_size(text: &str) -> Option<Bytes> {
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = (text.get(..end)?, text.get(end..)?);
-    let shift = match unit.trim_end_matches(['i', 'B']) {
-        "" => {
-            let kib: u64 = number.parse().ok()?;
-            // From 64 MiB to 64 TiB.
-            return (65_536..=68_719_476_736).contains(&kib).then(|| Bytes::from_kib(kib));
-        }
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return None,
-    };
-    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
-    let tenths = whole.parse::<u64>().ok()?.checked_mul(10)?.checked_add(fraction.get(..1)?.parse().ok()?)?;
-    tenths.checked_mul(1 << shift).map(|tenths| Bytes::new(tenths / 10))
+    if !is_digits(text) {
+        return number::binary_size(text);
+    }
+    // From 64 MiB to 64 TiB.
+    text.parse().ok().filter(|kib| (65_536..=68_719_476_736).contains(kib)).map(Bytes::from_kib)
 }
 
 #[cfg(test)]

@@ -36,8 +36,8 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Takes a field by the name that a tool gives it; whether it is one of the log.
-    pub(super) fn set(&mut self, key: &str, value: &str) -> bool {
+    /// Takes a field by the name that a tool gives it.
+    pub(super) fn set(&mut self, key: &str, value: &str) {
         let log = &mut self.log;
         let number = || number(value);
         let percent = || number().and_then(|percent| u8::try_from(percent).ok());
@@ -71,7 +71,7 @@ impl Log {
                 let (state, counter) = match throttling(&key) {
                     Some(("1", counter)) => (light, counter),
                     Some(("2", counter)) => (heavy, counter),
-                    _ => return false,
+                    _ => return,
                 };
                 match counter {
                     "trans count" | "transition count" => put(&mut state.transitions, number()),
@@ -81,7 +81,6 @@ impl Log {
             }
         };
         self.fields += usize::from(is_known);
-        is_known
     }
 
     /// Takes every field of an object; numbers may be texts, and with `--verbose` nvme-cli makes an object of the

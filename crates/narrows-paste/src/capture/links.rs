@@ -32,7 +32,7 @@ pub fn read(text: &Text) -> Part {
             None => arrow(line).or_else(|| named(line)),
         };
         if let Some((name, disk)) = link.filter(|_| found < MOST) {
-            found += usize::from(put(&mut part.machine, name, disk));
+            found += usize::from(put(&mut part.machine, name, disk).is_some());
         }
         if let Some((controller, pci)) = controller(line).filter(|_| found < MOST) {
             found += 1;
@@ -81,19 +81,17 @@ pub(super) fn note(machine: &mut Machine, path: &str, disk: &str) {
     }
 }
 
-/// Puts a link down; whether it was one to a disk.
-fn put(machine: &mut Machine, name: &str, disk: &str) -> bool {
+/// Puts a link down; `None` of what leads to no disk.
+fn put(machine: &mut Machine, name: &str, disk: &str) -> Option<()> {
     let is_usable = (4..=LONGEST).contains(&name.len()) && is_kernel_name(disk) && name != disk;
-    if !is_usable {
-        return false;
-    }
+    is_usable.then_some(())?;
     let disk_device = device(machine, disk);
     let carrier = transport(name, disk).filter(|_| disk_device.partition_of.is_none());
     if let Some(carrier) = carrier.filter(|_| matches!(disk_device.transport, Transport::None)) {
         disk_device.transport = carrier;
     }
     machine.links.insert(name.to_owned(), disk.to_owned());
-    true
+    Some(())
 }
 
 /// What carries a disk, by its name below `by-path`: behind the last function on the way to it (behind a VMD controller

@@ -124,11 +124,7 @@ impl MdstatArray {
             self.blocks_line(line);
             return true;
         }
-        if line.contains('%')
-            || line.contains("=DELAYED")
-            || line.contains("=PENDING")
-            || line.contains("=REMOTE")
-        {
+        if ["%", "=DELAYED", "=PENDING", "=REMOTE"].iter().any(|mark| line.contains(mark)) {
             _ = mdstat_sync(&mut self.md, source, line);
             return true;
         }
@@ -448,16 +444,11 @@ fn fill_examined<'a>(
             detail_field(md, key, value, &source);
         }
     }
-    let state = match get("Device Role").map(|(_, role)| role) {
-        Some(role) if role.starts_with("Active") => Some("in_sync"),
-        Some(role) if role.starts_with("spare") => Some("spare"),
-        Some(role) if role.starts_with("Journal") => Some("journal"),
-        _ => None,
-    };
-    if let Some(state) = state {
-        md.members
-            .entry(member.device.clone())
-            .or_insert_with(|| Fact::known(state.to_owned(), source.as_str()));
+    let roles = [("Active", "in_sync"), ("spare", "spare"), ("Journal", "journal")];
+    let role = get("Device Role").map_or("", |(_, role)| role);
+    if let Some((_, state)) = roles.into_iter().find(|(word, _)| role.starts_with(word)) {
+        let state = Fact::known(state.to_owned(), source.as_str());
+        md.members.entry(member.device.clone()).or_insert(state);
     }
     let (line, states) = get("Array State")?;
     let missing = states.split_whitespace().next()?.bytes().filter(|state| *state == b'.').count();

@@ -102,11 +102,8 @@ fn is_controller(name: &str) -> bool {
 
 /// `nvme0n1`, but neither a controller nor a partition.
 fn is_namespace(name: &str) -> bool {
-    let Some((controller, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n'))
-    else {
-        return false;
-    };
-    is_digits(namespace) && controller.split('c').all(is_digits)
+    let parts = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n'));
+    parts.is_some_and(|(controller, space)| is_digits(space) && controller.split('c').all(is_digits))
 }
 
 /// Puts down who a namespace is.
@@ -146,7 +143,7 @@ fn read_list(machine: &mut Machine, text: &Text) -> bool {
             table = Some(below_dashes(head, line));
         } else if let Some((names, head)) = table.as_ref().filter(|_| line.starts_with("/dev/nvme")) {
             let cells = head.cells(&words(line));
-            found |= list_row(machine, text, number, names, &cells);
+            found |= list_row(machine, &text.source(number), names, &cells).is_some();
         } else if !line.is_empty() {
             table = None;
             head_line = None;
@@ -220,26 +217,21 @@ fn below_dashes(head: &str, dashes: &str) -> (Vec<String>, TableHead) {
     (columns.iter().map(name).collect(), TableHead::new(&columns))
 }
 
-fn list_row(machine: &mut Machine, text: &Text, number: usize, names: &[String], cells: &[String]) -> bool {
+fn list_row(machine: &mut Machine, source: &str, names: &[String], cells: &[String]) -> Option<()> {
     let cell = |name: &str| {
         let at = names.iter().position(|known| known == name)?;
         cells.get(at).map(String::as_str)
     };
-    let Some(namespace) =
-        cell("Node").and_then(|node| node.strip_prefix("/dev/")).filter(|name| is_namespace(name))
-    else {
-        return false;
-    };
-    let source = text.source(number);
-    identify(machine, namespace, [cell("Model"), cell("SN"), cell("FW")], &source);
+    let namespace = cell("Node")?.strip_prefix("/dev/").filter(|name| is_namespace(name))?;
+    identify(machine, namespace, [cell("Model"), cell("SN"), cell("FW")], source);
     // `1.02 TB / 1.02 TB`: used and all.
     let all = cell("Usage").and_then(|usage| number::exact_size(usage.split_once('/')?.1));
     let device = device(machine, namespace);
-    learn(&mut device.size, all, &source);
+    learn(&mut device.size, all, source);
     // `512 B + 0 B`: data and metadata.
     let block = cell("Format").and_then(|format| number::binary_size(format.split('+').next()?));
-    learn(&mut device.queue.logical_block, block.filter(|block| block.get() > 0), &source);
-    true
+    learn(&mut device.queue.logical_block, block.filter(|block| block.get() > 0), source);
+    Some(())
 }
 
 /// `nvme list -o json`: a flat list of devices; with `-v` subsystems with their controllers, below hosts since 2.0
@@ -262,7 +254,8 @@ fn walk_json(machine: &mut Machine, value: &Value, source: &str) -> bool {
             values.iter().fold(false, |found, value| walk_json(machine, value, source) | found)
         }
         Value::Object(members) => {
-            let own = flat_json(machine, value, source) | subsystem_of_json(machine, value, source);
+            let flat = flat_json(machine, value, source).is_some();
+            let own = subsystem_of_json(machine, value, source) | flat;
             members.values().fold(own, |found, value| walk_json(machine, value, source) | found)
         }
         _ => false,
@@ -270,16 +263,12 @@ fn walk_json(machine: &mut Machine, value: &Value, source: &str) -> bool {
 }
 
 /// One device of the flat list.
-fn flat_json(machine: &mut Machine, value: &Value, source: &str) -> bool {
-    let path = text_of(value, "DevicePath");
-    let Some(name) =
-        path.as_deref().and_then(|path| path.strip_prefix("/dev/")).filter(|name| is_namespace(name))
-    else {
-        return false;
-    };
+fn flat_json(machine: &mut Machine, value: &Value, source: &str) -> Option<()> {
+    let path = text_of(value, "DevicePath")?;
+    let name = path.strip_prefix("/dev/").filter(|name| is_namespace(name))?;
     known_namespace(machine, name, value, source);
     sizes_of_json(machine, name, value, source);
-    true
+    Some(())
 }
 
 fn sizes_of_json(machine: &mut Machine, name: &str, value: &Value, source: &str) {

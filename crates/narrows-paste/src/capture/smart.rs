@@ -96,7 +96,7 @@ fn drives_of_lines(text: &Text) -> Vec<SmartDrive> {
         } else if let Some(drive) = drives.last_mut() {
             match line.split_once(':') {
                 Some((key, value)) if open => take_line(drive, key.trim(), value.trim()),
-                Some((key, value)) => _ = drive.log.set(key, value),
+                Some((key, value)) => drive.log.set(key, value),
                 None => drive.temperature = attribute(line).filter(|_| !open).unwrap_or(drive.temperature),
             }
         }

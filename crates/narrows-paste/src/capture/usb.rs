@@ -45,9 +45,8 @@ pub fn read(text: &Text) -> Part {
     let mut found = UsbFound::default();
     for (number, line) in text.lines() {
         let source = || text.source(number);
-        let _ = take_branch(&mut found, line, source)
-            || take_listed(&mut found, line, source)
-            || take_attribute(&mut found, line, source);
+        let taken = take_branch(&mut found, line, source).or_else(|| take_listed(&mut found, line, source));
+        _ = taken.or_else(|| take_attribute(&mut found, line, source));
     }
     if found.devices.is_empty() {
         return Part::default();
@@ -99,8 +98,8 @@ struct UsbBranch {
 
 /// The tree of `lsusb -t`, and the numbers that `-v` adds below each device.
 ///
-/// Takes a line of the tree; whether it was one.
-fn take_branch(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+/// Takes a line of the tree; `None` of another.
+fn take_branch(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
     let plain = line.trim_start();
     if let Some(root) = plain.strip_prefix("/:") {
         return take_root(found, root.trim_start(), source);
@@ -109,12 +108,9 @@ fn take_branch(found: &mut UsbFound, line: &str, source: impl Fn() -> String) ->
         return take_child(found, column(line), child, source);
     }
     // A number on a line of its own is that of the device above it (`-v`).
-    let Some(identity) = plain.strip_prefix("ID ").filter(|_| found.branch.bus.is_some()) else {
-        return false;
-    };
-    let Some(device) = found.last() else { return false };
-    take_identity(device, identity, source);
-    true
+    let identity = plain.strip_prefix("ID ").filter(|_| found.branch.bus.is_some())?;
+    take_identity(found.last()?, identity, source);
+    Some(())
 }
 
 /// The column of the first character, tabs counting as eight.
@@ -123,28 +119,24 @@ fn column(line: &str) -> usize {
 }
 
 /// `Bus 02.Port 1: Dev 1, Class=root_hub, Driver=xhci_hcd/4p, 10000M`.
-fn take_root(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
-    let Some((bus, rest)) = line.strip_prefix("Bus ").and_then(|rest| rest.split_once('.')) else {
-        return false;
-    };
-    let Ok(bus) = bus.parse() else { return false };
+fn take_root(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
+    let (bus, rest) = line.strip_prefix("Bus ")?.split_once('.')?;
+    let bus = bus.parse().ok()?;
     found.branch = UsbBranch { bus: Some(bus), ports: Vec::new() };
-    rest.split_once(": ").is_some_and(|(_, fields)| put(found, bus, format!("usb{bus}"), fields, source))
+    put(found, bus, format!("usb{bus}"), rest.split_once(": ")?.1, source)
 }
 
 /// `Port 4: Dev 4, If 0, Class=Mass Storage, Driver=usb-storage, 5000M`.
-fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn() -> String) -> bool {
-    let Some(bus) = found.branch.bus else { return false };
-    let Some((port, fields)) = line.strip_prefix("Port ").and_then(|rest| rest.split_once(": ")) else {
-        return false;
-    };
-    let Ok(port) = port.parse() else { return false };
+fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn() -> String) -> Option<()> {
+    let bus = found.branch.bus?;
+    let (port, fields) = line.strip_prefix("Port ")?.split_once(": ")?;
+    let port = port.parse().ok()?;
     let ports = &mut found.branch.ports;
     while ports.last().is_some_and(|(above, _)| *above >= column) {
         ports.pop();
     }
     if ports.len() >= DEEPEST {
-        return false;
+        return None;
     }
     ports.push((column, port));
     let path: Vec<String> = ports.iter().map(|(_, port)| port.to_string()).collect();
@@ -152,12 +144,17 @@ fn take_child(found: &mut UsbFound, column: usize, line: &str, source: impl Fn()
     put(found, bus, name, fields, source)
 }
 
-/// Puts down a device by what stands behind its place; whether that names one.
-fn put(found: &mut UsbFound, bus: u16, name: String, fields: &str, source: impl Fn() -> String) -> bool {
+/// Puts down a device by what stands behind its place; `None` where that names none.
+fn put(
+    found: &mut UsbFound,
+    bus: u16,
+    name: String,
+    fields: &str,
+    source: impl Fn() -> String,
+) -> Option<()> {
     let mut fields = fields.split(", ");
-    let number = fields.next().and_then(|field| field.strip_prefix("Dev ")?.trim().parse().ok());
-    let Some(number) = number else { return false };
-    let Some(device) = found.open(UsbAddress { bus, device: number }) else { return true };
+    let number = fields.next()?.strip_prefix("Dev ")?.trim().parse().ok()?;
+    let Some(device) = found.open(UsbAddress { bus, device: number }) else { return Some(()) };
     device.name = Fact::known(name, source());
     let (mut class, mut driver) = (None, None);
     for field in fields {
@@ -177,7 +174,7 @@ fn put(found: &mut UsbFound, bus: u16, name: String, fields: &str, source: impl 
         device.class = known(class.map(str::to_owned), source());
         device.driver = known(driver.map(str::to_owned), source());
     }
-    true
+    Some(())
 }
 
 /// Reads `480M`, `1.5M`, `20000M/x2`; what somebody wrote behind it does not matter.
@@ -190,8 +187,8 @@ fn parse_speed(text: &str) -> Option<BitsPerSec> {
 
 /// The list of devices, and what `lsusb -v` prints below each.
 ///
-/// Takes a line of the list or of descriptors; whether it was one.
-fn take_listed(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
+/// Takes a line of the list or of descriptors; `None` of another.
+fn take_listed(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
     let line = line.trim();
     if let Some((address, identity)) = parse_head(line) {
         found.branch = UsbBranch::default();
@@ -201,10 +198,9 @@ fn take_listed(found: &mut UsbFound, line: &str, source: impl Fn() -> String) ->
             }
             take_identity(device, identity, source);
         }
-        return true;
+        return Some(());
     }
-    let Some(device) = found.last() else { return false };
-    take_descriptor(device, line, source)
+    take_descriptor(found.last()?, line, source)
 }
 
 /// Reads `Bus 004 Device 002: ID 0578:0578 Intrinsix Corp. JMS580`.
@@ -214,48 +210,35 @@ fn parse_head(line: &str) -> Option<(UsbAddress, &str)> {
     Some((UsbAddress { bus: bus.parse().ok()?, device: device.parse().ok()? }, identity))
 }
 
-fn take_descriptor(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> bool {
+fn take_descriptor(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> Option<()> {
     let (key, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let value = value.trim();
-    match key {
-        "bcdUSB" => device.version = Fact::known(value.to_owned(), source()),
-        "iProduct" => {
-            // The number of the string comes before it.
-            let name = value.split_once(' ').map_or("", |(_, name)| name.trim());
-            if !name.is_empty() {
-                device.product = Fact::known(name.to_owned(), source());
-            }
+    // The number of a string or class comes before it.
+    let name = value.split_once(' ').map(|(_, name)| name.trim().to_owned()).filter(|name| !name.is_empty());
+    match (key, name) {
+        ("bcdUSB", _) => device.version = Fact::known(value.to_owned(), source()),
+        ("iProduct", Some(name)) => device.product = Fact::known(name, source()),
+        ("bInterfaceClass", Some(class)) if !device.is_storage() => {
+            device.class = Fact::known(class, source());
         }
-        "bInterfaceClass" => {
-            let class = value.split_once(' ').map_or("", |(_, class)| class.trim());
-            if !class.is_empty() && !device.is_storage() {
-                device.class = Fact::known(class.to_owned(), source());
-            }
-        }
+        ("iProduct" | "bInterfaceClass", _) => {}
         _ => return take_rate(device, line, source),
     }
-    true
+    Some(())
 }
 
 /// The rates that a device announces, and the one that usbutils from 014 on asks the kernel for.
-fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> bool {
-    if let Some(rate) = line.strip_prefix("Negotiated speed: ").and_then(bracketed).and_then(bit_rate) {
-        device.speed = Fact::known(rate, source());
-        return true;
+fn take_rate(device: &mut UsbDevice, line: &str, source: impl Fn() -> String) -> Option<()> {
+    if let Some(rate) = line.strip_prefix("Negotiated speed: ") {
+        device.speed = Fact::known(bit_rate(bracketed(rate)?)?, source());
+        return Some(());
     }
-    let most = if let Some(speed) = line.strip_prefix("Device can operate at ") {
-        bracketed(speed).and_then(bit_rate)
-    } else if let Some((_, speed)) =
-        line.strip_prefix("Speed Attribute ID: ").and_then(|rest| rest.split_once(' '))
-    {
-        bit_rate(speed)
-    } else {
-        None
+    let most = match line.strip_prefix("Device can operate at ") {
+        Some(speed) => bracketed(speed)?,
+        None => line.strip_prefix("Speed Attribute ID: ")?.split_once(' ')?.1,
     };
-    if let Some(most) = most {
-        raise(&mut device.most_speed, most, source());
-    }
-    most.is_some()
+    raise(&mut device.most_speed, bit_rate(most)?, source());
+    Some(())
 }
 
 /// The rate in `SuperSpeed+ (10Gbps)`.
@@ -269,22 +252,22 @@ const TWO_LANES: f64 = 20_000.0;
 /// Attributes of root hubs, printed with their paths: `/sys/bus/usb/devices/usb5/rx_lanes = 2`, or as `grep` does,
 /// `…/usb5/speed:10000` (kernel `Documentation/ABI/testing/sysfs-bus-usb`).
 ///
-/// Takes a line; whether it was one.
-fn take_attribute(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> bool {
-    let Some((_, rest)) = line.split_once("/sys/bus/usb/devices/usb") else { return false };
-    let Some((bus, rest)) = rest.split_once('/') else { return false };
-    let Some((name, value)) = rest.split_once(['=', ':', ' ']) else { return false };
+/// Takes a line; `None` of another.
+fn take_attribute(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
+    let (_, rest) = line.split_once("/sys/bus/usb/devices/usb")?;
+    let (bus, rest) = rest.split_once('/')?;
+    let (name, value) = rest.split_once(['=', ':', ' '])?;
     let value = value.trim_start_matches(['=', ':', ' ']).trim();
-    let (Ok(bus), Ok(number)) = (bus.parse::<u16>(), value.parse::<f64>()) else { return false };
+    let (bus, number) = (bus.parse().ok()?, value.parse::<f64>().ok()?);
     let rate = match name.trim() {
         "speed" if number > 0.0 && number < 1e6 => BitsPerSec::from_mbit(number),
         "rx_lanes" | "tx_lanes" if value == "2" => BitsPerSec::from_mbit(TWO_LANES),
-        _ => return false,
+        _ => return None,
     };
-    let Some(hub) = found.open(UsbAddress { bus, device: 1 }) else { return false };
+    let hub = found.open(UsbAddress { bus, device: 1 })?;
     hub.name = Fact::known(format!("usb{bus}"), source());
     raise(&mut hub.speed, rate, source());
-    true
+    Some(())
 }
 
 #[cfg(test)]

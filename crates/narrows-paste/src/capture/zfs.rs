@@ -207,7 +207,7 @@ fn read_list(text: &Text) -> Vec<ZfsPool> {
             open = Some(ListedPool { base: 0, role: DATA.to_owned(), in_pool: false });
         }
         let Some(list) = &mut open else { continue };
-        if !list.take(&mut pools, text, (number, line)) {
+        if list.take(&mut pools, text, (number, line)).is_none() {
             open = None;
         }
     }
@@ -227,41 +227,31 @@ struct ListedPool {
 }
 
 impl ListedPool {
-    /// Takes a line; whether it was one of the list.
-    fn take(&mut self, pools: &mut Vec<ZfsPool>, text: &Text, (number, line): (usize, &str)) -> bool {
+    /// Takes a line; `None` of one that is not of the list.
+    fn take(&mut self, pools: &mut Vec<ZfsPool>, text: &Text, (number, line): (usize, &str)) -> Option<()> {
         let words: Vec<&str> = line.split_whitespace().collect();
-        let Some((name, rest)) = words.split_first().filter(|(_, rest)| rest.len() + 1 >= FEWEST) else {
-            return false;
-        };
+        let (name, rest) = words.split_first().filter(|(_, rest)| rest.len() + 1 >= FEWEST)?;
         let state = rest.iter().rev().find(|word| STATES.contains(word));
         let is_tabbed = line.starts_with('\t');
         let depth = list_indent(line).saturating_sub(self.base);
         if VDEV_ROLES.contains(name) && state.is_none() {
             self.role = (*name).to_owned();
-            return self.in_pool;
+            return self.in_pool.then_some(());
         }
-        let Some(state) = state.filter(|_| pools.len() <= MOST_VDEVS) else { return false };
+        let state = state.filter(|_| pools.len() <= MOST_VDEVS)?;
         if depth == 0 && !is_tabbed {
-            if !is_name(name)
-                || rest.first().is_none_or(|size| !size.starts_with(|c: char| c.is_ascii_digit() || c == '-'))
-            {
-                return false;
-            }
+            let is_size = |size: &&&str| size.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+            rest.first().filter(is_size).filter(|_| is_name(name))?;
             self.role = DATA.to_owned();
             self.in_pool = true;
             let state = Fact::known((*state).to_owned(), text.source(number));
             pools.push(ZfsPool { name: (*name).to_owned(), state, ..ZfsPool::default() });
-            return true;
+            return Some(());
         }
-        let Some(pool) = pools.last_mut().filter(|_| self.in_pool) else { return false };
-        self.device(
-            pool,
-            name,
-            state,
-            is_tabbed.then_some(rest.get(1).is_some_and(|allocated| *allocated != "-")),
-            depth,
-        );
-        true
+        let pool = pools.last_mut().filter(|_| self.in_pool)?;
+        let own_space = is_tabbed.then(|| rest.get(1).is_some_and(|allocated| *allocated != "-"));
+        self.device(pool, name, state, own_space, depth);
+        Some(())
     }
 
     /// Puts down a vdev or device. `own_space` says of a line without indent whether it has space of its own, which only

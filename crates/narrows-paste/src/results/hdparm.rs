@@ -7,6 +7,7 @@ use narrows_base::workload::Pattern;
 
 use super::number::{Base, Rounded, contradiction, factor, seconds, to_bytes};
 use super::{Derived, Imported, Measured, Op, Page, Side, Tool, Work};
+use crate::text::fields;
 
 /// What is said of every result.
 const CORRECTION: &str =
@@ -27,8 +28,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             continue;
         }
         let failure = failure(line).filter(|_| device.is_some() || line.starts_with("Timing "));
-        let timing =
-            if failure.is_none() { timing(number, line, device.map(|(_, name)| name)) } else { None };
+        let timing = timing(number, line, device.map(|(_, name)| name));
         if failure.is_none() && timing.is_none() {
             continue;
         }
@@ -59,11 +59,10 @@ fn failure(line: &str) -> Option<&str> {
 /// `Timing buffered disk reads: 142 MB in  3.01 seconds =  47.24 MB/sec`, and the rate where it is not that of amount
 /// and time.
 fn timing(number: usize, line: &str, device: Option<&str>) -> Option<(Measured, Option<Derived>)> {
-    let (label, rest) = line.strip_prefix("Timing ")?.split_once(':')?;
-    let (amount, rest) = Rounded::leading(rest)?;
-    let (unit, rest) = rest.trim_start().split_once(" in ")?;
-    let (time, rest) = Rounded::leading(rest)?;
-    let (rate, rate_unit) = Rounded::leading(rest.split_once('=')?.1)?;
+    let [label, amount, time, rate] = fields(line, "Timing {}:{} in {}={}")?;
+    let (amount, unit) = Rounded::leading(amount)?;
+    let time = Rounded::of(time)?;
+    let (rate, rate_unit) = Rounded::leading(rate)?;
     // Broken off, it would be bytes.
     if !rate_unit.trim_start().starts_with(|c: char| c.is_alphabetic()) {
         return None;

@@ -6,7 +6,7 @@
 use narrows_base::units::{Bytes, BytesPerSec, Iops};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, after, count, leading, size, value};
+use super::number::{Base, after, count, leading, number, size, value};
 use super::{Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 use crate::text::fields;
 
@@ -33,12 +33,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             if mark.megabytes > 0.0 {
                 put(&mut found, page, &mut head, number, mark);
             }
-        } else if let Some(test) =
-            line.trim().strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':'))
-        {
-            set_size(&mut found, test);
-        } else if line.contains("<0Fill>") {
-            zeros(&mut found);
+        } else if let Some(result) = found.last_mut() {
+            see_setting(result, line.trim());
         }
     }
     found
@@ -159,8 +155,7 @@ fn mark(line: &str, section: Option<MarksSection>) -> Option<Mark> {
         direct: Some(true),
         ..Work::named(format!("{mix}{}", words.join(" ")))
     };
-    let number =
-        |open: char| rest.split_once(open).and_then(|(_, text)| leading(text)).map(|(number, _)| number);
+    let number = |open: char| number(rest.split_once(open)?.1);
     let is_kdiskmark = is_of_kdiskmark(label);
     Some(Mark { of, work, megabytes, iops: number('['), micros: number('<'), is_kdiskmark })
 }
@@ -213,17 +208,14 @@ fn put(
     }
 }
 
-/// `Test: 1 GiB (x5) [Measure: 5 sec / Interval: 5 sec]`; the size of the file.
-fn set_size(found: &mut [Imported], test: &str) {
-    let words: String = test.split_whitespace().take(2).collect();
-    for measured in found.last_mut().into_iter().flat_map(|result| &mut result.measurements) {
-        measured.work.working_set = measured.work.working_set.or_else(|| size(&words, Base::Binary));
-    }
-}
-
-fn zeros(found: &mut [Imported]) {
-    for measured in found.last_mut().into_iter().flat_map(|result| &mut result.measurements) {
-        measured.work.zeros = Some(true);
+/// `Test: 1 GiB (x5) [Measure: 5 sec / Interval: 5 sec]`, the size of the file; and whether zeros were written.
+fn see_setting(result: &mut Imported, line: &str) {
+    let test = line.strip_prefix("Test").and_then(|rest| rest.trim_start().strip_prefix(':'));
+    let words: String = test.unwrap_or_default().split_whitespace().take(2).collect();
+    let (set, zeros) = (size(&words, Base::Binary), line.contains("<0Fill>"));
+    for work in result.measurements.iter_mut().map(|one| &mut one.work) {
+        work.working_set = work.working_set.or(set);
+        work.zeros = work.zeros.or(zeros.then_some(true));
     }
 }
 

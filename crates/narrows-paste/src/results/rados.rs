@@ -10,7 +10,7 @@ use super::command::Commands;
 use super::number::{
     Base, MIB, Rounded, after, contradiction, count, number, rate, seconds, to_bytes, value, whole,
 };
-use super::{Imported, Latency, Op, Page, Side, Spread, Tool, Work};
+use super::{Derived, Imported, Latency, Op, Page, Side, Spread, Tool, Work};
 
 const CORRECTION: &str = "rados bench prints MB/sec and counts MiB; its rates are read as MiB/s";
 
@@ -115,15 +115,12 @@ impl RadosRun {
         if let Some(row) = RadosRow::of(line).filter(|_| self.rows.len() < MOST) {
             self.rows.push(row);
         }
-        if let Some(rest) = line.strip_prefix("Maintaining ").and_then(whole).map(|(_, rest)| rest) {
-            self.op = ["writes", "reads"].iter().find(|word| rest.contains(**word)).map(|word| match *word {
-                "reads" => Op::Read,
-                _ => Op::Write,
-            });
+        if let Some((depth, rest)) = line.strip_prefix("Maintaining ").and_then(whole) {
+            let named = [("writes", Op::Write), ("reads", Op::Read)];
+            self.op = named.into_iter().find(|(word, _)| rest.contains(word)).map(|(_, op)| op);
             self.size = after(rest, " of ").and_then(count);
+            self.depth = u32::try_from(depth).ok().or(self.depth);
         }
-        let depth = line.strip_prefix("Maintaining ").and_then(whole);
-        self.depth = depth.and_then(|(depth, _)| u32::try_from(depth).ok()).or(self.depth);
     }
 
     fn see(&mut self, at: usize, line: &str) {
@@ -151,10 +148,43 @@ impl RadosRun {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
-        if self.time.is_none() {
-            return self.finish_of_rows(page);
-        }
-        let (op, time) = (self.op?, self.time?);
+        let mut result = Imported::new(Tool::Radosbench, page.name, self.line);
+        result.corrections.push(CORRECTION.to_owned());
+        let word = self.command.as_deref().and_then(kind);
+        let mut work = Work {
+            block_size: self.size.and_then(|size| to_bytes(size as f64)),
+            queue_depth: self.command.as_deref().and_then(threads).or(self.depth),
+            jobs: Some(1),
+            ..Work::default()
+        };
+        let (op, side) = match self.time {
+            Some(time) => {
+                let (op, (side, wrong)) = (self.op?, self.summary(time)?);
+                work.label = word.unwrap_or(op.word()).to_owned();
+                work.pattern = match word {
+                    Some("seq") => Some(Pattern::Sequential),
+                    Some("rand") => Some(Pattern::Random),
+                    _ => None,
+                };
+                result.derived.extend(wrong);
+                (op, side)
+            }
+            None => {
+                let asked = word.map(|word| if word == "write" { Op::Write } else { Op::Read });
+                work.label = word.unwrap_or("without a summary").to_owned();
+                work.queue_depth =
+                    work.queue_depth.or_else(|| self.rows.iter().map(|row| row.in_flight).max());
+                (self.op.or(asked)?, self.rows_alone()?)
+            }
+        };
+        result.truncated = self.time.is_none() || self.rate.is_none();
+        result.push(self.line.max(self.rate_line), work, op, side);
+        result.command = self.command;
+        Some(result)
+    }
+
+    /// What the summary tells, and its rate where that is not the one of amount and time.
+    fn summary(&self, time: Rounded) -> Option<(Side, Option<Derived>)> {
         let amount = self.count.zip(self.size).map(|(count, size)| count.saturating_mul(size));
         // A summary that was cut short tells amount and time before the rate.
         let made = amount.filter(|_| time.value() > 0.0);
@@ -166,69 +196,36 @@ impl RadosRun {
             // One for each second of the run.
             samples: Some(time.value() as u64).filter(|samples| *samples > 0),
         });
-        let mut result = Imported::new(Tool::Radosbench, page.name, self.line);
-        result.corrections.push(CORRECTION.to_owned());
-        result.derived.extend(amount.and_then(|amount| {
+        let wrong = amount.and_then(|amount| {
             let amount = Rounded::exact(amount as f64 / MIB);
             contradiction("bandwidth, in MB/sec", rate, &[1.0], amount, time)
-        }));
-        let depth = self.command.as_deref().and_then(threads).or(self.depth);
-        let word = self.command.as_deref().and_then(kind);
+        });
         let side = Side {
             iops: self.iops.map(Iops::new),
             bytes: amount.map(Bytes::new),
             ios: self.count,
             elapsed_ns: seconds(time.value()),
-            latency_ns: Some(self.latency).filter(|latency| latency.mean.is_some()),
+            latency_ns: Some(self.latency.clone()).filter(|latency| latency.mean.is_some()),
             spread,
             ..Side::at(BytesPerSec::new(rate.value() * MIB))
         };
-        let work = Work {
-            pattern: word.and_then(|word| match word {
-                "seq" => Some(Pattern::Sequential),
-                "rand" => Some(Pattern::Random),
-                _ => None,
-            }),
-            block_size: self.size.and_then(|size| to_bytes(size as f64)),
-            queue_depth: depth,
-            jobs: Some(1),
-            ..Work::named(word.unwrap_or(op.word()))
-        };
-        result.truncated = self.rate.is_none();
-        result.push(self.line.max(self.rate_line), work, op, side);
-        result.command = self.command;
-        Some(result)
+        Some((side, wrong))
     }
 
-    /// The result of a run whose summary is missing.
-    fn finish_of_rows(self, page: &Page<'_>) -> Option<Imported> {
+    /// What the rows tell of a run whose summary is missing.
+    fn rows_alone(&self) -> Option<Side> {
         let last = self.rows.iter().rfind(|row| row.second > 0.0)?;
-        let word = self.command.as_deref().and_then(kind);
-        let asked = word.map(|word| if word == "write" { Op::Write } else { Op::Read });
         let rates: Vec<f64> =
             self.rows.iter().filter(|row| row.second > 0.0).map(|row| row.last * MIB).collect();
-        let side = Side {
+        Some(Side {
             ios: Some(last.finished),
             elapsed_ns: seconds(last.second),
-            latency_ns: last.latency.map(|mean| Latency { mean: Some(mean * 1e9), ..Latency::default() }),
+            latency_ns: last.latency.map(|mean| Latency::of_mean(mean * 1e9)),
             spread: Spread::of(&rates),
             series: rates.iter().copied().map(BytesPerSec::new).collect(),
             series_span_ns: Some(Nanos::from_millis(1000)),
             ..Side::at(BytesPerSec::new(last.mean * MIB))
-        };
-        let depth = self.command.as_deref().and_then(threads).or(self.depth);
-        let work = Work {
-            block_size: self.size.and_then(|size| to_bytes(size as f64)),
-            queue_depth: depth.or_else(|| self.rows.iter().map(|row| row.in_flight).max()),
-            jobs: Some(1),
-            ..Work::named(word.unwrap_or("without a summary"))
-        };
-        let mut result = Imported::new(Tool::Radosbench, page.name, self.line);
-        result.corrections.push(CORRECTION.to_owned());
-        result.truncated = true;
-        result.push(self.line, work, self.op.or(asked)?, side);
-        result.command = self.command;
-        Some(result)
+        })
     }
 }
 
@@ -281,11 +278,8 @@ fn rbd_run(
         Some(_) => return None,
     };
     let size = told(" io_size ").and_then(to_bytes);
-    let pattern = match () {
-        () if head.contains("pattern seq") => Some(Pattern::Sequential),
-        () if head.contains("pattern rand") => Some(Pattern::Random),
-        () => None,
-    };
+    let patterns = [("pattern seq", Pattern::Sequential), ("pattern rand", Pattern::Random)];
+    let pattern = patterns.into_iter().find(|(words, _)| head.contains(words)).map(|(_, pattern)| pattern);
     let bytes = ios.zip(size).map(|(ios, size)| Bytes::new(ios.saturating_mul(size.get())));
     let side = Side {
         iops: value(line, "ops/sec:").map(Iops::new),

@@ -26,7 +26,9 @@ pub(super) fn read_as_ssd(page: &Page<'_>) -> Vec<Imported> {
             } else if name == "Score" {
                 part = None;
             } else if let Some(measured) = part.and_then(|part| as_ssd_row(part, number, line)) {
-                note_as_ssd(result, line);
+                if line.ends_with("MB/s") && result.corrections.is_empty() {
+                    result.corrections.push("MB/s of AS SSD is MiB/s; read as such".to_owned());
+                }
                 result.measurements.push(measured);
             }
         }
@@ -39,13 +41,6 @@ fn as_ssd_version(line: &str) -> Option<&str> {
     let rest = line.split_once("AS SSD Benchmark ")?.1.trim();
     let is_version = rest.starts_with(|c: char| c.is_ascii_digit()) && !rest.contains(' ');
     is_version.then_some(rest)
-}
-
-fn note_as_ssd(result: &mut Imported, line: &str) {
-    const CORRECTION: &str = "MB/s of AS SSD is MiB/s; read as such";
-    if line.ends_with("MB/s") && result.corrections.is_empty() {
-        result.corrections.push(CORRECTION.to_owned());
-    }
 }
 
 /// A part of the benchmark: what its results call it and how it is shown here, the size of its I/Os, and its threads.

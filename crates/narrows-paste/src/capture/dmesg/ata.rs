@@ -55,15 +55,13 @@ struct Disk {
 }
 
 /// A controller of libata speaks: its hosts come next.
-pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let is_libata = is_libata(device.driver);
-    if is_libata {
-        boot.disks.controller = Some(device.address);
-        if let Some(rate) = parse_ahci(device.rest) {
-            boot.disks.port_speeds.insert(device.address, line.known(rate));
-        }
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    is_libata(device.driver).then_some(())?;
+    boot.disks.controller = Some(device.address);
+    if let Some(rate) = parse_ahci(device.rest) {
+        boot.disks.port_speeds.insert(device.address, line.known(rate));
     }
-    is_libata
+    Some(())
 }
 
 fn is_libata(driver: &str) -> bool {
@@ -79,73 +77,59 @@ fn parse_ahci(rest: &str) -> Option<BitsPerSec> {
 }
 
 /// A message of a port, a SCSI host or a disk.
-pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     let message = line.message;
-    if let Some(rest) = message.strip_prefix("ata") {
-        let Some((port, what)) = rest.split_once(": ") else { return false };
-        let number = port.split('.').next().and_then(|number| number.parse().ok());
-        return number.is_some_and(|number| take_port(boot, number, what, line));
+    if let Some([port, what]) = fields(message, "ata{}: {}") {
+        return take_port(boot, port.split('.').next()?.parse().ok()?, what, line);
     }
     if let Some([host, driver]) = fields(message, "scsi host{}: {}") {
-        return host.parse().is_ok_and(|host| take_host(boot, host, driver, line));
+        return take_host(boot, host.parse().ok()?, driver, line);
     }
     if let Some([at, what]) = fields(message, "scsi {}: {}") {
-        let Some(model) = what.strip_prefix("Direct-Access").and_then(parse_inquiry) else { return false };
+        let model = parse_inquiry(what.strip_prefix("Direct-Access")?)?;
         boot.disks.disks.entry(at.to_owned()).or_default().model = line.known(model);
-        return true;
+        return Some(());
     }
-    fields(message, "sd {}: [{}] {}").is_some_and(|[at, name, what]| take_disk(boot, at, name, what, line))
+    let [at, name, what] = fields(message, "sd {}: [{}] {}")?;
+    take_disk(boot, at, name, what, line)
 }
 
-fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> bool {
+fn take_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> Option<()> {
+    if is_libata(driver) {
+        boot.disks.waiting.push_back((host, boot.disks.controller));
+        return Some(());
+    }
+    super::usb::set_host(boot, host, driver, line)
+        .or_else(|| super::scsi::take_host(boot, host, driver, line))
+}
+
+fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> Option<()> {
+    let name = format!("ata{number}");
     let disks = &mut boot.disks;
-    let is_libata = is_libata(driver);
-    if is_libata {
-        disks.waiting.push_back((host, disks.controller));
-    }
-    is_libata
-        || super::usb::set_host(boot, host, driver, line)
-        || super::scsi::take_host(boot, host, driver, line)
-}
-
-fn take_port(boot: &mut Boot, number: u32, what: &str, line: &LogLine<'_>) -> bool {
-    if what.starts_with("SATA max") || what.starts_with("PATA max") || what.starts_with("DUMMY") {
-        let (host, pci) =
-            boot.disks.waiting.pop_front().map_or((None, None), |(host, pci)| (Some(host), pci));
-        let most = pci.and_then(|pci| boot.disks.port_speeds.get(&pci).cloned()).unwrap_or_default();
-        boot.disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
-        return true;
-    }
-    // `6.0 Gbps (SStatus 133 SControl 300)`
-    if let Some(rate) = what.strip_prefix("SATA link up ").and_then(bit_rate) {
-        boot.disks.ports.entry(number).or_default().speed = line.known(rate);
-        return true;
-    }
-    if let Some(rate) = what.split_once("limiting SATA link speed to ").and_then(|(_, rate)| bit_rate(rate)) {
-        let megabits = (rate.get() / 1e6).round();
-        let pci = boot.disks.ports.get(&number).and_then(|port| port.pci);
+    let known = disks.ports.get(&number);
+    let (pci, is_up) = known.map_or((None, false), |port| (port.pci, port.speed.value().is_some()));
+    if ["SATA max", "PATA max", "DUMMY"].iter().any(|words| what.starts_with(words)) {
+        let (host, pci) = disks.waiting.pop_front().unzip();
+        let pci = pci.flatten();
+        let most = pci.and_then(|pci| disks.port_speeds.get(&pci).cloned()).unwrap_or_default();
+        disks.ports.insert(number, Port { host, pci, most, ..Port::default() });
+    } else if let Some(rate) = what.strip_prefix("SATA link up ").and_then(bit_rate) {
+        // `6.0 Gbps (SStatus 133 SControl 300)`
+        disks.ports.entry(number).or_default().speed = line.known(rate);
+    } else if what.starts_with("hard resetting link") && is_up {
+        boot.event_of(&name, pci, LogKind::SataReset, line);
+    } else if let Some((_, rate)) = what.split_once("limiting SATA link speed to ") {
+        let megabits = (bit_rate(rate)?.get() / 1e6).round();
         // The rates of SATA are three, and fit.
         let kind = [1500_u32, 3000, 6000].into_iter().find(|known| f64::from(*known) == megabits);
-        if let Some(kind) = kind {
-            boot.event_of(&format!("ata{number}"), pci, LogKind::SataLimited(kind), line);
-        }
-        return true;
+        kind.into_iter().for_each(|kind| boot.event_of(&name, pci, LogKind::SataLimited(kind), line));
+    } else {
+        // `ATA-9: MODEL, FIRMWARE, max UDMA/133`
+        let (_, identity) = what.split_once(": ").filter(|(kind, _)| kind.starts_with("ATA-"))?;
+        let (model, _) = identity.split_once(", ")?;
+        disks.ports.entry(number).or_default().model = Some(line.known(model.trim().to_owned()));
     }
-    if what.starts_with("hard resetting link")
-        && let Some(port) = boot.disks.ports.get(&number).filter(|port| port.speed.value().is_some())
-    {
-        let pci = port.pci;
-        boot.event_of(&format!("ata{number}"), pci, LogKind::SataReset, line);
-        return true;
-    }
-    // `ATA-9: MODEL, FIRMWARE, max UDMA/133`
-    if let Some((_, identity)) = what.split_once(": ").filter(|(kind, _)| kind.starts_with("ATA-"))
-        && let Some((model, _)) = identity.split_once(", ")
-    {
-        boot.disks.ports.entry(number).or_default().model = Some(line.known(model.trim().to_owned()));
-        return true;
-    }
-    false
+    Some(())
 }
 
 /// Reads vendor, model and revision of `     ATA      ST4000NM0035-1V4 TN05 PQ: 0 ANSI: 5`: 8, 16 and 4 characters, as
@@ -161,9 +145,9 @@ fn parse_inquiry(text: &str) -> Option<String> {
 }
 
 /// A message of a disk: `sda] 976773168 512-byte logical blocks: (500 GB/466 GiB)`.
-fn take_disk(boot: &mut Boot, at: &str, name: &str, what: &str, line: &LogLine<'_>) -> bool {
+fn take_disk(boot: &mut Boot, at: &str, name: &str, what: &str, line: &LogLine<'_>) -> Option<()> {
     if name.len() > 8 || !name.starts_with("sd") || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
-        return false;
+        return None;
     }
     let disk = boot.disks.disks.entry(at.to_owned()).or_default();
     disk.name = Some(name.to_owned());
@@ -171,7 +155,7 @@ fn take_disk(boot: &mut Boot, at: &str, name: &str, what: &str, line: &LogLine<'
     if let Some(size) = parse_size(what) {
         disk.size = line.known(size);
     }
-    true
+    Some(())
 }
 
 fn parse_size(what: &str) -> Option<Bytes> {

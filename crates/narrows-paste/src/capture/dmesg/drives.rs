@@ -19,25 +19,20 @@ const NVME: u32 = 0x01_0802;
 /// NVMe drives (`drivers/nvme/host/core.c`, `pci.c`).
 ///
 /// Understands messages such as `nvme nvme0: pci function 0000:01:00.0` and ` nvme0n1: p1 p2`.
-pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+pub(super) fn take_nvme(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     let Some(rest) = line.message.strip_prefix("nvme ") else { return take_namespace(boot, line) };
-    let Some((controller, what)) = rest.split_once(": ") else { return false };
-    if !is_controller(controller) {
-        return false;
-    }
+    let (controller, what) = rest.split_once(": ").filter(|(name, _)| is_controller(name))?;
     if let Some(address) = what.strip_prefix("pci function ").and_then(parse_address) {
         let function = pci::entry(boot, address);
         function.driver = line.known("nvme".to_owned());
-        if function.class.value().is_none() {
-            function.class = line.known(NVME);
-        }
+        line.learn(&mut function.class, NVME);
         boot.disks.nvme.insert(controller.to_owned(), address);
-        return true;
+    } else {
+        let kind = parse_event(what)?;
+        let pci = boot.disks.nvme.get(controller).copied();
+        boot.event_of(controller, pci, kind, line);
     }
-    let Some(kind) = parse_event(what) else { return false };
-    let pci = boot.disks.nvme.get(controller).copied();
-    boot.event_of(controller, pci, kind, line);
-    true
+    Some(())
 }
 
 fn is_controller(name: &str) -> bool {
@@ -45,42 +40,36 @@ fn is_controller(name: &str) -> bool {
 }
 
 fn parse_event(what: &str) -> Option<LogKind> {
+    const EVENTS: [(&str, LogKind); 4] = [
+        ("controller is down; will reset", LogKind::NvmeDown),
+        ("Removing after probe failure", LogKind::NvmeProbeFailed),
+        ("Device not ready; aborting", LogKind::NvmeProbeFailed),
+        ("Disabling device after reset failure", LogKind::NvmeProbeFailed),
+    ];
     if what.starts_with("I/O ") && what.contains(" timeout") {
         return Some(LogKind::NvmeTimeout);
-    }
-    if what.starts_with("controller is down; will reset") {
-        return Some(LogKind::NvmeDown);
-    }
-    let gave_up = [
-        "Removing after probe failure",
-        "Device not ready; aborting",
-        "Disabling device after reset failure",
-    ];
-    if gave_up.iter().any(|text| what.starts_with(text)) {
-        return Some(LogKind::NvmeProbeFailed);
     }
     if let Some([size]) = fields(what, "allocated {} MiB host memory buffer") {
         return size.parse::<u32>().ok().map(|mib| LogKind::HostMemoryBuffer(Bytes::from_mib(mib.into())));
     }
     // `default/read/poll`, before Linux 5.2 `read/write/poll` or, without any, `queues`.
-    let queues = what
-        .strip_suffix(" default/read/poll queues")
-        .or_else(|| what.strip_suffix(" read/write/poll queues"));
-    queues.and_then(|counts| counts.split('/').next()?.trim().parse().ok()).map(LogKind::NvmeQueues)
+    let mut queues = [" default/read/poll queues", " read/write/poll queues"].into_iter();
+    if let Some(counts) = queues.find_map(|words| what.strip_suffix(words)) {
+        return counts.split('/').next()?.trim().parse().ok().map(LogKind::NvmeQueues);
+    }
+    EVENTS.into_iter().find(|(words, _)| what.starts_with(words)).map(|(_, kind)| kind)
 }
 
 /// Understands the list of partitions that the kernel prints when it finds a disk: `nvme0n1: p1 p2`.
-fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    let Some((name, partitions)) = line.message.split_once(':') else { return false };
-    let Some((number, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
-        return false;
-    };
+fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    let (name, partitions) = line.message.split_once(':')?;
+    let (number, namespace) = name.strip_prefix("nvme")?.split_once('n')?;
     let controller = format!("nvme{number}");
     let is_partition = |word: &str| word.strip_prefix('p').is_some_and(is_number);
     // Logical partitions of a DOS table stand between `<` and `>` behind their extended one (`block/partitions/msdos.c`).
     let words = || partitions.split_whitespace().filter(|word| !matches!(*word, "<" | ">"));
     if !is_controller(&controller) || !is_number(namespace) || !words().all(is_partition) {
-        return false;
+        return None;
     }
     let disk = BlockDevice {
         name: name.to_owned(),
@@ -89,19 +78,13 @@ fn take_namespace(boot: &mut Boot, line: &LogLine<'_>) -> bool {
         ..BlockDevice::default()
     };
     for partition in words() {
-        let partition = format!("{name}{partition}");
-        boot.machine.block.insert(
-            partition.clone(),
-            BlockDevice {
-                name: partition,
-                kind: BlockKind::Partition,
-                partition_of: Some(name.to_owned()),
-                ..disk.clone()
-            },
-        );
+        let (kind, partition_of) = (BlockKind::Partition, Some(name.to_owned()));
+        let name = format!("{name}{partition}");
+        let device = BlockDevice { name: name.clone(), kind, partition_of, ..disk.clone() };
+        boot.machine.block.insert(name, device);
     }
     boot.machine.block.insert(name.to_owned(), disk);
-    true
+    Some(())
 }
 
 fn is_number(text: &str) -> bool {
@@ -128,44 +111,36 @@ const MOST_CARDS: usize = 64;
 /// `mmc1: new ultra high speed SDR104 SDHC card at address aaaa`, `mmcblk0: mmc0:0001 BGSD4R 29.1 GiB`.
 ///
 /// A message of a host or a card.
-pub(super) fn take_mmc(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    let Some((name, what)) = line.message.split_once(": ") else { return false };
-    let is_host = |name: &str| name.len() <= "mmc".len() + 3 && is_numbered(name, "mmc");
+pub(super) fn take_mmc(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    let (name, what) = line.message.split_once(": ")?;
     let cards = &mut boot.cards;
-    if is_host(name) {
-        if let Some((mode, _)) = what.strip_prefix("new ").and_then(|what| what.split_once(" card")) {
-            let is_storage =
-                mode.rsplit(' ').next().is_some_and(|kind| kind == "MMC" || kind.starts_with("SD"));
-            if is_storage && !mode.ends_with("SDIO") && cards.modes.len() < MOST_CARDS {
-                cards.modes.insert(name.to_owned(), line.known(mode.to_owned()));
-                return true;
-            }
-        }
-        let function = what.split_once(" on PCI [").and_then(|(_, at)| at.split(']').next()?.parse().ok());
-        if let Some(address) = function.filter(|_| cards.functions.len() < MOST_CARDS) {
-            cards.functions.insert(name.to_owned(), address);
-            return true;
-        }
-        return false;
+    if name.len() > "mmc".len() + 3 || !is_numbered(name, "mmc") {
+        return take_disk(cards, name, what, line);
     }
-    take_disk(cards, name, what, line)
+    if let Some([mode]) = fields(what, "new {} card") {
+        let kind = mode.rsplit(' ').next()?;
+        let is_storage = kind == "MMC" || kind.starts_with("SD") && kind != "SDIO";
+        if is_storage && cards.modes.len() < MOST_CARDS {
+            cards.modes.insert(name.to_owned(), line.known(mode.to_owned()));
+            return Some(());
+        }
+    }
+    let address = what.split_once(" on PCI [")?.1.split(']').next()?.parse().ok()?;
+    (cards.functions.len() < MOST_CARDS).then(|| _ = cards.functions.insert(name.to_owned(), address))
 }
 
 /// `mmcblk0: mmc0:0001 BGSD4R 29.1 GiB`, with `(ro)` or `(quirks 0x4000)` behind it. Boot areas are no disks for data.
-fn take_disk(cards: &mut MmcCards, name: &str, what: &str, line: &LogLine<'_>) -> bool {
+fn take_disk(cards: &mut MmcCards, name: &str, what: &str, line: &LogLine<'_>) -> Option<()> {
     if !is_numbered(name, "mmcblk") || !is_kernel_name(name) || cards.disks.len() >= MOST_CARDS {
-        return false;
+        return None;
     }
     let mut words = what.split_whitespace();
-    let Some((host, _)) = words.next().and_then(|at| at.split_once(':')) else { return false };
+    let (host, _) = words.next()?.split_once(':')?;
     let words: Vec<&str> = words.collect();
-    let Some(unit) = words.iter().position(|word| matches!(*word, "KiB" | "MiB" | "GiB" | "TiB")) else {
-        return false;
-    };
-    let Some(number) = unit.checked_sub(1) else { return false };
-    let (Some(model), Some(amount)) = (words.get(..number), words.get(number..=unit)) else { return false };
-    let Some(size) = number::binary_size(&amount.join(" ")) else { return false };
-    let model = model.join(" ");
+    let unit = words.iter().position(|word| matches!(*word, "KiB" | "MiB" | "GiB" | "TiB"))?;
+    let number = unit.checked_sub(1)?;
+    let size = number::binary_size(&words.get(number..=unit)?.join(" "))?;
+    let model = words.get(..number)?.join(" ");
     let device = BlockDevice {
         name: name.to_owned(),
         size: line.known(size),
@@ -173,7 +148,7 @@ fn take_disk(cards: &mut MmcCards, name: &str, what: &str, line: &LogLine<'_>) -
         ..BlockDevice::default()
     };
     cards.disks.insert(name.to_owned(), (host.to_owned(), device));
-    true
+    Some(())
 }
 
 /// Makes block devices of the cards.
@@ -191,35 +166,29 @@ pub(super) fn finish_mmc(boot: &mut Boot) {
 /// Linux software RAID (`drivers/md/*.c`).
 ///
 /// Understands `md/raid:md1: raid level 6 active with 11 out of 12 devices, algorithm 2` and the like.
-pub(super) fn take_md(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+pub(super) fn take_md(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     if let Some(rest) = line.message.strip_prefix("md: ") {
         return take_sync(boot, rest, line);
     }
-    let Some([personality, name, what]) = fields(line.message, "md/{}:{}: {}") else { return false };
-    if !is_array(name) {
-        return false;
-    }
+    let [personality, name, what] =
+        fields(line.message, "md/{}:{}: {}").filter(|[_, name, _]| is_array(name))?;
     if let Some((level, ready, all)) = parse_active(personality, what) {
         let array = array(boot, name);
         array.level = line.known(level);
         array.raid_disks = line.known(all);
         array.degraded = line.known(all.saturating_sub(ready));
-        return true;
-    }
-    if let Some([member]) = fields(what, "device {} operational as raid disk") {
+    } else if let Some([member]) = fields(what, "device {} operational as raid disk") {
         array(boot, name).members.insert(member.to_owned(), line.known("in_sync".to_owned()));
-        return true;
+    } else {
+        let member = what.strip_prefix("Disk failure on ")?.split(',').next()?;
+        let array = array(boot, name);
+        array.members.insert(member.to_owned(), line.known("faulty".to_owned()));
+        if let Some(degraded) = array.degraded.get() {
+            array.degraded = line.known(degraded.saturating_add(1));
+        }
+        boot.event_of(name, None, LogKind::RaidMemberFailed, line);
     }
-    let Some(member) = what.strip_prefix("Disk failure on ").and_then(|rest| rest.split(',').next()) else {
-        return false;
-    };
-    let array = array(boot, name);
-    array.members.insert(member.to_owned(), line.known("faulty".to_owned()));
-    if let Some(degraded) = array.degraded.get() {
-        array.degraded = line.known(degraded.saturating_add(1));
-    }
-    boot.event_of(name, None, LogKind::RaidMemberFailed, line);
-    true
+    Some(())
 }
 
 fn is_array(name: &str) -> bool {
@@ -256,28 +225,26 @@ fn parse_active(personality: &str, what: &str) -> Option<(String, u32, u32)> {
 }
 
 /// Understands `resync of RAID array md0`, `recovery of RAID array md0`, `md0: resync done.`
-fn take_sync(boot: &mut Boot, rest: &str, line: &LogLine<'_>) -> bool {
+fn take_sync(boot: &mut Boot, rest: &str, line: &LogLine<'_>) -> Option<()> {
     if let Some((what, name)) = rest.split_once(" of RAID array ") {
-        let name = name.trim();
         let action = match what {
             "resync" => "resync",
             "recovery" => "recover",
             "reshape" => "reshape",
             "data-check" => "check",
             "requested-resync" => "repair",
-            _ => return false,
+            _ => return None,
         };
-        if is_array(name) {
-            array(boot, name).sync_action = line.known(action.to_owned());
-        }
-        return is_array(name);
+        let name = Some(name.trim()).filter(|name| is_array(name))?;
+        array(boot, name).sync_action = line.known(action.to_owned());
+        return Some(());
     }
-    let Some((name, what)) = rest.split_once(": ") else { return false };
-    let is_over = is_array(name) && (what.ends_with(" done.") || what.ends_with(" interrupted."));
-    if is_over && boot.arrays.contains_key(name) {
-        array(boot, name).sync_action = line.known("idle".to_owned());
+    let (name, what) = rest.split_once(": ").filter(|(name, _)| is_array(name))?;
+    (what.ends_with(" done.") || what.ends_with(" interrupted.")).then_some(())?;
+    if let Some(array) = boot.arrays.get_mut(name) {
+        array.sync_action = line.known("idle".to_owned());
     }
-    is_over
+    Some(())
 }
 
 #[cfg(test)]

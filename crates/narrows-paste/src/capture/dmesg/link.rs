@@ -4,59 +4,67 @@ use std::collections::BTreeMap;
 
 use narrows_base::units::{Bytes, GtPerSec, Lanes};
 use narrows_machine::log::{AerSeverity, LogKind, StatedLink};
-use narrows_machine::pci::{Aer, PciAddress};
+use narrows_machine::pci::{Aer, PciAddress, PciDevice};
 
 use super::pci::{bridge_entry, entry};
 use super::{Boot, DmesgDevice, LogLine, parse_address};
 use crate::capture::aer::{CORRECTABLE, UNCORRECTABLE};
 use crate::capture::lspci::lanes_of;
 use crate::capture::number;
+use crate::text::fields;
 
 /// A message of a link.
-pub(super) fn take_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    if take_bandwidth(boot, device, line) || take_own_link(boot, device, line) {
-        return true;
+pub(super) fn take_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let taken = take_bandwidth(boot, device, line).or_else(|| take_own_link(boot, device, line));
+    if taken.is_some() {
+        return taken;
     }
-    let Some(kind) = parse_event(device.rest) else { return false };
+    let kind = parse_event(device.rest)?;
     if matches!(kind, LogKind::LinkUp | LogKind::LinkDown | LogKind::NoDevice) {
         bridge_entry(boot, device.address, line);
     }
-    if let Some(slot) = slot_name(device.rest) {
+    if let Some((slot, _)) = device.rest.split_once("Slot(").and_then(|(_, slot)| slot.split_once(')')) {
         boot.buses.slots.insert(device.address, line.known(slot.to_owned()));
     }
     boot.event_at(device.address, kind, line);
-    true
+    Some(())
 }
 
-fn take_bandwidth(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let Some(claim) = parse_bandwidth(device.rest) else { return false };
-    if let LogKind::BandwidthLimited { by, at, capable } = &claim {
-        if let Some(capable) = capable {
-            let end = &mut entry(boot, device.address).link;
-            end.max_speed = line.known(capable.speed);
-            end.max_width = line.known(capable.width);
-        }
-        let limiting = match at {
-            Some(at) if *at != device.address => {
-                boot.buses.set_above(device.address, *at);
-                Some(bridge_entry(boot, *at, line))
+fn take_bandwidth(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let claim = parse_bandwidth(device.rest)?;
+    match &claim {
+        LogKind::BandwidthLimited { by, at, capable } => {
+            if let Some(capable) = capable {
+                most(entry(boot, device.address), capable, line);
             }
-            Some(at) => Some(entry(boot, *at)),
-            None => None,
-        };
-        if let Some(limiting) = limiting {
-            limiting.link.current_speed = line.known(by.speed);
-            limiting.link.current_width = line.known(by.width);
+            if let Some(at) = at {
+                let is_above = *at != device.address;
+                boot.buses.set_above(device.address, *at);
+                now(if is_above { bridge_entry(boot, *at, line) } else { entry(boot, *at) }, by, line);
+            }
         }
-    }
-    if let LogKind::BandwidthFull(link) = &claim {
-        // No link on the way is slower than what the device can do, so its own runs at that.
-        let end = &mut entry(boot, device.address).link;
-        (end.max_speed, end.max_width) = (line.known(link.speed), line.known(link.width));
-        (end.current_speed, end.current_width) = (line.known(link.speed), line.known(link.width));
+        LogKind::BandwidthFull(link) => {
+            // No link on the way is slower than what the device can do, so its own runs at that.
+            let device = entry(boot, device.address);
+            most(device, link, line);
+            now(device, link, line);
+        }
+        _ => {}
     }
     boot.event_at(device.address, claim, line);
-    true
+    Some(())
+}
+
+/// A function's link runs so.
+fn now(device: &mut PciDevice, link: &StatedLink, line: &LogLine<'_>) {
+    device.link.current_speed = line.known(link.speed);
+    device.link.current_width = line.known(link.width);
+}
+
+/// A function's end of its link can do no more than this.
+fn most(device: &mut PciDevice, link: &StatedLink, line: &LogLine<'_>) {
+    device.link.max_speed = line.known(link.speed);
+    device.link.max_width = line.known(link.width);
 }
 
 /// Reads the claim of `__pcie_print_link_status` (`drivers/pci/pci.c`). Before Linux 5.14 it does not say `PCIe` before
@@ -84,33 +92,22 @@ pub(super) fn parse_link(text: &str) -> Option<StatedLink> {
 
 /// Drivers that tell their own link: igb `(PCIe:2.5Gb/s:Width x4)`, ixgbe `(PCI Express:5.0GT/s:Width x8)` and from Linux 3.12
 /// to 4.17 `(Speed:5.0GT/s, Width: x4, Encoding Loss:20%)`, i40e `PCI-Express: Speed 8.0GT/s Width x8`, mlx4 `PCIe link speed is 8.0GT/s, device supports 8.0GT/s`.
-fn take_own_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
+fn take_own_link(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
     let rest = device.rest;
-    if let Some(speeds) = rest.strip_prefix("PCIe link speed is ") {
-        let mut speeds = speeds.split(", device supports ").map(GtPerSec::parse);
+    if let Some([now, most]) = fields(rest, "PCIe link speed is {}, device supports {}") {
         let end = &mut entry(boot, device.address).link;
-        if let (Some(Some(now)), Some(Some(most))) = (speeds.next(), speeds.next()) {
-            (end.current_speed, end.max_speed) = (line.known(now), line.known(most));
-        }
-        return true;
-    }
-    if let Some(widths) = rest.strip_prefix("PCIe link width is ") {
-        let mut widths = widths.split(", device supports ").map(Lanes::parse);
+        let (now, most) = GtPerSec::parse(now).zip(GtPerSec::parse(most))?;
+        (end.current_speed, end.max_speed) = (line.known(now), line.known(most));
+    } else if let Some([now, most]) = fields(rest, "PCIe link width is {}, device supports {}") {
         let end = &mut entry(boot, device.address).link;
-        if let (Some(Some(now)), Some(Some(most))) = (widths.next(), widths.next()) {
-            (end.current_width, end.max_width) = (line.known(now), line.known(most));
-        }
-        return true;
+        let (now, most) = Lanes::parse(now).zip(Lanes::parse(most))?;
+        (end.current_width, end.max_width) = (line.known(now), line.known(most));
+    } else {
+        let mut keys = ["(PCIe:", "(PCI Express:", "(Speed:", "PCI-Express: Speed "].into_iter();
+        let (_, link) = keys.find_map(|key| rest.split_once(key))?;
+        now(entry(boot, device.address), &parse_link(&link.replacen("Gb/s", "GT/s", 1))?, line);
     }
-    let own = ["(PCIe:", "(PCI Express:", "(Speed:", "PCI-Express: Speed "]
-        .iter()
-        .find_map(|key| rest.split_once(key));
-    let Some(link) = own.and_then(|(_, link)| parse_link(&link.replacen("Gb/s", "GT/s", 1))) else {
-        return false;
-    };
-    let end = &mut entry(boot, device.address).link;
-    (end.current_speed, end.current_width) = (line.known(link.speed), line.known(link.width));
-    true
+    Some(())
 }
 
 /// What else happens to a link: `drivers/pci/hotplug/pciehp_ctrl.c`, `pciehp_hpc.c`, `drivers/pci/quirks.c`,
@@ -128,16 +125,13 @@ fn parse_event(rest: &str) -> Option<LogKind> {
     if let Some((_, speed)) = rest.split_once("retraining non-functional downstream link at ") {
         return GtPerSec::parse(speed).map(LogKind::LinkRetrainedAt);
     }
-    if rest.starts_with("retraining failed") {
-        return Some(LogKind::RetrainFailed);
-    }
-    if rest.starts_with("Data Link Layer Link Active not set") {
-        return Some(LogKind::NoDevice);
-    }
-    if rest.starts_with("DPC: containment event") {
-        return Some(LogKind::Contained);
-    }
-    parse_sizes(rest)
+    const EVENTS: [(&str, LogKind); 3] = [
+        ("retraining failed", LogKind::RetrainFailed),
+        ("Data Link Layer Link Active not set", LogKind::NoDevice),
+        ("DPC: containment event", LogKind::Contained),
+    ];
+    let event = EVENTS.into_iter().find(|(words, _)| rest.starts_with(words));
+    event.map(|(_, kind)| kind).or_else(|| parse_sizes(rest))
 }
 
 fn parse_sizes(rest: &str) -> Option<LogKind> {
@@ -161,11 +155,6 @@ fn link_number(text: &str) -> Option<Bytes> {
     number::count(text).map(Bytes::new)
 }
 
-fn slot_name(rest: &str) -> Option<&str> {
-    let (_, slot) = rest.split_once("Slot(")?;
-    slot.split_once(')').map(|(name, _)| name)
-}
-
 /// Records as they come in, and the counts.
 #[derive(Default)]
 pub(super) struct AerRecords {
@@ -185,14 +174,14 @@ struct OpenAerRecord {
 /// register, and the name of each bit in it. The register says all; names only count where it is missing.
 ///
 /// A message about errors.
-pub(super) fn take_aer(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_aer(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
     let rest = device.rest.strip_prefix("AER:").unwrap_or(device.rest).trim_start();
     if let Some(severity) = rest.split_once("severity=").map(|(_, text)| text).and_then(parse_severity)
         && rest.starts_with("PCIe Bus Error:")
     {
         boot.aer.open.insert(device.address, OpenAerRecord { severity, is_counted: false });
         entry(boot, device.address);
-        return true;
+        return Some(());
     }
     if let Some(bits) = rest.split_once("error status/mask=").and_then(|(_, text)| parse_status(text)) {
         return count_status(boot, device.address, bits, line);
@@ -202,14 +191,14 @@ pub(super) fn take_aer(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine
     }
     if rest.contains("callbacks suppressed") {
         boot.event_at(device.address, LogKind::AerSuppressed, line);
-        return true;
+        return Some(());
     }
-    let Some((severity, from)) = parse_message(rest) else { return false };
+    let (severity, from) = parse_message(rest)?;
     let about = from.unwrap_or(device.address);
     boot.buses.set_above(about, device.address);
     entry(boot, about);
     boot.event_at(about, LogKind::AerMessage(severity), line);
-    true
+    Some(())
 }
 
 /// Reads `Corrected, type=…` and the wordings of other versions.
@@ -250,29 +239,26 @@ fn parse_message(rest: &str) -> Option<(AerSeverity, Option<PciAddress>)> {
     Some((severity, from.split_whitespace().next().and_then(|from| from.parse().ok())))
 }
 
-fn count_status(boot: &mut Boot, address: PciAddress, bits: u32, line: &LogLine<'_>) -> bool {
-    let Some(open) = boot.aer.open.get_mut(&address) else { return false };
+fn count_status(boot: &mut Boot, address: PciAddress, bits: u32, line: &LogLine<'_>) -> Option<()> {
+    let open = boot.aer.open.get_mut(&address)?;
     open.is_counted = true;
     let severity = open.severity;
     for (_, name, _) in status_table(severity).iter().filter(|(bit, _, _)| bits & 1 << bit != 0) {
         count_error(boot, address, severity, name, line);
     }
-    true
+    Some(())
 }
 
-fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_>) -> bool {
-    let named = |table: &'static [(u32, &'static str, &'static str)]| {
-        table.iter().find(|(_, new, old)| *new == name || old.eq_ignore_ascii_case(name)).map(|found| found.1)
-    };
+fn count_bit(boot: &mut Boot, address: PciAddress, name: &str, line: &LogLine<'_>) -> Option<()> {
     let open = boot.aer.open.get(&address);
-    if open.is_some_and(|open| open.is_counted) {
-        return true;
+    if !open.is_some_and(|open| open.is_counted) {
+        // Without the message that says how bad it is, only corrected errors are known by their names.
+        let severity = open.map_or(AerSeverity::Corrected, |open| open.severity);
+        let mut known = status_table(severity).iter();
+        let (_, name, _) = known.find(|(_, new, old)| *new == name || old.eq_ignore_ascii_case(name))?;
+        count_error(boot, address, severity, name, line);
     }
-    // Without the message that says how bad it is, only corrected errors are known by their names.
-    let severity = open.map_or(AerSeverity::Corrected, |open| open.severity);
-    let Some(name) = named(status_table(severity)) else { return false };
-    count_error(boot, address, severity, name, line);
-    true
+    Some(())
 }
 
 const fn status_table(severity: AerSeverity) -> &'static [(u32, &'static str, &'static str)] {
@@ -312,30 +298,24 @@ pub(super) fn finish_aer(boot: &mut Boot) {
 ///
 /// Understands `rockchip-dw-pcie a40000000.pcie: PCIe Gen.2 x1 link up`, `xgene-pcie 1f500000.pcie: (rc) x8 gen-2 link
 /// up`, `brcm-pcie fd500000.pcie: link up, 5.0 GT/s PCIe x1 (SSC)`, and `… PCI host bridge to bus 0000:00`.
-pub(super) fn take_host_bridge(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    let Some((driver, behind)) = line.message.split_once(' ') else { return false };
-    let Some((name, rest)) = behind.split_once(": ") else { return false };
+pub(super) fn take_host_bridge(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    let [driver, name, rest] = fields(line.message, "{} {}: {}")?;
     if name.contains(' ') || !(driver.contains("pci") || name.contains("pci")) {
-        return false;
+        return None;
     }
     if let Some(link) = parse_link_up(rest) {
         boot.buses.port_links.insert(name.to_owned(), (line.known(link.speed), line.known(link.width)));
-        return true;
+        return Some(());
     }
-    rest.strip_prefix("PCI host bridge to bus ").is_some_and(|bus| boot.buses.set_host(name, bus))
+    boot.buses.set_host(name, rest.strip_prefix("PCI host bridge to bus ")?)
 }
 
 fn parse_link_up(rest: &str) -> Option<StatedLink> {
     if rest.starts_with("link up, ") {
         return parse_link(rest);
     }
-    let words = rest.strip_suffix("link up")?;
-    let words = || words.split_whitespace();
-    let generation =
-        words().find_map(|word| word.strip_prefix("Gen.").or_else(|| word.strip_prefix("gen-")))?;
-    let width = words().find(|word| word.starts_with('x'))?;
-    Some(StatedLink {
-        speed: GtPerSec::from_pcie_generation(generation.parse().ok()?)?,
-        width: Lanes::parse(width)?,
-    })
+    let words = || rest.strip_suffix("link up").into_iter().flat_map(str::split_whitespace);
+    let generation = words().find_map(|word| word.strip_prefix("Gen.").or(word.strip_prefix("gen-")))?;
+    let width = Lanes::parse(words().find(|word| word.starts_with('x'))?)?;
+    Some(StatedLink { speed: GtPerSec::from_pcie_generation(generation.parse().ok()?)?, width })
 }

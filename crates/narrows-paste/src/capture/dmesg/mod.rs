@@ -21,6 +21,7 @@ use narrows_machine::block::MdArray;
 use narrows_machine::log::{EventLog, LogEvent, LogKind};
 use narrows_machine::pci::PciAddress;
 
+use super::device::learn;
 use super::{Gap, Lacks, Part, Rank, Text, gap};
 use crate::text::{stamp, wrap};
 
@@ -57,36 +58,11 @@ impl Boot {
 
     /// Understands one message.
     fn take(&mut self, line: &LogLine<'_>) {
-        let known = match device_of(line.message) {
-            Some(device) => self.take_pci(&device, line),
-            None => {
-                system::take(self, line)
-                    || drives::take_nvme(self, line)
-                    || ata::take(self, line)
-                    || usb::take(self, line)
-                    || drives::take_md(self, line)
-                    || drives::take_mmc(self, line)
-                    || link::take_host_bridge(self, line)
-                    || pci::take_bus(self, line)
-            }
+        self.is_known |= match device_of(line.message) {
+            // It may be of interest in several ways: every reader sees it.
+            Some(device) => OF_FUNCTIONS.iter().filter_map(|take| take(self, &device, line)).count() > 0,
+            None => OTHERS.iter().any(|take| take(self, line).is_some()),
         };
-        self.is_known |= known;
-    }
-
-    /// A message may be of interest in several ways: every reader sees it.
-    fn take_pci(&mut self, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-        let known = [
-            pci::take(self, device, line),
-            link::take_link(self, device, line),
-            link::take_aer(self, device, line),
-            usb::take_controller(self, device, line),
-            ata::take_controller(self, device, line),
-            scsi::take_controller(self, device, line),
-            ports::take_nic(self, device, line),
-            ports::take_fc(self, device, line),
-            pci::bind(self, device, line),
-        ];
-        known.contains(&true)
     }
 
     /// Puts together what was said in several messages.
@@ -101,6 +77,33 @@ impl Boot {
         self.machine
     }
 }
+
+/// A reader of messages about a PCI function; `None` of one that it does not understand.
+type OfFunction = fn(&mut Boot, &DmesgDevice<'_>, &LogLine<'_>) -> Option<()>;
+
+const OF_FUNCTIONS: [OfFunction; 9] = [
+    pci::take,
+    link::take_link,
+    link::take_aer,
+    usb::take_controller,
+    ata::take_controller,
+    scsi::take_controller,
+    ports::take_nic,
+    ports::take_fc,
+    pci::bind,
+];
+
+/// The readers of all other messages, of which the first counts that understands one.
+const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
+    system::take,
+    drives::take_nvme,
+    ata::take,
+    usb::take,
+    drives::take_md,
+    drives::take_mmc,
+    link::take_host_bridge,
+    pci::take_bus,
+];
 
 /// Whom a message is about: `igb 0000:03:00.0 eth0: …`, `pcieport 0000:00:1c.0: …`.
 struct DmesgDevice<'a> {
@@ -190,6 +193,11 @@ impl LogLine<'_> {
     /// A fact that this message states.
     fn known<T>(&self, value: T) -> Fact<T> {
         Fact::known(value, self.text.source(self.number))
+    }
+
+    /// Puts down what this message states of something that is not known yet.
+    fn learn<T>(&self, fact: &mut Fact<T>, value: T) {
+        learn(fact, Some(value), &self.text.source(self.number));
     }
 }
 

@@ -9,7 +9,7 @@ use narrows_machine::pci::{LinkEnd, PciAddress, PciDevice, PciId, PortType};
 use super::{Boot, DmesgDevice, LogLine};
 use crate::capture::device::function;
 use crate::capture::fill::{Fill, Than};
-use crate::capture::lspci::pci_id;
+use crate::capture::lspci::{class_of_driver, pci_id};
 use crate::text::fields;
 
 /// Class of a bridge to another PCI bus; `pcieport` drives nothing else.
@@ -48,13 +48,11 @@ impl Buses {
     }
 
     /// Remembers the root bus of the host bridge `name`; whether `bus` is one.
-    pub(super) fn set_host(&mut self, name: &str, bus: &str) -> bool {
-        let Some(bus) = parse_bus(bus) else { return false };
-        if let Some(link) = self.port_links.remove(name) {
-            self.root_links.insert(bus, link);
-        }
+    pub(super) fn set_host(&mut self, name: &str, bus: &str) -> Option<()> {
+        let bus = parse_bus(bus)?;
+        self.root_links.extend(self.port_links.remove(name).map(|link| (bus, link)));
         self.roots.insert(bus);
-        true
+        Some(())
     }
 }
 
@@ -70,9 +68,7 @@ pub(super) fn bridge_entry<'b>(
     line: &LogLine<'_>,
 ) -> &'b mut PciDevice {
     let device = entry(boot, address);
-    if device.class.value().is_none() {
-        device.class = line.known(BRIDGE);
-    }
+    line.learn(&mut device.class, BRIDGE);
     device
 }
 
@@ -84,9 +80,7 @@ pub(super) struct Identities(BTreeMap<PciAddress, PciDevice>);
 impl Identities {
     /// Remembers the functions of a boot.
     pub(super) fn remember(&mut self, devices: &BTreeMap<PciAddress, PciDevice>) {
-        for (address, device) in devices {
-            self.0.insert(*address, device.clone());
-        }
+        self.0.extend(devices.iter().map(|(address, device)| (*address, device.clone())));
     }
 
     /// Fills in what the last boot does not say of functions that it names, unless they were exchanged.
@@ -105,7 +99,7 @@ impl Identities {
 }
 
 /// A message of a function.
-pub(super) fn take(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
     if let Some(found) = parse_function(device.rest) {
         let function = entry(boot, device.address);
         function.id = line.known(found.id);
@@ -115,45 +109,34 @@ pub(super) fn take(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>
             Port::Conventional => function.express = Fact::absent(line.source().as_str()),
             Port::Unsaid => {}
         }
-        return true;
-    }
-    if let Some(bus) = parse_bridge(device.rest) {
+    } else if let Some(bus) = parse_bridge(device.rest) {
         bridge_entry(boot, device.address, line);
         // Bus 00 below a bridge is one that was not set up yet.
         if bus != 0 {
             boot.buses.below.insert(device.address, bus);
         }
-        return true;
-    }
-    if let Some((domain, bus)) = device.rest.strip_prefix("PCI host bridge to bus ").and_then(parse_bus) {
-        boot.buses.owners.insert(domain, device.address);
-        boot.buses.roots.insert((domain, bus));
-        return true;
-    }
-    if let Some(group) = device.rest.strip_prefix("Adding to iommu group ").and_then(|text| text.parse().ok())
-    {
+    } else if let Some(bus) = device.rest.strip_prefix("PCI host bridge to bus ").and_then(parse_bus) {
+        boot.buses.owners.insert(bus.0, device.address);
+        boot.buses.roots.insert(bus);
+    } else {
+        let group = device.rest.strip_prefix("Adding to iommu group ")?.parse().ok()?;
         entry(boot, device.address).iommu_group = line.known(group);
-        return true;
     }
-    false
+    Some(())
 }
 
 /// A driver speaks of what it is bound to. Asked after the other readers, so that the first message that names a function
 /// tells its driver, too: a log that was searched may have no other.
-pub(super) fn bind(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let is_bus = matches!(device.driver, "pci" | "pci_bus" | "snbep_uncore" | "vgaarb" | "DMAR");
-    if is_bus || !boot.machine.pci.contains_key(&device.address) && device.driver != "pcieport" {
-        return false;
-    }
-    let function = if device.driver == "pcieport" {
-        bridge_entry(boot, device.address, line)
-    } else {
-        entry(boot, device.address)
+pub(super) fn bind(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let function = match device.driver {
+        "pci" | "pci_bus" | "snbep_uncore" | "vgaarb" | "DMAR" => return None,
+        "pcieport" => bridge_entry(boot, device.address, line),
+        _ => boot.machine.pci.get_mut(&device.address)?,
     };
     if function.driver.value().is_none_or(|driver| driver != device.driver) {
         function.driver = line.known(device.driver.to_owned());
     }
-    true
+    Some(())
 }
 
 /// A function as it is found.
@@ -222,19 +205,15 @@ fn parse_bus(text: &str) -> Option<Bus> {
 }
 
 /// A message of a bus: `pci_bus 0000:80: on NUMA node 1`, `pci_bus 0000:00: root bus resource [bus 00-ff]`.
-pub(super) fn take_bus(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    let Some([bus, rest]) = fields(line.message, "pci_bus {}: {}") else { return false };
-    let Some(bus) = parse_bus(bus) else { return false };
-    if let Some(node) = rest.strip_prefix("on NUMA node ").and_then(|node| node.trim().parse().ok()) {
+pub(super) fn take_bus(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    let [bus, rest] = fields(line.message, "pci_bus {}: {}")?;
+    let bus = parse_bus(bus)?;
+    if !rest.starts_with("root bus resource") {
+        let node = rest.strip_prefix("on NUMA node ")?.trim().parse().ok()?;
         boot.buses.nodes.insert(bus, line.known(node));
-        boot.buses.roots.insert(bus);
-        return true;
     }
-    let is_root = rest.starts_with("root bus resource");
-    if is_root {
-        boot.buses.roots.insert(bus);
-    }
-    is_root
+    boot.buses.roots.insert(bus);
+    Some(())
 }
 
 /// Ties functions to the bridges above them.
@@ -323,95 +302,26 @@ fn mirror(devices: &mut BTreeMap<PciAddress, PciDevice>, bridges: &BTreeMap<Bus,
     }
 }
 
-/// Base class, sub-class and programming interface (PCI Code and ID Assignment Specification, section 1), and the drivers in
-/// Linux that serve devices of it and of no other: `mlx5_core` serves Ethernet and InfiniBand.
-const CLASSES: &[(u32, &[&str])] = &[
-    (0x03_0000, &["amdgpu", "ast", "i915", "mgag200", "nouveau", "nvidia", "radeon", "xe"]),
-    (0x01_0802, &["nvme"]),
-    (0x01_0601, &["ahci"]),
-    (0x01_0700, &["isci", "mpi3mr", "mpt2sas", "mpt3sas", "mptsas", "mvsas", "pm80xx", "hisi_sas_v3_hw"]),
-    (
-        0x01_0400,
-        &[
-            "3w-9xxx",
-            "3w-sas",
-            "aacraid",
-            "arcmsr",
-            "hpsa",
-            "hptiop",
-            "ipr",
-            "megaraid_sas",
-            "smartpqi",
-            "stex",
-        ],
-    ),
-    (
-        0x02_0000,
-        &[
-            "alx",
-            "atlantic",
-            "be2net",
-            "bna",
-            "bnx2",
-            "bnx2x",
-            "bnxt_en",
-            "cxgb4",
-            "e1000",
-            "e1000e",
-            "enic",
-            "fm10k",
-            "hinic",
-            "hns3",
-            "i40e",
-            "ice",
-            "igb",
-            "igc",
-            "ionic",
-            "ixgbe",
-            "netxen_nic",
-            "nfp",
-            "qede",
-            "qlcnic",
-            "r8169",
-            "sfc",
-            "sky2",
-            "tg3",
-        ],
-    ),
-    (0x0c_0400, &["bfa", "fnic", "lpfc", "qla2xxx"]),
-    (0x0c_0330, &["xhci_hcd"]),
-];
-
 /// What a function is, where a log does not list it and its driver is known: drivers serve one class of devices.
 ///
 /// Puts down the class of a function that no line listed.
 fn take_class(device: &mut PciDevice) {
     let Fact::Known { value: driver, source } = &device.driver else { return };
-    let class = CLASSES.iter().find(|(_, drivers)| drivers.contains(&driver.as_str()));
-    if let Some((class, _)) = class.filter(|_| device.class.value().is_none()) {
-        device.class = Fact::known(*class, source.as_str());
+    if let Some(class) = class_of_driver(driver).filter(|_| device.class.value().is_none()) {
+        device.class = Fact::known(class, source.as_str());
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
-    use super::*;
     use crate::capture::Text;
-
-    #[test]
-    fn a_driver_serves_one_class() {
-        let all: Vec<&str> = CLASSES.iter().flat_map(|(_, drivers)| drivers.iter().copied()).collect();
-        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
-    }
 
     #[test]
     fn a_log_that_begins_after_the_start_tells_classes_by_drivers() {
         let log = "[ 1246.280222] radeon 0000:03:00.0: 16.000 Gb/s available PCIe bandwidth, limited by 5 GT/s x4 link at \
                    0000:00:1c.4 (capable of 63.008 Gb/s with 8 GT/s x8 link)\n\
                    [ 1246.291534] ipr 0010:01:00.0: Found IOA with IRQ: 0\n";
-        let machine = super::super::read(&Text::new("dmesg", log.as_bytes())).machine;
+        let machine = crate::capture::dmesg::read(&Text::new("dmesg", log.as_bytes())).machine;
         let of = |at: &str| machine.pci[&at.parse().expect("an address")].clone();
         assert!(of("0000:03:00.0").is_display());
         assert!(of("0010:01:00.0").is_storage());

@@ -2,7 +2,7 @@
 
 use narrows_base::catalog::wire;
 use narrows_base::fact::Fact;
-use narrows_base::units::{BitsPerSec, BytesPerSec};
+use narrows_base::units::BitsPerSec;
 use narrows_machine::nic::Nic;
 
 use super::{Boot, DmesgDevice, LogLine};
@@ -16,29 +16,25 @@ const LONGEST_NAME: usize = 15;
 /// Understands `igb 0000:03:00.0 eth0: igb: eth0 NIC Link is Up 1000 Mbps Full Duplex`, `… eno1: Link is Up -
 /// 1Gbps/Full`, `… eth0: Link is up at 1000 Mbps, full duplex`, `… enp6s0: NIC Up: 100 Mbps Full`, `… enp4s0: renamed
 /// from eth0`.
-pub(super) fn take_nic(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let Some((name, what)) = device.rest.split_once(": ") else { return false };
+pub(super) fn take_nic(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let (name, what) = device.rest.split_once(": ")?;
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.');
     if name.is_empty() || name.len() > LONGEST_NAME || !name.bytes().all(is_plain) {
-        return false;
+        return None;
     }
     if let Some(old) = what.strip_prefix("renamed from ") {
         let nic = boot.machine.nics.remove(old.trim()).unwrap_or_default();
         boot.machine.nics.insert(name.to_owned(), nic);
         nic_entry(boot, name, device, line);
-        return true;
+        return Some(());
     }
     let lower = what.to_ascii_lowercase();
-    let is_down = lower.contains("link is down");
-    let Some(up) =
-        ["link is up", "nic up:"].iter().find_map(|key| lower.split_once(key)).map(|(_, rest)| rest)
-    else {
-        if is_down {
-            let nic = nic_entry(boot, name, device, line);
-            nic.state = line.known("down".to_owned());
-            nic.speed = Fact::absent(line.source().as_str());
-        }
-        return is_down;
+    let Some((_, up)) = lower.split_once("link is up").or_else(|| lower.split_once("nic up:")) else {
+        lower.contains("link is down").then_some(())?;
+        let nic = nic_entry(boot, name, device, line);
+        nic.state = line.known("down".to_owned());
+        nic.speed = Fact::absent(line.source().as_str());
+        return Some(());
     };
     let nic = nic_entry(boot, name, device, line);
     nic.state = line.known("up".to_owned());
@@ -49,7 +45,7 @@ pub(super) fn take_nic(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine
     if let Some(duplex) = ["full", "half"].iter().find(|duplex| up.contains(*duplex)) {
         nic.duplex = line.known((*duplex).to_owned());
     }
-    true
+    Some(())
 }
 
 fn nic_entry<'b>(
@@ -71,52 +67,39 @@ fn nic_entry<'b>(
 ///
 /// Understands `qla2xxx [0000:84:00.0]-500a:1: LOOP UP detected (8 Gbps).`, `… LOOP DOWN detected (2 7 0 0).`, `lpfc
 /// 0000:05:00.0: 0:1303 Link Up Event x1 received Data: x1 xf7 x20 x0 x0 x0 0` and `… 0:1305 Link Down Event x2 …`.
-pub(super) fn take_fc(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let said = match device.driver {
-        "qla2xxx" => qlogic(device.rest),
-        "lpfc" => emulex(device.rest),
-        _ => None,
+pub(super) fn take_fc(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let (generation, down): (fn(&str) -> Option<u32>, _) = match device.driver {
+        "qla2xxx" => (qlogic, "LOOP DOWN detected"),
+        "lpfc" => (emulex, "1305 Link Down Event"),
+        _ => return None,
     };
-    let Some(state) = said else { return false };
-    super::pci::entry(boot, device.address).wire = match state {
-        FcState::Up(rate) => line.known(BitsPerSec::new(rate.get() * 8.0)),
-        FcState::Down => Fact::default(),
+    let wire = if device.rest.contains(down) {
+        Fact::default()
+    } else {
+        let rate = wire::fibre_channel(generation(device.rest)?)?;
+        line.known(BitsPerSec::new(rate.get() * 8.0))
     };
-    true
+    super::pci::entry(boot, device.address).wire = wire;
+    Some(())
 }
 
-/// What a port's link came to.
-enum FcState {
-    /// Up, at a generation that carries so much data.
-    Up(BytesPerSec),
-    Down,
-}
-
-fn qlogic(said: &str) -> Option<FcState> {
-    if said.contains("LOOP DOWN detected") {
-        return Some(FcState::Down);
-    }
-    // Converged adapters say 10, which is Ethernet and no generation.
-    let generation = said.split_once("LOOP UP detected (")?.1.split_once(" Gbps)")?.0.parse().ok()?;
-    wire::fibre_channel(generation).map(FcState::Up)
+/// The generation at which a port came up. Converged adapters say 10, which is Ethernet and no generation.
+fn qlogic(said: &str) -> Option<u32> {
+    said.split_once("LOOP UP detected (")?.1.split_once(" Gbps)")?.0.parse().ok()
 }
 
 /// The speeds in the third word of its data (kernel `drivers/scsi/lpfc/lpfc_hw.h`, `LPFC_LINK_SPEED_4GHZ` and the next). Smaller
 /// ones are of adapters on other buses, or of converged ones, which count differently.
-fn emulex(said: &str) -> Option<FcState> {
-    if said.contains("1305 Link Down Event") {
-        return Some(FcState::Down);
-    }
+fn emulex(said: &str) -> Option<u32> {
     let data = said.split_once("1303 Link Up Event ")?.1.split_once(" Data: ")?.1;
-    let generation = match data.split(' ').nth(2)? {
+    Some(match data.split(' ').nth(2)? {
         "x10" => 4,
         "x20" => 8,
         "x80" => 16,
         "x90" => 32,
         "xa0" => 64,
         _ => return None,
-    };
-    wire::fibre_channel(generation).map(FcState::Up)
+    })
 }
 
 #[cfg(test)]

@@ -84,32 +84,28 @@ struct Host {
 }
 
 /// An adapter's driver speaks of its function.
-pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
-    let family = FAMILIES.iter().find(|family| family.drivers.contains(&device.driver));
-    let Some(driver) = family.and_then(|family| family.drivers.first()) else { return false };
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
+    let driver = FAMILIES.iter().find(|family| family.drivers.contains(&device.driver))?.drivers.first()?;
     let known = &mut boot.adapters.functions;
     if known.iter().all(|(_, address, _)| *address != device.address) {
         known.push((driver, device.address, false));
         entry(boot, device.address).driver = line.known(device.driver.to_owned());
     }
-    true
+    Some(())
 }
 
 /// The host of an adapter: `scsi host0: smartpqi`.
-pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &LogLine<'_>) -> bool {
+pub(super) fn take_host(boot: &mut Boot, host: u32, said: &str, line: &LogLine<'_>) -> Option<()> {
     let is_of = |family: &&Family| family.host.iter().any(|text| fits(said, text));
-    let Some(family) = FAMILIES.iter().find(is_of) else { return false };
-    let driver = family.drivers.first().copied().unwrap_or_default();
+    let family = FAMILIES.iter().find(is_of)?;
+    let driver = family.drivers.first().copied()?;
     let named = parse_place(said);
     let pci = named.or_else(|| boot.adapters.only_one_waiting(driver));
     if let Some(address) = named {
-        let function = entry(boot, address);
-        if function.driver.value().is_none() {
-            function.driver = line.known(driver.to_owned());
-        }
+        line.learn(&mut entry(boot, address).driver, driver.to_owned());
     }
     boot.adapters.hosts.insert(host, Host { family, pci, driver: line.known(driver.to_owned()) });
-    true
+    Some(())
 }
 
 /// Whether a line is of the form `start*further on`.
@@ -146,7 +142,7 @@ impl Adapters {
         let mut numbers = at.split(':').map(|number| number.parse::<u32>().ok());
         let host = self.hosts.get(&numbers.next()??)?;
         let channel = numbers.next().flatten();
-        let driver = host.family.drivers.first().copied().unwrap_or_default();
+        let driver = host.family.drivers.first().copied()?;
         Some(match host.family.carrier {
             Carrier::Sas => Transport::Sas(Sas {
                 driver: host.driver.clone(),

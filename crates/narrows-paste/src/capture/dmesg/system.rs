@@ -7,6 +7,7 @@ use narrows_machine::{cpu, dmi};
 
 use super::{Boot, LogLine};
 use crate::capture::device::known;
+use crate::text::fields;
 
 /// Makers whose name has more than one word, or none of the endings of [`ENDINGS`] where it ends. `DMI:` writes maker
 /// and product one after the other without a mark between them.
@@ -57,43 +58,31 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Understands `DMI:`, `Linux version`, `smpboot: CPU0:` and the like.
-pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     let message = line.message;
-    if let Some(rest) = message.strip_prefix("DMI: ") {
+    let behind = |words: &[&str]| words.iter().find_map(|words| message.strip_prefix(words));
+    if let Some(rest) = behind(&["DMI: "]) {
         return take_dmi(boot, rest, line);
     }
-    if let Some(line) =
-        message.strip_prefix("Command line: ").or_else(|| message.strip_prefix("Kernel command line: "))
-    {
+    if let Some(processor) = behind(&["smpboot: CPU0: ", "CPU0: "]) {
+        take_processor(boot, processor, line);
+    } else if let Some(line) = behind(&["Command line: ", "Kernel command line: "]) {
         boot.is_crash |= line.contains("elfcorehdr=");
-        return false;
-    }
-    if is_boot(message) {
+        return None;
+    } else if is_boot(message) {
         let release = message.strip_prefix("Linux version ").and_then(|rest| rest.split_whitespace().next());
         boot.machine.kernel = known(release.map(str::to_owned), line.source().as_str());
-        return true;
-    }
-    if let Some(model) =
-        message.strip_prefix("Machine model: ").or_else(|| message.strip_prefix("OF: fdt: Machine model: "))
-    {
+    } else if let Some(model) = behind(&["Machine model: ", "OF: fdt: Machine model: "]) {
         boot.machine.dmi.product = line.known(model.trim().to_owned());
-        return true;
-    }
-    if let Some(processor) =
-        message.strip_prefix("smpboot: CPU0: ").or_else(|| message.strip_prefix("CPU0: "))
-    {
-        return take_processor(boot, processor, line);
-    }
-    if message.contains("callbacks suppressed") && message.starts_with("aer") {
+    } else if message.contains("callbacks suppressed") && message.starts_with("aer") {
         let kind = LogKind::AerSuppressed;
         boot.log.add(LogEvent { pci: None, device: None, kind, count: 1, source: line.source() });
-        return true;
-    }
-    if let Some(name) = message.strip_prefix("Hypervisor detected: ") {
+    } else if let Some(name) = behind(&["Hypervisor detected: "]) {
         boot.machine.cpus.hypervisor = line.known(name.trim().to_owned());
-        return true;
+    } else {
+        boot.machine.cpus.memory = line.known(parse_memory(message)?);
     }
-    take_memory(boot, message, line)
+    Some(())
 }
 
 /// Whether a message is the first of a boot. Prose that names a version has no compiler in brackets behind it.
@@ -102,18 +91,13 @@ pub(super) fn is_boot(message: &str) -> bool {
 }
 
 /// Reads `Memory: 16273276K/16733432K available (…)`: what the kernel may use, of what the firmware lists as memory.
-fn take_memory(boot: &mut Boot, message: &str, line: &LogLine<'_>) -> bool {
-    let whole = message.strip_prefix("Memory: ").and_then(|rest| rest.split_once("K/"));
-    let kib = whole
-        .and_then(|(_, rest)| rest.split_once("K available"))
-        .and_then(|(kib, _)| kib.parse::<u64>().ok());
-    let Some(bytes) = kib.and_then(|kib| kib.checked_mul(1024)) else { return false };
-    boot.machine.cpus.memory = line.known(Bytes::new(bytes));
-    true
+fn parse_memory(message: &str) -> Option<Bytes> {
+    let [_, kib] = fields(message, "Memory: {}K/{}K available")?;
+    kib.parse::<u64>().ok()?.checked_mul(1024).map(Bytes::new)
 }
 
 /// Reads `Intel(R) Xeon(R) CPU E31270 @ 3.40GHz (family: 0x6, model: 0x2a, stepping: 0x7)`.
-fn take_processor(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
+fn take_processor(boot: &mut Boot, text: &str, line: &LogLine<'_>) {
     let (name, numbers) = text.split_once(" (").unwrap_or((text, ""));
     let number = |key: &str| {
         let (_, rest) = numbers.split_once(key)?;
@@ -127,12 +111,11 @@ fn take_processor(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
     {
         cpus.signature = line.known((family, model, stepping));
     }
-    true
 }
 
 /// Reads `Supermicro X9SCL/X9SCM/X9SCL/X9SCM, BIOS 1.1a 09/28/2011` (`dmi_format_ids`, `drivers/firmware/dmi_scan.c`).
-fn take_dmi(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
-    let Some((names, bios)) = text.rsplit_once(", BIOS ") else { return false };
+fn take_dmi(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> Option<()> {
+    let (names, bios) = text.rsplit_once(", BIOS ")?;
     let (maker, machine) = split_maker(names);
     let (product, board) = split_board(machine);
     let said = |text: &str| match text.trim() {
@@ -146,12 +129,10 @@ fn take_dmi(boot: &mut Boot, text: &str, line: &LogLine<'_>) -> bool {
     let (version, date) = bios.trim().rsplit_once(' ').unwrap_or((bios.trim(), ""));
     dmi.bios_version = said(version);
     dmi.bios_date = said(date);
-    if boot.machine.cpus.hypervisor.value().is_none()
-        && let Some(name) = cpu::hypervisor_named(names)
-    {
-        boot.machine.cpus.hypervisor = line.known(name);
+    if let Some(name) = cpu::hypervisor_named(names) {
+        line.learn(&mut boot.machine.cpus.hypervisor, name);
     }
-    true
+    Some(())
 }
 
 /// Maker and the rest. An unknown maker ends where its company form does, else after its first word.

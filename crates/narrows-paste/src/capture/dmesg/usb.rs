@@ -36,9 +36,9 @@ fn entry(boot: &mut Boot, address: UsbAddress) -> &mut UsbDevice {
 }
 
 /// A host controller speaks of its buses.
-pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> bool {
+pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &LogLine<'_>) -> Option<()> {
     if let Some(bus) = device.rest.strip_prefix("new USB bus registered, assigned bus number ") {
-        let Ok(bus) = bus.trim().parse() else { return false };
+        let bus = bus.trim().parse().ok()?;
         boot.usb.buses.insert(device.address, bus);
         let hub = entry(boot, UsbAddress { bus, device: 1 });
         hub.pci = line.known(device.address);
@@ -47,38 +47,31 @@ pub(super) fn take_controller(boot: &mut Boot, device: &DmesgDevice<'_>, line: &
         let is_full_speed = ["ohci", "uhci"].iter().any(|driver| device.driver.starts_with(driver));
         // The fast bus of an xHCI controller says so in the message after this one.
         hub.speed = line.known(BitsPerSec::from_mbit(if is_full_speed { 12.0 } else { 480.0 }));
-        return true;
+        return Some(());
     }
-    // The fast bus is the one registered last (`xhci_gen_setup`).
-    let Some(rate) = device.rest.strip_prefix("Host supports USB ").and_then(parse_host) else {
-        return false;
-    };
-    let Some(bus) = boot.usb.buses.get(&device.address).copied() else { return false };
-    entry(boot, UsbAddress { bus, device: 1 }).speed = line.known(rate);
-    true
-}
-
-/// Reads `3.0 SuperSpeed`, `3.1 Enhanced SuperSpeed`, `3.2 Enhanced SuperSpeed`.
-fn parse_host(text: &str) -> Option<BitsPerSec> {
-    let megabits = match text.split_whitespace().next()? {
+    // `3.0 SuperSpeed`, `3.1 Enhanced SuperSpeed`, `3.2 Enhanced SuperSpeed`.
+    let megabits = match device.rest.strip_prefix("Host supports USB ")?.split_whitespace().next()? {
         "3.0" => 5000.0,
         "3.1" => 10_000.0,
         "3.2" => 20_000.0,
         _ => return None,
     };
-    Some(BitsPerSec::from_mbit(megabits))
+    // The fast bus is the one registered last (`xhci_gen_setup`).
+    let bus = boot.usb.buses.get(&device.address).copied()?;
+    entry(boot, UsbAddress { bus, device: 1 }).speed = line.known(BitsPerSec::from_mbit(megabits));
+    Some(())
 }
 
 /// A message of a device, `usb 2-1: …`, or of its driver, `usb-storage 2-1:1.0: …`.
-pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
-    if let Some([interface, what]) = fields(line.message, "usb-storage {}: {}") {
-        return what.starts_with("USB Mass Storage") && set_driver(boot, interface, "usb-storage", line);
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    if let Some([interface]) = fields(line.message, "usb-storage {}: USB Mass Storage") {
+        return set_driver(boot, interface, "usb-storage", line);
     }
-    if let Some([interface, _]) = fields(line.message, "uas {}: {}") {
+    if let Some([interface]) = fields(line.message, "uas {}: ") {
         return set_driver(boot, interface, "uas", line);
     }
-    let Some([name, what]) = fields(line.message, "usb {}: {}") else { return false };
-    let Some(bus) = name.split_once('-').and_then(|(bus, _)| bus.parse().ok()) else { return false };
+    let [name, what] = fields(line.message, "usb {}: {}")?;
+    let bus = name.split_once('-')?.0.parse().ok()?;
     if let Some((speed, number)) = parse_new(what) {
         let address = UsbAddress { bus, device: number };
         boot.machine.usb.remove(&address);
@@ -92,49 +85,39 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> bool {
             boot.machine.usb.remove(&before);
         }
         boot.usb.last = Some(address);
-        return true;
+        return Some(());
     }
-    let Some(address) = boot.usb.devices.get(name).copied() else { return false };
+    let address = boot.usb.devices.get(name).copied()?;
     boot.usb.last = Some(address);
-    take_known(boot, name, address, what, line)
-}
-
-fn take_known(boot: &mut Boot, name: &str, address: UsbAddress, what: &str, line: &LogLine<'_>) -> bool {
     if what.starts_with("USB disconnect") {
         boot.machine.usb.remove(&address);
         boot.usb.devices.remove(name);
         boot.usb.last = None;
-        return true;
+    } else if let Some(ids) = what.strip_prefix("New USB device found, ") {
+        let id = hex_field(ids, "idVendor=").zip(hex_field(ids, "idProduct="));
+        id.into_iter().for_each(|id| entry(boot, address).id = line.known(id));
+    } else {
+        let product = what.strip_prefix("Product: ")?.trim().to_owned();
+        entry(boot, address).product = line.known(product);
     }
-    if let Some(ids) = what.strip_prefix("New USB device found, ") {
-        let id = (hex_field(ids, "idVendor="), hex_field(ids, "idProduct="));
-        if let (Some(vendor), Some(product)) = id {
-            entry(boot, address).id = line.known((vendor, product));
-        }
-        return true;
-    }
-    let Some(product) = what.strip_prefix("Product: ") else { return false };
-    entry(boot, address).product = line.known(product.trim().to_owned());
-    true
+    Some(())
 }
 
-fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &LogLine<'_>) -> bool {
-    let name = interface.split(':').next().unwrap_or_default();
-    let Some(address) = boot.usb.devices.get(name).copied() else { return false };
-    let device = entry(boot, address);
-    device.driver = line.known(driver.to_owned());
+fn set_driver(boot: &mut Boot, interface: &str, driver: &str, line: &LogLine<'_>) -> Option<()> {
+    let address = boot.usb.devices.get(interface.split(':').next()?).copied()?;
+    entry(boot, address).driver = line.known(driver.to_owned());
     boot.usb.last = Some(address);
-    true
+    Some(())
 }
 
 /// The SCSI host of a USB device; only a driver that is UAS says no more than its name.
-pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> bool {
-    let Some(address) = boot.usb.is_host(driver) else { return false };
+pub(super) fn set_host(boot: &mut Boot, host: u32, driver: &str, line: &LogLine<'_>) -> Option<()> {
+    let address = boot.usb.is_host(driver)?;
     if driver == "uas" {
         entry(boot, address).driver = line.known(driver.to_owned());
     }
     boot.disks.usb.insert(host, address);
-    true
+    Some(())
 }
 
 fn hex_field(text: &str, key: &str) -> Option<u16> {
@@ -149,9 +132,8 @@ fn parse_new(what: &str) -> Option<(BitsPerSec, u16)> {
     let number =
         rest.strip_prefix("number ").or_else(|| rest.split_once("address ").map(|(_, number)| number))?;
     let number = number.split_whitespace().next()?.parse().ok()?;
-    let (class, generation) =
-        speed.split_once("Gen ").map_or((speed, ""), |(class, generation)| (class, generation.trim()));
-    let megabits = match (class.to_ascii_lowercase().replace(['-', ' '], "").as_str(), generation) {
+    let (class, generation) = speed.split_once("Gen ").unwrap_or((speed, ""));
+    let megabits = match (class.to_ascii_lowercase().replace(['-', ' '], "").as_str(), generation.trim()) {
         ("lowspeed", _) => 1.5,
         ("fullspeed", _) => 12.0,
         ("highspeed" | "variablespeed", _) => 480.0,

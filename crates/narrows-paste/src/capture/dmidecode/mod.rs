@@ -54,24 +54,22 @@ impl DmiFound {
             "System Information" => take_system(&mut self.machine, structure, &source),
             // A server of several boards lists its risers too; the first is that of the processors.
             "Base Board Information" if !self.has_board => {
-                self.has_board = take_board(&mut self.machine.dmi, structure, &source);
-                self.has_board
+                let board = take_board(&mut self.machine.dmi, structure, &source);
+                self.has_board = board.is_some();
+                board
             }
             "Processor Information" => self.processors.take(structure, &source),
             "Memory Device" => self.memory.take(structure, &source),
             "System Slot Information" => self.take_slot(structure, source),
-            _ => false,
+            _ => None,
         };
-        self.is_known |= known;
+        self.is_known |= known.is_some();
     }
 
-    fn take_slot(&mut self, structure: &Structure<'_>, source: String) -> bool {
-        let Some(slot) = parse_slot(structure).filter(|_| self.slots.len() < MOST_SLOTS) else {
-            return false;
-        };
-        self.slots.push(slot);
+    fn take_slot(&mut self, structure: &Structure<'_>, source: String) -> Option<()> {
+        self.slots.push(parse_slot(structure).filter(|_| self.slots.len() < MOST_SLOTS)?);
         self.slots_source.get_or_insert_with(|| Source::new(source));
-        true
+        Some(())
     }
 
     fn finish(mut self) -> Machine {
@@ -263,19 +261,15 @@ struct MemoryTotal {
 
 impl MemoryTotal {
     /// Adds a memory device; the flash chip of the firmware is listed as one too, and is none.
-    fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
+    fn take(&mut self, structure: &Structure<'_>, source: &str) -> Option<()> {
         // `16384 MB`: these are powers of 1024 (DMTF DSP0134 3.7, section 7.18.5).
-        let Some(size) = structure.field("Size").and_then(number::binary_size) else { return false };
-        if structure
-            .field("Type")
-            .is_none_or(|kind| matches!(kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM"))
-        {
-            return false;
-        }
+        let size = structure.field("Size").and_then(number::binary_size)?;
+        let is_memory = |kind: &&str| !matches!(*kind, "Flash" | "ROM" | "EEPROM" | "FEPROM" | "EPROM");
+        structure.field("Type").filter(is_memory)?;
         self.bytes = self.bytes.saturating_add(size.get());
         self.modules.extend(memory_module(structure).filter(|_| self.modules.len() < MOST_MODULES));
         self.source.get_or_insert_with(|| source.to_owned());
-        true
+        Some(())
     }
 
     /// The sum, and the modules whose speed is told; absent when none was listed.
@@ -301,21 +295,17 @@ fn memory_module(structure: &Structure<'_>) -> Option<MemoryModule> {
 }
 
 /// `BIOS Information`.
-fn take_bios(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> bool {
-    let is_one = structure.field("Release Date").is_some() || structure.field("Vendor").is_some();
-    if is_one {
-        dmi.bios_version = said(structure.field("Version"), source);
-        dmi.bios_date = said(structure.field("Release Date"), source);
-    }
-    is_one
+fn take_bios(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> Option<()> {
+    structure.field("Release Date").or(structure.field("Vendor"))?;
+    dmi.bios_version = said(structure.field("Version"), source);
+    dmi.bios_date = said(structure.field("Release Date"), source);
+    Some(())
 }
 
 /// `System Information`.
-fn take_system(machine: &mut Machine, structure: &Structure<'_>, source: &str) -> bool {
+fn take_system(machine: &mut Machine, structure: &Structure<'_>, source: &str) -> Option<()> {
     let (maker, product) = (structure.field("Manufacturer"), structure.field("Product Name"));
-    if maker.is_none() && product.is_none() {
-        return false;
-    }
+    maker.or(product)?;
     machine.dmi.system_vendor = said(maker, source);
     machine.dmi.product = said(product, source);
     let is_metal = product.is_some_and(|product| product.ends_with(".metal"));
@@ -324,19 +314,17 @@ fn take_system(machine: &mut Machine, structure: &Structure<'_>, source: &str) -
     if let Some(name) = hypervisor {
         machine.cpus.hypervisor = Fact::known(name, source);
     }
-    true
+    Some(())
 }
 
 /// `Base Board Information`.
-fn take_board(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> bool {
+fn take_board(dmi: &mut Dmi, structure: &Structure<'_>, source: &str) -> Option<()> {
     let (maker, name) = (structure.field("Manufacturer"), structure.field("Product Name"));
     let is_other = structure.field("Type").is_some_and(|kind| kind != "Motherboard" && kind != "Unknown");
-    if is_other || (maker.is_none() && name.is_none()) {
-        return false;
-    }
+    maker.or(name).filter(|_| !is_other)?;
     dmi.board_vendor = said(maker, source);
     dmi.board = said(name, source);
-    true
+    Some(())
 }
 
 /// The processors so far.
@@ -351,12 +339,10 @@ struct Processors {
 
 impl Processors {
     /// Adds one `Processor Information`.
-    fn take(&mut self, structure: &Structure<'_>, source: &str) -> bool {
+    fn take(&mut self, structure: &Structure<'_>, source: &str) -> Option<()> {
         let is_central = structure.field("Type").is_none_or(|kind| kind == "Central Processor");
         let is_there = structure.field("Status").is_none_or(|status| status.starts_with("Populated"));
-        if structure.field("Socket Designation").is_none() || !is_central || !is_there {
-            return false;
-        }
+        structure.field("Socket Designation").filter(|_| is_central && is_there)?;
         self.sockets = self.sockets.saturating_add(1);
         let cores = structure.field("Core Enabled").or_else(|| structure.field("Core Count"));
         self.cores =
@@ -368,7 +354,7 @@ impl Processors {
             self.signature = known(signature, source);
             self.source = Some(source.to_owned());
         }
-        true
+        Some(())
     }
 
     /// Writes down what they are together.

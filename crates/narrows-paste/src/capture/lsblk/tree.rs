@@ -100,7 +100,7 @@ pub(super) fn rows_of_tree(text: &Text) -> Vec<LsblkRow> {
         {
             table = Some(head);
         } else if let Some(current) = &mut table
-            && !current.take(number, line, &mut rows)
+            && current.take(number, line, &mut rows).is_none()
         {
             table = None;
         }
@@ -132,43 +132,35 @@ impl<'a> LsblkTable<'a> {
         Some(Self { columns, head: TableHead::new(&words), indent: first.start, above: Vec::new() })
     }
 
-    /// Takes a row; `false` when the line is none, which ends the table.
-    fn take(&mut self, number: usize, line: &str, rows: &mut Vec<LsblkRow>) -> bool {
+    /// Takes a row; `None` when the line is none, which ends the table.
+    fn take(&mut self, number: usize, line: &str, rows: &mut Vec<LsblkRow>) -> Option<()> {
         let blanks = line.chars().take_while(|c| *c == ' ').count().min(self.indent);
         let prefix: String = line.chars().skip(blanks).take_while(|c| is_tree(*c)).collect();
-        let Some(rest) =
-            line.get(line.chars().take(blanks).map(char::len_utf8).sum::<usize>() + prefix.len()..)
-        else {
-            return false;
-        };
-        if rest.is_empty() {
-            return false;
-        }
-        let name = rest.split_whitespace().next().unwrap_or_default();
+        let rest = line.get(blanks + prefix.len()..)?;
+        let name = rest.split_whitespace().next()?;
         if rest.starts_with('/') && !rest.starts_with("/dev/") || rest.starts_with("[SWAP]") {
-            return continue_mounts(rest, rows);
+            // A further mount point of the device above.
+            rows.last_mut()?.set("MOUNTPOINTS", rest.trim().to_owned());
+            return Some(());
         }
         let words = words(line);
         if self.is_wrapped(&words, name) {
             return self.continue_cells(&words, rows);
         }
         let level = level(&prefix);
-        let Some(mut row) = self.row(number, name, &words) else { return false };
+        let mut row = self.row(number, name, &words)?;
         self.above.truncate(level);
-        row.parent = match self.above.last() {
-            Some(parent) => Some(parent.clone()),
-            None => row.get("PKNAME").map(str::to_owned),
-        };
-        let Some(key) = row.key() else { return false };
+        row.parent = self.above.last().cloned().or_else(|| row.get("PKNAME").map(str::to_owned));
+        let key = row.key()?;
         if row.parent.is_none()
             && !is_kernel_name(row.name().unwrap_or_default())
             && row.get("TYPE").is_none()
         {
-            return false;
+            return None;
         }
         self.above.push(key);
         rows.push(row);
-        true
+        Some(())
     }
 
     fn row(&self, number: usize, name: &str, words: &[TableWord<'_>]) -> Option<LsblkRow> {
@@ -245,25 +237,15 @@ impl<'a> LsblkTable<'a> {
             && words.iter().any(|word| word.text == name && word.start > self.indent)
     }
 
-    fn continue_cells(&self, words: &[TableWord<'_>], rows: &mut [LsblkRow]) -> bool {
-        let Some(row) = rows.last_mut() else { return false };
-        if row.get("MAJ:MIN").is_some() {
-            return false;
-        }
+    fn continue_cells(&self, words: &[TableWord<'_>], rows: &mut [LsblkRow]) -> Option<()> {
+        let row = rows.last_mut().filter(|row| row.get("MAJ:MIN").is_none())?;
         for (column, cell) in self.columns.iter().zip(self.head.cells(words)).skip(1) {
             if !cell.is_empty() {
                 row.set(column, cell);
             }
         }
-        true
+        Some(())
     }
-}
-
-/// A further mount point of the device above.
-fn continue_mounts(rest: &str, rows: &mut [LsblkRow]) -> bool {
-    let Some(row) = rows.last_mut() else { return false };
-    row.set("MOUNTPOINTS", rest.trim().to_owned());
-    true
 }
 
 /// How deep in the tree a name stands. Each level is two characters wide: two blanks, a bar and a blank, or a branch;

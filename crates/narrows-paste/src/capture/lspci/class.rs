@@ -160,9 +160,83 @@ pub(in crate::capture) fn full(code: u16, interface: Option<u8>) -> u32 {
     u32::from(code) << 8 | u32::from(interface.unwrap_or(implied))
 }
 
+/// Base class, sub-class and programming interface (PCI Code and ID Assignment Specification, section 1), and the drivers in
+/// Linux that serve devices of it and of no other: `mlx5_core` serves Ethernet and InfiniBand.
+const OF_DRIVERS: &[(u32, &[&str])] = &[
+    (0x03_0000, &["amdgpu", "ast", "i915", "mgag200", "nouveau", "nvidia", "radeon", "xe"]),
+    (0x01_0802, &["nvme"]),
+    (0x01_0601, &["ahci"]),
+    (0x01_0700, &["isci", "mpi3mr", "mpt2sas", "mpt3sas", "mptsas", "mvsas", "pm80xx", "hisi_sas_v3_hw"]),
+    (
+        0x01_0400,
+        &[
+            "3w-9xxx",
+            "3w-sas",
+            "aacraid",
+            "arcmsr",
+            "hpsa",
+            "hptiop",
+            "ipr",
+            "megaraid_sas",
+            "smartpqi",
+            "stex",
+        ],
+    ),
+    (
+        0x02_0000,
+        &[
+            "alx",
+            "atlantic",
+            "be2net",
+            "bna",
+            "bnx2",
+            "bnx2x",
+            "bnxt_en",
+            "cxgb4",
+            "e1000",
+            "e1000e",
+            "enic",
+            "fm10k",
+            "hinic",
+            "hns3",
+            "i40e",
+            "ice",
+            "igb",
+            "igc",
+            "ionic",
+            "ixgbe",
+            "netxen_nic",
+            "nfp",
+            "qede",
+            "qlcnic",
+            "r8125",
+            "r8127",
+            "r8169",
+            "sfc",
+            "sky2",
+            "tg3",
+        ],
+    ),
+    (0x0c_0400, &["bfa", "fnic", "lpfc", "qla2xxx"]),
+    (0x0c_0330, &["xhci_hcd"]),
+];
+
+/// The class of what a driver serves; drivers serve one class of devices.
+pub(in crate::capture) fn of_driver(driver: &str) -> Option<u32> {
+    OF_DRIVERS.iter().find(|(_, drivers)| drivers.contains(&driver)).map(|(class, _)| *class)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+
+    #[test]
+    fn a_driver_serves_one_class() {
+        let all: Vec<&str> = OF_DRIVERS.iter().flat_map(|(_, drivers)| drivers.iter().copied()).collect();
+        assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
+    }
 
     #[test]
     fn a_class_is_known_by_name_or_number() {

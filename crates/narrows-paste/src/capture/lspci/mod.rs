@@ -28,7 +28,7 @@ use functions::Functions;
 use line::kept_name;
 
 pub(super) use capability::lanes_of;
-pub(super) use class::{code as class_of, full as full_class};
+pub(super) use class::{code as class_of, full as full_class, of_driver as class_of_driver};
 pub(super) use functions::lacks_link;
 pub(super) use hex::of_config;
 pub use hex::read_hex;
@@ -59,32 +59,6 @@ pub fn read(text: &Text) -> Part {
     })
 }
 
-/// Classes by driver, where the name of the device does not end in its class. The kernel's drivers of these names bind
-/// to one kind of device.
-const CLASSES: &[(&str, u32)] = &[
-    ("ahci", 0x01_0601),
-    ("nvme", 0x01_0802),
-    ("mpt3sas", 0x01_0700),
-    ("megaraid_sas", 0x01_0400),
-    ("xhci_hcd", 0x0c_0330),
-    ("nvidia", 0x03_0000),
-    ("nouveau", 0x03_0000),
-    ("amdgpu", 0x03_0000),
-    ("radeon", 0x03_0000),
-    ("i915", 0x03_0000),
-    ("mlx4_core", 0x02_0000),
-    ("mlx5_core", 0x02_0000),
-    ("igb", 0x02_0000),
-    ("igc", 0x02_0000),
-    ("ixgbe", 0x02_0000),
-    ("i40e", 0x02_0000),
-    ("ice", 0x02_0000),
-    ("e1000e", 0x02_0000),
-    ("r8169", 0x02_0000),
-    ("r8125", 0x02_0000),
-    ("r8127", 0x02_0000),
-];
-
 /// One line for each device, as `sbc-bench` prints its links: `* Vendor Device: Speed 5GT/s (downgraded), Width x2`.
 ///
 /// Reads such lines. The devices have no address; the most that their ends can do is known only where the link runs at
@@ -112,8 +86,10 @@ fn summary_device(text: &Text, number: usize, line: &str) -> Option<PciDevice> {
     let drive = name.contains(" as /dev/nvme").then_some("nvme");
     let driver = driver.or_else(|| drive.map(str::to_owned));
     let class = class::at_the_end_of(name).map(|code| class::full(code, None));
-    let class = class.or_else(|| {
-        CLASSES.iter().find(|(known, _)| Some(*known) == driver.as_deref()).map(|(_, class)| *class)
+    // Of cards for Ethernet and InfiniBand the first are by far the most.
+    let class = class.or_else(|| match driver.as_deref()? {
+        "mlx4_core" | "mlx5_core" => Some(0x02_0000),
+        driver => class::of_driver(driver),
     });
     let said =
         |what| capability::says_more(capability::note_link(&link, what)).then(|| Source::new(source()));

@@ -28,7 +28,10 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     }
     reader.end_block();
     reader.end_failures();
-    reader.say_what_is_left();
+    // What looks like a report and is none that can be read is said, not passed over.
+    if let Some(last) = reader.found.last_mut() {
+        last.unread = reader.unread;
+    }
     reader.found
 }
 
@@ -234,21 +237,13 @@ impl DdReader<'_> {
         }
     }
 
-    /// What looks like a report and is none that can be read is said, not passed over.
-    fn say_what_is_left(&mut self) {
-        if let Some(last) = self.found.last_mut() {
-            last.unread = std::mem::take(&mut self.unread);
-        }
-    }
-
     /// A copy that failed before it reported anything is a result without a measurement.
     fn end_failures(&mut self) {
         let failures = std::mem::take(&mut self.failures);
         if let Some(line) = self.failed.filter(|_| !failures.is_empty()) {
-            let mut failed = Imported::new(Tool::Dd, self.page.name, line);
-            failed.command = self.commands.last().map(str::to_owned);
-            failed.failures = failures;
-            self.found.push(failed);
+            let command = self.commands.last().map(str::to_owned);
+            let failed = Imported::new(Tool::Dd, self.page.name, line);
+            self.found.push(Imported { command, failures, ..failed });
         }
     }
 
