@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Run, declares_memory, time};
+use super::Ground;
 use crate::attribution;
 use crate::case::Case as PathCase;
 use crate::finding::{Code, Finding, Severity};
+use crate::rules::result::{Case, Run, declares_memory, time};
 use crate::trust;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Direction, Narrow};
@@ -103,17 +104,16 @@ pub struct Stated {
 }
 
 /// Every direction of every measurement that has a path or a stated ceiling.
-pub(super) fn of(case: &Case<'_>) -> Vec<Against> {
+pub(super) fn of(case: &Case<'_>, ground: &Ground<'_>) -> Vec<Against> {
     let runs = case.runs().filter(|run| !declares_memory(run.measured));
-    let lowest = runs.filter_map(|run| match (on_path(&run), stated(&run)) {
+    let lowest = runs.filter_map(|run| match (on_path(&run, ground), stated(&run, ground.stated)) {
         (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
         (path, stated) => path.or(stated),
     });
     lowest.collect()
 }
 
-fn on_path(run: &Run<'_>) -> Option<Against> {
-    let ground = &run.case.ground;
+fn on_path(run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
     let target = run.measured.work.target.as_deref();
     let subject = target.and_then(|target| ground.paths.get(target)).or(ground.default)?;
     let direction = match run.op {
@@ -169,8 +169,8 @@ fn standing(rate: BytesPerSec, ceiling: BytesPerSec) -> Standing {
     if rate.fraction_of(ceiling) >= NEAR { Standing::At } else { Standing::Below }
 }
 
-fn stated(run: &Run<'_>) -> Option<Against> {
-    let narrowest = run.case.ground.stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
+fn stated(run: &Run<'_>, stated: &[Stated]) -> Option<Against> {
+    let narrowest = stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
     let rate = run.rate();
     let standing = match rate.fraction_of(narrowest.rate) {
         share if share > ABOVE => Standing::Above,
