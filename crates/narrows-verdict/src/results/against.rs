@@ -74,6 +74,26 @@ pub struct Against {
 }
 
 impl Against {
+    /// A run against a ceiling of which no more is known.
+    fn of(run: &Run<'_>, ceiling: BytesPerSec, standing: Standing) -> Self {
+        let work = &run.measured.work;
+        Self {
+            label: work.label.clone(),
+            line: run.measured.line,
+            op: run.op,
+            rate: run.rate(),
+            target: work.target.clone().unwrap_or_default(),
+            hop: None,
+            kind: HopKind::Remote,
+            name: String::new(),
+            ceiling,
+            formula: String::new(),
+            fraction: run.rate().fraction_of(ceiling),
+            standing,
+            instead: None,
+        }
+    }
+
     /// The sentence for people.
     pub fn sentence(&self) -> String {
         let share = human::percent(self.fraction);
@@ -132,19 +152,13 @@ fn on_path(run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
     let hop = subject.path.hops.get(index)?;
     let formula = path.ceiling(index).and_then(|ceiling| ceiling.limit()).map(|limit| limit.formula.clone());
     Some(Against {
-        label: run.measured.work.label.clone(),
-        line: run.measured.line,
-        op: run.op,
-        rate,
         target: subject.path.target.clone(),
         hop: Some(hop.id.clone()),
         kind: hop.kind(),
         name: hop.name.clone(),
-        ceiling,
         formula: formula.unwrap_or_default(),
-        fraction: rate.fraction_of(ceiling),
-        standing,
         instead: (standing == Standing::Below).then(|| instead(run, &path)),
+        ..Against::of(run, ceiling, standing)
     })
 }
 
@@ -178,20 +192,11 @@ fn stated(run: &Run<'_>, stated: &[Stated]) -> Option<Against> {
         _ => Standing::Below,
     };
     Some(Against {
-        label: run.measured.work.label.clone(),
-        line: run.measured.line,
-        op: run.op,
-        rate,
-        target: run.measured.work.target.clone().unwrap_or_default(),
-        hop: None,
-        kind: HopKind::Remote,
         name: narrowest.name.clone(),
-        ceiling: narrowest.rate,
         formula: "as it was stated (--ceiling)".to_owned(),
-        fraction: rate.fraction_of(narrowest.rate),
-        standing,
         instead: (standing == Standing::Below)
             .then(|| in_flight(run).unwrap_or_else(|| "something else limits it".to_owned())),
+        ..Against::of(run, narrowest.rate, standing)
     })
 }
 
