@@ -4,7 +4,7 @@ use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use narrows_model::path::{Hop, HopKind, HopSpec, LinkHop};
 
-use crate::attribution::{Attribution, Cause, peers, unknown_hops};
+use crate::attribution::{Attribution, Cause, peers, unknown_hops, why_unknown};
 use crate::case::{self, Case};
 use crate::rules::Judged;
 
@@ -62,14 +62,8 @@ fn same(read: &Attribution, write: Option<&Attribution>) -> bool {
 fn nothing_known(judged: &Judged<'_>) -> String {
     let target = &judged.subject.path.target;
     let case = judged.case(Direction::Read);
-    let reasons: Vec<String> = unknown_hops(&case)
-        .iter()
-        .filter_map(|index| {
-            let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
-            Some(format!("{}: {reason}", case.path().hops.get(*index)?.name))
-        })
-        .take(2)
-        .collect();
+    let mut reasons = why_unknown(&case, &unknown_hops(&case));
+    reasons.truncate(2);
     let why = if reasons.is_empty() { String::new() } else { format!(" ({})", reasons.join("; ")) };
     if let Some(measurement) = case.measurement() {
         let rate = measurement.bytes_per_second;

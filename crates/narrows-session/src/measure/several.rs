@@ -134,8 +134,7 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
             Ok(self.run(who)?.iter().map(Rate::of).collect())
         };
         let found = hidden::find(&alone, &together, &mut run);
-        let name = |at: usize| subjects.get(at).map_or("", |subject| subject.path.target.as_str());
-        Some(hidden::judge(found, verdict, &name))
+        Some(hidden::judge(found, verdict))
     }
 }
 

@@ -5,7 +5,7 @@ use narrows_machine::activity::{DiskActivity, TcpState};
 use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidLevel, VolumeLayout};
 
-use super::{Cause, Decision};
+use super::{Attribution, Cause};
 use crate::case::{Case, carried};
 use crate::finding::{Confidence, Evidence};
 use crate::trust::{Audit, is_physical};
@@ -28,7 +28,7 @@ const QUEUEING_FACTOR: f64 = 3.0;
 const QUEUEING: Nanos = Nanos::from_millis(1);
 
 /// A hop whose ceiling is the measured rate, with the requests waiting below the software. Of several the narrowest.
-pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if case.waiting_at_media().is_some_and(|part| part < 0.5) {
         return None;
     }
@@ -57,11 +57,11 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         Evidence::new("the hop's ceiling for this path", ceiling, formula),
         Evidence::new("measured as a part of it", part, "the quotient of both"),
     ];
-    Some(Decision { hop, cause: Cause::Explained, confidence: Confidence::High, evidence })
+    Some(Attribution::found(hop, Cause::Explained, Confidence::High, evidence))
 }
 
 /// One member of an array that spreads bytes evenly holds the queue while its siblings wait.
-pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     case.hops().find_map(|(_, hop)| {
         let members = spread_evenly(hop, case.direction)?;
         let disks: Vec<(&str, &DiskActivity)> = members
@@ -70,19 +70,13 @@ pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
             .collect();
         let (slow, others) = slowest(case, &disks)?;
         let device = member_device(case, slow.0)?;
-        Some(Decision {
-            hop: device,
-            cause: Cause::SlowMember,
-            confidence: Confidence::High,
-            evidence: std::iter::once(slow)
-                .chain(others)
-                .map(|(name, disk)| {
-                    let latency = disk.read_latency.map(|time| format!(", {time} each")).unwrap_or_default();
-                    let value = format!("{:.1} requests in flight{latency}", disk.in_flight);
-                    Evidence::new(format!("{name} held"), value, "/proc/diskstats")
-                })
-                .collect(),
-        })
+        let held = |(name, disk): (&str, &DiskActivity)| {
+            let latency = disk.read_latency.map(|time| format!(", {time} each")).unwrap_or_default();
+            let value = format!("{:.1} requests in flight{latency}", disk.in_flight);
+            Evidence::new(format!("{name} held"), value, "/proc/diskstats")
+        };
+        let evidence = std::iter::once(slow).chain(others).map(held).collect();
+        Some(Attribution::found(device, Cause::SlowMember, Confidence::High, evidence))
     })
 }
 
@@ -138,12 +132,12 @@ fn member_device(case: &Case<'_>, member: &str) -> Option<usize> {
 }
 
 /// The wire is full, or the round trip grew because packets queue in it.
-pub(super) fn network(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn network(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     let (hop, _) = case.of_kind(HopKind::Network).next()?;
     let (evidence, confidence) = wire_is_full(case, hop)
         .map(|evidence| (evidence, Confidence::High))
         .or_else(|| round_trip_grew(case).map(|evidence| (evidence, Confidence::Medium)))?;
-    Some(Decision { hop, cause: Cause::Network, confidence, evidence })
+    Some(Attribution::found(hop, Cause::Network, confidence, evidence))
 }
 
 fn wire_is_full(case: &Case<'_>, hop: usize) -> Option<Vec<Evidence>> {
@@ -207,7 +201,7 @@ fn connection<'a>(case: &Case<'a>) -> Option<(&'a str, &'a TcpState)> {
 }
 
 /// A network path whose wire has room: the far end sets the rate.
-pub(super) fn remote(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn remote(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     let (hop, _) = case.of_kind(HopKind::Remote).next()?;
     let mut evidence = Vec::new();
     if let Some((interface, moved)) = case.interface_rate() {
@@ -219,11 +213,11 @@ pub(super) fn remote(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         evidence.push(Evidence::new("round-trip time under load", state.round_trip, source));
     }
     let confidence = if evidence.is_empty() { Confidence::Low } else { Confidence::Medium };
-    Some(Decision { hop, cause: Cause::Remote, confidence, evidence })
+    Some(Attribution::found(hop, Cause::Remote, confidence, evidence))
 }
 
 /// The medium that served the bytes. Of several that served the same the first stands for all.
-pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     let leaves = case.leaves();
     let moved = |hop: &Hop| case.hop_disk(hop).map_or(0.0, |disk| case.moved(disk));
     let most = leaves.iter().map(|(_, hop, _)| moved(hop)).fold(0.0, f64::max);
@@ -246,7 +240,7 @@ pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
             ]
         })
         .unwrap_or_default();
-    Some(Decision { hop, cause: Cause::Medium, confidence, evidence })
+    Some(Attribution::found(hop, Cause::Medium, confidence, evidence))
 }
 
 /// The narrowest branch of an array whose members' known ceilings differ, with the narrowest hop of the branch, its

@@ -89,6 +89,11 @@ pub(super) struct Attribution {
 }
 
 impl Attribution {
+    /// What a decider finds: the rate and what comes next are the same whichever of them it is.
+    const fn found(hop: usize, cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Self {
+        Self { hop, cause, confidence, evidence, rate: None, next: None, unknown: Vec::new() }
+    }
+
     /// How bad it is that this hop is the bottleneck: a limit by design, when that is known. Where a hop that is not known
     /// may be narrower still, arithmetic has only shown what the path can do at most, and that is no reason for alarm.
     pub(super) const fn severity(&self) -> Severity {
@@ -112,16 +117,7 @@ impl Attribution {
     }
 }
 
-/// What a decider found.
-#[derive(Debug, Clone)]
-struct Decision {
-    hop: usize,
-    cause: Cause,
-    confidence: Confidence,
-    evidence: Vec<Evidence>,
-}
-
-type Decider = fn(&Case<'_>, &Audit) -> Option<Decision>;
+type Decider = fn(&Case<'_>, &Audit) -> Option<Attribution>;
 
 /// In the order of the module's documentation.
 const DECIDERS: &[Decider] = &[
@@ -163,15 +159,7 @@ pub(super) fn attribute(case: &Case<'_>, audit: &Audit) -> Result<Attribution, S
     let Some(decision) = decision else { return smallest(case, &ranked) };
     let rate = case.measurement().map(|measurement| measurement.bytes_per_second);
     let next = behind(case, &ranked, decision.hop);
-    Ok(Attribution {
-        hop: decision.hop,
-        cause: decision.cause,
-        rate,
-        confidence: decision.confidence,
-        evidence: decision.evidence,
-        next,
-        unknown: Vec::new(),
-    })
+    Ok(Attribution { rate, next, ..decision })
 }
 
 /// Rates closer than this are one rate: the ceilings are not known any better.
@@ -260,18 +248,19 @@ fn smallest(case: &Case<'_>, ranked: &[Narrow]) -> Result<Attribution, String> {
 }
 
 fn why_nothing_is_known(case: &Case<'_>, unknown: &[usize]) -> String {
-    let reasons: Vec<String> = unknown
-        .iter()
-        .filter_map(|index| {
-            let hop = case.path().hops.get(*index)?;
-            let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
-            Some(format!("{}: {reason}", hop.name))
-        })
-        .collect();
-    match reasons.as_slice() {
+    match why_unknown(case, unknown).as_slice() {
         [] => "no hop of this path has a ceiling of its own".to_owned(),
         all => format!("no hop of this path has a known ceiling ({})", all.join("; ")),
     }
+}
+
+/// Why the ceilings of these hops are not known: `NAME: reason`.
+pub(crate) fn why_unknown(case: &Case<'_>, unknown: &[usize]) -> Vec<String> {
+    let reason = |index: &usize| {
+        let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
+        Some(format!("{}: {reason}", case.path().hops.get(*index)?.name))
+    };
+    unknown.iter().filter_map(reason).collect()
 }
 
 /// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
@@ -357,17 +346,17 @@ pub(crate) fn was_denied(measurement: &Measurement) -> bool {
 }
 
 /// The bytes came from a cache, so memory is what was measured.
-fn cache(case: &Case<'_>, audit: &Audit) -> Option<Decision> {
+fn cache(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
     let evidence = audit.cached.clone()?;
     let (hop, _) = case.of_kind(HopKind::Memory).next()?;
-    Some(Decision { hop, cause: Cause::Cache, confidence: Confidence::High, evidence })
+    Some(Attribution::found(hop, Cause::Cache, Confidence::High, evidence))
 }
 
 /// The generator's busiest worker used up its core, and the requests did not wait below it.
 ///
 /// Two things look the same and are not: media that hold the requests (then a spinning worker is harmless), and a
 /// cipher that runs in the worker's own context, which [`software::cipher`] names.
-fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if case.measurement()?.generator.cpu < FULL_CORE || software::cipher_in_worker(case).is_some() {
         return None;
     }
@@ -376,7 +365,7 @@ fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
 
 /// The worker ran or stood in the queue of a processor, and the requests did not wait below it: all the time, or most of it while
 /// the device had nothing to do. Kernel threads that use up the processor are asked about before: they work for the path.
-fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     let measurement = case.measurement()?;
     let taken = measurement.generator.cpu + measurement.generator.queued;
     let was_idle = case.outermost_disk().is_some_and(|disk| disk.busy < MOSTLY);
@@ -411,7 +400,7 @@ pub(crate) fn are_io_workers_full(case: &Case<'_>) -> bool {
 
 /// The kernel's workers for our rings used up a processor, and the requests did not wait below. They take what the storage
 /// cannot take without waiting. Other kernel threads are asked about before.
-fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if !are_io_workers_full(case) {
         return None;
     }
@@ -425,7 +414,7 @@ fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
     Some(decision)
 }
 
-fn at_the_worker(case: &Case<'_>) -> Option<Decision> {
+fn at_the_worker(case: &Case<'_>) -> Option<Attribution> {
     let generator = &case.measurement()?.generator;
     let waiting = case.waiting_in_block_layer();
     if waiting.is_some_and(|part| part >= 0.5) {
@@ -435,7 +424,7 @@ fn at_the_worker(case: &Case<'_>) -> Option<Decision> {
     let [time, queue] = of_the_worker(generator);
     let queue = Some(queue).filter(|_| generator.queued >= SUBSTANTIAL_QUEUE);
     let evidence = std::iter::once(time).chain(queue).chain(waiting.map(in_block_layer)).collect();
-    Some(Decision { hop, cause: Cause::Generator, confidence: Confidence::High, evidence })
+    Some(Attribution::found(hop, Cause::Generator, Confidence::High, evidence))
 }
 
 /// The time that the busiest worker had on a processor, and waited for one.

@@ -4,7 +4,7 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::activity::Resync;
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 
-use super::{Cause, Decision, FULL_CORE, MOSTLY};
+use super::{Attribution, Cause, FULL_CORE, MOSTLY};
 use crate::case::Case;
 use crate::finding::{Confidence, Evidence};
 use crate::trust::Audit;
@@ -23,16 +23,14 @@ pub(crate) fn is_syncing(action: &str) -> bool {
 }
 
 /// An array resyncs and takes a substantial part of its members' bandwidth.
-pub(super) fn resync(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn resync(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let running = case.run?.activity.resyncs.get(&raid.block).filter(|sync| is_syncing(&sync.action))?;
         let (part, how) = resync_part(case, raid, running)?;
-        (part >= SUBSTANTIAL).then(|| Decision {
-            hop: index,
-            cause: Cause::Resync,
-            confidence: Confidence::High,
-            evidence: resync_evidence(raid, running, part, how),
+        (part >= SUBSTANTIAL).then(|| {
+            let evidence = resync_evidence(raid, running, part, how);
+            Attribution::found(index, Cause::Resync, Confidence::High, evidence)
         })
     })
 }
@@ -67,7 +65,7 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
 }
 
 /// dm-crypt's workers use up the processor while the media below have room.
-pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
@@ -76,7 +74,7 @@ pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         let (evidence, confidence) = workers(case)
             .or_else(|| cipher_in_worker(case).map(|evidence| (evidence, Confidence::High)))
             .or_else(|| near_cipher_rate(case, index, crypt).map(|e| (e, Confidence::Medium)))?;
-        Some(Decision { hop: index, cause: Cause::Cipher, confidence, evidence })
+        Some(Attribution::found(index, Cause::Cipher, confidence, evidence))
     })
 }
 
@@ -144,7 +142,7 @@ fn near_cipher_rate(case: &Case<'_>, index: usize, crypt: &CryptHop) -> Option<V
 }
 
 /// The thread of an array (`md0_raid5`, `md127_raid1`) uses up its core while the members have room.
-pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
@@ -152,7 +150,7 @@ pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let name = format!("{}_raid", raid.block);
         let evidence = full_thread(case, format!("thread {name}…"), |thread| thread.starts_with(&name))?;
-        Some(Decision { hop: index, cause: Cause::MdThread, confidence: Confidence::High, evidence })
+        Some(Attribution::found(index, Cause::MdThread, Confidence::High, evidence))
     })
 }
 
@@ -166,7 +164,7 @@ fn full_thread(case: &Case<'_>, what: String, named: impl Fn(&str) -> bool) -> O
 }
 
 /// A kernel thread of the file system uses up its core while the media have room.
-pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
+pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
@@ -182,6 +180,6 @@ pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Decision> {
         };
         let what = format!("busiest thread of {}", filesystem.fstype);
         let evidence = full_thread(case, what, |name| marks.iter().any(|mark| name.contains(mark)))?;
-        Some(Decision { hop: index, cause: Cause::Filesystem, confidence: Confidence::High, evidence })
+        Some(Attribution::found(index, Cause::Filesystem, Confidence::High, evidence))
     })
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::Host;
+use super::{Host, Link};
 use crate::{Code, Severity};
 
 /// The hosts that a group names; the number of all is beside them.
@@ -57,6 +57,9 @@ pub struct Summary {
     pub models: usize,
 }
 
+/// The width of a link, among the words of [`OutlierAspect`].
+const WIDTH: &str = "link_width";
+
 /// A host by the order in which it was added.
 type HostIndex = u32;
 
@@ -101,10 +104,10 @@ impl Cohort {
 
     /// The widths of the links at a place, whatever device is there.
     fn widths_at(&self, place: &str) -> impl Iterator<Item = &AspectValues> {
-        let place = place.to_owned();
+        let first = OutlierAspect { name: WIDTH, place: Some(place.to_owned()), device: None };
         self.aspects
-            .range(OutlierAspect::Width(place.clone(), None)..)
-            .take_while(move |(aspect, _)| matches!(aspect, OutlierAspect::Width(at, _) if *at == place))
+            .range(first.clone()..)
+            .take_while(move |(aspect, _)| aspect.name == WIDTH && aspect.place == first.place)
             .map(|(_, values)| values)
     }
 }
@@ -216,62 +219,36 @@ fn count_aspects(cohort: &mut Cohort, host: &Host, index: HostIndex) {
 /// host: the first of them counts.
 fn aspects_of(host: &Host) -> BTreeMap<OutlierAspect, String> {
     let mut aspects = BTreeMap::new();
-    let mut put = |aspect: OutlierAspect, value: Option<String>| {
+    let mut put = |name, link: Option<&Link>, value: Option<String>| {
+        let (place, device) =
+            (link.map(|link| link.place.clone()), link.and_then(|link| link.device.clone()));
         if let Some(value) = value {
-            aspects.entry(aspect).or_insert(value);
+            aspects.entry(OutlierAspect { name, place, device }).or_insert(value);
         }
     };
     let memory = host.memory_bytes.map(|memory| memory.get().div_ceil(GIB));
-    put(OutlierAspect::Bios, host.bios.clone());
-    put(OutlierAspect::Kernel, host.kernel.clone());
-    put(OutlierAspect::Cpu, host.cpu.clone());
-    put(OutlierAspect::Memory, memory.map(|gib| format!("{gib} GiB")));
+    put("bios", None, host.bios.clone());
+    put("kernel", None, host.kernel.clone());
+    put("cpu", None, host.cpu.clone());
+    put("memory", None, memory.map(|gib| format!("{gib} GiB")));
     for link in &host.links {
-        let place = || (link.place.clone(), link.device.clone());
         let sleeps = |found: &super::Found| found.code == Code::PowerSave && found.place == link.place;
-        let is_idle = host.findings.iter().any(sleeps);
-        put(OutlierAspect::Width(place().0, place().1), link.width.map(|width| format!("x{width}")));
-        put(OutlierAspect::Speed(place().0, place().1), link.speed.clone().filter(|_| !is_idle));
+        // The speed of a link that sleeps says nothing.
+        let speed = link.speed.clone().filter(|_| !host.findings.iter().any(sleeps));
+        put(WIDTH, Some(link), link.width.map(|width| format!("x{width}")));
+        put("link_speed", Some(link), speed);
     }
     aspects
 }
 
-/// What is compared between hosts of one model.
+/// What is compared between hosts of one model: what a host has, or the link at a place, of hosts with the same device there.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum OutlierAspect {
-    /// The width of the link at a place, of hosts with the same device there.
-    Width(String, Option<String>),
-    /// The speed of the link at a place, of hosts with the same device there. A link that sleeps is left out.
-    Speed(String, Option<String>),
-    /// The firmware's version.
-    Bios,
-    /// The kernel release.
-    Kernel,
-    /// The processor's model.
-    Cpu,
-    /// Main memory.
-    Memory,
-}
-
-impl OutlierAspect {
-    /// A stable word: `link_width`, `bios`, or the code of a finding.
-    pub(super) const fn as_str(&self) -> &'static str {
-        match self {
-            Self::Width(..) => "link_width",
-            Self::Speed(..) => "link_speed",
-            Self::Bios => "bios",
-            Self::Kernel => "kernel",
-            Self::Cpu => "cpu",
-            Self::Memory => "memory",
-        }
-    }
-
-    pub(super) fn place(&self) -> Option<&str> {
-        match self {
-            Self::Width(place, _) | Self::Speed(place, _) => Some(place),
-            Self::Bios | Self::Kernel | Self::Cpu | Self::Memory => None,
-        }
-    }
+struct OutlierAspect {
+    /// A stable word: `link_width`, `bios`.
+    name: &'static str,
+    /// Of a link.
+    place: Option<String>,
+    device: Option<String>,
 }
 
 /// A host that differs from at least nine in ten others of its model.
@@ -327,14 +304,14 @@ fn outliers_of(
         let others = values.iter().filter(|(value, _)| *value != usual);
         for (value, index) in others.flat_map(|(value, hosts)| hosts.iter().map(move |index| (value, *index)))
         {
-            if aspect.place().is_some_and(|place| said.contains(&(place, index))) {
+            if aspect.place.as_deref().is_some_and(|place| said.contains(&(place, index))) {
                 continue;
             }
             let values = [Some(value.clone()), Some(usual.clone())];
             outliers.push(outlier(
                 index,
-                aspect.as_str().to_owned(),
-                aspect.place(),
+                aspect.name.to_owned(),
+                aspect.place.as_deref(),
                 values,
                 (same.len(), of),
             ));

@@ -201,7 +201,8 @@ pub(super) fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v
     value.get(name).and_then(Value::as_array).into_iter().flatten()
 }
 
-fn word(value: &Value, name: &str) -> Option<String> {
+/// A text of an object.
+pub(super) fn word(value: &Value, name: &str) -> Option<String> {
     value.get(name)?.as_str().map(str::to_owned)
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::foreign::word;
 use super::{Verdict, foreign, verdict};
 use narrows_base::units::BytesPerSec;
 
@@ -80,10 +81,6 @@ pub(super) fn of(report: &Value) -> Vec<PathState> {
     foreign::list(report, "paths").filter_map(state).take(MOST).collect()
 }
 
-fn text(value: &Value, name: &str) -> Option<String> {
-    value.get(name)?.as_str().map(str::to_owned)
-}
-
 fn state(path: &Value) -> Option<PathState> {
     let hops = || foreign::list(path, "hops");
     let is_kind = |hop: &Value, kinds: &[&str]| {
@@ -94,10 +91,10 @@ fn state(path: &Value) -> Option<PathState> {
     let device = devices.next().filter(|_| devices.next().is_none());
     let facts = device.and_then(|device| device.get("ceiling")?.get("read"));
     let model = facts.into_iter().flat_map(|ceiling| foreign::list(ceiling, "facts"));
-    let model = model.filter(|fact| text(fact, "fact").as_deref() == Some("model"));
+    let model = model.filter(|fact| word(fact, "fact").as_deref() == Some("model"));
     let link = device.and_then(|_| hops().find(|hop| is_kind(hop, &["link", "sata", "sas", "usb"])));
-    let limiting = path.get("limiting_hop").and_then(|pair| text(pair, "read"));
-    let limiting = hops().find(|hop| limiting.is_some() && text(hop, "id") == limiting);
+    let limiting = path.get("limiting_hop").and_then(|pair| word(pair, "read"));
+    let limiting = hops().find(|hop| limiting.is_some() && word(hop, "id") == limiting);
     let shared = hops().filter_map(|hop| {
         let others = foreign::list(hop, "shared_with").count();
         let rate = reads(hop, "bytes_per_second").filter(|_| others > 0 && device.is_some())?;
@@ -105,16 +102,16 @@ fn state(path: &Value) -> Option<PathState> {
         is_way.then_some((hop, rate, others))
     });
     let shared = shared.min_by(|(_, a, _), (_, b, _)| a.total_cmp(b)).and_then(|(hop, rate, others)| {
-        Some(SharedHop { name: text(hop, "name")?, bytes_per_second: BytesPerSec::new(rate), others })
+        Some(SharedHop { name: word(hop, "name")?, bytes_per_second: BytesPerSec::new(rate), others })
     });
     Some(PathState {
-        target: text(path, "target")?,
-        model: model.filter_map(|fact| text(fact, "value")).next(),
-        place: link.and_then(|hop| text(hop, "id")),
+        target: word(path, "target")?,
+        model: model.filter_map(|fact| word(fact, "value")).next(),
+        place: link.and_then(|hop| word(hop, "id")),
         bytes_per_second: limiting.and_then(|hop| reads(hop, "path_bytes_per_second")).map(BytesPerSec::new),
         limited_by: limiting.and_then(|hop| match device {
             Some(device) if std::ptr::eq(device, hop) => Some("the device itself".to_owned()),
-            _ => text(hop, "name"),
+            _ => word(hop, "name"),
         }),
         shared,
     })

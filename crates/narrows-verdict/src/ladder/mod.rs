@@ -19,13 +19,12 @@ use narrows_model::ceiling::{self, Direction};
 use narrows_model::path::{Hop, HopId, HopKind};
 use serde::{Deserialize, Serialize};
 
-use crate::attribution::{self, Attribution, Cause as Found};
+use crate::attribution::{Attribution, Cause as Found};
 use crate::case::Case;
 use crate::finding::{Confidence, Evidence};
-use crate::trust::Audit;
-use crate::{Code, Finding, Severity, Subject};
+use crate::{Code, Finding, Subject};
 
-pub use raid::{NodeRun, Numa};
+pub use raid::NodeRun;
 
 /// A rung that falls this much short of the layers below it has lost something: measurements of one thing differ by a few
 /// percent.
@@ -172,22 +171,22 @@ pub struct LadderVerdict {
 /// Judges a ladder: `rungs` from the media up. The same input gives the same verdict.
 pub fn judge(machine: &Machine, rungs: &[Rung], numa: &[NodeRun]) -> LadderVerdict {
     let steps: Vec<Step> = (0..rungs.len()).map(|index| step::of(machine, rungs, index)).collect();
-    let numa = raid::judge(numa);
     let top = rungs.iter().rposition(|rung| !rung.at_once && rung.rate().is_some());
     let mut named = causes(machine, rungs, &steps, top).into_iter();
     let (at, limiting) = named.next().unzip();
     let next = named
         .map(|(_, loss)| loss)
         .find(|loss| limiting.as_ref().is_none_or(|first: &Loss| first.hop != loss.hop));
-    let mut findings =
-        top.and_then(|top| rungs.get(top)).map_or_else(Vec::new, |rung| findings(machine, rung));
+    let mut findings = top
+        .and_then(|top| rungs.get(top))
+        .map_or_else(Vec::new, |rung| super::judge(machine, std::slice::from_ref(&rung.subject)).findings);
     if let Some(loss) = limiting.as_ref().filter(|loss| loss.cause == Cause::Scheduler) {
         // The single run cannot see whether requests wait at the device or in its scheduler.
         let is_blamed =
             |found: &Finding| found.code == Code::DeviceLimited && found.hop.as_ref() == Some(&loss.hop);
         findings.retain(|finding| !is_blamed(finding));
     }
-    findings.extend(numa.and_then(|numa| numa.finding(rungs.last()?)));
+    findings.extend(rungs.last().and_then(|rung| raid::numa_remote(numa, rung)));
     findings.sort_by_key(|finding| finding.severity);
     let sentence = step::sentence(rungs, &steps, top, limiting.as_ref(), next.as_ref());
     LadderVerdict { steps, limiting, at, next, sentence, findings }
@@ -206,11 +205,6 @@ fn causes(machine: &Machine, rungs: &[Rung], steps: &[Step], top: Option<usize>)
     all
 }
 
-/// What a single run on the top says; what the ladder shows better is left to it.
-fn findings(machine: &Machine, rung: &Rung) -> Vec<Finding> {
-    super::judge(machine, std::slice::from_ref(&rung.subject)).findings
-}
-
 /// The narrowest known ceiling of the path to a rung. The hop that members hang on is no part of them.
 fn ceiling(rung: &Rung) -> Option<(usize, BytesPerSec)> {
     let subject = &rung.subject;
@@ -219,11 +213,6 @@ fn ceiling(rung: &Rung) -> Option<(usize, BytesPerSec)> {
         subject.path.hops.get(index).is_some_and(|hop: &Hop| !(rung.at_once && hop.id == rung.hop))
     };
     ranked.into_iter().find(|narrow| counts(narrow.hop)).map(|narrow| (narrow.hop, narrow.rate))
-}
-
-/// What limits a rung by its own run.
-fn attributed(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
-    attribution::attribute(case, audit).ok()
 }
 
 /// The same cause in the words of the ladder. A medium that gives what is published of it is no other cause than one that
@@ -244,11 +233,6 @@ fn translated(case: &Case<'_>, found: &Attribution) -> Cause {
         Found::Explained => Cause::CeilingReached,
         Found::Smallest | Found::Medium => Cause::Medium,
     }
-}
-
-/// A finding that the ladder alone can make.
-fn limit(code: Code, subject: &str, summary: String) -> Finding {
-    Finding::on(code, Severity::Limit, subject, summary)
 }
 
 /// What kind of leg it is.

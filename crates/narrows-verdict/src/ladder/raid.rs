@@ -6,8 +6,8 @@ use narrows_model::path::{Hop, HopSpec, RaidLevel, VolumeLayout};
 use serde::{Deserialize, Serialize};
 
 use super::step::{At, gone};
-use super::{Cause, Loss, Rung, SIGNIFICANT, limit};
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding};
+use super::{Cause, Loss, Rung, SIGNIFICANT};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// A rate within this part of what the slowest member allows is that; chance, and what the array itself costs, is the rest.
 const NEAR: std::ops::RangeInclusive<f64> = 0.85..=1.1;
@@ -232,17 +232,8 @@ pub struct NodeRun {
     pub ci95: Option<[BytesPerSec; 2]>,
 }
 
-/// The slowest remote node against the local one.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Numa {
-    local: NodeRun,
-    remote: NodeRun,
-}
-
-/// The same load from the processors of each NUMA node.
-///
-/// The difference between nodes; `None` where there is none that chance does not explain.
-pub(super) fn judge(runs: &[NodeRun]) -> Option<Numa> {
+/// The local node and the slowest remote one; `None` where chance explains the difference.
+fn slower_node(runs: &[NodeRun]) -> Option<[NodeRun; 2]> {
     let local = *runs.iter().find(|run| run.local == Some(true))?;
     let remote = runs
         .iter()
@@ -251,32 +242,30 @@ pub(super) fn judge(runs: &[NodeRun]) -> Option<Numa> {
     let high = remote.ci95.map_or(remote.bytes_per_second, |[_, high]| high);
     let low = local.ci95.map_or(local.bytes_per_second, |[low, _]| low);
     let lost = 1.0 - remote.bytes_per_second.fraction_of(local.bytes_per_second);
-    (lost > SIGNIFICANT && high < low).then_some(Numa { local, remote: *remote })
+    (lost > SIGNIFICANT && high < low).then_some([local, *remote])
 }
 
-impl Numa {
-    /// The finding, about the target of `rung`.
-    pub(super) fn finding(&self, rung: &Rung) -> Option<Finding> {
-        let (local, remote) = (self.local, self.remote);
-        let lost = 1.0 - remote.bytes_per_second.fraction_of(local.bytes_per_second);
-        let target = &rung.subject.path.target;
-        let summary = format!(
-            "Processors of node {} read {target} at {}, {} less than those of node {}, where it is attached ({}).",
-            remote.node,
-            remote.bytes_per_second,
-            human::percent(lost),
-            local.node,
-            local.bytes_per_second,
-        );
-        let action = format!("Run what reads it on node {} (numactl --cpunodebind).", local.node);
-        let gain = local.bytes_per_second - remote.bytes_per_second;
-        Some(
-            limit(Code::NumaRemote, target, summary)
-                .seen(format!("read from node {}", local.node), local.bytes_per_second, "the run")
-                .seen(format!("read from node {}", remote.node), remote.bytes_per_second, "the run")
-                .with_advice([Advice::with_gain(action, Some(gain))]),
-        )
-    }
+/// The same load from the processors of each NUMA node: what is lost on the slowest remote one, about the target of `rung`.
+pub(super) fn numa_remote(runs: &[NodeRun], rung: &Rung) -> Option<Finding> {
+    let [local, remote] = slower_node(runs)?;
+    let lost = 1.0 - remote.bytes_per_second.fraction_of(local.bytes_per_second);
+    let target = &rung.subject.path.target;
+    let summary = format!(
+        "Processors of node {} read {target} at {}, {} less than those of node {}, where it is attached ({}).",
+        remote.node,
+        remote.bytes_per_second,
+        human::percent(lost),
+        local.node,
+        local.bytes_per_second,
+    );
+    let action = format!("Run what reads it on node {} (numactl --cpunodebind).", local.node);
+    let gain = local.bytes_per_second - remote.bytes_per_second;
+    Some(
+        Finding::on(Code::NumaRemote, Severity::Limit, target, summary)
+            .seen(format!("read from node {}", local.node), local.bytes_per_second, "the run")
+            .seen(format!("read from node {}", remote.node), remote.bytes_per_second, "the run")
+            .with_advice([Advice::with_gain(action, Some(gain))]),
+    )
 }
 
 #[cfg(test)]
@@ -295,13 +284,10 @@ mod tests {
 
     #[test]
     fn a_remote_node_that_is_slower_is_named_and_one_that_is_not_is_silent() {
-        assert_eq!(
-            judge(&[run(0, 3000.0), run(1, 2400.0)]),
-            Some(Numa { local: run(0, 3000.0), remote: run(1, 2400.0) })
-        );
-        assert_eq!(judge(&[run(0, 3000.0), run(1, 2950.0)]), None);
-        assert_eq!(judge(&[run(0, 3000.0)]), None);
+        assert_eq!(slower_node(&[run(0, 3000.0), run(1, 2400.0)]), Some([run(0, 3000.0), run(1, 2400.0)]));
+        assert_eq!(slower_node(&[run(0, 3000.0), run(1, 2950.0)]), None);
+        assert_eq!(slower_node(&[run(0, 3000.0)]), None);
         let nowhere = |node| NodeRun { local: None, ..run(node, 1000.0 * f64::from(node + 1)) };
-        assert_eq!(judge(&[nowhere(0), nowhere(1)]), None);
+        assert_eq!(slower_node(&[nowhere(0), nowhere(1)]), None);
     }
 }

@@ -5,7 +5,8 @@ use narrows_base::units::{BytesPerSec, human};
 use narrows_machine::Machine;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
-use super::{Cause, Loss, Rung, Step, attributed, block_flows, ceiling, crypt, raid, translated};
+use super::{Cause, Loss, Rung, Step, block_flows, ceiling, crypt, raid, translated};
+use crate::attribution::{Attribution, attribute};
 use crate::case::Case;
 use crate::finding::{Confidence, Evidence};
 use crate::trust::Audit;
@@ -121,8 +122,7 @@ pub(super) fn of(machine: &Machine, rungs: &[Rung], index: usize) -> Step {
     let case = Case::new(machine, &rung.subject, rung.direction());
     let Some(rate) = rung.rate() else { return Step { ceiling: ceiling(rung), ..Step::default() } };
     let audit = Audit::of(&case);
-    let generator =
-        attributed(&case, &audit).is_some_and(|found| translated(&case, &found) == Cause::Generator);
+    let generator = attribute(&case, &audit).is_ok_and(|found| translated(&case, &found) == Cause::Generator);
     let trusted = Some(audit.is_clean() && !generator);
     let below = below(rungs, rung);
     let lost = below.map(|below| 1.0 - rate.fraction_of(below));
@@ -148,7 +148,7 @@ fn below(rungs: &[Rung], rung: &Rung) -> Option<BytesPerSec> {
 }
 
 fn decide(at: &At<'_>) -> Loss {
-    let found = attributed(&at.case, &at.audit);
+    let found = attribute(&at.case, &at.audit).ok();
     let cause = found.as_ref().map(|found| translated(&at.case, found));
     // Ourselves first, and what makes the run no measure of the layer at all.
     let suspects = [Cause::Cache, Cause::Generator, Cause::Resync];
@@ -185,7 +185,7 @@ fn by_layer(at: &At<'_>) -> Option<Loss> {
 }
 
 /// What a single run of the rung shows.
-fn by_attribution(at: &At<'_>, found: &super::Attribution) -> Option<Loss> {
+fn by_attribution(at: &At<'_>, found: &Attribution) -> Option<Loss> {
     let hop = at.case.path().hops.get(found.hop)?;
     let name = &hop.name;
     let cause = translated(&at.case, found);
@@ -269,7 +269,7 @@ pub(super) fn gone(at: &At<'_>) -> String {
 pub(super) fn plain(machine: &Machine, rung: &Rung) -> Option<Loss> {
     let case = Case::new(machine, &rung.subject, rung.direction());
     case.run?;
-    let found = attributed(&case, &Audit::of(&case))?;
+    let found = attribute(&case, &Audit::of(&case)).ok()?;
     let hop = case.path().hops.get(found.hop)?;
     let cause = translated(&case, &found);
     if cause == Cause::Medium

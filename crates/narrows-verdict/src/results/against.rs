@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::case::{Case, Run, declares_memory, time};
+use super::Ground;
 use crate::attribution;
 use crate::case::Case as PathCase;
 use crate::finding::{Code, Finding, Severity};
+use crate::rules::result::{Case, Run, declares_memory, time};
 use crate::trust;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{Direction, Narrow};
@@ -73,6 +74,26 @@ pub struct Against {
 }
 
 impl Against {
+    /// A run against a ceiling of which no more is known.
+    fn of(run: &Run<'_>, ceiling: BytesPerSec, standing: Standing) -> Self {
+        let work = &run.measured.work;
+        Self {
+            label: work.label.clone(),
+            line: run.measured.line,
+            op: run.op,
+            rate: run.rate(),
+            target: work.target.clone().unwrap_or_default(),
+            hop: None,
+            kind: HopKind::Remote,
+            name: String::new(),
+            ceiling,
+            formula: String::new(),
+            fraction: run.rate().fraction_of(ceiling),
+            standing,
+            instead: None,
+        }
+    }
+
     /// The sentence for people.
     pub fn sentence(&self) -> String {
         let share = human::percent(self.fraction);
@@ -103,17 +124,16 @@ pub struct Stated {
 }
 
 /// Every direction of every measurement that has a path or a stated ceiling.
-pub(super) fn of(case: &Case<'_>) -> Vec<Against> {
+pub(super) fn of(case: &Case<'_>, ground: &Ground<'_>) -> Vec<Against> {
     let runs = case.runs().filter(|run| !declares_memory(run.measured));
-    let lowest = runs.filter_map(|run| match (on_path(&run), stated(&run)) {
+    let lowest = runs.filter_map(|run| match (on_path(&run, ground), stated(&run, ground.stated)) {
         (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
         (path, stated) => path.or(stated),
     });
     lowest.collect()
 }
 
-fn on_path(run: &Run<'_>) -> Option<Against> {
-    let ground = &run.case.ground;
+fn on_path(run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
     let target = run.measured.work.target.as_deref();
     let subject = target.and_then(|target| ground.paths.get(target)).or(ground.default)?;
     let direction = match run.op {
@@ -132,19 +152,13 @@ fn on_path(run: &Run<'_>) -> Option<Against> {
     let hop = subject.path.hops.get(index)?;
     let formula = path.ceiling(index).and_then(|ceiling| ceiling.limit()).map(|limit| limit.formula.clone());
     Some(Against {
-        label: run.measured.work.label.clone(),
-        line: run.measured.line,
-        op: run.op,
-        rate,
         target: subject.path.target.clone(),
         hop: Some(hop.id.clone()),
         kind: hop.kind(),
         name: hop.name.clone(),
-        ceiling,
         formula: formula.unwrap_or_default(),
-        fraction: rate.fraction_of(ceiling),
-        standing,
         instead: (standing == Standing::Below).then(|| instead(run, &path)),
+        ..Against::of(run, ceiling, standing)
     })
 }
 
@@ -169,8 +183,8 @@ fn standing(rate: BytesPerSec, ceiling: BytesPerSec) -> Standing {
     if rate.fraction_of(ceiling) >= NEAR { Standing::At } else { Standing::Below }
 }
 
-fn stated(run: &Run<'_>) -> Option<Against> {
-    let narrowest = run.case.ground.stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
+fn stated(run: &Run<'_>, stated: &[Stated]) -> Option<Against> {
+    let narrowest = stated.iter().min_by(|a, b| a.rate.get().total_cmp(&b.rate.get()))?;
     let rate = run.rate();
     let standing = match rate.fraction_of(narrowest.rate) {
         share if share > ABOVE => Standing::Above,
@@ -178,20 +192,11 @@ fn stated(run: &Run<'_>) -> Option<Against> {
         _ => Standing::Below,
     };
     Some(Against {
-        label: run.measured.work.label.clone(),
-        line: run.measured.line,
-        op: run.op,
-        rate,
-        target: run.measured.work.target.clone().unwrap_or_default(),
-        hop: None,
-        kind: HopKind::Remote,
         name: narrowest.name.clone(),
-        ceiling: narrowest.rate,
         formula: "as it was stated (--ceiling)".to_owned(),
-        fraction: rate.fraction_of(narrowest.rate),
-        standing,
         instead: (standing == Standing::Below)
             .then(|| in_flight(run).unwrap_or_else(|| "something else limits it".to_owned())),
+        ..Against::of(run, narrowest.rate, standing)
     })
 }
 

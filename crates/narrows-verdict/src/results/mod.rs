@@ -5,18 +5,9 @@
 //! reason to doubt it.
 
 pub mod against;
-mod cache_measured;
-mod cached_command;
-mod case;
-mod disturbed;
-mod doubtful;
-mod limited;
 pub mod sweep;
 #[cfg(test)]
 pub(super) mod testing;
-mod throttled;
-mod too_short;
-mod unsteady;
 
 use std::collections::BTreeMap;
 
@@ -31,8 +22,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::Subject;
 use crate::finding::{Code, Evidence, Finding, Severity};
+use crate::rules;
+use crate::rules::depth_too_low::in_flight;
+use crate::rules::result::{Beside, Case, declares_memory};
 use against::{Against, Stated};
-use case::{Beside, Case, declares_memory};
 
 /// What is thought of one result.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -83,36 +76,6 @@ pub struct Ground<'a> {
     pub stated: &'a [Stated],
 }
 
-/// A rule: what it finds in one result.
-type Rule = fn(&Case<'_>) -> Option<Finding>;
-
-const RULES: &[Rule] = &[
-    doubtful::run_failed,
-    cache_measured::find,
-    limited::generator_cpu,
-    throttled::find,
-    disturbed::raid_resync,
-    disturbed::concurrent_load,
-    unsteady::unsteady,
-    unsteady::slc_exhausted,
-    too_short::find,
-    doubtful::zero_or_sparse_data,
-    doubtful::inconsistent_numbers,
-    doubtful::not_synchronous,
-    limited::network_limited,
-    limited::network_run,
-    unsteady::stuck,
-    limited::crypto_cpu,
-    limited::depth_too_low,
-    disturbed::uneven_nodes,
-    doubtful::units_suspect,
-    doubtful::partial_input,
-];
-
-/// What counters of devices may show by themselves: no command was given, so none was missed.
-const OF_ACTIVITY: &[Rule] =
-    &[disturbed::raid_resync, unsteady::unsteady, unsteady::stuck, doubtful::partial_input];
-
 /// Judges results that were given together: they may be evidence for and against each other.
 pub fn judge_results(
     results: &[Imported],
@@ -126,15 +89,13 @@ pub fn judge_results(
 pub fn judge_on(results: &[Imported], around: &Surroundings, ground: Ground<'_>) -> Vec<ResultVerdict> {
     let beside = Beside::of(results, around);
     let judge =
-        |result| judge_one(&Case { result, beside: &beside, around, machine: ground.machine, ground });
+        |result| judge_one(&Case { result, beside: &beside, around, machine: ground.machine }, &ground);
     results.iter().map(judge).collect()
 }
 
-fn judge_one(case: &Case<'_>) -> ResultVerdict {
-    let against = against::of(case);
-    let is_activity = matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
-    let rules = if is_activity { OF_ACTIVITY } else { RULES };
-    let mut findings: Vec<Finding> = rules.iter().filter_map(|rule| rule(case)).collect();
+fn judge_one(case: &Case<'_>, ground: &Ground<'_>) -> ResultVerdict {
+    let against = against::of(case, ground);
+    let mut findings = rules::of_result(case);
     findings.extend(against::find(case, &against));
     findings.extend(own_doubts(case, &findings));
     findings.sort_by_key(|finding| finding.severity);
@@ -152,21 +113,21 @@ fn judge_one(case: &Case<'_>) -> ResultVerdict {
         reason: findings.iter().find(|finding| breaks_trust(finding)).map(|finding| finding.summary.clone()),
         measures,
         limiting: limiting(case, &findings).or_else(at),
-        of_path: of_path(case, &against),
+        of_path: of_path(ground, &against),
         findings,
         against,
     }
 }
 
 /// The findings on hops that the result is at the ceiling of: what would widen them.
-fn of_path(case: &Case<'_>, against: &[Against]) -> Vec<Finding> {
+fn of_path(ground: &Ground<'_>, against: &[Against]) -> Vec<Finding> {
     let is_at = against.iter().any(|one| one.standing == against::Standing::At && one.hop.is_some());
-    let Some(machine) = case.machine.filter(|_| is_at) else { return Vec::new() };
+    let Some(machine) = ground.machine.filter(|_| is_at) else { return Vec::new() };
     let at = |finding: &Finding| {
         let mut hops = against.iter().filter(|one| one.standing == against::Standing::At);
         finding.hop.is_some() && hops.any(|one| one.hop == finding.hop)
     };
-    let subjects: Vec<Subject> = case.ground.paths.values().chain(case.ground.default).cloned().collect();
+    let subjects: Vec<Subject> = ground.paths.values().chain(ground.default).cloned().collect();
     let findings = super::judge(machine, &subjects).findings;
     findings.into_iter().filter(|finding| finding.severity != Severity::Info && at(finding)).collect()
 }
@@ -222,7 +183,7 @@ pub enum Trust {
 fn what_is_measured(case: &Case<'_>) -> Option<String> {
     let result = case.result;
     measured_by_tool(result).or_else(|| memory_alone(result)).or_else(|| {
-        let (real, asked) = limited::in_flight(case)?;
+        let (real, asked) = in_flight(case)?;
         let one = "one I/O at a time".to_owned();
         let shown = if real <= 1.0 { one } else { format!("{} I/Os in flight", human::count(real)) };
         Some(format!("{shown}, not {}", human::count(asked)))

@@ -1,16 +1,18 @@
 //! Encryption: processors that encrypt as fast as they can, and work queues that cost latency.
 
-use narrows_base::fact::Fact;
-use narrows_base::units::{Bytes, Nanos, human};
-use narrows_machine::Machine;
-use narrows_machine::cipher::CipherRate;
-use narrows_model::ceiling::Direction;
-use narrows_model::ceiling::crypt::READ_SHARE;
-use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
-
+use super::result;
 use super::{Context, Judged};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use narrows_base::fact::Fact;
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
+use narrows_machine::Machine;
+use narrows_machine::cipher::CipherRate;
+use narrows_model::ceiling::Direction;
+use narrows_model::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
+use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
+use narrows_paste::results::surroundings::Word;
+use narrows_paste::results::{Imported, Measured, Op, Tool};
 
 /// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
 /// sheets). Every solid-state drive does more.
@@ -24,7 +26,7 @@ const USUAL: (&str, u32) = ("xts(aes)", 512);
 const LARGE_SECTOR: Bytes = Bytes::new(4096);
 
 /// `crypto_cpu`: the cipher is the bottleneck.
-pub(super) fn crypto_cpu(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let (_, limit) = judged.limited_by(index).next()?;
     let HopSpec::Crypt(crypt) = &hop.spec else { return None };
     let rate = limit.rate.map(|rate| format!(" at {rate}")).unwrap_or_default();
@@ -40,7 +42,7 @@ pub(super) fn crypto_cpu(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option
 
 /// A benchmark of the ciphers without a mapping that uses one: where even the slowest disk outruns the usual cipher, any
 /// encrypted path of the machine is limited by it.
-pub(super) fn check_benchmark(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let machine = context.machine;
     let rates: Vec<&Fact<CipherRate>> = machine.cipher_benchmarks.iter().collect();
     let of = |cipher: &str, bits: Option<u32>| {
@@ -99,11 +101,7 @@ fn cipher_evidence(crypt: &CryptHop) -> Vec<Evidence> {
     ]
 }
 
-fn advice(
-    machine: &Machine,
-    crypt: &CryptHop,
-    gain: Option<narrows_base::units::BytesPerSec>,
-) -> Vec<Advice> {
+fn advice(machine: &Machine, crypt: &CryptHop, gain: Option<BytesPerSec>) -> Vec<Advice> {
     let flags = &machine.cpus.flags;
     let mut advice = Vec::new();
     if let Some(table) = crypt.table.value() {
@@ -132,10 +130,97 @@ fn advice(
     advice
 }
 
+/// A layer that takes more than a quarter shows in three seconds of reading.
+const CIPHER_STEP: f64 = 0.75;
+
+/// The step between an encrypted device and the one below it.
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+    at_the_cipher(case).or_else(|| slower_than_below(case))
+}
+
+fn slower_than_below(case: &result::Case<'_>) -> Option<Finding> {
+    if case.result.tool != Tool::Hdparm {
+        return None;
+    }
+    let (source, (target, rate)) = (case.around.has(Word::Encrypted)?, disk_rate(case.result)?);
+    let below = case.beside.results().filter(|one| one.tool == Tool::Hdparm).filter_map(disk_rate);
+    let (name, most) = below.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
+    if is_plain(target) || rate.get() >= CIPHER_STEP * most.get() {
+        return None;
+    }
+    let summary = format!("{target} reads {rate}, {name} below it {most}: encryption takes the rest");
+    Some(
+        case.finding(Code::CryptoCpu, Severity::Limit, summary)
+            .seen(format!("rate of {target}"), rate, case.result.place())
+            .seen(format!("rate of {name}"), most, case.result.place())
+            .seen("in the path", "encryption", source)
+            .not_so_when("`cryptsetup benchmark` shows several times this rate for the cipher in use")
+            .advise("run `cryptsetup benchmark`; use a processor with AES instructions")
+            .with_confidence(Confidence::Medium),
+    )
+}
+
+/// What dm-crypt makes of a cipher's rate on one core, with the error of both laws (`ceiling::crypt`).
+const NEAR_CIPHER: std::ops::Range<f64> = 0.85..1.1;
+
+/// An encrypted volume whose rate is what `cryptsetup benchmark`, given beside it, lets dm-crypt reach: one submitter
+/// keeps one core busy.
+fn at_the_cipher(case: &result::Case<'_>) -> Option<Finding> {
+    let source = case.around.has(Word::Encrypted)?;
+    let ciphers = case.beside.measured().filter(|(of, _)| of.tool == Tool::Cryptsetup).map(|(_, one)| one);
+    let ciphers: Vec<&Measured> = ciphers.filter(|one| one.work.label.starts_with("aes-xts")).collect();
+    let (run, cipher, ceiling) = case.runs().find_map(|run| {
+        let share = match run.op {
+            Op::Read => READ_SHARE,
+            Op::Write => WRITE_SHARE,
+        };
+        let near = ciphers.iter().filter_map(|cipher| {
+            let ceiling = cipher.side(run.op)?.bytes_per_second * share;
+            NEAR_CIPHER.contains(&run.rate().fraction_of(ceiling)).then_some((*cipher, ceiling))
+        });
+        let off = |ceiling: BytesPerSec| (run.rate().fraction_of(ceiling) - 1.0).abs();
+        let near = near.min_by(|a, b| off(a.1).total_cmp(&off(b.1)))?;
+        // Random and small I/O is limited by its latency.
+        let is_large = run.measured.work.block_size.is_none_or(|size| size.get() >= 128 << 10);
+        is_large.then_some((run, near.0, near.1))
+    })?;
+    let rate = cipher.side(run.op)?.bytes_per_second;
+    let summary = format!(
+        "The {} ({}) are what dm-crypt reaches with {} on one core ({ceiling}): more or faster drives behind it change nothing",
+        run.name(),
+        run.rate(),
+        cipher.work.label
+    );
+    Some(
+        case.finding(Code::CryptoCpu, Severity::Limit, summary)
+            .seen("rate", run.rate(), run.source())
+            .seen(format!("{} in memory", cipher.work.label), rate, case.result.place())
+            .seen("in the path", "encryption", source)
+            .not_so_when("the volume is as fast with another cipher, or the plain volume is no faster")
+            .advise(
+                "several submitters spread over cores: measure with more jobs; look at sector size and workqueues",
+            )
+            .with_confidence(Confidence::Medium),
+    )
+}
+
+/// A whole drive or its partition, which has no layer above it.
+fn is_plain(target: &str) -> bool {
+    let name = target.trim_start_matches("/dev/");
+    ["sd", "nvme", "hd", "mmcblk", "vd"].iter().any(|kind| name.starts_with(kind)) && !name.contains('/')
+}
+
+fn disk_rate(result: &Imported) -> Option<(&str, BytesPerSec)> {
+    let measured = result.measurements.iter().find(|one| !one.memory_only)?;
+    Some((measured.work.target.as_deref()?, measured.read.as_ref()?.bytes_per_second))
+}
+
 /// Less time than this is the cipher's own, not a hand-over.
 const WORTH_IT: Nanos = Nanos::new(15_000);
+
 /// The hand-over must also be this part of the whole.
 const PART: f64 = 0.3;
+
 /// Requests longer than this spend their time in the cipher.
 const SMALL: u64 = 16 * 1024;
 
@@ -191,13 +276,12 @@ pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> V
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::testing::{Sketch, run};
     use narrows_base::fact::Fact;
     use narrows_base::units::{Bytes, BytesPerSec};
     use narrows_machine::block::CryptTable;
     use narrows_model::path::CryptHop;
-
-    use super::*;
-    use crate::testing::{Sketch, run};
 
     fn crypto_cpu_path(cipher: f64, disk: f64, sector: u64, vaes: bool) -> Sketch {
         let table = CryptTable { sector_size: Bytes::new(sector), ..CryptTable::default() };

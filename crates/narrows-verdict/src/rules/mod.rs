@@ -1,30 +1,42 @@
-//! The rules: one function for each kind of finding.
+//! The rules: one list for all that is judged, a machine with its paths and runs, or a result of another tool.
 //!
 //! A rule is handed everything that is known and answers with findings. It must stay silent unless the facts leave no
-//! healthy reading: a false alarm is worse than silence. What limits a path without being wrong is a `limit`; what
+//! healthy reading: a false alarm is worse than silence. Of a result of another tool it suspects only what the text itself
+//! gives reason to, and each finding ends with what would disprove it: what a text does not tell is no reason to doubt it. What limits a path without being wrong is a `limit`; what
 //! could be changed is a `fault`; the rest is `info`.
 //!
-//! To add one: write a function as one of [`Rule`] takes it beside its like, with a test where it fires, a near miss where it
-//! must not, and add it to [`PATH_RULES`] (or [`MACHINE_RULES`] when it looks at no path).
+//! To add one: write a function as one of [`Rule`] takes it beside its like (what runs and results of other tools tell of one
+//! code is in one file), with a test where it fires, a near miss where it must not, and add it to [`RULES`].
 
+mod above_ceiling;
 mod aer_errors;
 mod bus_limited;
+mod cache_measured;
+mod cached_command;
 mod crypt;
+pub(super) mod depth_too_low;
 mod device_limited;
+mod disturbed;
+mod doubtful;
+mod generator_cpu;
 mod link_speed_degraded;
 mod link_state;
 mod link_width_degraded;
 mod mps_mrrs;
 mod need;
 mod network_limited;
+mod no_read_ended;
 mod numa;
 mod partial_input;
 mod raid_degraded;
 mod raid_resync;
-mod run_quality;
+pub(super) mod result;
 mod shared_uplink;
 mod slot_limited;
 mod slots;
+mod throttled;
+mod too_short;
+mod unsteady;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +45,7 @@ use narrows_machine::Machine;
 use narrows_machine::pci::PciDevice;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopId, Target};
+use narrows_paste::results::Tool;
 
 use crate::Subject;
 use crate::attribution::{self, Attribution, Cause};
@@ -113,18 +126,81 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// A rule of paths, by what it looks at.
+/// A rule, by what it looks at.
 enum Rule {
+    /// A machine with all of its paths.
+    Machine(fn(&Context<'_>) -> Vec<Finding>),
     /// A whole path.
     Path(fn(&Context<'_>, &Judged<'_>) -> Vec<Finding>),
     /// A hop, with its place.
     Hop(fn(&Judged<'_>, usize, &Hop) -> Option<Finding>),
     /// A direction that was measured.
     Run(fn(&Case<'_>, &Measurement, &Audit) -> Option<Finding>),
+    /// A result of another tool.
+    Result(fn(&result::Case<'_>) -> Option<Finding>),
+    /// The same, and what counters of devices show by themselves: no command was given for them, so none was missed.
+    Counters(fn(&result::Case<'_>) -> Option<Finding>),
 }
 
+/// All rules. Findings of results that are equally bad stand in this order.
+const RULES: &[Rule] = &[
+    Rule::Result(doubtful::run_failed),
+    Rule::Path(cache_measured::of_path),
+    Rule::Result(cache_measured::of_result),
+    Rule::Path(generator_cpu::of_path),
+    Rule::Result(generator_cpu::of_result),
+    Rule::Result(throttled::find),
+    Rule::Hop(raid_resync::of_hop),
+    Rule::Machine(raid_resync::of_machine),
+    Rule::Counters(raid_resync::of_result),
+    Rule::Result(disturbed::concurrent_load),
+    Rule::Run(unsteady::of_run),
+    Rule::Counters(unsteady::of_result),
+    Rule::Result(unsteady::slc_exhausted),
+    Rule::Run(too_short::of_run),
+    Rule::Result(too_short::of_result),
+    Rule::Run(above_ceiling::of_run),
+    Rule::Result(doubtful::zero_or_sparse_data),
+    Rule::Result(doubtful::inconsistent_numbers),
+    Rule::Result(doubtful::not_synchronous),
+    Rule::Hop(network_limited::of_hop),
+    Rule::Result(network_limited::of_result),
+    Rule::Run(no_read_ended::of_run),
+    Rule::Counters(no_read_ended::of_result),
+    Rule::Hop(crypt::of_hop),
+    Rule::Machine(crypt::of_machine),
+    Rule::Result(crypt::of_result),
+    Rule::Path(crypt::crypto_workqueue),
+    Rule::Run(depth_too_low::of_run),
+    Rule::Result(depth_too_low::of_result),
+    Rule::Result(disturbed::uneven_nodes),
+    Rule::Result(doubtful::units_suspect),
+    Rule::Machine(partial_input::of_machine),
+    Rule::Counters(partial_input::of_result),
+    Rule::Path(link_state::check),
+    Rule::Path(mps_mrrs::check),
+    Rule::Path(aer_errors::check),
+    Rule::Path(shared_uplink::check),
+    Rule::Hop(numa::numa_remote),
+    Rule::Machine(numa::numa_unbalanced),
+    Rule::Hop(bus_limited::usb_limited),
+    Rule::Hop(bus_limited::sata_limited),
+    Rule::Hop(bus_limited::hba_limited),
+    Rule::Path(raid_resync::raid_slow_member),
+    Rule::Hop(raid_degraded::check),
+    Rule::Machine(raid_degraded::check_pools),
+    Rule::Path(device_limited::filesystem_limited),
+    Rule::Hop(device_limited::thermal),
+    Rule::Hop(device_limited::device_limited),
+    Rule::Hop(device_limited::slower_than_its_port),
+    Rule::Machine(slots::adapter_drives),
+    Rule::Machine(slots::smbios_contradiction),
+    Rule::Machine(slots::missing_device_bifurcation),
+];
+
 impl Rule {
-    fn apply(&self, context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    /// What it finds on a path.
+    fn on_path(&self, context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
         match self {
             Self::Path(rule) => rule(context, judged),
             Self::Hop(rule) => {
@@ -135,58 +211,32 @@ impl Rule {
                 let runs = judged.audits.iter().map(|(direction, audit)| (judged.case(*direction), audit));
                 runs.filter_map(|(case, audit)| rule(&case, case.measurement()?, audit)).collect()
             }
+            Self::Machine(_) | Self::Result(_) | Self::Counters(_) => Vec::new(),
         }
     }
 }
 
-const PATH_RULES: &[Rule] = &[
-    Rule::Path(run_quality::cache_measured),
-    Rule::Path(run_quality::generator_cpu),
-    Rule::Run(run_quality::above_ceiling),
-    Rule::Run(run_quality::no_read_ended),
-    Rule::Run(run_quality::too_short),
-    Rule::Run(run_quality::unsteady),
-    Rule::Run(run_quality::depth_too_low),
-    Rule::Path(link_state::check),
-    Rule::Path(mps_mrrs::check),
-    Rule::Path(aer_errors::check),
-    Rule::Path(shared_uplink::check),
-    Rule::Hop(numa::numa_remote),
-    Rule::Hop(bus_limited::usb_limited),
-    Rule::Hop(bus_limited::sata_limited),
-    Rule::Hop(bus_limited::hba_limited),
-    Rule::Hop(network_limited::network_limited),
-    Rule::Hop(crypt::crypto_cpu),
-    Rule::Path(crypt::crypto_workqueue),
-    Rule::Path(raid_resync::raid_slow_member),
-    Rule::Hop(raid_resync::raid_resync),
-    Rule::Hop(raid_degraded::check),
-    Rule::Path(device_limited::filesystem_limited),
-    Rule::Hop(device_limited::thermal),
-    Rule::Hop(device_limited::device_limited),
-    Rule::Hop(device_limited::slower_than_its_port),
-];
-
-type MachineRule = fn(&Context<'_>) -> Vec<Finding>;
-
-const MACHINE_RULES: &[MachineRule] = &[
-    crypt::check_benchmark,
-    raid_resync::check_pools,
-    raid_degraded::check_pools,
-    slots::adapter_drives,
-    numa::numa_unbalanced,
-    slots::smbios_contradiction,
-    slots::missing_device_bifurcation,
-    partial_input::check,
-];
+/// What is found in a result of another tool.
+pub(super) fn of_result(case: &result::Case<'_>) -> Vec<Finding> {
+    let is_of_load = !matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat);
+    let found = RULES.iter().filter_map(|rule| match rule {
+        Rule::Counters(rule) => rule(case),
+        Rule::Result(rule) if is_of_load => rule(case),
+        _ => None,
+    });
+    found.collect()
+}
 
 /// All findings, each once, worst first; of equally bad ones those of storage, and of these those that bring most.
 pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
     let of_paths = context
         .judged
         .iter()
-        .flat_map(|judged| PATH_RULES.iter().flat_map(move |rule| rule.apply(context, judged)));
-    let of_machine = MACHINE_RULES.iter().flat_map(|rule| rule(context));
+        .flat_map(|judged| RULES.iter().flat_map(move |rule| rule.on_path(context, judged)));
+    let of_machine = RULES.iter().flat_map(|rule| match rule {
+        Rule::Machine(rule) => rule(context),
+        _ => Vec::new(),
+    });
     let mut findings: BTreeMap<(Option<Code>, Option<String>, String), Finding> = BTreeMap::new();
     for finding in of_paths.chain(of_machine) {
         let hop = finding.hop.as_ref().map(|hop| hop.as_str().to_owned());

@@ -1,14 +1,17 @@
 //! Networks: a wire that is the bottleneck, and a network card whose slot is narrower than its wires.
 
-use narrows_base::units::{Bytes, BytesPerSec};
+use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::pci::PciAddress;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::{Hop, HopKind, HopSpec, NetworkHop, Target};
+use narrows_paste::results::Tool;
+use narrows_paste::results::surroundings::Word;
 
+use super::result::{self, Run, of_the_mean};
 use super::{Context, Judged, need};
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::Link;
 
 /// From here on an Ethernet frame is a jumbo frame.
@@ -17,7 +20,7 @@ const JUMBO: Bytes = Bytes::new(8000);
 /// `network_limited`: the network is the bottleneck of a path to a server.
 ///
 /// A `limit` where a run shows it. By arithmetic alone it is `info`: what the server can do is not known.
-pub(super) fn network_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let (_, limit) = judged.limited_by(index).next()?;
     // A card that stands for itself leads to no server: that it carries what its wire does is no finding.
     let is_wire = hop.kind() == HopKind::Network && !matches!(judged.subject.path.asked, Target::Pci(_));
@@ -51,6 +54,116 @@ fn advice(judged: &Judged<'_>, index: usize, hop: &Hop) -> Vec<Advice> {
         ));
     }
     advice
+}
+
+/// Wires, in bytes per second: 1, 2.5, 10, 25, 40, 56, 100, 200 and 400 Gbit/s.
+const WIRES: [f64; 9] = [0.125e9, 0.3125e9, 1.25e9, 3.125e9, 5e9, 7e9, 12.5e9, 25e9, 50e9];
+
+/// The part of a wire that payload can have: Ethernet, IP and TCP take 5 %, NFS and the gaps a little more.
+/// InfiniBand loses 2 %.
+const SHARE_OF_WIRE: std::ops::Range<f64> = 0.88..0.985;
+
+/// A server that does so many times more by itself is not what holds its clients back.
+const FASTER_LOCALLY: f64 = 1.5;
+
+/// Caches last no longer.
+const LONGEST_CACHED: Nanos = Nanos::from_millis(30_000);
+
+/// The network is the bottleneck: the rate is that of a wire, or what the server does locally is much more.
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+    let full = full_wire(case).or_else(|| full_clients(case)).or_else(|| full_wire_of_ceph(case));
+    full.or_else(|| slower_than_local(case))
+}
+
+/// The narrowest wire that one of the rates fills.
+fn wire_of(rates: impl Iterator<Item = BytesPerSec>) -> Option<BytesPerSec> {
+    let wires =
+        rates.filter_map(|rate| WIRES.into_iter().find(|wire| SHARE_OF_WIRE.contains(&(rate.get() / wire))));
+    wires.min_by(f64::total_cmp).map(BytesPerSec::new)
+}
+
+fn network_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evidence>) -> Finding {
+    case.finding(Code::NetworkLimited, Severity::Limit, summary)
+        .with_evidence(evidence)
+        .not_so_when("the interfaces' counters stay below their rate during the run")
+        .advise("more or faster links between client and server; or measure on the server itself")
+        .with_confidence(Confidence::Medium)
+}
+
+fn full_wire(case: &result::Case<'_>) -> Option<Finding> {
+    let source = case.around.has(Word::Network)?;
+    // The wire that is named; else one that the fastest rate below it fills.
+    let wire = match &case.around.wire {
+        Some((wire, _)) => *wire,
+        None => wire_of(case.runs().map(|run| run.rate()))?,
+    };
+    let share = |run: &Run<'_>| run.rate().get() / wire.get();
+    let run = case.runs().find(|run| SHARE_OF_WIRE.contains(&share(run)))?;
+    let summary = format!("The {} fill a wire: {}", run.name(), run.rate());
+    let part = format!("{} of {wire}", human::percent(share(&run)));
+    let signs = run.signs().seen("rate", run.rate()).told("part of a wire", part, source);
+    Some(network_finding(case, summary, signs.evidence))
+}
+
+/// Each client node of several at the rate of a wire, for longer than caches last.
+fn full_clients(case: &result::Case<'_>) -> Option<Finding> {
+    /// Nearly all of a wire: a chance of one in twenty that something else has its rate.
+    const NEARLY: f64 = 0.93;
+    let all = case.beside.measured().filter(|(of, _)| of.tool == Tool::Ior && case.result.tool == Tool::Ior);
+    let rates = all.flat_map(|(_, one)| {
+        let nodes = one.nodes.filter(|nodes| *nodes > 1);
+        let long = one.sides().filter(|(_, side)| side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED));
+        long.filter_map(move |(op, side)| Some((op, side.bytes_per_second / f64::from(nodes?))))
+            .collect::<Vec<_>>()
+    });
+    let (op, rate, wire) = rates.into_iter().find_map(|(op, rate)| {
+        let wire = wire_of(std::iter::once(rate)).filter(|wire| rate.get() > NEARLY * wire.get())?;
+        Some((op, rate, wire))
+    })?;
+    let (op, place) = (op.word(), case.result.place());
+    let summary = format!("Each client node {op}s {rate}, as much as a wire carries");
+    let each = Evidence::new(format!("{op} by each node"), rate, place.clone());
+    Some(network_finding(case, summary, vec![each, Evidence::new("a wire", wire, place)]))
+}
+
+/// Clients of Ceph reach its servers over a network: large objects at the rate of a wire, which varies less from second to
+/// second than so few objects do by chance (Poisson), are held by something even.
+fn full_wire_of_ceph(case: &result::Case<'_>) -> Option<Finding> {
+    const LARGE: Bytes = Bytes::from_mib(1);
+    if case.result.tool != Tool::Radosbench {
+        return None;
+    }
+    let (run, wire, relative) = case.runs().find_map(|run| {
+        let is_large = run.measured.work.block_size.is_some_and(|size| size >= LARGE);
+        let is_long = run.side.elapsed_ns.is_some_and(|time| time > LONGEST_CACHED);
+        let spread = run.side.spread.filter(|_| is_large && is_long)?;
+        let each_second = run.side.ios? as f64 / spread.samples? as f64;
+        let relative = spread.relative().filter(|relative| relative * each_second.sqrt() < 1.0)?;
+        let wire = wire_of(std::iter::once(run.rate()))?;
+        Some((run, wire, relative))
+    })?;
+    let summary = format!("The {} are as much as a wire carries: {}", run.name(), run.rate());
+    let share = human::percent(run.rate().get() / wire.get());
+    let signs = run.signs().seen("part of a wire", format!("{share} of {wire}"));
+    let signs = signs.seen("standard deviation from second to second", of_the_mean(relative));
+    Some(network_finding(case, summary, signs.evidence).with_confidence(Confidence::Low))
+}
+
+/// Rates over NFS that stand beside a local result.
+fn slower_than_local(case: &result::Case<'_>) -> Option<Finding> {
+    let (remote, source) = case.around.remote.iter().max_by(|a, b| a.0.get().total_cmp(&b.0.get()))?;
+    let run = case.runs().max_by(|a, b| a.rate().get().total_cmp(&b.rate().get()))?;
+    (run.rate().get() > FASTER_LOCALLY * remote.get()).then(|| {
+        let summary = format!(
+            "The network's clients get {remote} at most of what the server's own {} reach ({})",
+            run.name(),
+            run.rate()
+        );
+        let signs = run.signs().seen("local rate", run.rate());
+        let evidence = signs.told("best rate over the network", remote, source).evidence;
+        // This result was measured without the network, which limits others.
+        Finding { severity: Severity::Info, ..network_finding(case, summary, evidence) }
+    })
 }
 
 /// `nic_slot_limited`: the slot of a network card is narrower than its wires.
@@ -149,6 +262,7 @@ mod tests {
 
     use super::*;
     use crate::Severity;
+    use crate::results::testing::{codes, verdicts};
     use crate::testing::{ETHERNET, Sketch, at, link, link_of};
 
     fn network_limited_path(megabytes: f64, mtu: u64) -> Sketch {
@@ -183,6 +297,21 @@ mod tests {
     #[test]
     fn a_wire_above_its_slot_is_silent() {
         assert_eq!(network_limited_path(11_770.0, 1500).finding(Code::NetworkLimited), None);
+    }
+
+    #[test]
+    fn large_objects_of_ceph_at_the_even_rate_of_a_wire_are_limited_by_it() {
+        let found = |size: u32, rate: f64, deviation: f64| {
+            let time = f64::from(size) * 1620.0 / 1_048_576.0 / rate;
+            let body = format!(
+                "rados bench -p test 60 write --no-cleanup\nTotal time run:         {time:.4}\nTotal writes made:      1620\nWrite size:             {size}\nObject size:            {size}\nBandwidth (MB/sec):     {rate}\nStddev Bandwidth:       {deviation}\nAverage IOPS:           26\nAverage Latency(s):     0.59499\n"
+            );
+            codes(&verdicts(&body).remove(0)).contains(&Code::NetworkLimited)
+        };
+        assert!(found(4 << 20, 107.249, 10.67));
+        assert!(!found(4 << 20, 95.0, 9.5), "no wire's rate");
+        assert!(!found(4 << 20, 107.249, 40.0), "by chance");
+        assert!(!found(4096, 0.107, 0.01), "small");
     }
 
     /// A card with this many 10 Gbit/s ports (1177 MB/s of payload each) on a link of this generation and width.

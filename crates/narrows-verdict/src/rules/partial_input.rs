@@ -1,18 +1,16 @@
 //! `partial_input`: facts that need root, or that a capture lacks, could make the verdict surer. At most one finding for
 //! a machine.
 
-use std::collections::{BTreeMap, BTreeSet};
-
+use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
+use super::{Context, result};
 use narrows_base::fact::Fact;
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::{HopSpec, build};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
-use super::Context;
-
-pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     left_out(context).into_iter().chain(not_read(context)).collect()
 }
 
@@ -184,6 +182,27 @@ fn evidence(kind: &str, need: &str, sources: &BTreeSet<String>) -> Evidence {
         count => format!("{count} files need {need}, this one for example"),
     };
     Evidence::new(kind, value, sources.first().cloned().unwrap_or_default())
+}
+
+/// The text ends before the result does.
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+    if !case.result.truncated {
+        return None;
+    }
+    let behind = match case.result.measurements.as_slice() {
+        [.., last] if !last.work.label.is_empty() => {
+            format!(" in or behind job {} (`{}`)", case.result.measurements.len(), last.work.label)
+        }
+        _ => String::new(),
+    };
+    let summary =
+        format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
+    Some(
+        case.finding(Code::PartialInput, Severity::Info, summary)
+            .seen("the text", "ends before the result does", case.result.place())
+            .not_so_when("the missing part holds no measurement")
+            .advise("give the whole file"),
+    )
 }
 
 #[cfg(test)]

@@ -1,19 +1,24 @@
 //! Arrays that are slower than their members: while they resync, or held back by one.
 
-use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_model::ceiling::{Basis, Direction, Limit};
-use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
-
 use super::{Context, Judged};
+use super::{doubtful, result};
 use crate::attribution::{Cause, is_syncing, unequal_members};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_base::workload::Pattern;
+use narrows_machine::block::BlockKind;
+use narrows_model::ceiling::{Basis, Direction, Limit};
+use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
+use narrows_paste::results::{Imported, Measured, Tool};
 
 /// The default of `/proc/sys/dev/raid/speed_limit_max` for each member, 200000 KiB/s (kernel `drivers/md/md.c`,
 /// `sysctl_speed_limit_max`).
 const USUAL_MOST: f64 = 200_000.0 * 1024.0;
+
 /// md slows down when it is above its limit and speeds up when it is below; it shows the mean of some seconds.
 const NEAR_MOST: f64 = 0.05;
+
 /// A member that is read or written at this part of its rate sets the rate of the resync.
 const NEAR_MEMBER: f64 = 0.8;
 
@@ -36,7 +41,7 @@ pub(super) fn long(span: Nanos) -> String {
 /// `raid_resync`: an array is resyncing, and shares its members' bandwidth with whoever reads.
 ///
 /// Rebuilding is a `fault` state until it is done. A routine check is `info`, unless a run shows that it limits.
-pub(super) fn raid_resync(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
+pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Raid(raid) = &hop.spec else { return None };
     let limit = judged.caused_by(Cause::Resync).find(|(_, limit)| limit.hop == index);
     let action = running(judged, raid)?;
@@ -116,7 +121,7 @@ fn slowest_member<'j>(judged: &'j Judged<'_>, raid: &RaidHop) -> Option<(&'j str
 }
 
 /// Pools of ZFS, of which captures tell, scrub and resilver as arrays check and recover.
-pub(super) fn check_pools(context: &Context<'_>) -> Vec<Finding> {
+pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     let running = context.machine.zfs.iter().filter_map(|pool| Some((pool, pool.scan.value()?)));
     running
         .map(|(pool, scan)| {
@@ -136,6 +141,105 @@ fn running(judged: &Judged<'_>, raid: &RaidHop) -> Option<String> {
     let runs = judged.subject.runs.iter();
     let during = runs.filter_map(|run| run.activity.resyncs.get(&raid.block).map(|sync| &sync.action));
     during.chain(raid.md.sync_action.value()).find(|action| is_syncing(action)).cloned()
+}
+
+/// An array that reads in order is at least as fast as one of its members, whatever its level; this much is left for
+/// three seconds of reading.
+const SLOWER: f64 = 0.9;
+
+/// An array or pool was busy with itself while it was measured.
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+    if case.result.measurements.iter().all(|one| one.memory_only) {
+        return None;
+    }
+    told(case).or_else(|| slower_than_a_member(case)).or_else(|| slower_than_any_disk(case))
+}
+
+fn resync_finding(
+    case: &result::Case<'_>,
+    summary: String,
+    evidence: Vec<Evidence>,
+    confidence: Confidence,
+) -> Finding {
+    case.finding(Code::RaidResync, Severity::Limit, summary)
+        .with_evidence(evidence)
+        .not_so_when("the array was idle during the run: `sync_action` or `zpool status` of that time")
+        .advise("wait until it is done (/proc/mdstat, `zpool status`), and measure again")
+        .with_confidence(confidence)
+}
+
+/// mdstat, `zpool status` or a sentence beside the result.
+fn told(case: &result::Case<'_>) -> Option<Finding> {
+    let captured = case.machine.filter(|machine| machine.captured.is_some());
+    let of_machine = captured.and_then(|machine| {
+        machine.block.values().find_map(|device| {
+            let BlockKind::Md(array) = &device.kind else { return None };
+            let action = array.sync_action.value().filter(|action| is_syncing(action))?;
+            Some((action.clone(), array.sync_action.source().as_str().to_owned()))
+        })
+    });
+    let (action, source) = case.around.resync.clone().or(of_machine)?;
+    let summary = format!("A {action} ran while this was measured: it took a part of what the drives can do");
+    Some(resync_finding(
+        case,
+        summary,
+        vec![Evidence::new("running meanwhile", action, source)],
+        Confidence::Medium,
+    ))
+}
+
+/// An array beside one of its members, by the same tool.
+fn slower_than_a_member(case: &result::Case<'_>) -> Option<Finding> {
+    let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
+    let alike = case.beside.results().filter(|one| one.tool == case.result.tool);
+    let plain = alike.filter_map(rate_of).filter(|(name, _)| is_disk(name));
+    let (member, best) = plain.max_by(|a, b| a.1.get().total_cmp(&b.1.get()))?;
+    (rate.get() < SLOWER * best.get()).then(|| {
+        let summary = format!(
+            "The array {array} reads {rate}, less than {member} alone ({best}): it was busy with itself, or lacks a member"
+        );
+        let evidence = vec![
+            Evidence::new(format!("rate of {array}"), rate, case.result.place()),
+            Evidence::new(format!("rate of {member}"), best, case.result.place()),
+        ];
+        resync_finding(case, summary, evidence, Confidence::Low)
+    })
+}
+
+/// An array that reads in order more slowly than any hard disk or SSD has done since UDMA (ATA-4 of 1998, 33 MB/s).
+fn slower_than_any_disk(case: &result::Case<'_>) -> Option<Finding> {
+    const SLOWEST: f64 = 10e6;
+    let (array, rate) = rate_of(case.result).filter(|(name, _)| is_array(name))?;
+    (rate.get() < SLOWEST).then(|| {
+        let shown = human::rate(rate);
+        let summary = format!(
+            "The array {array} reads {shown}, less than one hard disk or SSD does: it was busy with itself or with other I/O, a \
+             member fails, or its members are slow cards or sticks"
+        );
+        let evidence = vec![Evidence::new(format!("rate of {array}"), shown, case.result.place())];
+        resync_finding(case, summary, evidence, Confidence::Low)
+    })
+}
+
+/// How fast a result reads its device in order; `None` of numbers that do not count.
+fn rate_of(result: &Imported) -> Option<(&str, BytesPerSec)> {
+    if !doubtful::errors(result).is_empty() {
+        return None;
+    }
+    let in_order = |one: &&Measured| {
+        let is_past = one.work.direct == Some(true) || result.tool == Tool::Hdparm;
+        !one.memory_only && is_past && one.work.pattern == Some(Pattern::Sequential) && one.write.is_none()
+    };
+    let measured = result.measurements.iter().find(in_order)?;
+    Some((measured.work.target.as_deref()?, measured.read.as_ref()?.bytes_per_second))
+}
+
+fn is_array(target: &str) -> bool {
+    target.starts_with("/dev/md")
+}
+
+fn is_disk(target: &str) -> bool {
+    ["/dev/sd", "/dev/nvme", "/dev/hd", "/dev/vd"].iter().any(|kind| target.starts_with(kind))
 }
 
 /// Members whose ceilings are closer than this are alike.
@@ -213,12 +317,12 @@ fn is_even(spec: &HopSpec) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+    use crate::results::testing::{codes, verdicts};
+    use crate::testing::{Sketch, link, on_bus};
     use narrows_base::fact::Fact;
     use narrows_machine::zfs::{ZfsPool, ZfsScan};
     use narrows_model::path::{HopKind, RaidLevel};
-
-    use super::*;
-    use crate::testing::{Sketch, link, on_bus};
 
     fn severity(action: &str) -> Option<Severity> {
         let path = Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
@@ -324,5 +428,46 @@ mod tests {
     fn equal_members_and_linear_arrays_are_silent() {
         assert_eq!(path(RaidLevel::Raid0, 4).finding(Code::RaidSlowMember), None);
         assert_eq!(path(RaidLevel::Linear, 1).finding(Code::RaidSlowMember), None);
+    }
+
+    fn hdparm(device: &str, rate: &str) -> String {
+        let amount = 3.0 * rate.parse::<f64>().expect("a rate");
+        format!("{device}:\n Timing buffered disk reads: {amount:.0} MB in  3.00 seconds = {rate} MB/sec\n")
+    }
+
+    #[test]
+    fn what_mdstat_says_beside_a_result_tags_it() {
+        let text = format!(
+            "md2 : active raid1 sdb1[1] sda1[0]\n      [=>...]  resync = 12.6% (3/29) finish=127min speed=33K/sec\n{}",
+            hdparm("/dev/md2", "90.00")
+        );
+        let verdict = verdicts(&text).remove(0);
+        assert!(!verdict.trusted && codes(&verdict).contains(&Code::RaidResync));
+        assert!(verdicts(&hdparm("/dev/md2", "90.00"))[0].trusted);
+    }
+
+    #[test]
+    fn an_array_slower_than_its_member_is_busy() {
+        let of = |array: &str| {
+            let text = format!("{}{}", hdparm("/dev/sda", "180.00"), hdparm("/dev/md0", array));
+            codes(verdicts(&text).last().expect("two")).contains(&Code::RaidResync)
+        };
+        assert!(of("40.00") && !of("178.00") && !of("350.00"));
+    }
+
+    #[test]
+    fn numbers_that_the_tool_itself_doubts_tell_nothing_of_an_array() {
+        let doubt = "Hmm.. suspicious results: probably not enough free memory for a proper test.\n";
+        let all =
+            verdicts(&format!("{}{doubt}{}{doubt}", hdparm("/dev/hdc", "3.05"), hdparm("/dev/md1", "1.43")));
+        assert!(all.iter().all(|one| !codes(one).contains(&Code::RaidResync)), "{all:?}");
+    }
+
+    #[test]
+    fn an_array_slower_than_any_disk_is_busy_and_a_slow_card_is_none() {
+        let of = |device: &str, rate: &str| {
+            codes(&verdicts(&hdparm(device, rate)).remove(0)).contains(&Code::RaidResync)
+        };
+        assert!(of("/dev/md1", "1.25") && !of("/dev/md1", "63.26") && !of("/dev/mmcblk0", "1.25"));
     }
 }

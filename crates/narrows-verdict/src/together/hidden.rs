@@ -257,21 +257,19 @@ impl<E> Search<'_, E> {
         if members.len() > 2 {
             members = self.by_halves(pivot, &others, members)?;
         }
-        let found = self.confirmed(&members)?;
-        if found.group.is_confirmed && members.len() > 1 {
-            return Ok(found.group);
+        let (found, carried) = self.confirmed(&members)?;
+        if found.is_confirmed && members.len() > 1 {
+            return Ok(found);
         }
         let rest: BTreeSet<usize> = free.difference(&members).copied().collect();
-        if change(sum(&self.all, &members), found.carried, self.expected_without(&members, &rest))
-            != Change::Rose
-        {
-            return Ok(found.group);
+        if change(sum(&self.all, &members), carried, self.expected_without(&members, &rest)) != Change::Rose {
+            return Ok(found);
         }
         let more = self.quiet(&members, rest)?;
         if more.is_empty() {
-            return Ok(found.group);
+            return Ok(found);
         }
-        Ok(self.confirmed(&(&members | &more))?.group)
+        Ok(self.confirmed(&(&members | &more))?.0)
     }
 
     /// The members among those that lose: each half of what is suspected is left out once. Who was suspected has to rise where it is
@@ -348,7 +346,7 @@ impl<E> Search<'_, E> {
     }
 
     /// The group with what it carries, and whether it carries the same without all others.
-    fn confirmed(&mut self, members: &BTreeSet<usize>) -> Result<Confirmed, E> {
+    fn confirmed(&mut self, members: &BTreeSet<usize>) -> Result<(HiddenGroup, Mean), E> {
         let together = sum(&self.all, members);
         // What one drive gives without all others is known.
         let by_itself = match members.len() {
@@ -362,14 +360,8 @@ impl<E> Search<'_, E> {
             alone: BytesPerSec::new(sum(&self.alone, members).rate),
             is_confirmed: difference <= CERTAIN * together.noise.hypot(by_itself.noise),
         };
-        Ok(Confirmed { group, carried: by_itself })
+        Ok((group, by_itself))
     }
-}
-
-/// A group, and what it carried without all others.
-struct Confirmed {
-    group: HiddenGroup,
-    carried: Mean,
 }
 
 /// Two halves of a group, the pivot in the first.
@@ -432,11 +424,7 @@ pub struct HiddenVerdict {
 }
 
 /// Judges what was found, or why nothing could be. `all` is the verdict on all at once.
-pub fn judge<'a>(
-    found: Result<Hidden, String>,
-    all: &GroupVerdict,
-    name: &dyn Fn(usize) -> &'a str,
-) -> HiddenVerdict {
+pub fn judge(found: Result<Hidden, String>, all: &GroupVerdict) -> HiddenVerdict {
     let found = match found {
         Ok(found) => found,
         Err(why) => {
@@ -444,13 +432,13 @@ pub fn judge<'a>(
             return HiddenVerdict { doubt: Some(why), sentence, ..HiddenVerdict::default() };
         }
     };
-    let groups: Vec<FoundGroup> = found.groups.into_iter().map(|group| explained(group, all, name)).collect();
+    let groups: Vec<FoundGroup> = found.groups.into_iter().map(|group| explained(group, all)).collect();
     let mut sentences: Vec<String> = groups.iter().map(|one| one.sentence.clone()).collect();
     if groups.is_empty() && found.unexplained.is_empty() {
         let up_to = human::rate(all.together.bytes_per_second);
         sentences.push(format!("No group that shares a limit was seen up to {up_to}."));
     }
-    let unexplained: Vec<String> = found.unexplained.iter().map(|at| name(*at).to_owned()).collect();
+    let unexplained = named(all, &found.unexplained);
     if !unexplained.is_empty() {
         sentences.push(format!(
             "{} gives less than alone, and nobody was found that it shares a limit with.",
@@ -469,9 +457,15 @@ pub fn judge<'a>(
     }
 }
 
-fn explained<'a>(group: HiddenGroup, all: &GroupVerdict, name: &dyn Fn(usize) -> &'a str) -> FoundGroup {
+/// The names of some of all targets.
+fn named(all: &GroupVerdict, places: &[usize]) -> Vec<String> {
+    let name = |at: &usize| all.targets.get(all.members.iter().position(|member| member == at)?).cloned();
+    places.iter().filter_map(name).collect()
+}
+
+fn explained(group: HiddenGroup, all: &GroupVerdict) -> FoundGroup {
     let hops: Vec<_> = all.hops.iter().filter(|hop| hop.members == group.members).collect();
-    let who: Vec<&str> = group.members.iter().map(|at| name(*at)).collect();
+    let targets = named(all, &group.members);
     let place = match &hops[..] {
         [] => "no hop that the topology shows is crossed by exactly these".to_owned(),
         several => {
@@ -482,11 +476,10 @@ fn explained<'a>(group: HiddenGroup, all: &GroupVerdict, name: &dyn Fn(usize) ->
     let doubt = if group.is_confirmed { "" } else { ", not confirmed by a run of these alone" };
     let sentence = format!(
         "{} share a limit of {} ({} in sum, each alone){doubt}: {place}.",
-        who.join(" + "),
+        targets.join(" + "),
         group.limit,
         group.alone
     );
-    let targets = who.into_iter().map(str::to_owned).collect();
     FoundGroup { targets, hops: hops.iter().map(|hop| hop.id.clone()).collect(), group, sentence }
 }
 

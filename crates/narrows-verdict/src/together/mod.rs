@@ -137,6 +137,15 @@ pub struct GroupVerdict {
     pub sentence: String,
 }
 
+impl GroupVerdict {
+    /// Who gives less than alone; all, where each falls by less than its own interval and all together by more than theirs.
+    fn losers(&self) -> BTreeSet<usize> {
+        let fallen: BTreeSet<usize> =
+            self.shares.iter().filter(|share| share.falls_short()).map(|share| share.member).collect();
+        if fallen.is_empty() { self.members.iter().copied().collect() } else { fallen }
+    }
+}
+
 /// Which targets are to run at the same time: all that cross a common hop, for each such hop, the smallest groups first, and
 /// at the end all. A group that several hops have in common is there once.
 pub fn groups(paths: &[Path]) -> Vec<Vec<usize>> {
@@ -171,8 +180,7 @@ fn crossing<'a>(paths: impl Iterator<Item = (usize, &'a Path)>) -> Vec<(HopId, V
 /// Judges each group, then what they tell of each other. `alone` holds the targets, each with its run alone.
 pub fn judge_groups(machine: &Machine, alone: &[Subject], groups: &[Group]) -> Vec<GroupVerdict> {
     let mut verdicts: Vec<GroupVerdict> = groups.iter().map(|group| one(machine, alone, group)).collect();
-    let names: Vec<&str> = alone.iter().map(|subject| subject.path.target.as_str()).collect();
-    words::locate_all(&mut verdicts, &|index| names.get(index).copied().unwrap_or(""));
+    words::locate_all(&mut verdicts);
     verdicts
 }
 
@@ -200,6 +208,13 @@ struct Member<'a> {
     alone: &'a Subject,
     before: &'a Run,
     after: &'a Run,
+}
+
+impl Member<'_> {
+    /// What is found of its path by one of its runs.
+    fn findings(&self, machine: &Machine, run: &Run) -> Vec<Finding> {
+        judge(machine, &[self.alone.with_runs(vec![run.clone()])]).findings
+    }
 }
 
 fn one(machine: &Machine, alone: &[Subject], group: &Group) -> GroupVerdict {
@@ -256,11 +271,7 @@ fn decide(machine: &Machine, members: &[Member<'_>], verdict: &mut GroupVerdict)
     verdict.outcome = if limiting.is_empty() { Outcome::LimitEachOther } else { Outcome::SharedLimit };
     verdict.limiting = limiting.iter().map(|hop| hop.id.clone()).collect();
     verdict.evidence = limiting.iter().flat_map(evidence_of).collect();
-    let names: Vec<&str> = members.iter().map(|member| member.alone.path.target.as_str()).collect();
-    let places: Vec<usize> = members.iter().map(|member| member.index).collect();
-    verdict.sentence = words::limited(verdict, &limiting, &|index| {
-        places.iter().position(|place| *place == index).and_then(|at| names.get(at)).copied().unwrap_or("")
-    });
+    verdict.sentence = words::limited(verdict, &limiting);
 }
 
 /// Why a run says nothing of its path.
@@ -280,10 +291,9 @@ fn doubt(machine: &Machine, members: &[Member<'_>]) -> Option<String> {
         .iter()
         .flat_map(|member| [(member, member.before, "alone"), (member, member.after, "together")])
         .find_map(|(member, run, when)| {
-            let subject = member.alone.with_runs(vec![run.clone()]);
-            let findings = judge(machine, std::slice::from_ref(&subject)).findings;
-            let found = findings.into_iter().find(tells_nothing)?;
-            Some(format!("the run of {} {when} says nothing: {}", subject.path.target, found.summary))
+            let found = member.findings(machine, run).into_iter().find(tells_nothing)?;
+            let target = &member.alone.path.target;
+            Some(format!("the run of {target} {when} says nothing: {}", found.summary))
         })
 }
 
@@ -307,25 +317,16 @@ fn ourselves(machine: &Machine, members: &[Member<'_>]) -> Option<Vec<Evidence>>
         return Some(vec![Evidence::new("processors busy", human::percent(busy), "/proc/stat")]);
     }
     members.iter().find_map(|member| {
-        let subject = member.alone.with_runs(vec![member.after.clone()]);
-        let findings = judge(machine, std::slice::from_ref(&subject)).findings;
+        let findings = member.findings(machine, member.after);
         let found = findings.into_iter().find(|finding| finding.code == Code::GeneratorCpu)?;
-        Some(
-            std::iter::once(Evidence::new("narrows", found.summary, "the run"))
-                .chain(found.evidence)
-                .collect(),
-        )
+        let narrows = Evidence::new("narrows", found.summary, "the run");
+        Some(std::iter::once(narrows).chain(found.evidence).collect())
     })
 }
 
 /// The hops at their ceiling that those who give less than alone cross: that which explains most of them first.
 fn limiting(verdict: &GroupVerdict) -> Vec<SharedHop> {
-    let mut fallen: BTreeSet<usize> =
-        verdict.shares.iter().filter(|share| share.falls_short()).map(|share| share.member).collect();
-    if fallen.is_empty() {
-        // Each of them falls by less than its own interval, and all together by more than theirs.
-        fallen.extend(&verdict.members);
-    }
+    let mut fallen = verdict.losers();
     let mut left: Vec<&SharedHop> = verdict.hops.iter().filter(|hop| hop.is_at_ceiling()).collect();
     let mut chosen = Vec::new();
     loop {

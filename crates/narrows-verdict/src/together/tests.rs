@@ -358,20 +358,18 @@ fn hidden_groups_are_told_with_their_limit_and_with_what_explains_them() {
         alone: BytesPerSec::from_mb(6000.0),
         is_confirmed: true,
     };
-    let names = ["a", "b"];
-    let name = |at: usize| names[at];
     let found = || Hidden { groups: vec![pair.clone()], runs: 4, ..Hidden::default() };
-    let explained = hidden::judge(Ok(found()), &all, &name);
+    let explained = hidden::judge(Ok(found()), &all);
     assert_eq!(
         explained.sentence,
-        "a + b share a limit of 3 GB/s (6 GB/s in sum, each alone): exactly these cross the uplink."
+        "/dev/nvme0n1 + /dev/nvme1n1 share a limit of 3 GB/s (6 GB/s in sum, each alone): exactly these cross the uplink."
     );
     assert_eq!(explained.groups[0].hops.len(), 1);
     all.hops.clear();
-    let unexplained = hidden::judge(Ok(found()), &all, &name);
+    let unexplained = hidden::judge(Ok(found()), &all);
     assert!(unexplained.sentence.ends_with("no hop that the topology shows is crossed by exactly these."));
-    let none = hidden::judge(Ok(Hidden::default()), &all, &name);
+    let none = hidden::judge(Ok(Hidden::default()), &all);
     assert_eq!(none.sentence, "No group that shares a limit was seen up to 3 GB/s.");
-    let failed = hidden::judge(Err("interrupted".to_owned()), &all, &name);
+    let failed = hidden::judge(Err("interrupted".to_owned()), &all);
     assert_eq!(failed.sentence, "Hidden groups were not found out: interrupted.");
 }

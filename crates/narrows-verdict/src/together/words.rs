@@ -28,11 +28,7 @@ pub(super) fn generator(verdict: &GroupVerdict, evidence: &[Evidence]) -> String
 }
 
 /// Where they limit each other, and who gets least.
-pub(super) fn limited<'a>(
-    verdict: &GroupVerdict,
-    limiting: &[SharedHop],
-    name: &dyn Fn(usize) -> &'a str,
-) -> String {
+pub(super) fn limited(verdict: &GroupVerdict, limiting: &[SharedHop]) -> String {
     let mut sentences: Vec<String> = limiting.iter().map(|hop| at_ceiling(verdict, hop)).collect();
     if limiting.is_empty() {
         sentences
@@ -48,26 +44,23 @@ pub(super) fn limited<'a>(
             .iter()
             .filter(|share| share.falls_short())
             .filter(|share| !limiting.iter().any(|hop| hop.members.contains(&share.member)))
-            .map(|share| name(share.member))
+            .map(|share| share.target.as_str())
             .collect();
         if !unexplained.is_empty() {
             let who = unexplained.join(", ");
             sentences.push(format!("No hop at its ceiling explains why {who} gets less than alone."));
         }
     }
-    sentences.extend(fairness(&verdict.shares, name));
+    sentences.extend(fairness(&verdict.shares));
     sentences.join(" ")
 }
 
 /// Where the limit is by who loses and who does not.
-pub(super) fn located<'a>(
-    verdict: &GroupVerdict,
-    places: &[&SharedHop],
-    name: &dyn Fn(usize) -> &'a str,
-) -> String {
+fn located(verdict: &GroupVerdict, places: &[&SharedHop]) -> String {
     let names: Vec<&str> = places.iter().map(|hop| hop.name.as_str()).collect();
-    let crossing: BTreeSet<usize> = places.iter().flat_map(|hop| hop.members.iter().copied()).collect();
-    let who: Vec<&str> = crossing.into_iter().map(name).collect();
+    let is_crossing = |share: &&Share| places.iter().any(|hop| hop.members.contains(&share.member));
+    let who = verdict.shares.iter().filter(is_crossing).map(|share| share.target.as_str());
+    let who: Vec<&str> = who.collect();
     let place = match names[..] {
         [one] => format!("The limit is at {one}"),
         _ => format!("The limit is at one of these: {}", names.join("; ")),
@@ -79,19 +72,13 @@ pub(super) fn located<'a>(
             who.join(", ")
         ),
     ];
-    sentences.extend(fairness(&verdict.shares, name));
+    sentences.extend(fairness(&verdict.shares));
     sentences.join(" ")
 }
 
 /// What is lost is lost in smaller groups already.
-fn lost_already<'a>(
-    verdict: &GroupVerdict,
-    smaller: &[&GroupVerdict],
-    name: &dyn Fn(usize) -> &'a str,
-) -> String {
-    let group =
-        |one: &&GroupVerdict| one.members.iter().map(|member| name(*member)).collect::<Vec<_>>().join(" + ");
-    let groups: Vec<String> = smaller.iter().map(group).collect();
+fn lost_already(verdict: &GroupVerdict, smaller: &[&GroupVerdict]) -> String {
+    let groups: Vec<String> = smaller.iter().map(|one| one.targets.join(" + ")).collect();
     format!(
         "All at once lose no more than in smaller groups ({}): {}. No further limit was seen up to {}.",
         groups.join("; "),
@@ -134,7 +121,7 @@ fn compared(shares: &[Share]) -> String {
 }
 
 /// Who gets least of what it gives alone, where that is more than chance.
-fn fairness<'a>(shares: &[Share], name: &dyn Fn(usize) -> &'a str) -> Option<String> {
+fn fairness(shares: &[Share]) -> Option<String> {
     let by_part = |a: &&Share, b: &&Share| a.part().unwrap_or(1.0).total_cmp(&b.part().unwrap_or(1.0));
     let (least, most) = (shares.iter().min_by(by_part)?, shares.iter().max_by(by_part)?);
     let ([_, high], [low, _]) = least.part_within().zip(most.part_within())?;
@@ -142,9 +129,9 @@ fn fairness<'a>(shares: &[Share], name: &dyn Fn(usize) -> &'a str) -> Option<Str
         let part = |share: &Share| human::percent(share.part().unwrap_or(1.0));
         format!(
             "{} gets the least, {} of what it gives alone; {} gets {}.",
-            name(least.member),
+            least.target,
             part(least),
-            name(most.member),
+            most.target,
             part(most)
         )
     })
@@ -165,19 +152,19 @@ fn counted(count: usize) -> String {
 /// the limit of the smaller one.
 ///
 /// Locates the limit of each group that has one. `verdicts` are in the order of [`super::groups`]: smaller groups first.
-pub(super) fn locate_all<'a>(verdicts: &mut [GroupVerdict], name: &dyn Fn(usize) -> &'a str) {
+pub(super) fn locate_all(verdicts: &mut [GroupVerdict]) {
     for at in 0..verdicts.len() {
         let (before, rest) = verdicts.split_at_mut(at);
         let Some((verdict, after)) = rest.split_first_mut() else { return };
         if verdict.outcome != Outcome::LimitEachOther {
             continue;
         }
-        let losers = losers(verdict);
+        let losers = verdict.losers();
         let smaller = explaining(before, verdict, &losers);
         if let Some(smaller) = &smaller {
             let places = smaller.iter().flat_map(|one| one.limiting.iter().chain(&one.located));
             verdict.located = places.cloned().collect::<BTreeSet<HopId>>().into_iter().collect();
-            verdict.sentence = lost_already(verdict, smaller, name);
+            verdict.sentence = lost_already(verdict, smaller);
             continue;
         }
         let others = || before.iter().chain(&*after);
@@ -190,16 +177,9 @@ pub(super) fn locate_all<'a>(verdicts: &mut [GroupVerdict], name: &dyn Fn(usize)
         let places: Vec<&SharedHop> = places.iter().filter(|hop| Some(hop.members.len()) == fewest).collect();
         verdict.located = places.iter().map(|hop| hop.id.clone()).collect();
         if !places.is_empty() {
-            verdict.sentence = located(verdict, &places, name);
+            verdict.sentence = located(verdict, &places);
         }
     }
-}
-
-/// Who gives less than alone; all, where each falls by less than its own interval.
-fn losers(verdict: &GroupVerdict) -> BTreeSet<usize> {
-    let fallen: BTreeSet<usize> =
-        verdict.shares.iter().filter(|share| share.falls_short()).map(|share| share.member).collect();
-    if fallen.is_empty() { verdict.members.iter().copied().collect() } else { fallen }
 }
 
 /// The smaller groups with a limit in which each loser has lost as much already; `None` where one loses more.

@@ -5,7 +5,7 @@
 
 use std::ops::RangeInclusive;
 
-use super::case::{Case, Run, Signs, iops_of, is_mixed, is_random, of_the_mean, time};
+use super::result::{Case, Run, Signs, iops_of, is_mixed, is_random, of_the_mean, time};
 use crate::finding::{Code, Confidence, Finding, Severity};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::surroundings::{Cap, Word};
@@ -246,8 +246,8 @@ fn whatever_the_queue(run: &Run<'_>) -> Option<Signs> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{codes, fio_read, verdict_of};
     use super::*;
+    use crate::results::testing::{codes, fio_read, verdict_of};
     use narrows_paste::results::surroundings::Surroundings;
     use narrows_paste::results::{Imported, Latency, Spread};
 

@@ -5,7 +5,7 @@ use narrows_paste::results::devices::{Device, IostatSample};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool, is_reordered};
 
-use super::case::{MOST_BESIDE, Run, Signs};
+use super::result::{MOST_BESIDE, Run, Signs};
 use crate::finding::Confidence;
 
 /// Caches by command: what was asked for goes through the page cache, and fits it.
@@ -293,8 +293,8 @@ pub(super) fn by_pool_counters(run: &Run<'_>) -> Option<Signs> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::{codes, verdicts};
     use crate::finding::Code;
+    use crate::results::testing::{codes, verdicts};
 
     fn dd(flags: &str, gigabytes: u64) -> Vec<Code> {
         let bytes = gigabytes * 1_000_000_000;

@@ -1,20 +1,37 @@
-//! The rate did not hold: it moved so much that its mean describes no time of the run, stood still, or stepped down for good.
+//! `unsteady`, `slc_exhausted`: the rate did not hold. It moved so much that its mean describes no time of the run, stood still, or stepped
+//! down for good.
 
+use narrows_base::measurement::Measurement;
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_paste::results::{Measured, Op, Side, Tool};
 
-use super::case::{self, Case, Run, Signs, time};
+use super::result::{self, Run, Signs, time};
+use crate::case::Case;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+use crate::trust::{Audit, Drift};
 
-/// The limits of SNIA's steady state: range and slope of five windows as fractions of their mean.
-const RANGE: f64 = 0.2;
-const SLOPE: f64 = 0.1;
+/// The rate of a run of ours did not hold (see [`crate::trust::Drift`] for the test).
+pub(super) fn of_run(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    let drift = audit.unsteady?;
+    let (range, slope) = (human::percent(drift.range), human::percent(drift.slope.abs()));
+    let way = if drift.slope < 0.0 { "fell" } else { "rose" };
+    let summary = format!(
+        "The rate of {target} did not hold: it ranged over {range} of its mean and {way} by {slope} in all."
+    );
+    Some(
+        Finding::on(Code::Unsteady, Severity::Info, target, summary)
+            .seen("range of five windows over their mean", range, "the run, every 100 ms")
+            .seen("slope over the run, of the mean", slope, "the run, every 100 ms")
+            .advise("Measure longer with --as full, on a quiet machine."),
+    )
+}
 
 /// Samples that deviate by more than this fraction of their mean. diskspd's own scripts warn at 0.1.
 const DEVIATION: f64 = 0.2;
 
 /// The rate moved so much that its mean describes no time of the run.
-pub(super) fn unsteady(case: &Case<'_>) -> Option<Finding> {
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     by_repeats(case)
         .or_else(|| by_sizes(case))
         .or_else(|| by_iterations(case))
@@ -26,7 +43,7 @@ pub(super) fn unsteady(case: &Case<'_>) -> Option<Finding> {
 const RUN_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 6] =
     [by_log, by_samples, by_silence, one_of_a_thousand, one_at_a_time, in_series];
 
-fn within_a_run(case: &Case<'_>) -> Option<Finding> {
+fn within_a_run(case: &result::Case<'_>) -> Option<Finding> {
     let mut runs = case.runs().filter(|_| !is_of_reports(case));
     let (run, signs) = runs.find_map(|run| Some((run, RUN_CHECKS.iter().find_map(|check| check(&run))?)))?;
     let summary = format!("The rate of the {} did not hold: its mean describes no time of it", run.name());
@@ -40,12 +57,12 @@ fn within_a_run(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
-fn is_of_reports(case: &Case<'_>) -> bool {
+fn is_of_reports(case: &result::Case<'_>) -> bool {
     matches!(case.result.tool, Tool::Iostat | Tool::Zpooliostat)
 }
 
 /// Runs that a tool repeats, as it prints them one below the other.
-fn by_repeats(case: &Case<'_>) -> Option<Finding> {
+fn by_repeats(case: &result::Case<'_>) -> Option<Finding> {
     if !matches!(case.result.tool, Tool::Benchsh | Tool::Nench | Tool::Fsmark) {
         return None;
     }
@@ -54,7 +71,7 @@ fn by_repeats(case: &Case<'_>) -> Option<Finding> {
     let most = rates.iter().copied().fold(0.0, f64::max);
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let range = (most - least) / (rates.iter().sum::<f64>() / rates.len() as f64);
-    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > RANGE)?;
+    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > Drift::RANGE)?;
     let shown = |rate: f64| human::rate(BytesPerSec::new(rate));
     let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
@@ -63,7 +80,7 @@ fn by_repeats(case: &Case<'_>) -> Option<Finding> {
 
 /// Tests of one tool that follow each other with larger and larger blocks: what moves less then than it did before with small
 /// ones fell with time, because larger blocks cost no storage more.
-fn by_sizes(case: &Case<'_>) -> Option<Finding> {
+fn by_sizes(case: &result::Case<'_>) -> Option<Finding> {
     /// Schedulers and caches make some difference.
     const FELL: f64 = 0.6;
     if case.result.tool != Tool::Yabs {
@@ -94,7 +111,7 @@ fn by_sizes(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// Files each second, of iterations whose deviation is told.
-fn by_iterations(case: &Case<'_>) -> Option<Finding> {
+fn by_iterations(case: &result::Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, relative) = all.find_map(|one| {
         let spread = one.entries_spread.filter(|spread| spread.samples.is_none_or(|count| count > 1))?;
@@ -109,7 +126,7 @@ fn by_iterations(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// What crossed a network, by its intervals.
-fn network(case: &Case<'_>) -> Option<Finding> {
+fn network(case: &result::Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
     let evidence = by_log(&Run { case, measured, op: Op::Read, side })?.evidence;
@@ -117,11 +134,11 @@ fn network(case: &Case<'_>) -> Option<Finding> {
 }
 
 /// What a device or pool carried, report by report: the load's own course, or the device's.
-fn reports(case: &Case<'_>) -> Option<Finding> {
+fn reports(case: &result::Case<'_>) -> Option<Finding> {
     let all = &case.result.measurements;
     let ops = [Op::Read, Op::Write];
     let reported = all.iter().filter(|_| is_of_reports(case));
-    reported.take(case::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
+    reported.take(result::MOST_DEVICES).zip(0..).find_map(|(first, at)| {
         let is_new = !all.iter().take(at).any(|before| before.work.label == first.work.label);
         let of = |op| {
             let own = all.iter().filter(|one| one.work.label == first.work.label);
@@ -140,7 +157,7 @@ fn sum(rates: &[BytesPerSec]) -> f64 {
 }
 
 fn finding(
-    case: &Case<'_>,
+    case: &result::Case<'_>,
     summary: impl Into<String>,
     evidence: impl IntoIterator<Item = Evidence>,
 ) -> Finding {
@@ -152,10 +169,11 @@ fn finding(
 
 fn by_log(run: &Run<'_>) -> Option<Signs> {
     let (means, log) = run.window_means()?;
-    let (range, slope) = case::range_and_slope(&means)?;
+    let drift = Drift::of(&means)?;
+    let (range, slope) = (drift.range, drift.slope.abs());
     // By chance a window of n I/Os is off by 1/√n (Poisson); the slope of five windows by 1.3 times that.
     let chance = run.side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
-    (range > RANGE.max(4.0 * chance) || slope > SLOPE.max(4.0 * chance)).then(|| {
+    (range > Drift::RANGE.max(4.0 * chance) || slope > Drift::SLOPE.max(4.0 * chance)).then(|| {
         let shown = means.map(|mean| human::rate(BytesPerSec::new(mean))).join(", ");
         let both = format!("{} and {} of the mean", human::percent(range), human::percent(slope));
         run.signs().told("rate in five windows", shown, &log).told("range and slope", both, log)
@@ -211,6 +229,7 @@ fn by_silence(run: &Run<'_>) -> Option<Signs> {
 /// A run that stood still for some of its time: a second in which nothing ended is in its mean like any other, and no rate
 /// beside it says so. A stall that is named is this part of the run at least, and this long.
 const STALLED_PART: f64 = 0.02;
+
 const LONG_STALL: Nanos = Nanos::from_millis(1000);
 
 /// A large part of all latency is in one I/O of a thousand, and those took far longer than one of a hundred did. The part is
@@ -283,25 +302,11 @@ fn in_series(run: &Run<'_>) -> Option<Signs> {
     })
 }
 
-/// I/Os waited at a device and none ended for a whole interval, by `iostat`.
-pub(super) fn stuck(case: &Case<'_>) -> Option<Finding> {
-    let mut all = case.result.measurements.iter();
-    let (measured, waiting) = all.find_map(|one| Some((one, one.stuck?)))?;
-    let (name, count) = (&measured.work.label, human::count(waiting));
-    let summary = format!("{count} I/Os waited at {name}, and none ended in an interval of iostat");
-    Some(
-        case.finding(Code::NoReadEnded, Severity::Info, summary)
-            .seen("I/Os in flight, and ended", format!("{count} and 0"), case.source(measured))
-            .not_so_when("the interval is shorter than one I/O of this device")
-            .advise("look for errors and resets of the device at that time: `dmesg`"),
-    )
-}
-
 /// What is left at the end of what there was at the beginning.
 const SLC_STEP: f64 = 0.7;
 
 /// The drive's fast cache ran out: writes stepped down and stayed there.
-pub(super) fn slc_exhausted(case: &Case<'_>) -> Option<Finding> {
+pub(super) fn slc_exhausted(case: &result::Case<'_>) -> Option<Finding> {
     let mut writes = case.runs().filter(|run| run.op == Op::Write);
     let (first, last, log) = writes.find_map(|run| {
         let ([first, .., last], log) = run.window_means()?;
@@ -321,12 +326,35 @@ pub(super) fn slc_exhausted(case: &Case<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use narrows_base::units::{BytesPerSec, Nanos};
     use narrows_paste::results::surroundings::Surroundings;
     use narrows_paste::results::{Imported, Latency, Percentile, Spread};
 
-    use super::super::testing::{codes, fio_read, verdict_of, verdicts};
-    use crate::finding::Code;
+    use super::*;
+    use crate::results::testing::{codes, fio_read, verdict_of, verdicts};
+    use crate::testing::{Sketch, link, run};
+
+    fn unsteady_path(last: f64) -> Sketch {
+        let mut load = run(500.0).disk("nvme0n1", 500.0, 31.0);
+        for rate in load.measurement.series.iter_mut().skip(12) {
+            *rate = BytesPerSec::from_mb(last);
+        }
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn a_step_down_is_unsteady_and_trusted_until_nothing_follows_from_it() {
+        for (last, is_trusted) in [(200.0, true), (20.0, false)] {
+            let finding = unsteady_path(last).finding(Code::Unsteady).expect("500 MB/s, then less");
+            assert!(finding.summary.contains("fell"), "{}", finding.summary);
+            let path = unsteady_path(last).path();
+            assert!(path.measured.values().all(|measured| measured.trusted == is_trusted), "{last}");
+        }
+    }
+
+    #[test]
+    fn a_ripple_is_steady() {
+        assert_eq!(unsteady_path(490.0).finding(Code::Unsteady), None);
+    }
 
     #[test]
     fn a_mean_of_samples_above_that_of_the_run_shows_spans_without_any_io() {
@@ -341,7 +369,6 @@ mod tests {
 
     #[test]
     fn larger_blocks_that_move_half_of_what_smaller_ones_moved_show_a_fall() {
-        use super::super::testing::verdicts;
         let table = |large: &str| {
             format!(
                 "fio Disk Speed Tests (Mixed R/W 50/50):\nBlock Size | 4k            (IOPS) | 64k           (IOPS)\n\
@@ -424,15 +451,5 @@ mod tests {
         };
         assert!(of(3) && !of(0));
         assert!(!of(1), "one second of sixty is less than a fiftieth");
-    }
-
-    #[test]
-    fn waiting_without_an_end_is_told() {
-        let of = |reads: &str| {
-            let head = "Device:  rrqm/s wrqm/s r/s w/s rMB/s wMB/s avgrq-sz avgqu-sz await svctm %util\n";
-            let text = format!("{head}sdl 0.00 0.00 {reads} 0.00 0.00 0.00 0.00 42.00 0.00 0.00 100.00\n");
-            codes(&verdicts(&text).remove(0)).contains(&Code::NoReadEnded)
-        };
-        assert!(of("0.00") && !of("7.00"));
     }
 }

@@ -1,10 +1,10 @@
-//! What the text itself says against its numbers: they contradict each other, are of zeros, of nothing durable, of a failed run, or cut off.
+//! What the text itself says against its numbers: they contradict each other, are of zeros, of nothing durable, of a failed run.
 
 use narrows_base::units::{BytesPerSec, human};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Durability, Imported, Measured, Op, Tool};
 
-use super::case::{Case, Run, time};
+use super::result::{Case, Run, time};
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
 /// fio rounds nothing by more than this; rates below some I/Os per second are counted too coarsely to compare.
@@ -332,35 +332,14 @@ pub(super) fn run_failed(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
-/// The text ends before the result does.
-pub(super) fn partial_input(case: &Case<'_>) -> Option<Finding> {
-    if !case.result.truncated {
-        return None;
-    }
-    let behind = match case.result.measurements.as_slice() {
-        [.., last] if !last.work.label.is_empty() => {
-            format!(" in or behind job {} (`{}`)", case.result.measurements.len(), last.work.label)
-        }
-        _ => String::new(),
-    };
-    let summary =
-        format!("The output of {} is cut off{behind}; what was whole is shown", case.result.tool.name());
-    Some(
-        case.finding(Code::PartialInput, Severity::Info, summary)
-            .seen("the text", "ends before the result does", case.result.place())
-            .not_so_when("the missing part holds no measurement")
-            .advise("give the whole file"),
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use narrows_base::units::BytesPerSec;
     use narrows_paste::results::Derived;
     use narrows_paste::results::surroundings::Surroundings;
 
-    use super::super::testing::{codes, fio_read, verdict_of, verdicts};
     use super::*;
+    use crate::results::testing::{codes, fio_read, verdict_of, verdicts};
 
     #[test]
     fn a_score_is_that_of_its_parts() {
@@ -375,7 +354,7 @@ mod tests {
 
     #[test]
     fn no_more_ios_are_in_flight_than_were_asked_for() {
-        use super::super::testing::with_latency;
+        use crate::results::testing::with_latency;
         let found = |nanos: f64| {
             let result = with_latency(fio_read("randread", 60), nanos);
             codes(&verdict_of(&result, &Surroundings::default())).contains(&Code::InconsistentNumbers)

@@ -1,11 +1,27 @@
-//! The run ended before it could say anything of what lasts.
+//! `too_short`: the run ended before it could say anything of what lasts.
 
+use narrows_base::measurement::Measurement;
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_paste::results::{Durability, Measured, Op, Side, Tool};
 
-use super::case::{Case, Run};
+use super::result::{self, Run};
+use crate::case::Case;
 use crate::finding::{Code, Evidence, Finding, Severity};
-use crate::trust;
+use crate::trust::{self, Audit};
+
+/// A run of ours that was too short to say anything.
+pub(super) fn of_run(case: &Case<'_>, measurement: &Measurement, audit: &Audit) -> Option<Finding> {
+    let target = &case.path().target;
+    // Where nothing ended at all, `no_read_ended` says so.
+    let reason = audit.too_short.as_ref().filter(|_| audit.silent.is_none())?;
+    let summary = format!("The run on {target} is too short to rely on: {reason}.");
+    Some(
+        Finding::on(Code::TooShort, Severity::Info, target, summary)
+            .seen("measured time", measurement.elapsed_ns, "the run")
+            .seen("I/Os", measurement.latency.count, "the run")
+            .advise("Measure again with --as full."),
+    )
+}
 
 /// Caches of drives and controllers, burst credits of cloud volumes and clock ramps last seconds; diskspd's makers
 /// ask for a warm-up of a minute. Half a second is left for the tool's own rounding. A run that is shorter must show by
@@ -26,11 +42,11 @@ struct Short<'c> {
     is_falling: bool,
 }
 
-pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
-    in_memory(case).or_else(|| over_too_soon(case))
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
+    in_memory(case).or_else(|| over_too_soon(case)).or_else(|| over_a_network(case))
 }
 
-fn over_too_soon(case: &Case<'_>) -> Option<Finding> {
+fn over_too_soon(case: &result::Case<'_>) -> Option<Finding> {
     let short = short(case);
     let (shortest, severity) = (short.iter().min_by_key(|one| one.elapsed)?, severity(case)?);
     let Short { measured, op, elapsed, is_falling } = *shortest;
@@ -52,7 +68,7 @@ fn over_too_soon(case: &Case<'_>) -> Option<Finding> {
     )
 }
 
-fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
+fn short<'c>(case: &'c result::Case<'_>) -> Vec<Short<'c>> {
     let mut short: Vec<Short<'c>> = Vec::new();
     for run in case.runs() {
         let Some(elapsed) = elapsed(run.side) else { continue };
@@ -73,7 +89,7 @@ fn short<'c>(case: &'c Case<'_>) -> Vec<Short<'c>> {
 }
 
 /// How much it matters that a tool's run was short; `None` where its own protocol is that short, or ends with its work.
-fn severity(case: &Case<'_>) -> Option<Severity> {
+fn severity(case: &result::Case<'_>) -> Option<Severity> {
     Some(match case.result.tool {
         // These do a given amount once, a whole device or card, or tell what was going on.
         Tool::Kdiskmark | Tool::Crystaldiskmark | Tool::Btrfsscrub => return None,
@@ -92,7 +108,7 @@ fn severity(case: &Case<'_>) -> Option<Severity> {
     })
 }
 
-fn evidence(case: &Case<'_>, short: &Short<'_>) -> Vec<Evidence> {
+fn evidence(case: &result::Case<'_>, short: &Short<'_>) -> Vec<Evidence> {
     let Short { measured, op, elapsed, is_falling } = *short;
     let mut evidence = vec![case.evidence(measured, "measured time", elapsed)];
     let side = op.map_or(measured.both.as_ref(), |op| measured.side(op));
@@ -107,7 +123,7 @@ fn evidence(case: &Case<'_>, short: &Short<'_>) -> Vec<Evidence> {
 
 /// Whether the mean of every direction is known to within the widest interval, by the deviation of single requests or by
 /// the rates of seconds, each of which is of many I/Os and stands for itself.
-fn is_known(case: &Case<'_>) -> bool {
+fn is_known(case: &result::Case<'_>) -> bool {
     let known = |side: &Side| {
         let latency = side.latency_ns.as_ref();
         let by_requests = latency.and_then(|one| Some((one.deviation? / one.mean?, side.ios?)));
@@ -152,7 +168,7 @@ fn unseen(measured: &Measured, op: Op, side: &Side) -> Option<String> {
 }
 
 /// `cryptsetup benchmark` runs each cipher for a second (its `lib/utils_benchmark.c`), on a clock that may still rise.
-fn in_memory(case: &Case<'_>) -> Option<Finding> {
+fn in_memory(case: &result::Case<'_>) -> Option<Finding> {
     let first = case.result.measurements.first().filter(|_| case.result.tool == Tool::Cryptsetup)?;
     Some(
         case.finding(
@@ -174,12 +190,57 @@ fn elapsed(side: &Side) -> Option<Nanos> {
     })
 }
 
+/// What iperf3 takes by itself, less its rounding. The first of its seconds has the start of TCP in it; of ten that is a
+/// tenth at most, which is as sure as a mean has to be.
+const USUAL_NETWORK_RUN: Nanos = Nanos::from_millis(9_500);
+
+/// A run over a network that ended while its rate was still rising, or that too few samples describe.
+fn over_a_network(case: &result::Case<'_>) -> Option<Finding> {
+    let mut all = case.result.measurements.iter();
+    let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    let elapsed = side.elapsed_ns.filter(|elapsed| *elapsed < USUAL_NETWORK_RUN)?;
+    if trust::interval_of_series(&side.series).is_some_and(|interval| interval <= trust::WIDEST_INTERVAL) {
+        return None;
+    }
+    let summary = format!("The run over the network lasted {elapsed}: too short for what lasts");
+    Some(
+        case.finding(Code::TooShort, Severity::Limit, summary)
+            .seen("measured time", elapsed, case.source(measured))
+            .not_so_when("a run of ten seconds and more has the same rate")
+            .advise("measure for ten seconds at least: `iperf3 -t 30 -O 2`"),
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use narrows_paste::results::surroundings::Surroundings;
 
-    use super::super::testing::{codes, fio_read, verdict_of, verdicts};
     use super::*;
+    use crate::results::testing::{codes, fio_read, verdict_of, verdicts};
+    use crate::testing::{Sketch, link, run};
+
+    fn too_short_path(millis: u64, cut_short: Option<&str>) -> Sketch {
+        let mut load = run(500.0).disk("nvme0n1", 500.0, 31.0);
+        load.measurement.elapsed_ns = Nanos::from_millis(millis);
+        load.measurement.cut_short = cut_short.map(str::to_owned);
+        Sketch::drive(link((3, 4), (3, 4), (3, 4))).run(load)
+    }
+
+    #[test]
+    fn less_than_a_second_and_runs_that_were_cut_are_too_short() {
+        assert_eq!(
+            too_short_path(400, None).finding(Code::TooShort).map(|f| f.severity),
+            Some(Severity::Info)
+        );
+        let cut = too_short_path(2000, Some("interrupted"));
+        assert!(cut.finding(Code::TooShort).is_some_and(|f| f.summary.contains("interrupted")));
+        assert!(too_short_path(400, None).path().measured.values().all(|measured| !measured.trusted));
+    }
+
+    #[test]
+    fn two_seconds_are_enough() {
+        assert_eq!(too_short_path(2000, None).finding(Code::TooShort), None);
+    }
 
     #[test]
     fn ten_seconds_are_too_short_and_a_minute_is_not() {
@@ -214,5 +275,16 @@ mod tests {
         let all =
             verdicts("/dev/sda:\n Timing buffered disk reads: 510 MB in  3.01 seconds = 169.62 MB/sec\n");
         assert!(all[0].trusted && codes(&all[0]).contains(&Code::TooShort));
+    }
+
+    #[test]
+    fn less_than_the_usual_time_is_too_short() {
+        let of = |seconds: &str, amount: &str| {
+            let row = format!(
+                "[  5]   0.00-{seconds}  sec  {amount} MBytes  99.0 Mbits/sec                  receiver\n"
+            );
+            codes(&verdicts(&row).remove(0)).contains(&Code::TooShort)
+        };
+        assert!(of("2.70", "31.9") && !of("10.00", "118"));
     }
 }

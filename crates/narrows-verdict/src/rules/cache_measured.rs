@@ -1,13 +1,45 @@
-//! The bytes came from memory: latencies and rates that no medium has, the wrong command ([`super::cached_command`]), or counters that disagree.
+//! `cache_measured`: the bytes came from memory, so the result says nothing of the devices. Of our own runs counters tell; of those of
+//! other tools latencies and rates that no medium has, the wrong command ([`super::cached_command`]), or counters that disagree.
 
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::mount::Mount;
+use narrows_model::ceiling::Direction;
+use narrows_model::path::HopKind;
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Op, Tool};
 
-use super::cached_command;
-use super::case::{Case, Run, Signs, declares_memory, time};
-use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+use super::result::{self, Run, Signs, declares_memory, time};
+use super::{Context, Judged, cached_command};
+use crate::case::Case;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
+use crate::trust::Audit;
+
+/// `cache_measured`: the bytes came from a cache, so the result says nothing of the devices.
+pub(super) fn of_path(_context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
+    let case = judged.case(Direction::Read);
+    judged
+        .subject
+        .runs
+        .iter()
+        .filter_map(|run| {
+            let case = Case { direction: run.direction, ..case.with_run(run) };
+            let evidence = Audit::of(&case).cached?;
+            let summary = format!(
+                "The run on {} moved {}, and the devices saw fewer: it measured a cache.",
+                judged.subject.path.target, run.measurement.bytes
+            );
+            let finding = match case.of_kind(HopKind::Memory).next() {
+                Some((_, memory)) => Finding::about(Code::CacheMeasured, Severity::Limit, memory, summary),
+                None => Finding::on(Code::CacheMeasured, Severity::Limit, "", summary),
+            };
+            let mut finding = finding.with_evidence(evidence).with_advice([Advice::new(
+                "Measure the block device instead, or a file system that honours O_DIRECT.",
+            )]);
+            finding.subject = judged.subject.path.target.clone();
+            Some(finding)
+        })
+        .collect()
+}
 
 /// The fastest media (Optane) answer a read in some 5 µs at the application; NAND needs 50 µs to read a page. A mean
 /// below this is a copy in memory.
@@ -45,7 +77,7 @@ const CACHE_CHECKS: &[CacheCheck] = &[
 ];
 
 /// The bytes came from memory: latencies and rates that no medium has, the wrong command, or counters that disagree.
-pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
+pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     let mut evidence: Vec<Evidence> = Vec::new();
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
@@ -318,13 +350,55 @@ fn in_the_drive(run: &Run<'_>) -> Option<Signs> {
 
 #[cfg(test)]
 mod tests {
-    use narrows_base::units::BytesPerSec;
+    use narrows_base::units::Bytes;
+    use narrows_model::path::{DeviceHop, HopSpec};
     use narrows_paste::results::surroundings::Surroundings;
     use narrows_paste::results::{Imported, Latency, Percentile};
 
-    use super::super::testing::{codes, fio_read, verdict_of, with_latency};
     use super::*;
-    use crate::finding::Code;
+    use crate::results::testing::{codes, fio_read, verdict_of, with_latency};
+    use crate::testing::{Sketch, run};
+
+    fn cache_measured_path(seen: f64) -> Sketch {
+        Sketch::of("/home").device("sda", None).memory().run(run(900.0).disk("sda", seen, 1.0))
+    }
+
+    #[test]
+    fn a_run_that_the_disk_did_not_see_measured_a_cache() {
+        let finding =
+            cache_measured_path(90.0).finding(Code::CacheMeasured).expect("a tenth came from the disk");
+        assert!(finding.evidence.iter().any(|e| e.value == "10 %"), "{:?}", finding.evidence);
+        assert!(cache_measured_path(90.0).path().sentence.contains("came from memory"));
+    }
+
+    #[test]
+    fn a_run_that_the_disk_saw_did_not() {
+        assert_eq!(cache_measured_path(870.0).finding(Code::CacheMeasured), None);
+    }
+
+    #[test]
+    fn what_moved_before_the_counters_were_read_is_not_missing_from_them() {
+        let late = |seen: f64, missed: f64| {
+            let mut run = run(900.0).disk("sda", seen, 1.0);
+            run.activity.missed = Bytes::new((run.measurement.bytes.as_f64() * missed) as u64);
+            Sketch::of("/home").device("sda", None).memory().run(run).finding(Code::CacheMeasured)
+        };
+        assert_eq!(late(600.0, 0.34), None);
+        assert!(late(600.0, 0.1).is_some(), "a fifth is missing");
+        // 32 blocks of 1 MiB under way, and 20 ms of 900 MB/s, of 1800 MB.
+        assert_eq!(late(600.0, 0.24), None, "what was under way may be missing, too");
+        assert!(late(0.0, 0.9).is_some(), "nothing came from the disk");
+        assert_eq!(late(600.0, 1.1), None, "nothing is known");
+    }
+
+    #[test]
+    fn a_disk_that_is_memory_keeps_no_counters_and_proves_nothing() {
+        let brd =
+            DeviceHop { block: "ram0".to_owned(), synthetic: Some("brd".to_owned()), ..DeviceHop::default() };
+        let path = Sketch::of("/dev/ram0").unknown("ram0", HopSpec::Device(brd)).memory();
+        let path = path.run(run(900.0).disk("ram0", 0.0, 0.0));
+        assert_eq!(path.finding(Code::CacheMeasured), None);
+    }
 
     #[test]
     fn a_mean_of_two_microseconds_is_memory_and_one_of_eighty_is_a_drive() {
