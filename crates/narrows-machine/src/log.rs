@@ -96,6 +96,14 @@ pub enum LogKind {
     SataLimited(u32),
     /// The SATA or SCSI link was reset after errors.
     SataReset,
+    /// The device on a SATA port did not answer when its link was reset.
+    SataNoAnswer,
+    /// A command on a SATA port failed or timed out.
+    SataCommandFailed,
+    /// A USB device was reset, or one of its commands taken back.
+    UsbReset,
+    /// A drive did not read or write what was asked for.
+    DriveError,
     /// A member of a RAID array failed.
     RaidMemberFailed,
 }

@@ -83,6 +83,9 @@ pub struct ZfsDevice {
     pub state: String,
     /// Whether it is one of the two of `replacing-0`: it is being replaced, or replaces.
     pub is_replaced: bool,
+    /// Reads and writes that failed and blocks whose checksum was wrong, since they were cleared; of a device that is being written
+    /// anew none, as its old errors say nothing.
+    pub errors: [u64; 3],
 }
 
 #[cfg(test)]

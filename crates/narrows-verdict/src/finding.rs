@@ -36,6 +36,8 @@ pub enum Code {
     MpsMrrs,
     /// A link reports errors.
     AerErrors,
+    /// A drive, or the way to it, fails.
+    DeviceErrors,
     /// A device slows down because it is hot.
     Thermal,
     /// A slot seems to be split and not all of its devices are there.

@@ -6,7 +6,7 @@
 //! the path can do, not its limit). An unsteady run stays trusted so far: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
-use narrows_base::stats::{ci95, student_t};
+use narrows_base::stats::{self, Steadiness, ci95, student_t};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_model::ceiling::{Basis, Limit};
 use narrows_model::path::{Hop, HopKind};
@@ -40,7 +40,7 @@ pub(super) struct Audit {
     /// Why the run is too short, if it is.
     pub(super) too_short: Option<String>,
     /// How far the rate moved, if it did not hold.
-    pub(super) unsteady: Option<Drift>,
+    pub(super) unsteady: Option<Steadiness>,
 }
 
 impl Audit {
@@ -48,9 +48,8 @@ impl Audit {
     pub(super) fn of(case: &Case<'_>) -> Self {
         let Some(measurement) = case.measurement() else { return Self::default() };
         let cached = cached(case);
-        let unsteady = windows(&measurement.series)
-            .and_then(|means| Drift::of(&means))
-            .filter(|drift| !drift.is_steady());
+        let unsteady = windows(&measurement.series).and_then(|means| Steadiness::of(&means));
+        let unsteady = unsteady.filter(|rate| !rate.steady);
         Self {
             above: if cached.is_some() { None } else { above_ceiling(case) },
             cached,
@@ -201,56 +200,12 @@ fn too_wide(case: &Case<'_>, is_unsteady: bool) -> Option<String> {
     Some(format!("its own samples put its rate within ±{shown}, no closer, in {}", measurement.elapsed_ns))
 }
 
-/// As many as the performance test specification of SNIA looks at (SSS PTS 2.0.1, "steady state").
-pub(crate) const WINDOWS: usize = 5;
+/// Two samples for each window: the course of fewer says nothing.
+const FEWEST_SAMPLES: usize = 2 * stats::WINDOWS;
 
 /// The means of equal windows of a series; `None` when it is too short for them.
-pub(crate) fn windows(series: &[BytesPerSec]) -> Option<[f64; WINDOWS]> {
-    let each = series.len() / WINDOWS;
-    if each < 2 {
-        return None;
-    }
-    let mut means = [0.0; WINDOWS];
-    for (mean, window) in means.iter_mut().zip(series.chunks_exact(each)) {
-        *mean = window.iter().map(|rate| rate.get()).sum::<f64>() / each as f64;
-    }
-    Some(means)
-}
-
-/// How far a rate moved during a run, over five equal windows.
-///
-/// SNIA Solid State Storage Performance Test Specification, steady state: over a window of five rounds the range of the
-/// rate is within 20 % of its mean, and its least-squares slope moves it by at most 10 % of the mean.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Drift {
-    /// Largest less smallest window, as a part of the mean.
-    pub(super) range: f64,
-    /// What the slope adds over the four steps, as a part of the mean.
-    pub(super) slope: f64,
-}
-
-impl Drift {
-    /// The limits of its parts.
-    pub(super) const RANGE: f64 = 0.2;
-    pub(super) const SLOPE: f64 = 0.1;
-
-    /// The drift over the means of windows; `None` when nothing moved.
-    pub(super) fn of(windows: &[f64; WINDOWS]) -> Option<Self> {
-        let mean = windows.iter().sum::<f64>() / WINDOWS as f64;
-        if mean <= 0.0 {
-            return None;
-        }
-        let most = windows.iter().copied().fold(f64::MIN, f64::max);
-        let least = windows.iter().copied().fold(f64::MAX, f64::min);
-        // The least-squares slope over x = −2…2 is Σxy / Σx², and Σx² = 10.
-        let slope = windows.iter().zip([-2.0, -1.0, 0.0, 1.0, 2.0]).map(|(y, x)| x * y).sum::<f64>() / 10.0;
-        Some(Self { range: (most - least) / mean, slope: slope * 4.0 / mean })
-    }
-
-    /// Whether the rate held.
-    pub(super) fn is_steady(&self) -> bool {
-        self.range <= Self::RANGE && self.slope.abs() <= Self::SLOPE
-    }
+pub(crate) fn windows(series: &[BytesPerSec]) -> Option<[f64; stats::WINDOWS]> {
+    stats::windows(series).filter(|_| series.len() >= FEWEST_SAMPLES)
 }
 
 /// A mean that its own samples put within this part of it, and no closer, is no measurement of a rate yet.
@@ -291,47 +246,7 @@ pub(crate) fn interval_of_independent(deviation: f64, samples: u64) -> Option<f6
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
-
-    fn series(rates: &[f64]) -> Vec<BytesPerSec> {
-        rates.iter().flat_map(|rate| [BytesPerSec::from_mb(*rate); 4]).collect()
-    }
-
-    fn drift(series: &[BytesPerSec]) -> Option<Drift> {
-        windows(series).and_then(|means| Drift::of(&means))
-    }
-
-    #[test]
-    fn a_rate_that_holds_is_steady_and_one_that_falls_is_not() {
-        assert!(drift(&series(&[100.0, 102.0, 99.0, 101.0, 100.0])).expect("long enough").is_steady());
-        // 100, 95, 90, 85, 80: mean 90, range 20/90 = 22 %, slope −5 a step = −22 % over four.
-        let falling = drift(&series(&[100.0, 95.0, 90.0, 85.0, 80.0])).expect("long enough");
-        assert!((falling.range - 20.0 / 90.0).abs() < 1e-9 && (falling.slope + 20.0 / 90.0).abs() < 1e-9);
-        assert!(!falling.is_steady());
-    }
-
-    #[test]
-    fn the_windows_of_a_square_wave_fail_both_limits() {
-        // By hand: mean 215.08, range 76.7 / 215.08 = 35.7 %, slope −10.92 a window, × 4 = 43.7 = 20.3 %.
-        let Drift { range, slope } = Drift::of(&[245.8, 201.8, 212.9, 245.8, 169.1]).expect("a mean");
-        assert!((range - 0.357).abs() < 5e-4 && (slope + 0.203).abs() < 5e-4, "{range} {slope}");
-    }
-
-    #[test]
-    fn a_short_or_silent_series_says_nothing() {
-        assert_eq!(drift(&series(&[1.0, 1.0])), None);
-        assert_eq!(drift(&series(&[0.0; 5])), None);
-    }
-
-    proptest! {
-        #[test]
-        fn no_series_panics_or_has_a_negative_range(rates in proptest::collection::vec(0.0f64..1e12, 0..200)) {
-            let rates: Vec<_> = rates.into_iter().map(BytesPerSec::new).collect();
-            prop_assert!(drift(&rates).is_none_or(|drift| drift.range >= 0.0));
-        }
-    }
 
     #[test]
     fn the_interval_of_a_worked_example() {

@@ -179,11 +179,11 @@ fn normal_quantile(p: f64) -> f64 {
 }
 
 /// Windows of the steadiness test, as rounds in the SNIA test.
-const WINDOWS: usize = 5;
+pub const WINDOWS: usize = 5;
 /// SNIA SSS PTS v2.0.2, 2.1.24 "Steady State": the greatest excursion may be 20 % of the average …
-const MAX_RANGE: f64 = 0.20;
+pub const MAX_RANGE: f64 = 0.20;
 /// … and the least-squares line may rise or fall by 10 % of the average over the window.
-const MAX_DRIFT: f64 = 0.10;
+pub const MAX_DRIFT: f64 = 0.10;
 
 /// Whether a rate held steady, and how far it did not.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -204,20 +204,29 @@ pub struct Steadiness {
 /// only be tested against itself.) Samples that fill no window are left out at the beginning. `None` for fewer than five
 /// samples, or when nothing was moved at all.
 pub fn steadiness(series: &[BytesPerSec]) -> Option<Steadiness> {
-    if series.len() < WINDOWS {
-        return None;
-    }
+    Steadiness::of(&windows(series)?)
+}
+
+/// The means of equal windows of a series, in bytes per second. Samples that fill no window are left out at the beginning. `None`
+/// for fewer samples than windows.
+pub fn windows(series: &[BytesPerSec]) -> Option<[f64; WINDOWS]> {
     let rates: Vec<f64> = series.iter().map(|rate| rate.get()).collect();
-    let windows = window_means(&rates, WINDOWS);
-    let mean = mean(&windows);
-    if mean <= 0.0 {
-        return None;
+    window_means(&rates, WINDOWS).try_into().ok()
+}
+
+impl Steadiness {
+    /// The same test of the means of windows; `None` when nothing was moved at all.
+    pub fn of(windows: &[f64; WINDOWS]) -> Option<Self> {
+        let mean = mean(windows);
+        if mean <= 0.0 {
+            return None;
+        }
+        let most = windows.iter().copied().fold(f64::MIN, f64::max);
+        let least = windows.iter().copied().fold(f64::MAX, f64::min);
+        let range = (most - least) / mean;
+        let slope = slope(windows) * (WINDOWS - 1) as f64 / mean;
+        Some(Self { steady: range <= MAX_RANGE && slope.abs() <= MAX_DRIFT, range, slope })
     }
-    let most = windows.iter().copied().fold(f64::MIN, f64::max);
-    let least = windows.iter().copied().fold(f64::MAX, f64::min);
-    let range = (most - least) / mean;
-    let slope = slope(&windows) * (WINDOWS - 1) as f64 / mean;
-    Some(Steadiness { steady: range <= MAX_RANGE && slope.abs() <= MAX_DRIFT, range, slope })
 }
 
 /// Samples in each batch of the rule.
@@ -419,6 +428,13 @@ mod tests {
         // A dip in the middle drifts nowhere but excurses by 30 / 94.
         let dip = steadiness(&rates(&[100.0, 100.0, 70.0, 100.0, 100.0])).unwrap();
         assert!(!dip.steady && dip.slope.abs() < 1e-12 && (dip.range - 30.0 / 94.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_windows_of_a_square_wave_fail_both_limits() {
+        // By hand: mean 215.08, range 76.7 / 215.08 = 35.7 %, slope −10.92 a window, × 4 = 43.7 = 20.3 %.
+        let wave = Steadiness::of(&[245.8, 201.8, 212.9, 245.8, 169.1]).unwrap();
+        assert!((wave.range - 0.357).abs() < 5e-4 && (wave.slope + 0.203).abs() < 5e-4, "{wave:?}");
     }
 
     #[test]

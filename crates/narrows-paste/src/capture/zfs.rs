@@ -119,8 +119,9 @@ impl StatusPool {
             line.split(" at ").skip(1).filter_map(|rest| number::binary_size(rest.split("/s").next()?));
         // What is issued to the disks stands behind what was scanned in memory.
         scan.rate = rates.last().map(|rate| BytesPerSec::new(rate.as_f64())).or(scan.rate);
-        let percent = line.split_once("% done").and_then(|(before, _)| before.split([' ', ',']).next_back());
-        scan.done = percent.and_then(number::percent).or(scan.done);
+        // Some languages write `1,57%`.
+        let percent = line.split_once("% done").and_then(|(before, _)| before.split(' ').next_back());
+        scan.done = percent.and_then(|part| number::percent(&part.replace(',', "."))).or(scan.done);
     }
 
     /// A line of the list: the pool itself, a vdev two blanks below it, or a device two more.
@@ -136,12 +137,15 @@ impl StatusPool {
         if !is_state || name == self.pool.name && depth == 0 || self.pool.vdevs.len() >= MOST_VDEVS {
             return;
         }
+        let is_written_anew = line.contains("(resilvering)") || line.contains("(repairing)");
+        let errors = if is_written_anew { [0; 3] } else { [(); 3].map(|()| words.next().map_or(0, counter)) };
         let is_group = is_group(name);
         self.replacing = self.replacing.filter(|above| depth > *above);
         let device = ZfsDevice {
             name: key_of(name).unwrap_or_else(|| name.to_owned()),
             state,
             is_replaced: self.replacing.is_some(),
+            errors,
         };
         if name.starts_with("replacing") {
             self.replacing = Some(depth);
@@ -154,6 +158,11 @@ impl StatusPool {
             None => self.pool.vdevs.push(vdev(name, &self.role, device)),
         }
     }
+}
+
+/// A count of errors, `701` or `1.2K` (`zfs_nicenum`, in steps of 1024); none where there is no number.
+fn counter(word: &str) -> u64 {
+    word.parse().ok().or_else(|| Some(number::binary_size(word)?.get())).unwrap_or(0)
 }
 
 /// The first device of a vdev, or the vdev itself where devices follow.

@@ -9,7 +9,7 @@ use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Op, Tool};
 
 use super::result::{self, Run, Signs, declares_memory, time};
-use super::{Context, Judged, cached_command};
+use super::{Context, Judged, cached_command, network_limited, throttled};
 use crate::case::Case;
 use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::trust::Audit;
@@ -81,8 +81,9 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
     let mut evidence: Vec<Evidence> = Vec::new();
     let mut confidence = Confidence::Low;
     let mut names: Vec<String> = Vec::new();
-    // Who measures memory by its name gets what was asked for.
-    for run in case.runs().filter(|run| !declares_memory(run.measured)) {
+    // Who measures memory by its name gets what was asked for; what a wire or a limiter held did not come out of memory.
+    let is_held = |run: &Run<'_>| throttled::is_held(run) || network_limited::share_of_wire(run).is_some();
+    for run in case.runs().filter(|run| !declares_memory(run.measured) && !is_held(run)) {
         let seen: Vec<Signs> = CACHE_CHECKS.iter().filter_map(|check| check(&run)).collect();
         confidence = seen.iter().map(|signs| signs.confidence).fold(confidence, Confidence::min);
         if !seen.is_empty() && names.len() < MOST_EVIDENCE {

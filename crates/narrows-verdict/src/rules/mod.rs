@@ -15,6 +15,7 @@ mod cache_measured;
 mod cached_command;
 mod crypt;
 pub(super) mod depth_too_low;
+mod device_errors;
 mod device_limited;
 mod disturbed;
 mod doubtful;
@@ -180,6 +181,7 @@ const RULES: &[Rule] = &[
     Rule::Path(link_state::check),
     Rule::Path(mps_mrrs::check),
     Rule::Path(aer_errors::check),
+    Rule::Machine(device_errors::check),
     Rule::Path(shared_uplink::check),
     Rule::Hop(numa::numa_remote),
     Rule::Machine(numa::numa_unbalanced),

@@ -90,17 +90,23 @@ fn network_finding(case: &result::Case<'_>, summary: String, evidence: Vec<Evide
         .with_confidence(Confidence::Medium)
 }
 
+/// The part of its wire that a run over a network has, where it fills the wire: of the one that is named, else of one that the
+/// fastest rate below it fills.
+pub(super) fn share_of_wire(run: &Run<'_>) -> Option<(f64, BytesPerSec)> {
+    run.has(Word::Network)?;
+    let wire = match &run.case.around.wire {
+        Some((wire, _)) => *wire,
+        None => wire_of(run.case.runs().map(|run| run.rate()))?,
+    };
+    let share = run.rate().get() / wire.get();
+    SHARE_OF_WIRE.contains(&share).then_some((share, wire))
+}
+
 fn full_wire(case: &result::Case<'_>) -> Option<Finding> {
     let source = case.around.has(Word::Network)?;
-    // The wire that is named; else one that the fastest rate below it fills.
-    let wire = match &case.around.wire {
-        Some((wire, _)) => *wire,
-        None => wire_of(case.runs().map(|run| run.rate()))?,
-    };
-    let share = |run: &Run<'_>| run.rate().get() / wire.get();
-    let run = case.runs().find(|run| SHARE_OF_WIRE.contains(&share(run)))?;
+    let (run, (share, wire)) = case.runs().find_map(|run| Some((run, share_of_wire(&run)?)))?;
     let summary = format!("The {} fill a wire: {}", run.name(), run.rate());
-    let part = format!("{} of {wire}", human::percent(share(&run)));
+    let part = format!("{} of {wire}", human::percent(share));
     let signs = run.signs().seen("rate", run.rate()).told("part of a wire", part, source);
     Some(network_finding(case, summary, signs.evidence))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use narrows_base::stats::WINDOWS;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::Machine;
@@ -11,7 +12,7 @@ use narrows_paste::results::{Durability, Imported, Measured, Op, Side, Tool};
 
 use super::cached_command::rates_of_devices;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
-use crate::trust::{self, WINDOWS};
+use crate::trust;
 
 /// One result among those that were given with it.
 #[derive(Debug, Clone, Copy)]

@@ -24,6 +24,11 @@ const THROTTLE_CHECKS: [fn(&Run<'_>) -> Option<Signs>; 7] = [
     whatever_the_size,
 ];
 
+/// Whether a run shows a limiter by itself.
+pub(super) fn is_held(run: &Run<'_>) -> bool {
+    THROTTLE_CHECKS.iter().any(|check| check(run).is_some())
+}
+
 pub(super) fn find(case: &Case<'_>) -> Option<Finding> {
     as_told(case).or_else(|| at_a_cap(case)).or_else(|| {
         let seen = |run: Run<'_>| {

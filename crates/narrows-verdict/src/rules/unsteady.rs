@@ -2,15 +2,16 @@
 //! down for good.
 
 use narrows_base::measurement::Measurement;
+use narrows_base::stats::{MAX_DRIFT, MAX_RANGE, Steadiness};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_paste::results::{Measured, Op, Side, Tool};
 
 use super::result::{self, Run, Signs, time};
 use crate::case::Case;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
-use crate::trust::{Audit, Drift};
+use crate::trust::Audit;
 
-/// The rate of a run of ours did not hold (see [`crate::trust::Drift`] for the test).
+/// The rate of a run of ours did not hold (see [`Steadiness`] for the test).
 pub(super) fn of_run(case: &Case<'_>, _: &Measurement, audit: &Audit) -> Option<Finding> {
     let target = &case.path().target;
     let drift = audit.unsteady?;
@@ -71,7 +72,7 @@ fn by_repeats(case: &result::Case<'_>) -> Option<Finding> {
     let most = rates.iter().copied().fold(0.0, f64::max);
     let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
     let range = (most - least) / (rates.iter().sum::<f64>() / rates.len() as f64);
-    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > Drift::RANGE)?;
+    let (measured, _) = writes().next().filter(|_| rates.len() > 1 && range > MAX_RANGE)?;
     let shown = |rate: f64| human::rate(BytesPerSec::new(rate));
     let value = format!("{} to {}: {} of their mean", shown(least), shown(most), human::percent(range));
     let evidence = case.evidence(measured, "rates of the repeated runs", value);
@@ -169,11 +170,11 @@ fn finding(
 
 fn by_log(run: &Run<'_>) -> Option<Signs> {
     let (means, log) = run.window_means()?;
-    let drift = Drift::of(&means)?;
+    let drift = Steadiness::of(&means)?;
     let (range, slope) = (drift.range, drift.slope.abs());
     // By chance a window of n I/Os is off by 1/√n (Poisson); the slope of five windows by 1.3 times that.
     let chance = run.side.ios.map_or(0.0, |ios| (5.0 / (ios as f64).max(1.0)).sqrt());
-    (range > Drift::RANGE.max(4.0 * chance) || slope > Drift::SLOPE.max(4.0 * chance)).then(|| {
+    (range > MAX_RANGE.max(4.0 * chance) || slope > MAX_DRIFT.max(4.0 * chance)).then(|| {
         let shown = means.map(|mean| human::rate(BytesPerSec::new(mean))).join(", ");
         let both = format!("{} and {} of the mean", human::percent(range), human::percent(slope));
         run.signs().told("rate in five windows", shown, &log).told("range and slope", both, log)

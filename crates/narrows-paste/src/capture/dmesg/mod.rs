@@ -5,6 +5,7 @@
 
 mod ata;
 mod drives;
+mod errors;
 mod link;
 mod pci;
 mod ports;
@@ -94,7 +95,7 @@ const OF_FUNCTIONS: [OfFunction; 9] = [
 ];
 
 /// The readers of all other messages, of which the first counts that understands one.
-const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
+const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 9] = [
     system::take,
     drives::take_nvme,
     ata::take,
@@ -103,6 +104,7 @@ const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
     drives::take_mmc,
     link::take_host_bridge,
     pci::take_bus,
+    errors::take,
 ];
 
 /// Whom a message is about: `igb 0000:03:00.0 eth0: …`, `pcieport 0000:00:1c.0: …`.

@@ -1,0 +1,97 @@
+//! Messages that a drive, or the way to it, failed: they name a device and no fact of it.
+
+use narrows_machine::log::LogKind;
+
+use super::{Boot, LogLine};
+use crate::text::{fields, is_digits};
+
+/// A message of an error. Readers of facts come before it.
+pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
+    let (device, kind) = parse(line.message)?;
+    boot.event_of(&device, None, kind, line);
+    Some(())
+}
+
+fn parse(message: &str) -> Option<(String, LogKind)> {
+    // `drivers/ata/libata-eh.c`: `ata1: COMRESET failed (errno=-16)`, `ata1.00: failed command: READ FPDMA QUEUED`.
+    if let Some([port, what]) = fields(message, "ata{}: {}") {
+        let number = port.split('.').next().filter(|number| is_digits(number))?;
+        let kind = match what {
+            _ if what.starts_with("COMRESET failed") => LogKind::SataNoAnswer,
+            _ if what.starts_with("failed command: ") => LogKind::SataCommandFailed,
+            _ => return None,
+        };
+        return Some((format!("ata{number}"), kind));
+    }
+    // `drivers/usb/storage/uas.c`: `sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN`.
+    if let Some([_, name, what]) = fields(message, "sd {}: [{}] {}")
+        && what.contains("uas_eh_abort_handler")
+    {
+        return Some((name.to_owned(), LogKind::UsbReset));
+    }
+    // `drivers/usb/core/hub.c`: `usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd`.
+    if let Some([port, what]) = fields(message, "usb {}: {}")
+        && what.starts_with("reset ")
+        && what.contains(" USB device number ")
+    {
+        return Some((port.to_owned(), LogKind::UsbReset));
+    }
+    // `block/blk-core.c`, `print_req_error`: `I/O error, dev sdc, sector 16 op 0x0:(READ)`, `critical medium error, dev sdc, …`;
+    // `fs/buffer.c`: `Buffer I/O error on dev sdc1, logical block 0, async page read`.
+    const WORDS: [&str; 4] =
+        ["I/O error, dev ", "critical medium error, dev ", "I/O error on dev ", "I/O error on device "];
+    let rest = WORDS.iter().find_map(|words| Some(message.split_once(words)?.1))?;
+    let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
+    Some((name.to_owned(), LogKind::DriveError))
+}
+
+/// Whether it is a drive whose medium stays in it, or a part of one: what has none to read fails and is whole.
+fn is_drive(name: &str) -> bool {
+    ["sd", "nvme", "mmcblk", "vd", "xvd"].iter().any(|start| {
+        name.strip_prefix(start).is_some_and(|rest| {
+            (1..=12).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_message_names_its_device() {
+        for (message, device, kind) in [
+            ("ata1: COMRESET failed (errno=-16)", "ata1", LogKind::SataNoAnswer),
+            ("ata2.00: failed command: READ FPDMA QUEUED", "ata2", LogKind::SataCommandFailed),
+            (
+                "sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN ",
+                "sda",
+                LogKind::UsbReset,
+            ),
+            ("usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd", "2-1", LogKind::UsbReset),
+            (
+                "blk_update_request: I/O error, dev nvme0n1, sector 27 op 0x1:(WRITE)",
+                "nvme0n1",
+                LogKind::DriveError,
+            ),
+            ("critical medium error, dev sdc, sector 16", "sdc", LogKind::DriveError),
+            ("Buffer I/O error on dev sdc1, logical block 0, async page read", "sdc1", LogKind::DriveError),
+        ] {
+            assert_eq!(parse(message), Some((device.to_owned(), kind)), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_drive_without_a_medium_and_other_messages_are_no_error() {
+        for message in [
+            "blk_update_request: I/O error, dev fd0, sector 0",
+            "I/O error, dev sr0, sector 0",
+            "Buffer I/O error on dev loop0, logical block 0",
+            "ata1: SATA link down (SStatus 0 SControl 300)",
+            "usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd",
+            "I/O error, dev , sector",
+        ] {
+            assert_eq!(parse(message), None, "{message}");
+        }
+    }
+}

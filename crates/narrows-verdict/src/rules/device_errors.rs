@@ -1,0 +1,275 @@
+//! `device_errors`: the kernel's log tells that a drive, or the way to it, failed.
+//!
+//! A rate beside such errors is that of waiting: a command that fails is waited for for up to 30 seconds, and sent again. What a
+//! healthy machine logs, too, is no error here: a link that is trained anew once, a USB device that is reset when it wakes, a
+//! drive whose medium was taken out. Errors of a PCIe link that explain those of the drive behind it are `aer_errors`.
+
+use std::collections::BTreeMap;
+
+use narrows_machine::Machine;
+use narrows_machine::block::Transport;
+use narrows_machine::log::{LogEvent, LogKind};
+use narrows_machine::zfs::{ZfsDevice, ZfsPool};
+use narrows_model::path::{Hop, HopSpec};
+
+use super::Context;
+use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+
+/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start.
+const FEW_RESETS: u64 = 3;
+
+pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
+    let machine = context.machine;
+    let mut of: BTreeMap<String, Vec<LogEvent>> = BTreeMap::new();
+    for event in machine.log.iter().filter(|event| in_words(event).is_some()) {
+        let Some(drive) = drive_of(machine, event) else { continue };
+        let events = of.entry(drive).or_default();
+        // A port is told with its controller from where the log names both.
+        match events.iter_mut().find(|known| known.kind == event.kind) {
+            Some(known) => known.count = known.count.saturating_add(event.count),
+            None => events.push(event.clone()),
+        }
+    }
+    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events));
+    logged.chain(machine.zfs.iter().filter_map(of_pool)).collect()
+}
+
+/// Errors that ZFS counts of the devices of a pool. One that is gone or replaced is said elsewhere.
+fn of_pool(pool: &ZfsPool) -> Option<Finding> {
+    let devices = pool.vdevs.iter().flat_map(|vdev| &vdev.devices);
+    let errs: Vec<&ZfsDevice> = devices
+        .filter(|device| {
+            device.state == "ONLINE" && !device.is_replaced && device.errors.iter().any(|count| *count > 0)
+        })
+        .collect();
+    let first = errs.first()?;
+    let words = |[reads, writes, sums]: [u64; 3]| {
+        let counts = [(reads, "reads failed"), (writes, "writes failed"), (sums, "checksums were wrong")];
+        let known = counts.into_iter().filter(|(count, _)| *count > 0);
+        known.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
+    };
+    let more = if errs.len() > 1 {
+        format!(", and errors of {} more devices", errs.len() - 1)
+    } else {
+        String::new()
+    };
+    let summary =
+        format!("The ZFS pool {} counts errors of {}: {}{more}.", pool.name, first.name, words(first.errors));
+    let source = pool.state.source().as_str();
+    let evidence = errs
+        .iter()
+        .map(|device| Evidence::new(format!("errors of {}", device.name), words(device.errors), source));
+    Some(
+        Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary)
+            .with_evidence(evidence)
+            .advise(
+                "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive                  that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
+            ),
+    )
+}
+
+/// What an event says; `None` where it is no error.
+fn in_words(event: &LogEvent) -> Option<String> {
+    let count = event.count;
+    let times = |what: &str| match count {
+        1 => format!("{what} once"),
+        _ => format!("{what} {count} times"),
+    };
+    let number = |what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
+    Some(match &event.kind {
+        LogKind::NvmeTimeout => format!("{} timed out", number("command")),
+        LogKind::NvmeDown => times("its controller stopped to answer"),
+        LogKind::NvmeProbeFailed => "the kernel gave it up".to_owned(),
+        LogKind::SataLimited(megabits) => {
+            format!("the kernel lowered its link to {} Gbit/s", f64::from(*megabits) / 1e3)
+        }
+        LogKind::SataReset => times("its link was reset"),
+        LogKind::SataNoAnswer => times("it did not answer a reset of its link (COMRESET)"),
+        LogKind::SataCommandFailed => format!("{} failed", number("command")),
+        LogKind::UsbReset => times("it was reset"),
+        LogKind::DriveError => number("I/O error"),
+        _ => return None,
+    })
+}
+
+/// Whether events leave no healthy reading.
+fn is_fault(events: &[LogEvent]) -> bool {
+    events.iter().any(|event| match event.kind {
+        LogKind::SataReset | LogKind::UsbReset => event.count >= FEW_RESETS,
+        _ => true,
+    })
+}
+
+/// The drive that an event is about: its kernel name, the controller of an NVMe drive, or the port where no drive is known.
+fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
+    let name = event.device.as_deref()?;
+    let at = |is_it: &dyn Fn(&Transport) -> bool| {
+        let mut drives = machine.block.values().filter(|block| block.partition_of.is_none());
+        drives.find(|block| is_it(&block.transport)).map(|block| block.name.clone())
+    };
+    if name.starts_with("ata") {
+        let port = |transport: &Transport| matches!(transport, Transport::Sata(sata) if sata.port == name);
+        return Some(at(&port).unwrap_or_else(|| name.to_owned()));
+    }
+    // Of what hangs on USB only drives matter.
+    if event.kind == LogKind::UsbReset && name.starts_with(|c: char| c.is_ascii_digit()) {
+        return at(&|transport| matches!(transport, Transport::Usb(usb) if usb.device == name));
+    }
+    let drive = whole(name);
+    // What is taken out while it is read fails, and is whole.
+    let is_removable = machine.block.get(drive).is_some_and(|block| block.removable);
+    (!is_removable).then(|| drive.to_owned())
+}
+
+/// The drive of a partition, `sda` of `sda1`; of an NVMe drive its controller, `nvme0` of `nvme0n1p3`.
+fn whole(name: &str) -> &str {
+    let digits = |c: char| c.is_ascii_digit();
+    if let Some(rest) = name.strip_prefix("nvme") {
+        let number = rest.split('n').next().unwrap_or_default();
+        return name.get(.."nvme".len() + number.len()).unwrap_or(name);
+    }
+    if name.starts_with("mmcblk") {
+        return name.split_once('p').map_or(name, |(disk, _)| disk);
+    }
+    name.trim_end_matches(digits)
+}
+
+fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Finding> {
+    let machine = context.machine;
+    let pci = events.iter().find_map(|event| event.pci);
+    let link_errs = machine.log.iter().any(|event| {
+        matches!(event.kind, LogKind::AerMessage(_) | LogKind::AerError { .. }) && event.pci == pci
+    });
+    if !is_fault(events) || pci.is_some() && link_errs {
+        return None;
+    }
+    let mut hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let hop = hops.find(|hop| is_of(hop, drive));
+    let model =
+        machine.block.values().find(|block| whole(&block.name) == drive && block.partition_of.is_none());
+    let model = model.and_then(|block| block.model.value()).map(|model| format!(" ({model})"));
+    let words: Vec<String> = events.iter().filter_map(in_words).collect();
+    let port = if drive.starts_with("ata") { "the drive on " } else { "" };
+    let summary =
+        format!("The log has errors of {port}{drive}{}: {}.", model.unwrap_or_default(), words.join(", "));
+    let found = match hop {
+        Some(hop) => Finding::about(Code::DeviceErrors, Severity::Fault, hop, summary),
+        None => Finding::on(Code::DeviceErrors, Severity::Fault, drive, summary),
+    };
+    let is_certain = events.iter().any(|event| {
+        matches!(
+            event.kind,
+            LogKind::NvmeDown | LogKind::NvmeProbeFailed | LogKind::SataNoAnswer | LogKind::SataLimited(_)
+        )
+    });
+    let evidence =
+        |event: &LogEvent| Some(Evidence::new(in_words(event)?, event.count, event.source.as_str()));
+    Some(
+        found
+            .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
+            .with_evidence(events.iter().filter_map(evidence))
+            .advise(advice(drive, events)),
+    )
+}
+
+fn is_of(hop: &Hop, drive: &str) -> bool {
+    matches!(&hop.spec, HopSpec::Device(device) if whole(&device.block) == drive)
+}
+
+/// What to try first: what costs nothing, and what tells drive and way apart.
+fn advice(drive: &str, events: &[LogEvent]) -> String {
+    if drive.starts_with("nvme") {
+        return format!(
+            "Save what matters. `sudo smartctl -x /dev/{drive}` tells of the drive; try another slot, newer firmware of drive \
+             and board, and boot once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
+        );
+    }
+    if events.iter().any(|event| event.kind == LogKind::UsbReset) {
+        return "Use another cable and another port, without a hub. If it goes on, boot once with UAS off for this bridge: \
+                usb-storage.quirks=VENDOR:PRODUCT:u."
+            .to_owned();
+    }
+    let device = if drive.starts_with("ata") { "DEVICE" } else { drive };
+    format!(
+        "Save what matters. Try another cable and another port; `sudo smartctl -x /dev/{device}` tells the cable (CRC errors) \
+         from the drive (reallocated and pending sectors)."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Sketch;
+    use narrows_base::fact::Source;
+
+    fn told(device: &str, kind: LogKind, count: u64) -> Option<Finding> {
+        let event = LogEvent {
+            pci: None,
+            device: Some(device.to_owned()),
+            kind,
+            count,
+            source: Source::new("dmesg:1"),
+        };
+        Sketch::of("/dev/sda").on(|machine| machine.log.push(event)).finding(Code::DeviceErrors)
+    }
+
+    #[test]
+    fn what_leaves_no_healthy_reading_is_a_fault_and_what_starts_and_wakes_bring_is_none() {
+        for (device, kind, count) in [
+            ("nvme0", LogKind::NvmeDown, 1),
+            ("nvme0", LogKind::NvmeTimeout, 1),
+            ("ata1", LogKind::SataNoAnswer, 3),
+            ("ata1", LogKind::SataLimited(1500), 1),
+            ("ata1", LogKind::SataReset, 3),
+            ("sdb1", LogKind::DriveError, 1),
+        ] {
+            assert!(told(device, kind.clone(), count).is_some(), "{device} {kind:?}");
+        }
+        assert!(told("ata1", LogKind::SataReset, 2).is_none());
+        // No drive is known to be there.
+        assert!(told("1-2", LogKind::UsbReset, 9).is_none());
+    }
+
+    #[test]
+    fn a_sentence_counts_and_names_the_drive() {
+        let summary = |device, kind, count| told(device, kind, count).map(|finding| finding.summary);
+        assert_eq!(
+            summary("sdb1", LogKind::DriveError, 2).as_deref(),
+            Some("The log has errors of sdb: 2 I/O errors.")
+        );
+        assert_eq!(
+            summary("ata1", LogKind::SataNoAnswer, 1).as_deref(),
+            Some(
+                "The log has errors of the drive on ata1: it did not answer a reset of its link (COMRESET) once."
+            )
+        );
+    }
+
+    #[test]
+    fn errors_that_a_pool_counts_are_those_of_its_device() {
+        use narrows_base::fact::Fact;
+        use narrows_machine::zfs::ZfsVdev;
+        let told = |errors| {
+            let device =
+                ZfsDevice { name: "sda".into(), state: "ONLINE".into(), errors, ..ZfsDevice::default() };
+            let vdev = ZfsVdev { devices: vec![device], ..ZfsVdev::default() };
+            let state = Fact::known("ONLINE".to_owned(), "zpool.txt:2");
+            let pool = ZfsPool { name: "tank".into(), state, vdevs: vec![vdev], ..ZfsPool::default() };
+            let found =
+                Sketch::of("/dev/sda").on(|machine| machine.zfs.push(pool)).finding(Code::DeviceErrors);
+            found.map(|finding| finding.summary)
+        };
+        let said = "The ZFS pool tank counts errors of sda: 701 reads failed, 2 checksums were wrong.";
+        assert_eq!(told([701, 0, 2]).as_deref(), Some(said));
+        assert_eq!(told([0; 3]), None);
+    }
+
+    #[test]
+    fn parts_and_namespaces_belong_to_their_drive() {
+        for (name, drive) in
+            [("nvme10n1p3", "nvme10"), ("nvme0", "nvme0"), ("mmcblk0p2", "mmcblk0"), ("sdab12", "sdab")]
+        {
+            assert_eq!(whole(name), drive);
+        }
+    }
+}
