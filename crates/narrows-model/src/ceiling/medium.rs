@@ -11,7 +11,7 @@
 use super::{Basis, Ceilings, FactRef, Limit, published};
 use crate::path::{DeviceHop, Flash};
 use narrows_base::catalog::{self, Medium};
-use narrows_base::fact::Source;
+use narrows_base::fact::{NOT_LOOKED_FOR, Source};
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec, Iops, Nanos, human};
 
 /// What the outer tracks of the fastest hard disks with one actuator carry, MB/s.
@@ -76,6 +76,7 @@ fn limit(medium: &Medium, model: &str, device: &DeviceHop, what: &str, megabytes
 fn why_unknown(device: &DeviceHop) -> String {
     match device.model.missing() {
         None => "the catalogue has no figures for this model".to_owned(),
+        Some(why) if why == NOT_LOOKED_FOR => "its model is not known".to_owned(),
         Some(why) => format!("its model is not known; {why}"),
     }
 }

@@ -26,6 +26,7 @@ mod software;
 
 use std::collections::BTreeSet;
 
+use narrows_base::lists;
 use narrows_base::measurement::{GeneratorUse, Measurement};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::{self, Basis, Ceiling, Narrow, medium};
@@ -254,13 +255,15 @@ fn why_nothing_is_known(case: &Case<'_>, unknown: &[usize]) -> String {
     }
 }
 
-/// Why the ceilings of these hops are not known: `NAME: reason`.
+/// Why the ceilings of these hops are not known: `NAMES: reason`, hops with one reason together.
 pub(crate) fn why_unknown(case: &Case<'_>, unknown: &[usize]) -> Vec<String> {
+    const SHOWN: usize = 3;
     let reason = |index: &usize| {
         let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
-        Some(format!("{}: {reason}", case.path().hops.get(*index)?.name))
+        Some((reason, case.path().hops.get(*index)?.name.as_str()))
     };
-    unknown.iter().filter_map(reason).collect()
+    let reasons = lists::grouped(unknown.iter().filter_map(reason));
+    reasons.iter().map(|(reason, names)| format!("{}: {reason}", lists::some_of(names, SHOWN, ", "))).collect()
 }
 
 /// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
