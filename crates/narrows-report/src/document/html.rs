@@ -266,7 +266,7 @@ impl Writer<'_> {
         };
         let (level, look) = self.step(3);
         let label = self.label(&format!("Values: {}", figure.title));
-        self.put(&figure.html_at((level, &look), &label));
+        self.put(&figure.html((level, &look), &label));
     }
 
     fn paragraph(&mut self, it: &Paragraph) {

@@ -1,13 +1,13 @@
 //! The path of one target, hop by hop, with a bar for each.
 
+use super::Tone;
 use super::rate::{self, Scale};
-use super::tree::{self, Branch};
-use super::{Tone, observed};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Place, Table};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::lists::{grouped, some_of};
-use narrows_base::units::human;
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_machine::captured::DeviceLoad;
 use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
@@ -31,9 +31,9 @@ pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
         Column::left("", Width::Fit(0, usize::MAX)),
     ];
     let mut table = Table::new("The hops of the path and their ceilings", 2, columns);
-    for (hop, branch) in path.hops.iter().zip(tree::branches(&path.hops)) {
+    for (hop, branch) in path.hops.iter().zip(branches(&path.hops)) {
         let mut notes = Vec::new();
-        if let Some(line) = observed::line(hop) {
+        if let Some(line) = observed(hop) {
             notes.say(4, Tone::Faint, line);
         }
         table.rows.push(Row { cells: row(path, hop, branch, same, scale), notes });
@@ -138,7 +138,7 @@ fn mark(path: &PathView, hop: &HopView) -> Option<(Tone, String)> {
 }
 
 /// The bar shows what the hop means for the application, so that members of an array compare with the array.
-fn bar_rate(hop: &HopView) -> Option<narrows_base::units::BytesPerSec> {
+fn bar_rate(hop: &HopView) -> Option<BytesPerSec> {
     hop.ceiling.read.path_bytes_per_second.or(hop.ceiling.write.path_bytes_per_second)
 }
 
@@ -148,5 +148,114 @@ fn notes(out: &mut impl Blocks, path: &PathView) {
     for (with, hops) in grouped(shared.map(|hop| (&hop.shared_with, hop.id.as_str()))) {
         let verb = if hops.len() == 1 { "is" } else { "are" };
         out.say(2, Tone::Faint, format!("{} {verb} shared with {}", hops.join(", "), some_of(with, 4, ", ")));
+    }
+}
+
+/// What is drawn before the name of a hop.
+struct Branch {
+    /// Before its first line.
+    first: String,
+    /// Before the lines that it goes on in.
+    rest: String,
+}
+
+/// The branches before each hop's name, in order.
+fn branches(hops: &[HopView]) -> Vec<Branch> {
+    hops.iter().enumerate().map(|(index, _)| branch(hops, index)).collect()
+}
+
+fn branch(hops: &[HopView], index: usize) -> Branch {
+    let [fork, last, pipe, gap] = ["├─ ", "└─ ", "│  ", "   "];
+    let depth = hops.get(index).map_or(0, |hop| hop.depth);
+    let (mut first, mut rest) = (String::new(), String::new());
+    for level in 1..=depth.min(MOST_LEVELS) {
+        let more = has_sibling_after(hops, index, level);
+        let below = if more { pipe } else { gap };
+        rest.push_str(below);
+        first.push_str(match (level == depth && starts_branch(hops, index), more) {
+            (true, true) => fork,
+            (true, false) => last,
+            (false, _) => below,
+        });
+    }
+    Branch { first, rest }
+}
+
+/// Stacks deeper than this are drawn no deeper.
+const MOST_LEVELS: usize = 8;
+
+/// Whether the hop is the first of a branch rather than a link of the chain before it.
+fn starts_branch(hops: &[HopView], index: usize) -> bool {
+    let (Some(hop), Some(before)) = (hops.get(index), index.checked_sub(1).and_then(|i| hops.get(i))) else {
+        return true;
+    };
+    hop.depth > before.depth || hop.above.as_deref() != Some(before.id.as_str())
+}
+
+/// Whether another branch at `level` follows before the tree is left at that level.
+fn has_sibling_after(hops: &[HopView], index: usize, level: usize) -> bool {
+    hops.iter()
+        .enumerate()
+        .skip(index + 1)
+        .take_while(|(_, hop)| hop.depth >= level)
+        .any(|(at, hop)| hop.depth == level && starts_branch(hops, at))
+}
+
+/// `sda was 99.4 % busy (busiest of 3 intervals): 32.9 MB/s read in 86.9 ms each, 13.6 in flight (iostat.txt:8)`; `None` where
+/// nobody saw it.
+pub(super) fn observed(hop: &HopView) -> Option<String> {
+    let observed = hop.observed.as_ref()?;
+    let seen = &observed.load;
+    let device = hop.id.split_once(':').map_or(hop.id.as_str(), |(_, device)| device);
+    let busy = seen.busy.map(|busy| format!(" was {} busy", human::percent(busy))).unwrap_or_default();
+    let when = match (seen.since_start, seen.intervals) {
+        (true, _) => " on average since the machine started".to_owned(),
+        (false, 0 | 1) => String::new(),
+        (false, intervals) => format!(" in the busiest of {intervals} intervals"),
+    };
+    let parts = observed_parts(seen);
+    let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    Some(format!("{device}{busy}{when}{did} ({})", observed.source))
+}
+
+fn observed_parts(seen: &DeviceLoad) -> Vec<String> {
+    let side = |rate: Option<BytesPerSec>, wait: Option<Nanos>, what: &str| {
+        let rate = rate.filter(|rate| rate.get() > 0.0)?;
+        let wait = wait.map(|wait| format!(", {wait} each")).unwrap_or_default();
+        Some(format!("{rate} {what}{wait}"))
+    };
+    let depth = seen.depth.filter(|depth| *depth > 0.0);
+    [
+        side(seen.read, seen.read_wait, "read"),
+        side(seen.write, seen.write_wait, "written"),
+        depth.map(|depth| format!("{} in flight", human::count(depth))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> DeviceLoad {
+        DeviceLoad {
+            busy: Some(0.994),
+            depth: Some(13.64),
+            read: Some(BytesPerSec::new(32_907_264.0)),
+            write: Some(BytesPerSec::new(0.0)),
+            read_wait: Some(Nanos::new(86_870_000)),
+            write_wait: None,
+            intervals: 2,
+            since_start: false,
+        }
+    }
+
+    #[test]
+    fn each_part_that_is_known_is_told_and_nothing_else() {
+        assert_eq!(observed_parts(&seen()), ["32.9 MB/s read, 86.9 ms each", "13.6 in flight"]);
+        let idle = DeviceLoad { read: None, depth: Some(0.0), ..seen() };
+        assert!(observed_parts(&idle).is_empty());
     }
 }

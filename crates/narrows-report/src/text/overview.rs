@@ -3,12 +3,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::ladder::observed;
 use super::rate::Scale;
-use super::{Tone, adapters, hints, letters, observed, rate};
+use super::{Tone, adapters, hints, rate};
 use crate::document::{
     Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
 };
 use crate::figure::machine_map;
+use crate::fold::span;
 use crate::names::replaced;
 use crate::view::{CeilingView, CheckReport, HopView, PathView};
 use narrows_base::lists::grouped;
@@ -105,7 +107,7 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
             }
         }
         let seen = path.hops.iter().filter(|hop| is_under_load(hop) && told.insert(hop.id.as_str()));
-        let seen: Vec<String> = seen.filter_map(observed::line).collect();
+        let seen: Vec<String> = seen.filter_map(observed).collect();
         if let Some(group) = groups.get_mut(place) {
             group.seen.extend(seen);
         }
@@ -293,7 +295,7 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
     ];
     let mut table = Table::new("Every storage path and its narrowest hop", 0, columns);
     for group in groups {
-        let targets = match letters::span(&group.targets) {
+        let targets = match span(&group.targets) {
             Some(span) => vec![span],
             None => group.targets.iter().map(|target| (*target).to_owned()).collect(),
         };

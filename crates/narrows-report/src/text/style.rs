@@ -41,19 +41,19 @@ pub struct Style {
 }
 
 /// What [`Style::choose`] looks at.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings<'a> {
+#[derive(Debug, Clone, Default)]
+pub struct Surroundings {
     /// Columns of the terminal; `None` when the output is none.
     pub terminal: Option<usize>,
     /// `COLUMNS`: so many columns are wanted, terminal or not.
-    pub columns: Option<&'a str>,
+    pub columns: Option<String>,
     /// `NO_COLOR` (<https://no-color.org>): any value but the empty one turns colour off.
-    pub no_color: Option<&'a str>,
+    pub no_color: Option<String>,
     /// `CLICOLOR_FORCE` (<https://bixense.com/clicolors>): anything but `0` turns colour on, terminal or not.
-    pub clicolor_force: Option<&'a str>,
-    pub term: Option<&'a str>,
+    pub clicolor_force: Option<String>,
+    pub term: Option<String>,
     /// The character set in force: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set.
-    pub locale: Option<&'a str>,
+    pub locale: Option<String>,
 }
 
 impl Style {
@@ -72,30 +72,22 @@ impl Style {
             .is_terminal()
             .then(|| terminal_size::terminal_size().map_or(PIPE_WIDTH, |(width, _)| usize::from(width.0)));
         let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
-        let (no_color, force, term) = (env("NO_COLOR"), env("CLICOLOR_FORCE"), env("TERM"));
-        let columns = env("COLUMNS");
-        let surroundings = Surroundings {
-            terminal,
-            columns: columns.as_deref(),
-            no_color: no_color.as_deref(),
-            clicolor_force: force.as_deref(),
-            term: term.as_deref(),
-            locale: locale.as_deref(),
-        };
-        let style = Self::choose(colour, plain, surroundings);
+        let (columns, no_color, clicolor_force) = (env("COLUMNS"), env("NO_COLOR"), env("CLICOLOR_FORCE"));
+        let around = Surroundings { terminal, columns, no_color, clicolor_force, term: env("TERM"), locale };
+        let style = Self::choose(colour, plain, around);
         IS_COLOURED.fetch_or(style.colour, Ordering::Relaxed);
         style
     }
 
     /// The style for what is known of the output.
-    pub fn choose(colour: Colour, plain: bool, around: Surroundings<'_>) -> Self {
+    pub fn choose(colour: Colour, plain: bool, around: Surroundings) -> Self {
         if plain {
             return Self::PLAIN;
         }
-        let is_dumb = around.term == Some("dumb");
+        let is_dumb = around.term.as_deref() == Some("dumb");
         let forced = around.clicolor_force.is_some_and(|value| value != "0");
-        let auto =
-            around.no_color.is_none_or(str::is_empty) && (forced || (around.terminal.is_some() && !is_dumb));
+        let auto = around.no_color.is_none_or(|value| value.is_empty())
+            && (forced || (around.terminal.is_some() && !is_dumb));
         let asked =
             around.columns.and_then(|columns| columns.parse::<usize>().ok()).filter(|columns| *columns > 0);
         let columns = asked.or(around.terminal.filter(|_| !is_dumb));
@@ -106,7 +98,7 @@ impl Style {
                 Colour::Never => false,
             },
             width: columns.map_or(PIPE_WIDTH, |columns| columns.clamp(WIDTHS.0, WIDTHS.1)),
-            unicode: !is_dumb && around.locale.is_none_or(is_utf8),
+            unicode: !is_dumb && around.locale.is_none_or(|name| is_utf8(&name)),
             plain: false,
             verbose: false,
         }
@@ -128,24 +120,28 @@ fn is_utf8(locale: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TERMINAL: Surroundings<'static> = Surroundings {
-        terminal: Some(120),
-        columns: None,
-        no_color: None,
-        clicolor_force: None,
-        term: Some("xterm-256color"),
-        locale: Some("en_US.UTF-8"),
-    };
+    fn text(value: &str) -> Option<String> {
+        Some(value.to_owned())
+    }
+
+    fn on_a_terminal() -> Surroundings {
+        Surroundings {
+            terminal: Some(120),
+            term: text("xterm-256color"),
+            locale: text("en_US.UTF-8"),
+            ..Surroundings::default()
+        }
+    }
 
     #[test]
     fn a_terminal_gets_colour_and_its_own_width() {
-        let style = Style::choose(Colour::Auto, false, TERMINAL);
+        let style = Style::choose(Colour::Auto, false, on_a_terminal());
         assert_eq!(style, Style { colour: true, width: 120, unicode: true, plain: false, verbose: false });
     }
 
     #[test]
     fn a_pipe_gets_neither_colour_nor_the_width_of_the_terminal() {
-        let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..TERMINAL });
+        let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..on_a_terminal() });
         assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     }
 
@@ -153,7 +149,7 @@ mod tests {
     fn columns_decides_the_width_of_a_pipe_and_of_a_terminal() {
         for terminal in [None, Some(120)] {
             let width = |columns| {
-                let around = Surroundings { terminal, columns: Some(columns), ..TERMINAL };
+                let around = Surroundings { terminal, columns: text(columns), ..on_a_terminal() };
                 Style::choose(Colour::Auto, false, around).width
             };
             assert_eq!((width("80"), width("20")), (80, WIDTHS.0));
@@ -163,33 +159,35 @@ mod tests {
 
     #[test]
     fn no_color_wins_over_force_and_the_option_over_both() {
-        let around = Surroundings { no_color: Some("1"), clicolor_force: Some("1"), ..TERMINAL };
-        assert!(!Style::choose(Colour::Auto, false, around).colour);
+        let around = Surroundings { no_color: text("1"), clicolor_force: text("1"), ..on_a_terminal() };
+        assert!(!Style::choose(Colour::Auto, false, around.clone()).colour);
         assert!(Style::choose(Colour::Always, false, around).colour);
-        assert!(!Style::choose(Colour::Never, false, TERMINAL).colour);
+        assert!(!Style::choose(Colour::Never, false, on_a_terminal()).colour);
     }
 
     #[test]
     fn colour_can_be_forced_into_a_pipe() {
-        let around = Surroundings { terminal: None, clicolor_force: Some("1"), ..TERMINAL };
-        assert!(Style::choose(Colour::Auto, false, around).colour);
-        let around = Surroundings { clicolor_force: Some("0"), ..around };
+        let around = Surroundings { terminal: None, clicolor_force: text("1"), ..on_a_terminal() };
+        assert!(Style::choose(Colour::Auto, false, around.clone()).colour);
+        let around = Surroundings { clicolor_force: text("0"), ..around };
         assert!(!Style::choose(Colour::Auto, false, around).colour);
     }
 
     #[test]
     fn a_dumb_terminal_gets_ascii_without_colour() {
-        let style = Style::choose(Colour::Auto, false, Surroundings { term: Some("dumb"), ..TERMINAL });
+        let style = Style::choose(Colour::Auto, false, Surroundings { term: text("dumb"), ..on_a_terminal() });
         assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false, verbose: false });
     }
 
     #[test]
     fn a_locale_without_utf8_gets_ascii() {
-        assert!(!Style::choose(Colour::Auto, false, Surroundings { locale: Some("C"), ..TERMINAL }).unicode);
+        assert!(
+            !Style::choose(Colour::Auto, false, Surroundings { locale: text("C"), ..on_a_terminal() }).unicode
+        );
     }
 
     #[test]
     fn plain_is_the_same_everywhere() {
-        assert_eq!(Style::choose(Colour::Always, true, TERMINAL), Style::PLAIN);
+        assert_eq!(Style::choose(Colour::Always, true, on_a_terminal()), Style::PLAIN);
     }
 }

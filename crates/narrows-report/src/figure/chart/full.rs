@@ -2,7 +2,7 @@
 
 use super::bars::{Bar, BarChart, Named, Row};
 use crate::figure::whole::Figure;
-use crate::top::{LaneView, TopReport};
+use crate::top::{SideView, TopReport, full};
 use narrows_base::units::human;
 
 /// So many hops are drawn.
@@ -14,7 +14,7 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
     let moving =
         report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
     for (lane, part) in moving {
-        let rate = |side: &crate::top::SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
+        let rate = |side: &SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
         let is_fullest = report.fullest_hop.as_deref() == Some(lane.hop.as_str());
         let row = Row {
             name: lane.name.clone(),
@@ -22,13 +22,13 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
             bars: vec![Bar {
                 class: if is_fullest { "bad" } else { "good" },
                 value: part * 100.0,
-                shown: shown(lane, part),
+                shown: full(lane),
                 data: vec![("hop", lane.hop.clone()), ("part", format!("{part}"))],
                 ..Bar::default()
             }],
             ..Row::default()
         };
-        chart.put(row, [lane.name.clone(), rate(&lane.read), rate(&lane.write), shown(lane, part)]);
+        chart.put(row, [lane.name.clone(), rate(&lane.read), rate(&lane.write), full(lane)]);
     }
     chart.rows.truncate(MOST);
     let alternative = format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence);
@@ -36,8 +36,4 @@ pub fn fullness(report: &TopReport) -> Option<Figure> {
     let named =
         Named { id: "fullness".to_owned(), title: "How full each hop is", label: "Parts of ceilings" };
     chart.figure(named, alternative, &percent)
-}
-
-fn shown(lane: &LaneView, part: f64) -> String {
-    format!("{}{}", if lane.is_estimate { "~" } else { "" }, human::percent(part))
 }
