@@ -1,14 +1,13 @@
 //! The path of one target, hop by hop, with a bar for each.
 
 use super::Tone;
-use super::rate::{self, Scale};
+use super::rate::{Scale, ceiling};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Place, Table};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::lists::{grouped, some_of};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_machine::captured::DeviceLoad;
-use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 
 /// Bars are between this many columns long.
@@ -20,7 +19,7 @@ const NAME: usize = 30;
 /// Puts the ladder of a path.
 pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
     let same =
-        path.hops.iter().all(|hop| known(&hop.ceiling.read, false) == known(&hop.ceiling.write, false));
+        path.hops.iter().all(|hop| ceiling(&hop.ceiling.read, false) == ceiling(&hop.ceiling.write, false));
     let scale = Scale::of(path.hops.iter().filter_map(bar_rate));
     let columns = vec![
         Column::name("hop", Width::Flex(NAME)),
@@ -61,8 +60,9 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
         cells.push(Cell { content: remark(path, hop), tone: Some(Tone::Faint), spans: true });
         return cells;
     };
-    let read = Content::Long { short: known(&hop.ceiling.read, false), long: known(&hop.ceiling.read, true) };
-    let write = if same { String::new() } else { known(&hop.ceiling.write, false) };
+    let read =
+        Content::Long { short: ceiling(&hop.ceiling.read, false), long: ceiling(&hop.ceiling.read, true) };
+    let write = if same { String::new() } else { ceiling(&hop.ceiling.write, false) };
     let used = if path.runs.is_empty() { String::new() } else { used(&hop.measured) };
     let faint = if tone == Tone::Normal { Tone::Faint } else { tone };
     cells.extend([
@@ -73,14 +73,6 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
     ]);
     cells.extend(mark.map(|(tone, text)| Cell::toned(tone, text)));
     cells
-}
-
-/// A ceiling for its column. What has none says why in the room of all columns together.
-fn known(ceiling: &CeilingView, with_raw: bool) -> String {
-    match ceiling.bytes_per_second {
-        Some(_) => rate::ceiling(ceiling, with_raw),
-        None => String::new(),
-    }
 }
 
 /// What stands in place of the rates of a hop without a ceiling. A ceiling that is not known says why, in its first
@@ -114,27 +106,21 @@ fn used(measured: &MeasuredPair) -> String {
     }
 }
 
+/// Whether a hop is the narrowest or the next, and in which direction where these are two hops.
 fn mark(path: &PathView, hop: &HopView) -> Option<(Tone, String)> {
-    let on = |pair: &HopPair| {
-        (pair.of(Direction::Read) == Some(&hop.id), pair.of(Direction::Write) == Some(&hop.id))
+    let words = |pair: &HopPair, text: &str| {
+        let is = |named: &Option<String>| named.as_ref() == Some(&hop.id);
+        let are_two = pair.read.is_some() && pair.write.is_some() && pair.read != pair.write;
+        let way = match (is(&pair.read), is(&pair.write)) {
+            (false, false) => return None,
+            (true, false) if are_two => " (read)",
+            (false, true) if are_two => " (write)",
+            _ => "",
+        };
+        Some(format!("{text}{way}"))
     };
-    let words = |arrow: &str, word: &str, (read, write): (bool, bool), pair: &HopPair| {
-        let alone = pair.read == pair.write || pair.read.is_none() || pair.write.is_none();
-        match (read, write) {
-            _ if alone => format!("{arrow} {word}"),
-            (true, false) => format!("{arrow} {word} (read)"),
-            (false, true) => format!("{arrow} {word} (write)"),
-            _ => format!("{arrow} {word}"),
-        }
-    };
-    let (limit, next) = (on(&path.limiting_hop), on(&path.next_hop));
-    if limit.0 || limit.1 {
-        Some((Tone::Bad, words("◀", "narrowest", limit, &path.limiting_hop)))
-    } else if next.0 || next.1 {
-        Some((Tone::Warn, words("◁", "next", next, &path.next_hop)))
-    } else {
-        None
-    }
+    let narrowest = words(&path.limiting_hop, "◀ narrowest").map(|text| (Tone::Bad, text));
+    narrowest.or_else(|| words(&path.next_hop, "◁ next").map(|text| (Tone::Warn, text)))
 }
 
 /// The bar shows what the hop means for the application, so that members of an array compare with the array.

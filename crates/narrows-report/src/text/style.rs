@@ -175,14 +175,16 @@ mod tests {
 
     #[test]
     fn a_dumb_terminal_gets_ascii_without_colour() {
-        let style = Style::choose(Colour::Auto, false, Surroundings { term: text("dumb"), ..on_a_terminal() });
+        let style =
+            Style::choose(Colour::Auto, false, Surroundings { term: text("dumb"), ..on_a_terminal() });
         assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false, verbose: false });
     }
 
     #[test]
     fn a_locale_without_utf8_gets_ascii() {
         assert!(
-            !Style::choose(Colour::Auto, false, Surroundings { locale: text("C"), ..on_a_terminal() }).unicode
+            !Style::choose(Colour::Auto, false, Surroundings { locale: text("C"), ..on_a_terminal() })
+                .unicode
         );
     }
 

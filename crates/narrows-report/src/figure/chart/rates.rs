@@ -25,8 +25,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
     for rung in ladder.rungs.iter().rev() {
         let Some(measured) = &rung.measurement else { continue };
         let got = measured.bytes_per_second;
-        let limits =
-            ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref()) == Some(&rung.hop);
+        let limits = ladder.is_limiting(rung);
         let loss = rung.step.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
         let lost =
             rung.step.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));

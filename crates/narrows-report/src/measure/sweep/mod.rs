@@ -91,7 +91,7 @@ pub fn curves(points: &[SweepPoint<'_>]) -> Vec<Curve> {
 }
 
 /// What changes along the curve that a load lies on.
-const fn along(load: &LoadSpec) -> Along {
+pub(crate) const fn along(load: &LoadSpec) -> Along {
     match load.parallel {
         Parallel::Threads(_) => Along::Depth,
         Parallel::Streams(_) => Along::Streams,
