@@ -253,11 +253,7 @@ fn scope(comparison: &Comparison) -> String {
 }
 
 /// What the tests support, in a sentence.
-pub fn sentence_of(comparison: &Comparison) -> String {
-    sentence(comparison).1
-}
-
-fn sentence(comparison: &Comparison) -> (Tone, String) {
+pub(crate) fn sentence(comparison: &Comparison) -> (Tone, String) {
     let (tone, text) = supported(comparison, "B", "A");
     match comparison.verdict {
         Verdict::NotComparable => (tone, text),

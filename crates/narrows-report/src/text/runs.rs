@@ -1,7 +1,7 @@
 //! What was measured, two lines for each run.
 
 use super::Tone;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width, half};
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;
@@ -37,7 +37,9 @@ fn asked(run: &RunView) -> String {
 
 fn row(run: &RunView) -> Row {
     let measurement = &run.measurement;
-    let rate = format!("{}{}", human::rate_with_binary(measurement.bytes_per_second), spread(measurement));
+    let (rate, ends) = (measurement.bytes_per_second, measurement.ci95);
+    let spread = ends.map(|_| format!(" ± {}", half(rate, ends))).unwrap_or_default();
+    let rate = format!("{}{spread}", human::rate_with_binary(rate));
     let trust = match run.trusted {
         Some(true) => Cell::toned(Tone::Good, "trusted"),
         Some(false) => Cell::toned(Tone::Bad, "not trusted"),
@@ -75,12 +77,6 @@ fn notes(run: &RunView) -> Vec<Block> {
         out.say(DETAIL, tone, text);
     }
     out
-}
-
-/// Half of the confidence interval as a share of the rate: ` ± 0.4 %`.
-fn spread(measurement: &Measurement) -> String {
-    let Some([low, high]) = measurement.ci95 else { return String::new() };
-    format!(" ± {}", human::percent((high - low).fraction_of(measurement.bytes_per_second) / 2.0))
 }
 
 /// The rate over time; each step is the mean of its part, the greatest is full height.

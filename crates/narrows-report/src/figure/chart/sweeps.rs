@@ -28,14 +28,11 @@ fn said(load: &LoadSpec) -> String {
         100 => "writes".to_owned(),
         part => format!("{part} % writes"),
     };
-    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), streams(load)))
-}
-
-const fn streams(load: &LoadSpec) -> &'static str {
-    match load.parallel {
+    let way = match load.parallel {
         Parallel::Threads(_) => "thread",
         Parallel::Streams(_) => "stream",
-    }
+    };
+    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), way))
 }
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
