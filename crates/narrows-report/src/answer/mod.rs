@@ -104,10 +104,8 @@ pub(crate) fn measure(report: &MeasureReport) -> Option<Answer> {
     }
     let mut answer = Answer::default();
     let mut said = Vec::new();
-    let reads = |it: &'_ TestResult| it.read.clone();
-    let writes = |it: &'_ TestResult| it.write.clone();
-    let read = side(report, "Reads", &reads, report.ceilings.read.as_ref());
-    let write = side(report, "Writes", &writes, report.ceilings.write.as_ref());
+    let read = side(report, "Reads", |it| it.read.as_ref(), report.ceilings.read.as_ref());
+    let write = side(report, "Writes", |it| it.write.as_ref(), report.ceilings.write.as_ref());
     let is_read = read.is_some();
     let sides: Vec<_> = [read, write].into_iter().flatten().collect();
     for (number, (text, limit, look)) in sides.iter().enumerate() {
@@ -131,13 +129,13 @@ pub(crate) fn measure(report: &MeasureReport) -> Option<Answer> {
 fn side(
     report: &MeasureReport,
     what: &str,
-    of: &dyn Fn(&TestResult) -> Option<SideView>,
+    of: fn(&TestResult) -> Option<&SideView>,
     ceiling: Option<&PathCeiling>,
 ) -> Option<(String, String, Option<String>)> {
     let believed = report.results.iter().filter(|it| it.trusted != Some(false));
-    let sides: Vec<(&str, SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
+    let sides: Vec<(&str, &SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
     let by = |key: fn(&SideView) -> f64| {
-        sides.iter().filter(|(_, side)| key(side) > 0.0).max_by(|a, b| key(&a.1).total_cmp(&key(&b.1)))
+        sides.iter().filter(|(_, side)| key(side) > 0.0).max_by(|a, b| key(a.1).total_cmp(&key(b.1)))
     };
     let (name, fastest) = by(|side| side.bytes_per_second.get())?;
     let most = by(|side| side.iops.get()).filter(|(other, _)| other != name);

@@ -15,7 +15,7 @@ mod results;
 mod runs;
 mod style;
 
-pub use style::{Colour, Style, Surroundings, is_coloured};
+pub use style::{Colour, Style, is_coloured};
 
 pub(super) use ink::{Line, Tone, fit, paragraph, width, wrap};
 pub(super) use runs::percentiles;
