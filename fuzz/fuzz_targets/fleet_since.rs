@@ -4,7 +4,7 @@
 use libfuzzer_sys::fuzz_target;
 use narrows::cli::fleet::fuzz_earlier;
 use narrows::cohort;
-use narrows::report::fleet::{Entry, csv, row};
+use narrows::report::fleet::{Entry, row};
 
 fuzz_target!(|bytes: &[u8]| {
     // Without the first line nothing else is looked at.
@@ -13,7 +13,7 @@ fuzz_target!(|bytes: &[u8]| {
     for pair in hosts.windows(2) {
         let changes = cohort::changes_since(Some(&pair[0]), &pair[1]);
         let entry = Entry { host: &pair[1], changes: Some(&changes), change: None };
-        assert!(row::of(&entry).iter().all(|row| csv::line(row).ends_with('\n')));
+        assert!(row::of(&entry).iter().all(|row| row::line(row).ends_with('\n')));
         let _ = entry.records();
     }
 });

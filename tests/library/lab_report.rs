@@ -18,8 +18,8 @@ use narrows::lab::{
 };
 use narrows::load::measurement::{Measurement, Pattern};
 use narrows::load::preset::LoadSpec;
-use narrows::report::document::Audience;
-use narrows::report::lab::{DeviceFacts, LabReport, build, document, html};
+use narrows::report::document::{Audience, page};
+use narrows::report::lab::{DeviceFacts, LabReport, build, document};
 use narrows::report::schema;
 use narrows::report::text::Style;
 use narrows::units::{Bytes, BytesPerSec, Iops, Nanos};
@@ -29,6 +29,10 @@ const DEVICES: [&str; 2] = ["nvme0n1", "nvme1n1"];
 
 fn render(report: &LabReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)
+}
+
+fn html(report: &LabReport) -> String {
+    page(&[document(report, Audience::Owner)])
 }
 
 fn loads() -> [LoadSpec; 2] {

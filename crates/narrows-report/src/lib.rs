@@ -12,6 +12,7 @@ pub mod document;
 pub mod figure;
 pub mod fleet;
 pub mod fleet_run;
+mod fold;
 pub mod guard;
 pub mod lab;
 pub mod ladder;

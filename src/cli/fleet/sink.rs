@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind, Write};
 
 use narrows_report::fleet::table::{self, Layout};
-use narrows_report::fleet::{Entry, Record, csv, row};
+use narrows_report::fleet::{Entry, Record, row};
 use narrows_report::sanitize;
 use narrows_verdict::cohort::{Group, Outlier, Summary};
 
@@ -34,7 +34,7 @@ impl<W: Write> Sink<W> {
         let head = vec![Record::head(since)];
         let text = match form {
             Form::Nothing | Form::Table(_) => String::new(),
-            Form::Csv => csv::head(),
+            Form::Csv => row::head(),
             Form::Jsonl => json_lines(&head)?,
         };
         let mut sink = Self { out, form, is_open: true, kept: keeps.then_some(head) };
@@ -69,7 +69,7 @@ impl<W: Write> Sink<W> {
     ) -> io::Result<Option<Vec<Record>>> {
         let of_table = match &self.form {
             Form::Table(layout) => inert(layout, &table::foot(layout.style(), &groups, &outliers, &summary)),
-            Form::Csv => rows(&outliers.iter().map(row::Row::outlier).collect::<Vec<_>>()),
+            Form::Csv => rows(&outliers.iter().map(row::outlier).collect::<Vec<_>>()),
             Form::Nothing | Form::Jsonl => String::new(),
         };
         let groups = groups.into_iter().map(Record::Group);
@@ -111,7 +111,7 @@ fn inert(layout: &Layout, text: &str) -> String {
 }
 
 fn rows(rows: &[row::Row]) -> String {
-    rows.iter().map(|row| sanitize::lines(&csv::line(row)).into_owned()).collect()
+    rows.iter().map(|row| sanitize::lines(&row::line(row)).into_owned()).collect()
 }
 
 fn json_lines(records: &[Record]) -> io::Result<String> {

@@ -298,26 +298,29 @@ impl Tests<'_> {
             job::command(test, &on, JobTime { run, warm_up: site.timing.warm_up })
         };
         let failed = |failure: Option<_>| failure.map(|failure| self.failed(&failure));
+        let begun = |fio_command, failed| {
+            let name = test.name.clone();
+            TestResult { name, fio_command, failed, ..TestResult::default() }
+        };
         let limit = site.timing.longest();
         let measured = match &test.work {
             Work::Scan(plan) => runner.scan(*plan, target, limit).map(|scan| {
-                let failed = failed(scan.failure.clone());
-                let about = measure::About { fio_command: command(limit), failed, ..Default::default() };
-                measure::of_scan(&self.context, test, scan, about)
+                let begun = begun(command(limit), failed(scan.failure.clone()));
+                measure::of_scan(&self.context, scan, begun)
             }),
             Work::Load(load) => runner.load(&test.name, load, target, &site.timing).map(|outcome| {
                 let (subject, verdict) = self.judge(&outcome);
                 let LoadOutcome { measurement, ended, rounds, allowance, .. } = outcome;
                 let fio_command = command(measurement.elapsed_ns.duration());
-                let failed = failed(measurement.failure.clone());
-                let about = measure::About { fio_command, ended, rounds, allowance, failed };
-                measure::of_load(&self.context, test, load, &measurement, about, &subject, &verdict)
+                let begun = begun(fio_command, failed(measurement.failure.clone()));
+                let begun = TestResult { ended, rounds, allowance, ..begun };
+                measure::of_load(&self.context, load, &measurement, begun, &subject, &verdict)
             }),
         };
         measured.unwrap_or_else(|error| {
             let is_failure = !runner.is_over_budget() && !matches!(error, LoadError::OverBudget(_));
             let failed = is_failure.then(|| self.not_begun(&error));
-            measure::not_begun(test, &error.to_string(), failed, command(limit))
+            measure::not_begun(test, error.to_string(), begun(command(limit), failed))
         })
     }
 

@@ -9,7 +9,7 @@ use super::{Failure, INTERVALS, TopArgs, view};
 use crate::cli::signals::stop_on_signals;
 use narrows_base::units::{Nanos, human};
 use narrows_report::top::TopReport;
-use narrows_report::top::screen::{Key, Screen, Wish};
+use narrows_report::top::screen::{Screen, Wish};
 use narrows_session::live::Follow;
 
 /// A signal is noticed within this time.
@@ -99,25 +99,15 @@ impl Top<'_> {
     }
 }
 
-/// The key as the screen knows it; `Some(None)` is Ctrl-C, which a terminal in raw mode hands on as a key.
-fn known(key: KeyEvent) -> Option<Option<Key>> {
-    if key.kind == KeyEventKind::Release {
-        return None;
-    }
+/// The key for the screen; `Some(None)` is Ctrl-C, which a terminal in raw mode hands on as a key.
+fn known(key: KeyEvent) -> Option<Option<KeyCode>> {
     let is_control = key.modifiers.contains(KeyModifiers::CONTROL);
-    Some(Some(match key.code {
-        KeyCode::Char('c' | 'd') if is_control => return Some(None),
-        KeyCode::Char(_) if is_control => return None,
-        KeyCode::Char(c) => Key::Char(c),
-        KeyCode::Up => Key::Up,
-        KeyCode::Down => Key::Down,
-        KeyCode::PageUp => Key::PageUp,
-        KeyCode::PageDown => Key::PageDown,
-        KeyCode::Home => Key::Home,
-        KeyCode::End => Key::End,
-        KeyCode::Esc => Key::Escape,
-        _ => return None,
-    }))
+    match key.code {
+        _ if key.kind == KeyEventKind::Release => None,
+        KeyCode::Char('c' | 'd') if is_control => Some(None),
+        KeyCode::Char(_) if is_control => None,
+        code => Some(Some(code)),
+    }
 }
 
 fn broken(error: &std::io::Error) -> Failure {
@@ -131,10 +121,11 @@ mod tests {
     #[test]
     fn keys_that_people_expect_are_known() {
         let key = |code, modifiers| known(KeyEvent::new(code, modifiers));
-        assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Some(Some(Key::Char('q'))));
+        assert_eq!(key(KeyCode::Char('q'), KeyModifiers::NONE), Some(Some(KeyCode::Char('q'))));
         assert_eq!(key(KeyCode::Char('c'), KeyModifiers::CONTROL), Some(None));
-        assert_eq!(key(KeyCode::PageDown, KeyModifiers::NONE), Some(Some(Key::PageDown)));
+        assert_eq!(key(KeyCode::PageDown, KeyModifiers::NONE), Some(Some(KeyCode::PageDown)));
         assert_eq!(key(KeyCode::Char('l'), KeyModifiers::CONTROL), None);
-        assert_eq!(key(KeyCode::F(5), KeyModifiers::NONE), None);
+        let released = KeyEvent { kind: KeyEventKind::Release, ..KeyEvent::from(KeyCode::Char('q')) };
+        assert_eq!(known(released), None);
     }
 }

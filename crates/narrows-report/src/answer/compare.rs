@@ -1,7 +1,7 @@
 //! What a comparison tells: which is faster and by how much, what may explain it, and what names the hop.
 
 use super::{Answer, step};
-use crate::text::compare::{relative, sentence_of};
+use crate::text::compare::{relative, sentence};
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_verdict::compare::{Change, Comparison, PathChange, PathState, Verdict, WorkloadComparison};
@@ -11,7 +11,7 @@ const MOST: usize = 2;
 
 /// The answer.
 pub fn compare(comparison: &Comparison) -> Answer {
-    let mut said = vec![format!("{}.", sentence_of(comparison))];
+    let mut said = vec![format!("{}.", sentence(comparison).1)];
     let mut todo = Vec::new();
     match comparison.verdict {
         Verdict::Faster | Verdict::Slower | Verdict::Mixed => {

@@ -3,21 +3,23 @@
 //! Documents have it where their command gives no verdict of its own.
 
 mod compare;
-mod others;
 mod sweep;
 #[cfg(test)]
 mod tests;
 
 pub use compare::compare;
 pub(crate) use compare::machines;
-pub use others::hosts;
-pub(crate) use others::{copy, predict};
 
+use crate::copy::{CopyReport, TallyView};
 use crate::document::{Blocks, Place, half};
+use crate::figure::chart::from_to;
+use crate::fleet::Record;
 use crate::measure::{MeasureReport, PathCeiling, SideView, TestResult};
+use crate::predict::{PredictReport, PredictionView};
 use crate::text::Tone;
 use narrows_base::shell;
 use narrows_base::units::{BytesPerSec, human};
+use narrows_verdict::cohort::{Change, Host};
 use narrows_verdict::{Code, REACHED};
 
 /// A rate above a ceiling by more than this part is not explained by how exactly ceilings are known: healthy links reach at most 1.03 of
@@ -102,10 +104,8 @@ pub(crate) fn measure(report: &MeasureReport) -> Option<Answer> {
     }
     let mut answer = Answer::default();
     let mut said = Vec::new();
-    let reads = |it: &'_ TestResult| it.read.clone();
-    let writes = |it: &'_ TestResult| it.write.clone();
-    let read = side(report, "Reads", &reads, report.ceilings.read.as_ref());
-    let write = side(report, "Writes", &writes, report.ceilings.write.as_ref());
+    let read = side(report, "Reads", |it| it.read.as_ref(), report.ceilings.read.as_ref());
+    let write = side(report, "Writes", |it| it.write.as_ref(), report.ceilings.write.as_ref());
     let is_read = read.is_some();
     let sides: Vec<_> = [read, write].into_iter().flatten().collect();
     for (number, (text, limit, look)) in sides.iter().enumerate() {
@@ -129,13 +129,13 @@ pub(crate) fn measure(report: &MeasureReport) -> Option<Answer> {
 fn side(
     report: &MeasureReport,
     what: &str,
-    of: &dyn Fn(&TestResult) -> Option<SideView>,
+    of: fn(&TestResult) -> Option<&SideView>,
     ceiling: Option<&PathCeiling>,
 ) -> Option<(String, String, Option<String>)> {
     let believed = report.results.iter().filter(|it| it.trusted != Some(false));
-    let sides: Vec<(&str, SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
+    let sides: Vec<(&str, &SideView)> = believed.filter_map(|it| Some((it.name.as_str(), of(it)?))).collect();
     let by = |key: fn(&SideView) -> f64| {
-        sides.iter().filter(|(_, side)| key(side) > 0.0).max_by(|a, b| key(&a.1).total_cmp(&key(&b.1)))
+        sides.iter().filter(|(_, side)| key(side) > 0.0).max_by(|a, b| key(a.1).total_cmp(&key(b.1)))
     };
     let (name, fastest) = by(|side| side.bytes_per_second.get())?;
     let most = by(|side| side.iops.get()).filter(|(other, _)| other != name);
@@ -148,4 +148,78 @@ fn side(
         iops.unwrap_or_default()
     );
     Some((said, limit, look))
+}
+
+pub(crate) fn copy(report: &CopyReport) -> Answer {
+    let TallyView { files, bytes, bytes_per_second: rate, .. } = report.files;
+    let moved = format!("{} files ({bytes}) in {}: {rate}.", human::grouped(files), report.elapsed_ns);
+    Answer { sentence: format!("{} {moved}", report.sentence), todo: vec![after_copy(report)] }
+}
+
+/// What to do about the side that a copy waited for.
+fn after_copy(report: &CopyReport) -> String {
+    let path = |target: &str| {
+        step(format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target)))
+    };
+    match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
+        Some("source") => path(&report.source),
+        Some("destination" | "verification") => path(&report.destination),
+        Some("metadata") => {
+            step("Fewer and larger files (an archive) spend less time on names and attributes.")
+        }
+        Some("processor" | "contention") => {
+            step("Copy while nothing else uses the processors, and compare the two times.")
+        }
+        _ => "No file was copied, so nothing limited it.".to_owned(),
+    }
+}
+
+/// A prediction that is known, else the first: its narrowest hop, interval, and what to measure.
+pub(crate) fn predict(report: &PredictReport) -> Option<Answer> {
+    let all: Vec<&PredictionView> = report.systems.iter().flat_map(|system| &system.predictions).collect();
+    let first = all.first()?;
+    let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
+    let name = &of.workload.name;
+    if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
+        let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
+        let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
+        let was = was.map(|was| format!(" instead of {was}")).unwrap_or_default();
+        let sentence = format!(
+            "The workload `{name}` gets {rate}{}{was}: {} limits.",
+            ends.unwrap_or_default(),
+            limiting.name
+        );
+        let next = of.next.as_ref().map(|next| {
+            step(format!(
+                "More of {} gives more, up to {}: then {} limits.",
+                limiting.name, next.rate, next.name
+            ))
+        });
+        return Some(Answer { sentence, todo: next.into_iter().collect() });
+    }
+    let most = of.at_most.as_ref()?;
+    let sentence = format!(
+        "The workload `{name}` gets at most {}: the narrowest known hop is {}. How much less is not known.",
+        most.rate, most.name
+    );
+    let measure = of.measure_instead.as_ref().map(|it| step(format!("To know it: measure {it}.")));
+    Some(Answer { sentence, todo: measure.into_iter().collect() })
+}
+
+/// Each host with what is found on it now, as the records of a fleet have them.
+pub fn hosts(records: &[Record]) -> Vec<Host> {
+    let mut hosts: Vec<Host> = Vec::new();
+    for record in records {
+        match record {
+            // Its findings stand behind it, also where the host brings them along.
+            Record::Host { host, .. } => hosts.push(Host { findings: Vec::new(), ..(**host).clone() }),
+            Record::Finding { host, found, change } if *change != Some(Change::Gone) => {
+                if let Some(last) = hosts.last_mut().filter(|last| last.host == *host) {
+                    last.findings.push((**found).clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    hosts
 }

@@ -2,10 +2,10 @@
 
 use super::{Answer, against, known_to, step};
 use crate::figure::chart::from_to;
-use crate::measure::sweep::{Along, Curve, SweepPoint, x};
+use crate::measure::sweep::{Along, Curve, SweepPoint, along, x};
 use crate::measure::{MeasureReport, PathCeiling};
 use narrows_base::units::{Bytes, BytesPerSec, human};
-use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::preset::LoadSpec;
 use narrows_load::stats::sweep::Plateau;
 use narrows_verdict::capitalised;
 
@@ -88,8 +88,8 @@ fn what_helps(report: &MeasureReport) -> &'static str {
 
 /// Whether two loads are of one mix: all is alike but block size, depth and the number of streams.
 fn is_alike(a: &LoadSpec, b: &LoadSpec) -> bool {
-    let ways = matches!(a.parallel, Parallel::Streams(_)) == matches!(b.parallel, Parallel::Streams(_));
-    a.pattern == b.pattern && a.direction() == b.direction() && a.buffered == b.buffered && ways
+    let is_one_kind = a.pattern == b.pattern && a.direction() == b.direction() && a.buffered == b.buffered;
+    is_one_kind && along(a) == along(b)
 }
 
 /// What is said of a mix, of whose points some are trusted.
@@ -155,7 +155,7 @@ fn too_noisy(
     fastest: &SweepPoint<'_>,
     (doubtful, all): (usize, usize),
 ) -> (String, Vec<String>) {
-    let along = if matches!(mix.parallel, Parallel::Streams(_)) { Along::Streams } else { Along::Depth };
+    let along = along(mix);
     let why = match doubtful {
         0 => "loads differ from their neighbours by more than their intervals".to_owned(),
         some => format!("{some} of {all} loads are not to be trusted"),
@@ -227,7 +227,7 @@ fn without_plateau(
 ) -> (String, Vec<String>) {
     let best = points.iter().max_by(|a, b| a.bytes_per_second.get().total_cmp(&b.bytes_per_second.get()));
     let Some(best) = best else { return (String::new(), Vec::new()) };
-    let along = if matches!(mix.parallel, Parallel::Streams(_)) { Along::Streams } else { Along::Depth };
+    let along = along(mix);
     let (limit, look) = against(target, best.bytes_per_second, ceiling);
     let said = format!(
         "{} of {target} reach {} with {}, the fastest load that was run; more may give more. {limit}",

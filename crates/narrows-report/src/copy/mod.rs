@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use crate::answer;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, Width};
+use crate::document::{Audience, Block, Blocks, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::Tone;
 use narrows_base::lists::known_of;
@@ -327,16 +327,16 @@ fn table(report: &CopyReport) -> Table {
     let mut table = Table::new("Files by size", 2, columns).untitled();
     let mut row = |tone, name: &str, tally: &TallyView| {
         let mut cells = vec![
-            Cell::text(name),
-            Cell::text(human::grouped(tally.files)),
-            Cell::text(human::bytes(tally.bytes)),
-            Cell::text(human::time(tally.elapsed_ns)),
-            Cell::text(human::rate(tally.bytes_per_second)),
+            name.to_owned(),
+            human::grouped(tally.files),
+            human::bytes(tally.bytes),
+            human::time(tally.elapsed_ns),
+            human::rate(tally.bytes_per_second),
         ];
         if tally.files > 0 && name != "files ≥ 1 MiB" {
-            cells.push(Cell::text(format!("{} files/s", human::count(tally.files_per_second))));
+            cells.push(format!("{} files/s", human::count(tally.files_per_second)));
         }
-        table.row(cells.into_iter().map(|cell| cell.tone(tone)).collect());
+        table.texts(tone, cells);
     };
     row(Tone::Strong, "all files", &report.files);
     row(Tone::Normal, "files ≥ 1 MiB", &report.large);
@@ -377,9 +377,8 @@ fn time(time: &Spent) -> Table {
     let mut table = Table::new("Time of the copying threads", 2, columns).untitled();
     for (what, span) in parts.into_iter().filter(|(_, span)| *span > Nanos::new(0)) {
         let part = human::percent(span.get() as f64 / total.max(1) as f64);
-        let cells = [what.to_owned(), human::time(span), part].map(Cell::text);
         let tone = if span == largest { Tone::Warn } else { Tone::Normal };
-        table.row(cells.into_iter().map(|cell| cell.tone(tone)).collect());
+        table.texts(tone, [what.to_owned(), human::time(span), part]);
     }
     table
 }

@@ -27,7 +27,8 @@ struct PagePart<'a> {
 
 /// One page of some documents, in their order.
 pub fn page(documents: &[Document]) -> String {
-    let style = style();
+    // The one style element: of pages, and of figures on them.
+    let style = format!("{STYLE}{}", figure::style());
     let digest = STANDARD.encode(Sha256::digest(style.as_bytes()));
     let title = match documents {
         [one] => markup(&one.title()),
@@ -55,11 +56,6 @@ pub fn page(documents: &[Document]) -> String {
     }
     out.push_str("</main>\n</body>\n</html>\n");
     out
-}
-
-/// The one style element: of pages, and of figures on them.
-fn style() -> String {
-    format!("{STYLE}{}", figure::style())
 }
 
 impl Document {
@@ -266,7 +262,7 @@ impl Writer<'_> {
         };
         let (level, look) = self.step(3);
         let label = self.label(&format!("Values: {}", figure.title));
-        self.put(&figure.html_at((level, &look), &label));
+        self.put(&figure.html((level, &look), &label));
     }
 
     fn paragraph(&mut self, it: &Paragraph) {

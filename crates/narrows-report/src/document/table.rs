@@ -206,6 +206,11 @@ impl Table {
         self.rows.push(Row::of(cells));
     }
 
+    /// Adds a row of texts that are all of one tone.
+    pub(crate) fn texts(&mut self, tone: Tone, texts: impl IntoIterator<Item = String>) {
+        self.row(texts.into_iter().map(|text| Cell::toned(tone, text)).collect());
+    }
+
     /// Whether any row has something in a column.
     pub(crate) fn is_used(&self, column: usize) -> bool {
         self.rows.iter().filter_map(|row| row.cells.get(column)).any(|cell| match &cell.content {

@@ -4,9 +4,7 @@
 //! only, which [`style`] gives their colours, on light and on dark. Whatever devices and people call themselves is text in
 //! them and nothing else. The same input gives the same bytes.
 
-mod alone;
 pub mod chart;
-mod html;
 mod path_map;
 mod style;
 mod svg;
@@ -15,8 +13,7 @@ mod tests;
 mod whole;
 mod width;
 
-pub use alone::standalone;
 pub use path_map::{fleet_map, machine_map, path_map};
-pub use style::style;
+pub use style::{standalone, style};
 pub use svg::Svg;
 pub use whole::{Data, Figure, Picture};

@@ -1,5 +1,6 @@
 //! How figures look: one table of colours, of which a style for light and one for dark paper are made.
 
+use super::svg::Svg;
 use super::width::FACES;
 
 /// The most pictures of a figure that can be shown in turn.
@@ -106,7 +107,7 @@ const PLACES: &str = "\
 ";
 
 /// The style of a drawing that stands alone.
-pub(super) fn drawing() -> String {
+fn drawing() -> String {
     let mut out = String::from(SHAPES);
     for face in FACES {
         let weight = if face.is_bold { 600 } else { 400 };
@@ -136,4 +137,11 @@ pub fn style() -> String {
         out.push_str(&format!(".figure:has(.show-{at}:checked) .shown-{at} {{ display: block }}\n"));
     }
     out
+}
+
+/// A drawing as a file of its own, with its colours and its paper.
+pub fn standalone(svg: &Svg) -> String {
+    let paper = "<rect class=\"paper\" width=\"100%\" height=\"100%\"/>\n";
+    let inside = format!("<style>\n{}</style>\n{paper}", drawing());
+    svg.written(" xmlns=\"http://www.w3.org/2000/svg\"", &inside)
 }

@@ -39,11 +39,6 @@ impl Svg {
         self.width
     }
 
-    /// Its height in the same unit.
-    pub const fn height(&self) -> f64 {
-        self.height
-    }
-
     /// Makes it at least so high.
     pub const fn reach(&mut self, height: f64) {
         self.height = self.height.max(height);
@@ -128,19 +123,6 @@ impl Svg {
         self.say(text);
         self.body.push_str("</text>\n");
         self.reach(y + 4.0);
-    }
-
-    /// Another drawing within this one.
-    pub fn place(&mut self, other: &Self, (x, y): (f64, f64)) {
-        let _ = writeln!(self.body, "<g transform=\"translate({} {})\">", number(x), number(y));
-        let before = self.body.len();
-        self.said.extend(other.said.iter().map(|(at, text)| (before + at, text.clone())));
-        self.body.push_str(&other.body);
-        for name in other.open.iter().rev() {
-            let _ = writeln!(self.body, "</{name}>");
-        }
-        self.body.push_str("</g>\n");
-        self.reach(y + other.height);
     }
 
     /// The whole element, for a page.

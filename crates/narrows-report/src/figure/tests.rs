@@ -213,9 +213,7 @@ fn the_counts_of_a_fleet_are_those_of_its_lines() {
 #[test]
 fn every_chart_that_is_made_is_held_to_its_report() {
     let sources = [
-        include_str!("chart/full.rs"),
         include_str!("chart/knees.rs"),
-        include_str!("chart/measured.rs"),
         include_str!("chart/predicted.rs"),
         include_str!("chart/rates.rs"),
         include_str!("chart/runs.rs"),

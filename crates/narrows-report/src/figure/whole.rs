@@ -1,6 +1,10 @@
-//! What a figure is: pictures, words and values.
+//! What a figure is: pictures, words and values; and the same as HTML.
 
+use std::fmt::Write;
+
+use super::style::MOST;
 use super::svg::Svg;
+use crate::sanitize::markup;
 
 /// A picture with all that a reader needs who does not see it.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,6 +50,18 @@ pub struct Data {
     pub rows: Vec<Vec<String>>,
 }
 
+impl Data {
+    /// Columns by name, and no rows.
+    pub const fn new(header: &'static [&'static str]) -> Self {
+        Self { header, rows: Vec::new() }
+    }
+
+    /// One more row.
+    pub fn push(&mut self, row: impl IntoIterator<Item = String>) {
+        self.rows.push(row.into_iter().collect());
+    }
+}
+
 impl Figure {
     /// All words of it that may hold names, to be changed.
     pub(crate) fn words_mut(&mut self) -> Vec<&mut String> {
@@ -58,16 +74,85 @@ impl Figure {
         all.extend(self.data.rows.iter_mut().flatten());
         all
     }
+
+    /// The figure as an element: pictures, words, and the values to unfold; with the level and class of its title, and the name of
+    /// the region of its values. It needs [`super::style`] on its page.
+    pub(crate) fn html(&self, (level, look): (usize, &str), label: &str) -> String {
+        let id = self.id.as_str();
+        let mut out = format!(
+            "<figure class=\"figure\" id=\"{0}\" aria-labelledby=\"{0}-title\">\n<h{level}{look} id=\"{0}-title\">{1}</h{level}>\n",
+            markup(id),
+            markup(&self.title)
+        );
+        let pictures = &self.pictures[..self.pictures.len().min(MOST)];
+        match pictures {
+            [only] => put_picture(&mut out, only),
+            several => put_choice(&mut out, id, several),
+        }
+        let _ = writeln!(out, "<figcaption>{}</figcaption>", markup(&self.alternative));
+        put_data(&mut out, (&self.title, label), &self.data);
+        out.push_str("</figure>\n");
+        out
+    }
 }
 
-impl Data {
-    /// Columns by name, and no rows.
-    pub const fn new(header: &'static [&'static str]) -> Self {
-        Self { header, rows: Vec::new() }
+fn put_picture(out: &mut String, picture: &Picture) {
+    let class = if picture.narrow.is_some() { "drawing wide-only" } else { "drawing" };
+    let _ = write!(out, "<div class=\"{class}\">\n{}</div>\n", picture.wide.element());
+    if let Some(narrow) = &picture.narrow {
+        let _ = write!(out, "<div class=\"drawing narrow-only\">\n{}</div>\n", narrow.element());
     }
+    if !picture.note.is_empty() {
+        let _ = writeln!(out, "<p class=\"note\">{}</p>", markup(&picture.note));
+    }
+}
 
-    /// One more row.
-    pub fn push(&mut self, row: impl IntoIterator<Item = String>) {
-        self.rows.push(row.into_iter().collect());
+/// Radio buttons, and after them the pictures in the same order: the style shows that of the button that is pressed.
+fn put_choice(out: &mut String, id: &str, pictures: &[Picture]) {
+    out.push_str("<fieldset class=\"choice\">\n<legend>What is shown</legend>\n");
+    for (at, picture) in pictures.iter().enumerate() {
+        let checked = if at == 0 { " checked" } else { "" };
+        let _ = writeln!(
+            out,
+            "<label><input type=\"radio\" name=\"{0}-shown\" class=\"show-{at}\"{checked}> {1}</label>",
+            markup(id),
+            markup(&picture.label)
+        );
     }
+    out.push_str("</fieldset>\n");
+    for (at, picture) in pictures.iter().enumerate() {
+        let _ = writeln!(out, "<div class=\"shown shown-{at}\">");
+        let _ = writeln!(out, "<p class=\"shown-name\">{}</p>", markup(&picture.label));
+        put_picture(out, picture);
+        out.push_str("</div>\n");
+    }
+}
+
+fn put_data(out: &mut String, (title, label): (&str, &str), data: &Data) {
+    if data.rows.is_empty() {
+        return;
+    }
+    let _ = writeln!(out, "<details class=\"data\">\n<summary>Values: {}</summary>", markup(title));
+    let _ = writeln!(
+        out,
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n<table>\n<thead><tr>"
+    );
+    for column in data.header {
+        let (name, class) = column.strip_suffix('#').map_or((*column, ""), |name| (name, " class=\"n\""));
+        let _ = write!(out, "<th scope=\"col\"{class}>{}</th>", markup(name));
+    }
+    out.push_str("</tr></thead>\n<tbody>\n");
+    for row in &data.rows {
+        out.push_str("<tr>");
+        for (at, text) in row.iter().enumerate() {
+            let is_number = data.header.get(at).is_some_and(|column| column.ends_with('#'));
+            match (at, is_number) {
+                (0, _) => _ = write!(out, "<th scope=\"row\">{}</th>", markup(text)),
+                (_, true) => _ = write!(out, "<td class=\"n\">{}</td>", markup(text)),
+                (_, false) => _ = write!(out, "<td>{}</td>", markup(text)),
+            }
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n</details>\n");
 }

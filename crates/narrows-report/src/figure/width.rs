@@ -49,32 +49,28 @@ pub(super) const LEAD: Face = Face { class: "t-lead", size: 20.0, is_bold: false
 impl Face {
     /// The width of a text in pixels: at most this in any common font.
     pub(super) fn width(self, text: &str) -> f64 {
+        text.chars().map(|c| self.advance(c)).sum::<f64>() * self.size / 1000.0
+    }
+
+    /// The width of a character, in thousandths of the font's size.
+    fn advance(self, c: char) -> f64 {
         let table = if self.is_bold { &BOLD } else { &PLAIN };
-        let advance = |c: char| {
-            let place = (c as usize).checked_sub(0x20);
-            place.and_then(|place| table.get(place)).map_or(1000.0, |width| f64::from(*width))
-        };
-        text.chars().map(advance).sum::<f64>() * self.size / 1000.0
+        let place = (c as usize).checked_sub(0x20);
+        place.and_then(|place| table.get(place)).map_or(1000.0, |width| f64::from(*width))
     }
 
     /// The text if it fits, else its beginning with a mark.
     pub(super) fn fit(self, text: &str, room: f64) -> String {
         // What is written is the inert text, which may be longer.
         let text = inert(text);
-        let text = text.as_str();
-        if self.width(text) <= room {
-            return text.to_owned();
+        if self.width(&text) <= room {
+            return text;
         }
-        let mut kept = String::new();
-        for c in text.chars() {
-            let mut longer = kept.clone();
-            longer.push(c);
-            longer.push('…');
-            if self.width(&longer) > room {
-                break;
-            }
-            kept.push(c);
-        }
+        let fits = |used: &mut f64, c: char| {
+            *used += self.advance(c);
+            (*used * self.size / 1000.0 <= room).then_some(c)
+        };
+        let kept: String = text.chars().scan(self.advance('…'), fits).collect();
         format!("{}…", kept.trim_end_matches([' ', ',', ';']))
     }
 
@@ -105,7 +101,7 @@ impl Face {
             if c == ' ' {
                 last_gap = Some(at);
             }
-            width += self.width(c.encode_utf8(&mut [0; 4]));
+            width += self.advance(c) * self.size / 1000.0;
             if width > room && c != ' ' {
                 return last_gap.filter(|gap| *gap > 0).unwrap_or(if at == 0 { c.len_utf8() } else { at });
             }

@@ -5,7 +5,6 @@
 //! one host at a time, so that nothing is held back that is known.
 
 pub mod build;
-pub mod csv;
 pub mod row;
 pub mod table;
 

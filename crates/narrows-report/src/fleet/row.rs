@@ -1,6 +1,10 @@
-//! The flat form: one row for each host and finding, the same columns for all.
+//! The flat form: one row for each host and finding, the same columns for all, as comma-separated values (RFC 4180, with line feeds
+//! alone).
+
+use std::collections::BTreeMap;
 
 use super::{Entry, Record};
+use crate::csv;
 use narrows_verdict::cohort::{Change, Found, Host, Link, Outlier};
 use narrows_verdict::word;
 
@@ -26,98 +30,95 @@ pub const COLUMNS: [&str; 18] = [
     "advice",
 ];
 
-/// A row; a value that does not apply is empty.
+/// A row by column; a value that does not apply is not in it.
 ///
 /// `record` says what it is about: `finding`; `host` for a host without any finding; `unreadable`; `link` for a link that
 /// runs at something else than in the earlier run; `outlier`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Row {
-    /// The values, in the order of [`COLUMNS`].
-    pub values: [Option<String>; COLUMNS.len()],
+pub type Row = BTreeMap<&'static str, String>;
+
+/// The first line: the names of the columns.
+pub fn head() -> String {
+    COLUMNS.join(",") + "\n"
 }
 
-impl Row {
-    fn new(values: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Self {
-        let mut row = Self::default();
-        for (column, value) in values {
-            let place = COLUMNS.iter().position(|name| *name == column);
-            if let Some(slot) = place.and_then(|place| row.values.get_mut(place)) {
-                *slot = value;
-            }
-        }
-        row
-    }
+/// A row as a line that a spreadsheet shows and never computes.
+pub fn line(row: &Row) -> String {
+    csv::line(COLUMNS.iter().map(|column| row.get(column).map(|value| csv::cell(value)).unwrap_or_default()))
+}
 
-    /// What is said of a host, behind what it is.
-    fn of<const N: usize>(record: &str, host: &Host, more: [(&'static str, Option<String>); N]) -> Self {
-        let model = &host.model;
-        let about = [
-            ("record", Some(record.to_owned())),
-            ("host", Some(host.host.clone())),
-            ("vendor", model.vendor.clone()),
-            ("product", model.product.clone()),
-            ("board", model.board.clone()),
-            ("bios", host.bios.clone()),
-            ("kernel", host.kernel.clone()),
-        ];
-        Self::new(about.into_iter().chain(more))
-    }
+fn known(values: impl IntoIterator<Item = (&'static str, Option<String>)>) -> Row {
+    values.into_iter().filter_map(|(column, value)| Some((column, value?))).collect()
+}
 
-    fn finding(host: &Host, found: &Found, change: Option<Change>) -> Self {
-        let more = [
-            ("change", change.map(word)),
-            ("severity", Some(word(found.severity))),
-            ("code", Some(found.code.as_str())),
-            ("confidence", Some(word(found.confidence))),
-            ("place", Some(found.place.clone())),
-            ("subject", Some(found.subject.clone())),
-            ("hop", found.hop.clone()),
-            ("state", found.state.clone()),
-            ("summary", Some(found.summary.clone())),
-            ("advice", found.advice.clone()),
-        ];
-        Self::of("finding", host, more)
-    }
+/// What is said of a host, behind what it is.
+fn about<const N: usize>(record: &str, host: &Host, more: [(&'static str, Option<String>); N]) -> Row {
+    let model = &host.model;
+    let about = [
+        ("record", Some(record.to_owned())),
+        ("host", Some(host.host.clone())),
+        ("vendor", model.vendor.clone()),
+        ("product", model.product.clone()),
+        ("board", model.board.clone()),
+        ("bios", host.bios.clone()),
+        ("kernel", host.kernel.clone()),
+    ];
+    known(about.into_iter().chain(more))
+}
 
-    fn link(host: &Host, link: &Link, before: Option<&String>) -> Self {
-        let more = [
-            ("change", Some(word(Change::Changed))),
-            ("place", Some(link.place.clone())),
-            ("subject", Some(link.address.clone())),
-            ("state", link.state()),
-            ("usual", before.cloned()),
-            ("summary", Some(link_sentence(link, before.map(String::as_str)))),
-        ];
-        Self::of("link", host, more)
-    }
+fn finding(host: &Host, found: &Found, change: Option<Change>) -> Row {
+    let more = [
+        ("change", change.map(word)),
+        ("severity", Some(word(found.severity))),
+        ("code", Some(found.code.as_str())),
+        ("confidence", Some(word(found.confidence))),
+        ("place", Some(found.place.clone())),
+        ("subject", Some(found.subject.clone())),
+        ("hop", found.hop.clone()),
+        ("state", found.state.clone()),
+        ("summary", Some(found.summary.clone())),
+        ("advice", found.advice.clone()),
+    ];
+    about("finding", host, more)
+}
 
-    /// An outlier. Of the host it repeats no more than its name and model.
-    pub fn outlier(outlier: &Outlier) -> Self {
-        Self::new([
-            ("record", Some("outlier".to_owned())),
-            ("host", Some(outlier.host.clone())),
-            ("product", Some(outlier.model.clone())),
-            ("code", Some(outlier.aspect.clone())),
-            ("place", outlier.place.clone()),
-            ("state", outlier.value.clone()),
-            ("usual", outlier.usual.clone()),
-            ("summary", Some(outlier_sentence(outlier))),
-        ])
-    }
+fn link(host: &Host, link: &Link, before: Option<&String>) -> Row {
+    let more = [
+        ("change", Some(word(Change::Changed))),
+        ("place", Some(link.place.clone())),
+        ("subject", Some(link.address.clone())),
+        ("state", link.state()),
+        ("usual", before.cloned()),
+        ("summary", Some(link_sentence(link, before.map(String::as_str)))),
+    ];
+    about("link", host, more)
+}
+
+/// An outlier. Of the host it repeats no more than its name and model.
+pub fn outlier(outlier: &Outlier) -> Row {
+    known([
+        ("record", Some("outlier".to_owned())),
+        ("host", Some(outlier.host.clone())),
+        ("product", Some(outlier.model.clone())),
+        ("code", Some(outlier.aspect.clone())),
+        ("place", outlier.place.clone()),
+        ("state", outlier.value.clone()),
+        ("usual", outlier.usual.clone()),
+        ("summary", Some(outlier_sentence(outlier))),
+    ])
 }
 
 /// The rows of a host.
 pub fn of(entry: &Entry<'_>) -> Vec<Row> {
     let host = entry.host;
     let alone = |record, why: Option<&String>| {
-        vec![Row::of(record, host, [("change", entry.change.map(word)), ("summary", why.cloned())])]
+        vec![about(record, host, [("change", entry.change.map(word)), ("summary", why.cloned())])]
     };
     if host.failure.is_some() {
         return alone("unreadable", host.failure.as_ref());
     }
     let rows = entry.records().into_iter().filter_map(|record| match record {
-        Record::Finding { found, change, .. } => Some(Row::finding(host, &found, change)),
-        Record::LinkChange { link, before, .. } => Some(Row::link(host, &link, before.as_ref())),
+        Record::Finding { found, change, .. } => Some(finding(host, &found, change)),
+        Record::LinkChange { link, before, .. } => Some(self::link(host, &link, before.as_ref())),
         _ => None,
     });
     let rows: Vec<Row> = rows.collect();
@@ -150,5 +151,53 @@ fn aspect(word: &str) -> &str {
         "bios" => "firmware",
         "cpu" => "processor",
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sanitize::one_line;
+    use proptest::prelude::*;
+
+    /// Reads one line of RFC 4180 back, by a machine of its own.
+    fn parse(line: &str) -> Vec<String> {
+        let mut cells = vec![String::new()];
+        let mut is_quoted = false;
+        let mut chars = line.chars().peekable();
+        while let Some(c) = chars.next() {
+            let cell = cells.last_mut().expect("there is a cell");
+            match c {
+                '"' if is_quoted && chars.peek() == Some(&'"') => {
+                    chars.next();
+                    cell.push('"');
+                }
+                '"' => is_quoted = !is_quoted,
+                ',' if !is_quoted => cells.push(String::new()),
+                c => cell.push(c),
+            }
+        }
+        cells
+    }
+
+    #[test]
+    fn the_head_names_every_column_once() {
+        assert_eq!(head().trim_end().split(',').count(), COLUMNS.len());
+        let unique: std::collections::BTreeSet<&str> = COLUMNS.into_iter().collect();
+        assert_eq!(unique.len(), COLUMNS.len());
+    }
+
+    proptest! {
+        #[test]
+        fn every_row_reads_back_in_its_inert_form(texts in prop::collection::vec(any::<Option<String>>(), COLUMNS.len())) {
+            let row = known(COLUMNS.into_iter().zip(texts.clone()));
+            let text = line(&row);
+            let cells = parse(text.strip_suffix('\n').expect("ends its line"));
+            prop_assert_eq!(cells.len(), COLUMNS.len());
+            for (cell, value) in cells.iter().zip(&texts) {
+                let value = one_line(value.as_deref().unwrap_or_default());
+                prop_assert!(*cell == value || *cell == format!("'{value}"), "{cell} {value}");
+            }
+        }
     }
 }

@@ -116,33 +116,34 @@ fn without(all: &[LegLost], public: Option<&str>) -> Vec<String> {
     all.iter().map(said).collect()
 }
 
-/// The leg in a line, with the clients that it shows to be slow.
-pub(super) fn say_network(out: &mut Document, leg: &LegView) {
-    let Some(rate) = leg.bytes_per_second else {
-        let why = leg.reason.as_deref().unwrap_or(NO_NETWORK_LEG);
-        out.say(0, Tone::Faint, format!("network alone: {why}"));
-        return lost(out, &leg.lost);
-    };
-    let way = if leg.is_write { " to the servers" } else { " to the clients" };
-    out.say(0, Tone::Normal, format!("network alone: {}", carried(leg, rate, way)));
-    let mut rates: Vec<f64> = leg.hosts.iter().map(|client| client.bytes_per_second.get()).collect();
+/// Both legs, a line each: with the clients that the network's shows to be slow, and who has no part in it.
+pub(super) fn say(out: &mut Document, network: &LegView, drives: &LegView) {
+    let way = if network.is_write { " to the servers" } else { " to the clients" };
+    line(out, ("network alone", NO_NETWORK_LEG), network, (way, ""));
+    let mut rates: Vec<f64> = network.hosts.iter().map(|client| client.bytes_per_second.get()).collect();
     rates.sort_by(f64::total_cmp);
     let middle = rates.get(rates.len() / 2).copied().unwrap_or_default();
-    let slow = leg.hosts.iter().filter(|client| client.bytes_per_second.get() < middle * SLOW);
+    let slow = network.hosts.iter().filter(|client| client.bytes_per_second.get() < middle * SLOW);
     let names: Vec<&str> = slow.map(|client| client.host.as_str()).collect();
-    if !names.is_empty() && !leg.is_capped {
+    if !names.is_empty() && !network.is_capped {
         let text =
             format!("below three quarters of the median of {}: {}", BytesPerSec::new(middle), folded(names));
         out.lead((Tone::Warn, "  ! "), Tone::Normal, text);
     }
-    lost(out, &leg.lost);
+    lost(out, &network.lost);
+    line(out, ("drives alone", NO_DRIVES_LEG), drives, ("", &each(drives)));
+    lost(out, &drives.lost);
 }
 
-/// `11.2 GB/s to the clients for 10 s`.
-fn carried(leg: &LegView, rate: BytesPerSec, way: &str) -> String {
+/// `network alone: 11.2 GB/s to the clients for 10 s`, or why there is none.
+fn line(out: &mut Document, (what, none): (&str, &str), leg: &LegView, (way, behind): (&str, &str)) {
+    let Some(rate) = leg.bytes_per_second else {
+        let why = leg.reason.as_deref().unwrap_or(none);
+        return out.say(0, Tone::Faint, format!("{what}: {why}"));
+    };
     let more = if leg.is_capped { ", as much as was asked for" } else { "" };
     let time = leg.time_ns.map(|time| format!(" for {time}")).unwrap_or_default();
-    format!("{rate}{way}{time}{more}")
+    out.say(0, Tone::Normal, format!("{what}: {rate}{way}{time}{more}{behind}"));
 }
 
 /// At most three hosts that took no part, and how many more.
@@ -154,20 +155,6 @@ fn lost(out: &mut Document, all: &[String]) {
     if all.len() > MOST {
         out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("and {} more", all.len() - MOST));
     }
-}
-
-/// The leg in a line, and servers without a result.
-pub(super) fn say_drives(out: &mut Document, leg: &LegView) {
-    match leg.bytes_per_second {
-        Some(rate) => {
-            out.say(0, Tone::Normal, format!("drives alone: {}{}", carried(leg, rate, ""), each(leg)));
-        }
-        None => {
-            let why = leg.reason.as_deref().unwrap_or(NO_DRIVES_LEG);
-            out.say(0, Tone::Faint, format!("drives alone: {why}"));
-        }
-    }
-    lost(out, &leg.lost);
 }
 
 /// What each of several servers gave; of many the least and the most.
@@ -206,7 +193,7 @@ mod tests {
 
     fn text(view: &LegView) -> String {
         let mut out = Document::new("fleet run", "x", None);
-        say_drives(&mut out, view);
+        say(&mut out, &LegView::default(), view);
         out.text(&crate::text::Style::UNWRAPPED)
     }
 

@@ -5,7 +5,6 @@
 
 mod build;
 pub mod csv;
-mod fold;
 mod leg;
 #[cfg(test)]
 mod testing;
@@ -15,8 +14,8 @@ mod tests;
 pub(crate) use tests::{sample, sample_of_series};
 mod text;
 
+pub use crate::fold::folded;
 pub use build::{Files, build};
-pub use fold::folded;
 pub use leg::{LegHost, LegView};
 pub use text::document;
 pub(crate) use text::{describe, in_words, shown, title, total};

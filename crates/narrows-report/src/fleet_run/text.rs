@@ -1,6 +1,6 @@
 //! A load on many hosts, for a person. A thousand hosts take as many lines as twenty.
 
-use super::{FleetRunReport, HostView, PointView, SideView, folded};
+use super::{FleetRunReport, HostView, PointView, SideView, folded, leg};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::{self, chart};
 use crate::text::Tone;
@@ -28,8 +28,7 @@ pub fn document(report: &FleetRunReport, audience: Audience) -> Document {
     let mut out = Document::new("fleet run", &clients, Some(&report.tool));
     out.say(0, Tone::Faint, format!("{clients}{servers} · fio {}", report.fio));
     if report.servers > 0 {
-        super::leg::say_network(&mut out, &report.network_leg);
-        super::leg::say_drives(&mut out, &report.drives_leg);
+        leg::say(&mut out, &report.network_leg, &report.drives_leg);
     }
     for point in &report.points {
         self::point(&mut out, point);

@@ -1,11 +1,11 @@
 //! The view model of `narrows lab`: exactly what `--json` prints, and all that text and page are made of.
 //!
-//! The command line calls three functions and prints what they give:
+//! The command line calls these functions and prints what they give:
 //!
 //! ```text
 //! let report = report::lab::build(&basis, &outcomes, &aims, &facts);   // aims may be empty: reads, writes and random I/O
 //! report::lab::document(&report, audience).text(&style)               // text
-//! report::lab::html(&report)                                          // one self-contained page for --html FILE
+//! report::document::page(&[document])                                 // one self-contained page for --html FILE
 //! sanitize::shown_json(&report)                                       // --json, schema/narrows.json
 //! ```
 //!
@@ -21,7 +21,6 @@ pub use text::document;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::{Audience, page};
 use super::figure::Figure;
 use super::view::{Tool, tool, why_null};
 use narrows_base::lists::distinct;
@@ -33,11 +32,6 @@ use narrows_session::lab::{Basis, Measured, Outcome, Pairs, Predicted, is_bare, 
 
 /// The name and version of the schema, in [`LabReport::schema`].
 pub const SCHEMA: &str = "narrows/lab/1";
-
-/// The report as one page.
-pub fn html(report: &LabReport) -> String {
-    page(&[document(report, Audience::Owner)])
-}
 
 /// Each ranking as a picture.
 pub fn rankings(report: &LabReport) -> Vec<Figure> {

@@ -113,6 +113,13 @@ pub struct LadderView {
     pub reason: Option<String>,
 }
 
+impl LadderView {
+    /// Whether a rung is of the bottleneck.
+    pub(crate) fn is_limiting(&self, rung: &RungView) -> bool {
+        self.limiting_hop.read.as_ref().or(self.limiting_hop.write.as_ref()) == Some(&rung.hop)
+    }
+}
+
 /// One measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -302,9 +309,7 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
     columns.push(Column::bar(BAR.0, BAR.1));
     let mut table = Table::new("Layers from the media up", 0, columns);
     for rung in &ladder.rungs {
-        let is_limit = ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref())
-            == Some(&rung.hop)
-            && !rung.at_once;
+        let is_limit = ladder.is_limiting(rung) && !rung.at_once;
         let tone = match (is_limit, rung.step.loss.is_some()) {
             (true, _) => Tone::Bad,
             (false, true) => Tone::Warn,
@@ -312,17 +317,17 @@ fn waterfall(out: &mut Document, ladder: &LadderView) {
         };
         let mut row =
             vec![Cell::toned(Tone::Bad, if is_limit { "▶" } else { "" }), Cell::toned(tone, &rung.name)];
-        row.extend(cells(rung).map(|(text, tone)| Cell::toned(tone, text)));
+        row.extend(cells(rung));
         row.extend(rate(rung).map(|rate| Cell::bar(rate.fraction_of(most)).tone(tone)));
         table.row(row);
     }
     out.add(Block::Table(table));
 }
 
-fn cells(rung: &RungView) -> [(String, Tone); 4] {
+/// Rate, interval, loss and ceiling.
+fn cells(rung: &RungView) -> [Cell; 4] {
     let Some(rate) = &rung.measurement else {
-        let none = || (String::new(), Tone::Faint);
-        return [("–".to_owned(), Tone::Faint), none(), none(), none()];
+        return ["–", "", "", ""].map(|text| Cell::toned(Tone::Faint, text));
     };
     let half = half(rate.bytes_per_second, rate.ci95);
     let below = rung.step.below;
@@ -339,10 +344,10 @@ fn cells(rung: &RungView) -> [(String, Tone); 4] {
     let doubt = if rung.step.trusted == Some(true) { "" } else { "?" };
     let tone = if rung.step.loss.is_some() { Tone::Warn } else { Tone::Faint };
     [
-        (format!("{}{doubt}", rate.bytes_per_second), Tone::Strong),
-        (half, Tone::Faint),
-        (lost, tone),
-        (ceiling, Tone::Faint),
+        Cell::toned(Tone::Strong, format!("{}{doubt}", rate.bytes_per_second)),
+        Cell::toned(Tone::Faint, half),
+        Cell::toned(tone, lost),
+        Cell::toned(Tone::Faint, ceiling),
     ]
 }
 

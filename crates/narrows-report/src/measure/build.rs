@@ -1,8 +1,8 @@
 //! From runs and their verdicts to the view: joins and cleans, and decides nothing.
 
 use super::{
-    Checks, FailedView, LeftOut, MeasureReport, Note, PathCeiling, PathCeilings, PeerView, PresetView,
-    SCHEMA, Settings, SideView, TargetView, TestResult,
+    Checks, LeftOut, MeasureReport, Note, PathCeiling, PathCeilings, PeerView, PresetView, SCHEMA, Settings,
+    SideView, TargetView, TestResult,
 };
 use crate::view::{self, ConditionView};
 use narrows_base::units::peers::Peer;
@@ -10,11 +10,10 @@ use narrows_base::units::{BytesPerSec, Iops};
 use narrows_load::measurement::{Measurement, OpTotals};
 use narrows_load::preset::{self, LoadSpec, Preset, Test, Work};
 use narrows_load::scan::Scan;
-use narrows_load::stats::{self, Steadiness};
+use narrows_load::stats;
 use narrows_machine::Machine;
 use narrows_machine::activity::Activity;
 use narrows_model::ceiling::{self, Direction};
-use narrows_session::runner::Allowed;
 use narrows_verdict::{Code, Finding, Severity, Subject, Verdict};
 
 const TOO_SHORT: &str = "ci95: the run was too short for a confidence interval";
@@ -88,28 +87,12 @@ impl Context {
     }
 }
 
-/// What is known of a test beside its measurement.
-#[derive(Debug, Clone, Default)]
-pub struct About {
-    /// Why it ended.
-    pub ended: String,
-    /// The command line of fio for it.
-    pub fio_command: String,
-    /// The mean rates of rounds.
-    pub rounds: Vec<BytesPerSec>,
-    /// What it might write.
-    pub allowance: Option<Allowed>,
-    /// What ended it, when it failed.
-    pub failed: Option<FailedView>,
-}
-
-/// The result of a load. `subject` holds the runs of this test alone, `verdict` is the verdict on it.
+/// The result of a load: `begun`, with what was measured. `subject` holds the runs of this test alone, `verdict` is the verdict on it.
 pub fn of_load(
     context: &Context,
-    test: &Test,
     load: &LoadSpec,
     measurement: &Measurement,
-    about: About,
+    begun: TestResult,
     subject: &Subject,
     verdict: &Verdict,
 ) -> TestResult {
@@ -132,51 +115,37 @@ pub fn of_load(
         ]),
     });
     let rate = |side: &Option<SideView>| side.as_ref().map(|side| side.bytes_per_second);
-    let trusted = if about.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
+    let trusted = if begun.failed.is_some() { Some(false) } else { verdict.trusts(subject) };
     let series = &measurement.series;
-    let steadiness: Option<Steadiness> = if about.rounds.is_empty() {
-        stats::steadiness(series)
-    } else {
-        stats::steadiness(last_five(&about.rounds))
-    };
+    let last_five = begun.rounds.get(begun.rounds.len().saturating_sub(5)..).unwrap_or_default();
+    let steadiness = stats::steadiness(if last_five.is_empty() { series } else { last_five });
     let why = [
         (trusted.is_none(), "trusted: this run was not judged"),
         (both.is_none(), "the test has no I/O in the direction that is null"),
         (steadiness.is_none(), "steadiness: too short to say"),
     ];
     TestResult {
-        name: test.name.clone(),
         load: Some(load.clone()),
         peer: context.peer(rate(&read), rate(&write)),
         read,
         write,
         both,
-        first: None,
         elapsed_ns: measurement.elapsed_ns,
-        ended: about.ended,
-        allowance: about.allowance,
         trusted,
         findings: verdict.findings.iter().filter(|finding| is_about_a_run(finding)).map(note).collect(),
         checks: Some(checks(load, measurement, subject)),
         series: series.clone(),
         steadiness,
-        rounds: about.rounds,
-        scan: None,
         errors: measurement.errors,
         first_error: measurement.first_error.clone(),
         cut_short: measurement.cut_short.clone(),
-        failed: about.failed,
-        fio_command: about.fio_command,
         reason: view::why_null(why),
+        ..begun
     }
 }
 
-fn last_five(rounds: &[BytesPerSec]) -> &[BytesPerSec] {
-    rounds.get(rounds.len().saturating_sub(5)..).unwrap_or(rounds)
-}
-
-/// The result of a scan of positions.
-pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> TestResult {
+/// The result of a scan of positions: `begun`, with what was measured.
+pub fn of_scan(context: &Context, scan: Scan, begun: TestResult) -> TestResult {
     let rate = scan.bytes.per(scan.elapsed_ns.duration());
     let seconds = scan.elapsed_ns.as_secs_f64();
     let totals = OpTotals {
@@ -191,40 +160,33 @@ pub fn of_scan(context: &Context, test: &Test, scan: Scan, about: About) -> Test
         "ci95: positions differ, so their spread is no error; latency_ns is that of the accesses".to_owned(),
     );
     TestResult {
-        name: test.name.clone(),
         peer: context.peer(scan.mean_rate(), None),
         read: Some(read),
         elapsed_ns: scan.elapsed_ns,
         ended: scan.cut_short.clone().unwrap_or_else(|| "all samples were read".to_owned()),
-        trusted: about.failed.is_some().then_some(false),
+        trusted: begun.failed.is_some().then_some(false),
         errors: scan.errors,
         first_error: scan.first_error.clone(),
         cut_short: scan.cut_short.clone(),
-        failed: about.failed,
         scan: Some(scan),
-        fio_command: about.fio_command,
         reason: Some("a scan of positions is no run of load: it is not judged, and only reads".to_owned()),
-        ..TestResult::default()
+        ..begun
     }
 }
 
 /// The result of a test that could not even begin.
-pub fn not_begun(test: &Test, why: &str, failed: Option<FailedView>, fio_command: String) -> TestResult {
-    let why = why.to_owned();
+pub fn not_begun(test: &Test, why: String, begun: TestResult) -> TestResult {
     let load = match &test.work {
         Work::Load(load) => Some(load.clone()),
         Work::Scan(_) => None,
     };
     TestResult {
-        name: test.name.clone(),
         load,
         ended: format!("could not begin: {why}"),
-        trusted: failed.is_some().then_some(false),
+        trusted: begun.failed.is_some().then_some(false),
         cut_short: Some(why),
-        failed,
-        fio_command,
         reason: Some("nothing was measured".to_owned()),
-        ..TestResult::default()
+        ..begun
     }
 }
 

@@ -10,7 +10,7 @@ pub mod sweep;
 mod text;
 pub(crate) mod writes;
 
-pub use build::{About, Context, checks, not_begun, of_load, of_scan, report};
+pub use build::{Context, checks, not_begun, of_load, of_scan, report};
 pub use text::{document, list};
 
 use serde::{Deserialize, Serialize};

@@ -217,7 +217,7 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     for layout in &layouts.ranked {
         let rate = |rate: Option<BytesPerSec>| rate.map_or("unknown".to_owned(), human::rate);
         let iops = |drives: f64| human::count(drives);
-        let cells = [
+        let texts = [
             layout.name.clone(),
             human::percent(layout.capacity),
             layout.survives.to_string(),
@@ -226,7 +226,7 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
             format!("×{}, ×{}", iops(layout.read_iops), iops(layout.write_iops)),
             format!("×{}", human::count(layout.wear)),
         ];
-        table.row(cells.into_iter().map(Cell::text).collect());
+        table.texts(Tone::Normal, texts);
     }
     out.add(Block::Table(table));
     if layouts.ranked.is_empty() {

@@ -1,6 +1,6 @@
 //! The terminal view of a comparison.
 
-use super::{Tone, public};
+use super::Tone;
 use crate::answer;
 use crate::document::{Audience, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::Figure;
@@ -23,7 +23,37 @@ pub fn document(comparison: &Comparison, audience: Audience) -> Document {
     if audience == Audience::Owner {
         return whole(comparison);
     }
-    whole(&public::comparison_without_identity(comparison)).scrubbed()
+    whole(&without_identity(comparison)).scrubbed()
+}
+
+/// Facts whose value tells a device or a machine from all others, whatever it looks like.
+const IDENTITIES: [&str; 5] = ["serial", "uuid", "wwn", "wwid", "host name"];
+
+/// The comparison without what identifies its owner. Of a file only its name is left.
+fn without_identity(comparison: &Comparison) -> Comparison {
+    let mut comparison = comparison.clone();
+    comparison.others = comparison.others.iter().map(without_identity).collect();
+    for change in &mut comparison.inventory {
+        hide_identity(change);
+    }
+    for file in [&mut comparison.a, &mut comparison.b] {
+        if let Some((_, name)) = file.rsplit_once('/') {
+            *file = name.to_owned();
+        }
+    }
+    comparison
+}
+
+/// Puts words in the place of values that are identities by the name of their fact.
+fn hide_identity(change: &mut Change) {
+    let fact = change.what.rsplit(": ").next().unwrap_or_default().to_ascii_lowercase().replace('_', " ");
+    if IDENTITIES.iter().any(|identity| fact.contains(identity)) {
+        for (value, word) in [(&mut change.a, "one"), (&mut change.b, "another")] {
+            if let Some(value) = value {
+                *value = word.to_owned();
+            }
+        }
+    }
 }
 
 fn whole(comparison: &Comparison) -> Document {
@@ -223,11 +253,7 @@ fn scope(comparison: &Comparison) -> String {
 }
 
 /// What the tests support, in a sentence.
-pub fn sentence_of(comparison: &Comparison) -> String {
-    sentence(comparison).1
-}
-
-fn sentence(comparison: &Comparison) -> (Tone, String) {
+pub(crate) fn sentence(comparison: &Comparison) -> (Tone, String) {
     let (tone, text) = supported(comparison, "B", "A");
     match comparison.verdict {
         Verdict::NotComparable => (tone, text),

@@ -148,16 +148,11 @@ pub(crate) fn fit(style: &Style, text: &str, most: usize) -> String {
     }
     let mark = shown(style, "…");
     let room = most.saturating_sub(mark.width());
-    let mut out = String::new();
-    let mut used = 0;
-    for c in text.chars() {
-        let wide = c.width().unwrap_or(0);
-        if used + wide > room {
-            break;
-        }
-        used += wide;
-        out.push(c);
-    }
+    let fits = |used: &mut usize, c: char| {
+        *used += c.width().unwrap_or(0);
+        (*used <= room).then_some(c)
+    };
+    let out: String = text.chars().scan(0, fits).collect();
     let out = out.trim_end().to_owned();
     if mark.width() <= most { out + &mark } else { out }
 }

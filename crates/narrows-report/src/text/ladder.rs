@@ -1,14 +1,13 @@
 //! The path of one target, hop by hop, with a bar for each.
 
-use super::rate::{self, Scale};
-use super::tree::{self, Branch};
-use super::{Tone, observed};
+use super::Tone;
+use super::rate::{Scale, ceiling};
 use crate::document::table::{Content, Row, Width};
 use crate::document::{Block, Blocks, Cell, Column, Place, Table};
 use crate::view::{CeilingView, HopPair, HopView, MeasuredPair, MeasuredView, PathView};
 use narrows_base::lists::{grouped, some_of};
-use narrows_base::units::human;
-use narrows_model::ceiling::Direction;
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_machine::captured::DeviceLoad;
 use narrows_model::path::HopKind;
 
 /// Bars are between this many columns long.
@@ -20,7 +19,7 @@ const NAME: usize = 30;
 /// Puts the ladder of a path.
 pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
     let same =
-        path.hops.iter().all(|hop| known(&hop.ceiling.read, false) == known(&hop.ceiling.write, false));
+        path.hops.iter().all(|hop| ceiling(&hop.ceiling.read, false) == ceiling(&hop.ceiling.write, false));
     let scale = Scale::of(path.hops.iter().filter_map(bar_rate));
     let columns = vec![
         Column::name("hop", Width::Flex(NAME)),
@@ -31,9 +30,9 @@ pub(super) fn put(out: &mut impl Blocks, path: &PathView) {
         Column::left("", Width::Fit(0, usize::MAX)),
     ];
     let mut table = Table::new("The hops of the path and their ceilings", 2, columns);
-    for (hop, branch) in path.hops.iter().zip(tree::branches(&path.hops)) {
+    for (hop, branch) in path.hops.iter().zip(branches(&path.hops)) {
         let mut notes = Vec::new();
-        if let Some(line) = observed::line(hop) {
+        if let Some(line) = observed(hop) {
             notes.say(4, Tone::Faint, line);
         }
         table.rows.push(Row { cells: row(path, hop, branch, same, scale), notes });
@@ -61,8 +60,9 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
         cells.push(Cell { content: remark(path, hop), tone: Some(Tone::Faint), spans: true });
         return cells;
     };
-    let read = Content::Long { short: known(&hop.ceiling.read, false), long: known(&hop.ceiling.read, true) };
-    let write = if same { String::new() } else { known(&hop.ceiling.write, false) };
+    let read =
+        Content::Long { short: ceiling(&hop.ceiling.read, false), long: ceiling(&hop.ceiling.read, true) };
+    let write = if same { String::new() } else { ceiling(&hop.ceiling.write, false) };
     let used = if path.runs.is_empty() { String::new() } else { used(&hop.measured) };
     let faint = if tone == Tone::Normal { Tone::Faint } else { tone };
     cells.extend([
@@ -73,14 +73,6 @@ fn row(path: &PathView, hop: &HopView, branch: Branch, same: bool, scale: Option
     ]);
     cells.extend(mark.map(|(tone, text)| Cell::toned(tone, text)));
     cells
-}
-
-/// A ceiling for its column. What has none says why in the room of all columns together.
-fn known(ceiling: &CeilingView, with_raw: bool) -> String {
-    match ceiling.bytes_per_second {
-        Some(_) => rate::ceiling(ceiling, with_raw),
-        None => String::new(),
-    }
 }
 
 /// What stands in place of the rates of a hop without a ceiling. A ceiling that is not known says why, in its first
@@ -114,31 +106,25 @@ fn used(measured: &MeasuredPair) -> String {
     }
 }
 
+/// Whether a hop is the narrowest or the next, and in which direction where these are two hops.
 fn mark(path: &PathView, hop: &HopView) -> Option<(Tone, String)> {
-    let on = |pair: &HopPair| {
-        (pair.of(Direction::Read) == Some(&hop.id), pair.of(Direction::Write) == Some(&hop.id))
+    let words = |pair: &HopPair, text: &str| {
+        let is = |named: &Option<String>| named.as_ref() == Some(&hop.id);
+        let are_two = pair.read.is_some() && pair.write.is_some() && pair.read != pair.write;
+        let way = match (is(&pair.read), is(&pair.write)) {
+            (false, false) => return None,
+            (true, false) if are_two => " (read)",
+            (false, true) if are_two => " (write)",
+            _ => "",
+        };
+        Some(format!("{text}{way}"))
     };
-    let words = |arrow: &str, word: &str, (read, write): (bool, bool), pair: &HopPair| {
-        let alone = pair.read == pair.write || pair.read.is_none() || pair.write.is_none();
-        match (read, write) {
-            _ if alone => format!("{arrow} {word}"),
-            (true, false) => format!("{arrow} {word} (read)"),
-            (false, true) => format!("{arrow} {word} (write)"),
-            _ => format!("{arrow} {word}"),
-        }
-    };
-    let (limit, next) = (on(&path.limiting_hop), on(&path.next_hop));
-    if limit.0 || limit.1 {
-        Some((Tone::Bad, words("◀", "narrowest", limit, &path.limiting_hop)))
-    } else if next.0 || next.1 {
-        Some((Tone::Warn, words("◁", "next", next, &path.next_hop)))
-    } else {
-        None
-    }
+    let narrowest = words(&path.limiting_hop, "◀ narrowest").map(|text| (Tone::Bad, text));
+    narrowest.or_else(|| words(&path.next_hop, "◁ next").map(|text| (Tone::Warn, text)))
 }
 
 /// The bar shows what the hop means for the application, so that members of an array compare with the array.
-fn bar_rate(hop: &HopView) -> Option<narrows_base::units::BytesPerSec> {
+fn bar_rate(hop: &HopView) -> Option<BytesPerSec> {
     hop.ceiling.read.path_bytes_per_second.or(hop.ceiling.write.path_bytes_per_second)
 }
 
@@ -148,5 +134,114 @@ fn notes(out: &mut impl Blocks, path: &PathView) {
     for (with, hops) in grouped(shared.map(|hop| (&hop.shared_with, hop.id.as_str()))) {
         let verb = if hops.len() == 1 { "is" } else { "are" };
         out.say(2, Tone::Faint, format!("{} {verb} shared with {}", hops.join(", "), some_of(with, 4, ", ")));
+    }
+}
+
+/// What is drawn before the name of a hop.
+struct Branch {
+    /// Before its first line.
+    first: String,
+    /// Before the lines that it goes on in.
+    rest: String,
+}
+
+/// The branches before each hop's name, in order.
+fn branches(hops: &[HopView]) -> Vec<Branch> {
+    hops.iter().enumerate().map(|(index, _)| branch(hops, index)).collect()
+}
+
+fn branch(hops: &[HopView], index: usize) -> Branch {
+    let [fork, last, pipe, gap] = ["├─ ", "└─ ", "│  ", "   "];
+    let depth = hops.get(index).map_or(0, |hop| hop.depth);
+    let (mut first, mut rest) = (String::new(), String::new());
+    for level in 1..=depth.min(MOST_LEVELS) {
+        let more = has_sibling_after(hops, index, level);
+        let below = if more { pipe } else { gap };
+        rest.push_str(below);
+        first.push_str(match (level == depth && starts_branch(hops, index), more) {
+            (true, true) => fork,
+            (true, false) => last,
+            (false, _) => below,
+        });
+    }
+    Branch { first, rest }
+}
+
+/// Stacks deeper than this are drawn no deeper.
+const MOST_LEVELS: usize = 8;
+
+/// Whether the hop is the first of a branch rather than a link of the chain before it.
+fn starts_branch(hops: &[HopView], index: usize) -> bool {
+    let (Some(hop), Some(before)) = (hops.get(index), index.checked_sub(1).and_then(|i| hops.get(i))) else {
+        return true;
+    };
+    hop.depth > before.depth || hop.above.as_deref() != Some(before.id.as_str())
+}
+
+/// Whether another branch at `level` follows before the tree is left at that level.
+fn has_sibling_after(hops: &[HopView], index: usize, level: usize) -> bool {
+    hops.iter()
+        .enumerate()
+        .skip(index + 1)
+        .take_while(|(_, hop)| hop.depth >= level)
+        .any(|(at, hop)| hop.depth == level && starts_branch(hops, at))
+}
+
+/// `sda was 99.4 % busy (busiest of 3 intervals): 32.9 MB/s read in 86.9 ms each, 13.6 in flight (iostat.txt:8)`; `None` where
+/// nobody saw it.
+pub(super) fn observed(hop: &HopView) -> Option<String> {
+    let observed = hop.observed.as_ref()?;
+    let seen = &observed.load;
+    let device = hop.id.split_once(':').map_or(hop.id.as_str(), |(_, device)| device);
+    let busy = seen.busy.map(|busy| format!(" was {} busy", human::percent(busy))).unwrap_or_default();
+    let when = match (seen.since_start, seen.intervals) {
+        (true, _) => " on average since the machine started".to_owned(),
+        (false, 0 | 1) => String::new(),
+        (false, intervals) => format!(" in the busiest of {intervals} intervals"),
+    };
+    let parts = observed_parts(seen);
+    let did = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    Some(format!("{device}{busy}{when}{did} ({})", observed.source))
+}
+
+fn observed_parts(seen: &DeviceLoad) -> Vec<String> {
+    let side = |rate: Option<BytesPerSec>, wait: Option<Nanos>, what: &str| {
+        let rate = rate.filter(|rate| rate.get() > 0.0)?;
+        let wait = wait.map(|wait| format!(", {wait} each")).unwrap_or_default();
+        Some(format!("{rate} {what}{wait}"))
+    };
+    let depth = seen.depth.filter(|depth| *depth > 0.0);
+    [
+        side(seen.read, seen.read_wait, "read"),
+        side(seen.write, seen.write_wait, "written"),
+        depth.map(|depth| format!("{} in flight", human::count(depth))),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen() -> DeviceLoad {
+        DeviceLoad {
+            busy: Some(0.994),
+            depth: Some(13.64),
+            read: Some(BytesPerSec::new(32_907_264.0)),
+            write: Some(BytesPerSec::new(0.0)),
+            read_wait: Some(Nanos::new(86_870_000)),
+            write_wait: None,
+            intervals: 2,
+            since_start: false,
+        }
+    }
+
+    #[test]
+    fn each_part_that_is_known_is_told_and_nothing_else() {
+        assert_eq!(observed_parts(&seen()), ["32.9 MB/s read, 86.9 ms each", "13.6 in flight"]);
+        let idle = DeviceLoad { read: None, depth: Some(0.0), ..seen() };
+        assert!(observed_parts(&idle).is_empty());
     }
 }

@@ -7,23 +7,18 @@ mod adapters;
 pub mod compare;
 mod ink;
 mod ladder;
-mod latency;
-mod letters;
-mod observed;
 mod overview;
 mod peers;
-mod public;
 mod rate;
 pub mod reply;
 mod results;
 mod runs;
 mod style;
-mod tree;
 
-pub use style::{Colour, Style, Surroundings, is_coloured};
+pub use style::{Colour, Style, is_coloured};
 
 pub(super) use ink::{Line, Tone, fit, paragraph, width, wrap};
-pub(super) use latency::percentiles;
+pub(super) use runs::percentiles;
 
 use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};

@@ -3,17 +3,20 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::ladder::observed;
 use super::rate::Scale;
-use super::{Tone, adapters, hints, letters, observed, rate};
+use super::{Tone, adapters, hints, rate};
 use crate::document::{
     Block, Blocks, Cell, Column, Content, Document, Place, Row, Table, Width, findings_in_brief,
 };
 use crate::figure::machine_map;
+use crate::fold::span;
 use crate::names::replaced;
-use crate::view::{CeilingView, CheckReport, HopView, PathView};
+use crate::view::{CeilingView, CheckReport, HopPair, HopView, PathView};
 use narrows_base::lists::grouped;
 use narrows_base::shell;
 use narrows_base::units::BytesPerSec;
+use narrows_model::ceiling::Direction;
 use narrows_model::path::HopKind;
 use narrows_verdict::{Finding, Severity};
 
@@ -105,7 +108,7 @@ fn group<'a>(paths: &'a [PathView], found: &'a [Finding]) -> Vec<Group<'a>> {
             }
         }
         let seen = path.hops.iter().filter(|hop| is_under_load(hop) && told.insert(hop.id.as_str()));
-        let seen: Vec<String> = seen.filter_map(observed::line).collect();
+        let seen: Vec<String> = seen.filter_map(observed).collect();
         if let Some(group) = groups.get_mut(place) {
             group.seen.extend(seen);
         }
@@ -200,17 +203,15 @@ fn layer(hop: &HopView) -> String {
 
 /// The narrowest hop for reads (for writes where reads have none), with both rates where they differ.
 fn limit<'a>(path: &'a PathView) -> Limit<'a> {
-    let read = at(path, path.limiting_hop.read.as_ref(), false);
-    let write = at(path, path.limiting_hop.write.as_ref(), true);
+    let [read, write] = sides(path, &path.limiting_hop);
     let Some((hop, ceiling)) = read.or(write) else {
         let reason = path.limiting_hop.reason.as_deref().unwrap_or_default();
         let reason = reason.split("; write: ").next().unwrap_or_default().trim_start_matches("read: ");
         let hop = Cow::Owned(without_names(reason, path));
         return Limit { shown: "unknown".to_owned(), hop, ..Limit::default() };
     };
-    let next =
-        at(path, path.next_hop.read.as_ref(), false).or_else(|| at(path, path.next_hop.write.as_ref(), true));
-    let next = next.map(|(hop, ceiling)| {
+    let [next, of_writes] = sides(path, &path.next_hop);
+    let next = next.or(of_writes).map(|(hop, ceiling)| {
         let words = words(ceiling);
         let long = format!("{words} {}", hop.kind.as_str().replace('_', " "));
         (words, long)
@@ -233,9 +234,12 @@ fn without_names(text: &str, path: &PathView) -> String {
     text
 }
 
-fn at<'a>(path: &'a PathView, id: Option<&String>, write: bool) -> Option<(&'a HopView, &'a CeilingView)> {
-    let hop = path.hop(id?)?;
-    Some((hop, if write { &hop.ceiling.write } else { &hop.ceiling.read }))
+/// The hops of a pair for reads and for writes, with their ceilings.
+fn sides<'a>(path: &'a PathView, pair: &HopPair) -> [Option<(&'a HopView, &'a CeilingView)>; 2] {
+    [Direction::Read, Direction::Write].map(|direction| {
+        let hop = path.hop(pair.of(direction)?)?;
+        Some((hop, hop.ceiling.of(direction)))
+    })
 }
 
 fn words(ceiling: &CeilingView) -> String {
@@ -293,7 +297,7 @@ fn table(out: &mut Document, groups: &[Group<'_>]) {
     ];
     let mut table = Table::new("Every storage path and its narrowest hop", 0, columns);
     for group in groups {
-        let targets = match letters::span(&group.targets) {
+        let targets = match span(&group.targets) {
             Some(span) => vec![span],
             None => group.targets.iter().map(|target| (*target).to_owned()).collect(),
         };

@@ -4,15 +4,10 @@ use crate::view::CeilingView;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_model::ceiling::Basis;
 
-/// A ceiling in full, `3.94 GB/s raw → 3.59`, or without the raw rate when `room` is short. An estimate has a `~`.
+/// A ceiling in full, `3.94 GB/s raw → 3.59`, or without the raw rate where room is short. An estimate has a `~`. Nothing where
+/// none is known: that says why in the room of all columns together.
 pub(super) fn ceiling(ceiling: &CeilingView, with_raw: bool) -> String {
-    let Some(rate) = ceiling.bytes_per_second else {
-        return match (ceiling.transparent, &ceiling.reason) {
-            (true, _) => "passes on".to_owned(),
-            (false, Some(reason)) => format!("unknown ({reason})"),
-            (false, None) => "unknown".to_owned(),
-        };
-    };
+    let Some(rate) = ceiling.bytes_per_second else { return String::new() };
     let usable = range(ceiling, rate);
     match ceiling.raw_bytes_per_second {
         Some(raw) if with_raw && human::rate(raw) != human::rate(rate) => {
@@ -80,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_guess_is_marked_and_a_missing_ceiling_says_why() {
+    fn a_guess_is_marked_and_a_missing_ceiling_is_silent() {
         let known = CeilingView {
             bytes_per_second: Some(BytesPerSec::from_gb(3.59)),
             raw_bytes_per_second: Some(BytesPerSec::from_gb(3.938)),
@@ -96,8 +91,7 @@ mod tests {
         };
         assert_eq!(ceiling(&class, false), "~80 to 200 MB/s");
         assert_eq!(range(&class, BytesPerSec::from_mb(100.0)), "~40 to 100 MB/s");
-        let unknown = CeilingView { reason: Some("virtual".to_owned()), ..CeilingView::default() };
-        assert_eq!(ceiling(&unknown, true), "unknown (virtual)");
+        assert_eq!(ceiling(&CeilingView::default(), true), "");
     }
 
     #[test]

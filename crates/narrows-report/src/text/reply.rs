@@ -1,6 +1,6 @@
 //! A short answer for a forum, in Markdown: the sentence, what shows it, and the one command to ask for next.
 
-use super::public;
+use crate::names::Names;
 use crate::sanitize::inert;
 use crate::view::CheckReport;
 use narrows_model::path::HopKind;
@@ -9,41 +9,48 @@ use narrows_verdict::{Code, Evidence, Finding, Severity};
 /// What an answer says of the evidence, and of findings, at most.
 const MOST: usize = 4;
 
+/// A text of the report with the Markdown before and behind it.
+type Line = (&'static str, String, &'static str);
+
 /// The answer. What identifies the owner is left out.
 pub fn render(report: &CheckReport) -> String {
-    let report = public::without_identity(report);
-    let mut lines = Vec::new();
+    let (mut lines, mut lacking) = (said(report), lacking(report));
+    let mut device = device(report).unwrap_or_default().to_owned();
+    let mut texts: Vec<&mut String> = lines.iter_mut().map(|(_, text, _)| text).collect();
+    texts.extend(lacking.iter_mut().chain([&mut device]));
+    Names::of(report).hide(&mut texts);
+    let said = lines.iter().map(|(before, text, behind)| format!("{before}{}{behind}\n", plain(text)));
+    let command = lacking.unwrap_or_else(|| reading(&device));
+    let asked = format!("Please run this, and post what it prints:\n\n    {}\n", inert(&command));
+    said.chain([asked]).collect()
+}
+
+/// The main finding or the sentence of a path, then what shows the findings and what to do about each.
+fn said(report: &CheckReport) -> Vec<Line> {
     let told: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.code != Code::PartialInput).take(MOST).collect();
-    let paths = report.paths.iter();
     let main = told.first().filter(|finding| finding.severity != Severity::Info);
-    let of_main = main.and_then(|finding| {
-        let hop = finding.hop.as_deref()?;
-        report.paths.iter().find(|path| path.hops.iter().any(|other| other.id == hop))
-    });
-    lines.push(match (main, of_main.or_else(|| paths.clone().next())) {
-        (Some(finding), _) => format!("**{}**", plain(&finding.summary)),
-        (None, Some(path)) => format!("**{}**", plain(&path.sentence)),
-        (None, None) => "What was posted shows no storage path.".to_owned(),
-    });
-    lines.push(String::new());
+    let mut lines = vec![match (main, report.paths.first()) {
+        (Some(finding), _) => ("**", finding.summary.clone(), "**"),
+        (None, Some(path)) => ("**", path.sentence.clone(), "**"),
+        (None, None) => ("", "What was posted shows no storage path.".to_owned(), ""),
+    }];
+    lines.push(("", String::new(), ""));
     for finding in told.iter().filter(|finding| finding.severity != Severity::Info) {
         if Some(finding) != main {
-            lines.push(plain(&finding.summary));
+            lines.push(("", finding.summary.clone(), ""));
         }
         for Evidence { fact, value, source } in finding.evidence.iter().take(MOST) {
-            let source = if source.is_empty() { String::new() } else { format!(" ({})", plain(source)) };
-            lines.push(format!("- {}: {}{source}", plain(fact), plain(value)));
+            let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
+            lines.push(("- ", format!("{fact}: {value}{source}"), ""));
         }
         if let Some(advice) = finding.advice.first() {
             let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{gain})")).unwrap_or_default();
-            lines.push(format!("\nWhat to do: {}{gain}", plain(&advice.action)));
+            lines.push(("\nWhat to do: ", format!("{}{gain}", advice.action), ""));
         }
-        lines.push(String::new());
+        lines.push(("", String::new(), ""));
     }
-    lines.push("Please run this, and post what it prints:\n".to_owned());
-    lines.push(format!("    {}\n", inert(&command(&report))));
-    lines.join("\n")
+    lines
 }
 
 /// Text that Markdown shows as it stands: what would begin a link, a picture, HTML or emphasis is escaped.
@@ -58,11 +65,10 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// What would tell most: the facts that the texts lack, then a run that only reads.
-fn command(report: &CheckReport) -> String {
+/// What would tell most: a command for the facts that the texts lack.
+fn lacking(report: &CheckReport) -> Option<String> {
     let partial = report.findings.iter().filter(|finding| finding.code == Code::PartialInput);
-    let lacking = partial.flat_map(|finding| &finding.advice).find_map(|advice| quoted(&advice.action));
-    lacking.unwrap_or_else(|| reading(report))
+    partial.flat_map(|finding| &finding.advice).find_map(|advice| quoted(&advice.action))
 }
 
 /// The first command in backquotes that shows something.
@@ -71,20 +77,22 @@ fn quoted(text: &str) -> Option<String> {
     (!command.is_empty() && !command.starts_with("narrows")).then(|| command.to_owned())
 }
 
+/// The kernel name of the first drive.
+fn device(report: &CheckReport) -> Option<&str> {
+    let mut hops = report.paths.iter().flat_map(|path| &path.hops);
+    Some(hops.find(|hop| hop.kind == HopKind::Device)?.id.split_once(':')?.1)
+}
+
 /// A run of fio that reads the drive past the page cache, as long as it takes to see what lasts.
-fn reading(report: &CheckReport) -> String {
-    let hops = report.paths.iter().flat_map(|path| &path.hops);
-    let device = hops.clone().find(|hop| hop.kind == HopKind::Device).and_then(|hop| hop.id.split_once(':'));
-    let is_name = |name: &str| {
-        !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
-    };
-    match device.map(|(_, name)| name).filter(|name| is_name(name)) {
-        Some(name) => format!(
-            "sudo fio --name=read --filename=/dev/{name} --readonly --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
-             --direct=1 --runtime=60 --time_based"
-        ),
-        None => "sudo lspci -nnvvv".to_owned(),
+fn reading(name: &str) -> String {
+    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
+    if name.is_empty() || !is_name {
+        return "sudo lspci -nnvvv".to_owned();
     }
+    format!(
+        "sudo fio --name=read --filename=/dev/{name} --readonly --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
+         --direct=1 --runtime=60 --time_based"
+    )
 }
 
 #[cfg(test)]

@@ -1,14 +1,13 @@
 //! What was measured, two lines for each run.
 
 use super::Tone;
-use super::latency::or_too_few;
-use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width};
+use crate::document::{Block, Blocks, Cell, Column, Place, Row, Table, Width, half};
 use crate::figure::chart::means;
 use crate::view::{ConditionView, RunView};
 use narrows_base::lists::known_of;
 use narrows_base::stats;
-use narrows_base::units::{BytesPerSec, human};
-use narrows_load::measurement::{Access, Measurement};
+use narrows_base::units::{BytesPerSec, Nanos, human};
+use narrows_load::measurement::{Access, Latency, Measurement};
 
 /// A run's course is drawn in at most this many columns.
 const COURSE: usize = 30;
@@ -39,7 +38,9 @@ fn asked(run: &RunView) -> String {
 
 fn row(run: &RunView) -> Row {
     let measurement = &run.measurement;
-    let rate = format!("{}{}", human::rate_with_binary(measurement.bytes_per_second), spread(measurement));
+    let (rate, ends) = (measurement.bytes_per_second, measurement.ci95);
+    let spread = ends.map(|_| format!(" ± {}", half(rate, ends))).unwrap_or_default();
+    let rate = format!("{}{spread}", human::rate_with_binary(rate));
     let has_held = stats::steadiness(&measurement.series).is_none_or(|rate| rate.steady);
     let trust = match run.trusted {
         Some(true) if has_held => Cell::toned(Tone::Good, "trusted"),
@@ -81,12 +82,6 @@ fn notes(run: &RunView) -> Vec<Block> {
     out
 }
 
-/// Half of the confidence interval as a share of the rate: ` ± 0.4 %`.
-fn spread(measurement: &Measurement) -> String {
-    let Some([low, high]) = measurement.ci95 else { return String::new() };
-    format!(" ± {}", human::percent((high - low).fraction_of(measurement.bytes_per_second) / 2.0))
-}
-
 /// The rate over time; each step is the mean of its part, the greatest is full height.
 fn course(series: &[BytesPerSec]) -> Option<String> {
     const STEPS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -109,4 +104,54 @@ fn troubles(measurement: &Measurement) -> impl Iterator<Item = (Tone, String)> {
         measurement.cut_short.as_ref().map(|reason| (Tone::Warn, format!("ended early: {reason}"))),
     ];
     troubles.into_iter().flatten()
+}
+
+/// What stands in for a percentile that the run says nothing of.
+const TOO_FEW: &str = "too few samples";
+
+/// One percentile, or that there are too few samples for it.
+fn or_too_few(percentile: Option<Nanos>) -> String {
+    percentile.map_or_else(|| TOO_FEW.to_owned(), human::time)
+}
+
+/// All percentiles from the median to five nines, and from which on there are too few samples.
+pub(crate) fn percentiles(latency: &Latency) -> String {
+    let all = latency.percentiles();
+    let known = all.iter().filter_map(|(one, value)| Some(format!("{} {}", one.label, (*value)?)));
+    let mut parts: Vec<String> = known.collect();
+    if let Some((first, _)) = all.iter().find(|(_, value)| value.is_none()) {
+        let beyond = if first.label == "p99.999" { "" } else { " and beyond" };
+        parts.push(format!("{}{beyond}: {TOO_FEW} ({} needed)", first.label, first.least_samples()));
+    }
+    parts.push(format!("max {}", latency.max));
+    parts.join(" · ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_samples_do_not_support_is_said_and_not_shown() {
+        let some = |ms| Some(Nanos::from_millis(ms));
+        let latency = Latency {
+            count: 400,
+            p50: some(1),
+            p90: some(2),
+            p95: some(3),
+            p99: some(4),
+            max: Nanos::from_millis(9),
+            ..Latency::default()
+        };
+        assert_eq!(
+            percentiles(&latency),
+            "p50 1 ms · p90 2 ms · p95 3 ms · p99 4 ms · p99.9 and beyond: too few samples (2995 needed) · max 9 ms"
+        );
+        let all = Latency { p999: some(5), p9999: some(6), ..latency };
+        assert!(percentiles(&all).contains("p99.99 6 ms · p99.999: too few samples (299572 needed)"));
+        assert_eq!(
+            (or_too_few(None), or_too_few(some(7))),
+            ("too few samples".to_owned(), "7 ms".to_owned())
+        );
+    }
 }

@@ -40,22 +40,6 @@ pub struct Style {
     pub verbose: bool,
 }
 
-/// What [`Style::choose`] looks at.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Surroundings<'a> {
-    /// Columns of the terminal; `None` when the output is none.
-    pub terminal: Option<usize>,
-    /// `COLUMNS`: so many columns are wanted, terminal or not.
-    pub columns: Option<&'a str>,
-    /// `NO_COLOR` (<https://no-color.org>): any value but the empty one turns colour off.
-    pub no_color: Option<&'a str>,
-    /// `CLICOLOR_FORCE` (<https://bixense.com/clicolors>): anything but `0` turns colour on, terminal or not.
-    pub clicolor_force: Option<&'a str>,
-    pub term: Option<&'a str>,
-    /// The character set in force: the first of `LC_ALL`, `LC_CTYPE` and `LANG` that is set.
-    pub locale: Option<&'a str>,
-}
-
 impl Style {
     /// Text to be pasted in public.
     pub const PLAIN: Self =
@@ -71,34 +55,30 @@ impl Style {
         let terminal = std::io::stdout()
             .is_terminal()
             .then(|| terminal_size::terminal_size().map_or(PIPE_WIDTH, |(width, _)| usize::from(width.0)));
-        let locale = env("LC_ALL").or_else(|| env("LC_CTYPE")).or_else(|| env("LANG"));
-        let (no_color, force, term) = (env("NO_COLOR"), env("CLICOLOR_FORCE"), env("TERM"));
-        let columns = env("COLUMNS");
-        let surroundings = Surroundings {
-            terminal,
-            columns: columns.as_deref(),
-            no_color: no_color.as_deref(),
-            clicolor_force: force.as_deref(),
-            term: term.as_deref(),
-            locale: locale.as_deref(),
-        };
-        let style = Self::choose(colour, plain, surroundings);
+        let style = Self::choose(colour, plain, terminal, &env);
         IS_COLOURED.fetch_or(style.colour, Ordering::Relaxed);
         style
     }
 
-    /// The style for what is known of the output.
-    pub fn choose(colour: Colour, plain: bool, around: Surroundings<'_>) -> Self {
+    /// The style for an output of so many columns if it is a terminal, by the variables that are set and not empty. `COLUMNS` says
+    /// how many are wanted, terminal or not. `NO_COLOR` (<https://no-color.org>) turns colour off; any `CLICOLOR_FORCE` but `0`
+    /// (<https://bixense.com/clicolors>) turns it on, terminal or not.
+    fn choose(
+        colour: Colour,
+        plain: bool,
+        terminal: Option<usize>,
+        env: &dyn Fn(&str) -> Option<String>,
+    ) -> Self {
         if plain {
             return Self::PLAIN;
         }
-        let is_dumb = around.term == Some("dumb");
-        let forced = around.clicolor_force.is_some_and(|value| value != "0");
-        let auto =
-            around.no_color.is_none_or(str::is_empty) && (forced || (around.terminal.is_some() && !is_dumb));
-        let asked =
-            around.columns.and_then(|columns| columns.parse::<usize>().ok()).filter(|columns| *columns > 0);
-        let columns = asked.or(around.terminal.filter(|_| !is_dumb));
+        let is_dumb = env("TERM").as_deref() == Some("dumb");
+        let forced = env("CLICOLOR_FORCE").is_some_and(|value| value != "0");
+        let auto = env("NO_COLOR").is_none() && (forced || (terminal.is_some() && !is_dumb));
+        let asked = env("COLUMNS").and_then(|columns| columns.parse().ok()).filter(|columns| *columns > 0);
+        let columns: Option<usize> = asked.or(terminal.filter(|_| !is_dumb));
+        // The first of them that is set is in force.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(env);
         Self {
             colour: match colour {
                 Colour::Auto => auto,
@@ -106,7 +86,7 @@ impl Style {
                 Colour::Never => false,
             },
             width: columns.map_or(PIPE_WIDTH, |columns| columns.clamp(WIDTHS.0, WIDTHS.1)),
-            unicode: !is_dumb && around.locale.is_none_or(is_utf8),
+            unicode: !is_dumb && locale.is_none_or(|name| is_utf8(&name)),
             plain: false,
             verbose: false,
         }
@@ -128,34 +108,34 @@ fn is_utf8(locale: &str) -> bool {
 mod tests {
     use super::*;
 
-    const TERMINAL: Surroundings<'static> = Surroundings {
-        terminal: Some(120),
-        columns: None,
-        no_color: None,
-        clicolor_force: None,
-        term: Some("xterm-256color"),
-        locale: Some("en_US.UTF-8"),
-    };
+    /// The style with these variables beside those of a usual terminal.
+    fn chosen(colour: Colour, terminal: Option<usize>, set: &[(&str, &str)]) -> Style {
+        let usual = [("TERM", "xterm-256color"), ("LANG", "en_US.UTF-8")];
+        let env = |name: &str| {
+            let mut all = set.iter().chain(&usual);
+            all.find(|(other, _)| *other == name).map(|(_, value)| (*value).to_owned())
+        };
+        Style::choose(colour, false, terminal, &env)
+    }
+
+    const TERMINAL: Option<usize> = Some(120);
 
     #[test]
     fn a_terminal_gets_colour_and_its_own_width() {
-        let style = Style::choose(Colour::Auto, false, TERMINAL);
+        let style = chosen(Colour::Auto, TERMINAL, &[]);
         assert_eq!(style, Style { colour: true, width: 120, unicode: true, plain: false, verbose: false });
     }
 
     #[test]
     fn a_pipe_gets_neither_colour_nor_the_width_of_the_terminal() {
-        let style = Style::choose(Colour::Auto, false, Surroundings { terminal: None, ..TERMINAL });
+        let style = chosen(Colour::Auto, None, &[]);
         assert_eq!(style, Style { colour: false, width: 100, unicode: true, plain: false, verbose: false });
     }
 
     #[test]
     fn columns_decides_the_width_of_a_pipe_and_of_a_terminal() {
-        for terminal in [None, Some(120)] {
-            let width = |columns| {
-                let around = Surroundings { terminal, columns: Some(columns), ..TERMINAL };
-                Style::choose(Colour::Auto, false, around).width
-            };
+        for terminal in [None, TERMINAL] {
+            let width = |columns| chosen(Colour::Auto, terminal, &[("COLUMNS", columns)]).width;
             assert_eq!((width("80"), width("20")), (80, WIDTHS.0));
             assert_eq!(width("wide"), terminal.unwrap_or(PIPE_WIDTH));
         }
@@ -163,33 +143,31 @@ mod tests {
 
     #[test]
     fn no_color_wins_over_force_and_the_option_over_both() {
-        let around = Surroundings { no_color: Some("1"), clicolor_force: Some("1"), ..TERMINAL };
-        assert!(!Style::choose(Colour::Auto, false, around).colour);
-        assert!(Style::choose(Colour::Always, false, around).colour);
-        assert!(!Style::choose(Colour::Never, false, TERMINAL).colour);
+        let set = [("NO_COLOR", "1"), ("CLICOLOR_FORCE", "1")];
+        assert!(!chosen(Colour::Auto, TERMINAL, &set).colour);
+        assert!(chosen(Colour::Always, TERMINAL, &set).colour);
+        assert!(!chosen(Colour::Never, TERMINAL, &[]).colour);
     }
 
     #[test]
     fn colour_can_be_forced_into_a_pipe() {
-        let around = Surroundings { terminal: None, clicolor_force: Some("1"), ..TERMINAL };
-        assert!(Style::choose(Colour::Auto, false, around).colour);
-        let around = Surroundings { clicolor_force: Some("0"), ..around };
-        assert!(!Style::choose(Colour::Auto, false, around).colour);
+        assert!(chosen(Colour::Auto, None, &[("CLICOLOR_FORCE", "1")]).colour);
+        assert!(!chosen(Colour::Auto, None, &[("CLICOLOR_FORCE", "0")]).colour);
     }
 
     #[test]
     fn a_dumb_terminal_gets_ascii_without_colour() {
-        let style = Style::choose(Colour::Auto, false, Surroundings { term: Some("dumb"), ..TERMINAL });
+        let style = chosen(Colour::Auto, TERMINAL, &[("TERM", "dumb")]);
         assert_eq!(style, Style { colour: false, width: 100, unicode: false, plain: false, verbose: false });
     }
 
     #[test]
     fn a_locale_without_utf8_gets_ascii() {
-        assert!(!Style::choose(Colour::Auto, false, Surroundings { locale: Some("C"), ..TERMINAL }).unicode);
+        assert!(!chosen(Colour::Auto, TERMINAL, &[("LC_ALL", "C")]).unicode);
     }
 
     #[test]
     fn plain_is_the_same_everywhere() {
-        assert_eq!(Style::choose(Colour::Always, true, TERMINAL), Style::PLAIN);
+        assert_eq!(Style::choose(Colour::Always, true, TERMINAL, &|_| None), Style::PLAIN);
     }
 }

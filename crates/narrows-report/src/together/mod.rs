@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::view::{MachineView, Tool};
 use crate::document::table::Width;
-use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Table, findings, half};
+use crate::document::{Audience, Block, Blocks, Column, Document, Place, Table, findings, half};
 use crate::figure::chart;
 use crate::names::Names;
 use crate::text::{Tone, machine_line};
@@ -169,27 +169,9 @@ fn put_group(out: &mut Document, group: &GroupVerdict) {
         table("What each target gives alone and together", ["target", "alone", "together", "±95 %", "part"]);
     for share in &group.shares {
         let part = share.part().map(human::percent).unwrap_or_default();
-        shares.row(cells(
-            Tone::Normal,
-            &share.target,
-            [
-                human::rate(share.alone.bytes_per_second),
-                human::rate(share.together.bytes_per_second),
-                interval(&share.together),
-                part,
-            ],
-        ));
+        shares.texts(Tone::Normal, rates(&share.target, &share.alone, &share.together, part));
     }
-    shares.row(cells(
-        Tone::Faint,
-        "in sum",
-        [
-            human::rate(group.alone.bytes_per_second),
-            human::rate(group.together.bytes_per_second),
-            interval(&group.together),
-            String::new(),
-        ],
-    ));
+    shares.texts(Tone::Faint, rates("in sum", &group.alone, &group.together, String::new()));
     out.add(Block::Table(shares));
     match group.hops.is_empty() {
         true => out.say(2, Tone::Faint, "They share no known hop but main memory."),
@@ -206,22 +188,20 @@ fn hops(out: &mut Document, group: &GroupVerdict) {
     for hop in &group.hops {
         let is_limit = group.limiting.contains(&hop.id) || group.located.contains(&hop.id);
         let mark = if hop.basis == Some(Basis::Guess) { "~" } else { "" };
-        hops.row(cells(
-            if is_limit { Tone::Bad } else { Tone::Normal },
-            &hop.name,
-            [
-                human::rate(hop.alone),
-                human::rate(hop.together),
-                hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}")),
-                hop.fraction().map(human::percent).unwrap_or_default(),
-            ],
-        ));
+        let ceiling = hop.ceiling.map_or_else(|| "unknown".to_owned(), |rate| format!("{mark}{rate}"));
+        let of_it = hop.fraction().map(human::percent).unwrap_or_default();
+        let (alone, together) = (human::rate(hop.alone), human::rate(hop.together));
+        let tone = if is_limit { Tone::Bad } else { Tone::Normal };
+        hops.texts(tone, [hop.name.clone(), alone, together, ceiling, of_it]);
     }
     out.add(Block::Table(hops));
 }
 
-fn interval(rate: &Rate) -> String {
-    half(rate.bytes_per_second, rate.ci95.filter(|_| rate.bytes_per_second.get() > 0.0))
+/// A row of rates alone and together, with the interval of those together.
+fn rates(name: &str, alone: &Rate, together: &Rate, part: String) -> [String; 5] {
+    let rate = together.bytes_per_second;
+    let interval = half(rate, together.ci95.filter(|_| rate.get() > 0.0));
+    [name.to_owned(), human::rate(alone.bytes_per_second), human::rate(rate), interval, part]
 }
 
 /// A name and four cells.
@@ -229,12 +209,6 @@ fn table(caption: &str, [name, titles @ ..]: [&str; 5]) -> Table {
     let mut columns = vec![Column::name(name, Width::Broad(NAME))];
     columns.extend(titles.into_iter().zip(COLUMNS).map(|(title, width)| Column::right(title, width)));
     Table::new(caption, 2, columns)
-}
-
-fn cells(tone: Tone, name: &str, cells: [String; 4]) -> Vec<Cell> {
-    let mut all = vec![Cell::toned(tone, name)];
-    all.extend(cells.into_iter().map(|cell| Cell::toned(tone, cell)));
-    all
 }
 
 /// What became of foretold limits; what was measured is among the findings.

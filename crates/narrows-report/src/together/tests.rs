@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::text::{Colour, Style, Surroundings};
+use crate::text::Style;
 
 fn render(report: &TogetherReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)
@@ -45,8 +45,7 @@ fn sample() -> TogetherReport {
 
 #[test]
 fn the_text_shows_rates_shared_hops_what_changed_and_hidden_groups() {
-    let style =
-        Style::choose(Colour::Never, false, Surroundings { terminal: Some(100), ..Surroundings::default() });
+    let style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
     let text = render(&sample(), &style);
     let expected = [
         "not measured: /dev/sdc: it is removable",
@@ -68,8 +67,7 @@ fn the_text_shows_rates_shared_hops_what_changed_and_hidden_groups() {
 
 #[test]
 fn where_the_limit_is_located_stands_out_in_colour() {
-    let style =
-        Style::choose(Colour::Always, false, Surroundings { terminal: Some(100), ..Surroundings::default() });
+    let style = Style { colour: true, width: 100, unicode: true, plain: false, verbose: false };
     let red = |report: &TogetherReport| {
         let text = render(report, &style);
         let line = text.lines().find(|line| line.contains("unknown")).expect("the hop").to_owned();

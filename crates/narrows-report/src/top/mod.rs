@@ -5,6 +5,7 @@
 
 pub mod screen;
 mod table;
+pub(crate) use table::full;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -2,9 +2,10 @@
 //! looks is not.
 
 use ratatui::Frame;
+use ratatui::crossterm::event::KeyCode;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Span};
+use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Cell, Paragraph, Row, Table, Wrap};
 
 use super::{LaneView, TopReport, table};
@@ -37,26 +38,6 @@ pub struct Screen {
     pub unicode: bool,
 }
 
-/// A key, as far as the screen knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Key {
-    /// A character.
-    Char(char),
-    /// One line towards the beginning.
-    Up,
-    /// One line towards the end.
-    Down,
-    /// A page towards the beginning.
-    PageUp,
-    /// A page towards the end.
-    PageDown,
-    /// To the beginning.
-    Home,
-    End,
-    /// Back, or out.
-    Escape,
-}
-
 /// What a key asks of whoever waits for keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wish {
@@ -77,24 +58,24 @@ impl Screen {
     }
 
     /// Takes a key. `page` is the number of lanes that fit, `count` that of all.
-    pub fn press(&mut self, key: Key, page: usize, count: usize) -> Wish {
+    pub fn press(&mut self, key: KeyCode, page: usize, count: usize) -> Wish {
         let last = count.saturating_sub(page.max(1));
         match key {
-            Key::Escape if self.help => self.help = false,
-            Key::Char('q') | Key::Escape => return Wish::Quit,
-            Key::Char('+' | '=') => return Wish::Faster,
-            Key::Char('-') => return Wish::Slower,
-            Key::Char('?' | 'h') => self.help = !self.help,
-            Key::Char('s') => (self.by_fullness, self.offset) = (!self.by_fullness, 0),
-            Key::Char('i') => (self.with_idle, self.offset) = (!self.with_idle, 0),
-            Key::Char(' ' | 'p') => self.paused = !self.paused,
-            Key::Char('j') | Key::Down => self.offset += 1,
-            Key::Char('k') | Key::Up => self.offset = self.offset.saturating_sub(1),
-            Key::PageDown => self.offset += page.max(1),
-            Key::PageUp => self.offset = self.offset.saturating_sub(page.max(1)),
-            Key::Char('g') | Key::Home => self.offset = 0,
-            Key::Char('G') | Key::End => self.offset = last,
-            Key::Char(_) => {}
+            KeyCode::Esc if self.help => self.help = false,
+            KeyCode::Char('q') | KeyCode::Esc => return Wish::Quit,
+            KeyCode::Char('+' | '=') => return Wish::Faster,
+            KeyCode::Char('-') => return Wish::Slower,
+            KeyCode::Char('?' | 'h') => self.help = !self.help,
+            KeyCode::Char('s') => (self.by_fullness, self.offset) = (!self.by_fullness, 0),
+            KeyCode::Char('i') => (self.with_idle, self.offset) = (!self.with_idle, 0),
+            KeyCode::Char(' ' | 'p') => self.paused = !self.paused,
+            KeyCode::Char('j') | KeyCode::Down => self.offset += 1,
+            KeyCode::Char('k') | KeyCode::Up => self.offset = self.offset.saturating_sub(1),
+            KeyCode::PageDown => self.offset += page.max(1),
+            KeyCode::PageUp => self.offset = self.offset.saturating_sub(page.max(1)),
+            KeyCode::Char('g') | KeyCode::Home => self.offset = 0,
+            KeyCode::Char('G') | KeyCode::End => self.offset = last,
+            _ => {}
         }
         self.offset = self.offset.min(last);
         Wish::Draw
@@ -161,17 +142,16 @@ impl Screen {
             widths.extend([11, 7, 13].map(Constraint::Length));
             names.extend(["ceiling", "queue", "link"]);
         }
-        let head = names.iter().enumerate().map(|(at, name)| cell(name, at >= 2, widths.get(at)));
-        let head = Row::new(head.collect::<Vec<_>>()).style(faint());
+        let head = Row::new(names.into_iter().enumerate().map(cell)).style(faint());
         let room = usize::from(area.height.saturating_sub(1));
         let lanes = self.lanes(report);
         let offset = self.offset.min(lanes.len().saturating_sub(room.max(1)));
         let rows = lanes.into_iter().skip(offset).take(room).map(|lane| {
             let cells = self.cells(lane, is_wide);
-            let cells = cells.iter().enumerate().map(|(at, text)| cell(text, at >= 2, widths.get(at)));
-            Row::new(cells.collect::<Vec<_>>()).style(self.tone(report, lane))
+            let cells = cells.iter().map(String::as_str).enumerate().map(cell);
+            Row::new(cells).style(self.tone(report, lane))
         });
-        frame.render_widget(Table::new(rows.collect::<Vec<_>>(), widths.clone()).header(head), area);
+        frame.render_widget(Table::new(rows, widths).header(head), area);
     }
 
     fn cells(&self, lane: &LaneView, is_wide: bool) -> Vec<String> {
@@ -221,15 +201,10 @@ const fn faint() -> Style {
     Style::new().add_modifier(Modifier::DIM)
 }
 
-/// A cell, its text at the right end where it is a number.
-fn cell(text: &str, is_number: bool, width: Option<&Constraint>) -> Cell<'static> {
-    let text = inert(text);
-    match (is_number, width) {
-        (true, Some(Constraint::Length(width))) => {
-            Cell::from(format!("{text:>width$}", width = usize::from(*width)))
-        }
-        _ => Cell::from(text),
-    }
+/// A cell, its text at the right end where it is a number: all but the name and the bar are.
+fn cell((at, text): (usize, &str)) -> Cell<'static> {
+    let text = Text::from(inert(text));
+    Cell::from(if at >= 2 { text.right_aligned() } else { text })
 }
 
 /// The lines that these take once they are wrapped: words are not split, so that it may be one more than the width tells.
@@ -303,11 +278,11 @@ mod tests {
     #[test]
     fn the_fullest_comes_first_when_it_is_asked_for_and_idle_hops_can_be_hidden() {
         let mut screen = NEW;
-        assert_eq!(screen.press(Key::Char('s'), 10, 6), Wish::Draw);
+        assert_eq!(screen.press(KeyCode::Char('s'), 10, 6), Wish::Draw);
         let (text, _) = drawn(screen, &report(), (80, 24));
         let second = text.lines().nth(2).expect("a lane");
         assert!(second.contains("uplink"), "{text}");
-        screen.press(Key::Char('i'), 10, 6);
+        screen.press(KeyCode::Char('i'), 10, 6);
         assert!(screen.count(&report()) < report().lanes.len());
     }
 
@@ -315,30 +290,30 @@ mod tests {
     fn keys_scroll_within_the_lanes() {
         let mut screen = NEW;
         for (key, offset) in [
-            (Key::Up, 0),
-            (Key::Down, 1),
-            (Key::PageDown, 5),
-            (Key::PageDown, 6),
-            (Key::PageUp, 2),
-            (Key::Home, 0),
-            (Key::End, 6),
+            (KeyCode::Up, 0),
+            (KeyCode::Down, 1),
+            (KeyCode::PageDown, 5),
+            (KeyCode::PageDown, 6),
+            (KeyCode::PageUp, 2),
+            (KeyCode::Home, 0),
+            (KeyCode::End, 6),
         ] {
             assert_eq!(screen.press(key, 4, 10), Wish::Draw);
             assert_eq!(screen.offset, offset, "{key:?}");
         }
-        assert_eq!(screen.press(Key::Down, 20, 3), Wish::Draw);
+        assert_eq!(screen.press(KeyCode::Down, 20, 3), Wish::Draw);
         assert_eq!(screen.offset, 0, "all fit");
     }
 
     #[test]
     fn escape_leaves_the_help_first() {
         let mut screen = NEW;
-        screen.press(Key::Char('?'), 4, 10);
+        screen.press(KeyCode::Char('?'), 4, 10);
         assert!(drawn(screen, &report(), (80, 24)).0.contains("hide the hops"));
-        assert_eq!(screen.press(Key::Escape, 4, 10), Wish::Draw);
-        assert_eq!(screen.press(Key::Escape, 4, 10), Wish::Quit);
-        assert_eq!(screen.press(Key::Char('+'), 4, 10), Wish::Faster);
-        assert_eq!(screen.press(Key::Char('x'), 4, 10), Wish::Draw);
+        assert_eq!(screen.press(KeyCode::Esc, 4, 10), Wish::Draw);
+        assert_eq!(screen.press(KeyCode::Esc, 4, 10), Wish::Quit);
+        assert_eq!(screen.press(KeyCode::Char('+'), 4, 10), Wish::Faster);
+        assert_eq!(screen.press(KeyCode::Char('x'), 4, 10), Wish::Draw);
     }
 
     #[test]

@@ -17,10 +17,13 @@ pub(super) fn bar(part: Option<f64>, cells: usize, unicode: bool) -> String {
 
 /// How full it is, what crosses it, and how fast.
 pub(super) fn numbers(lane: &LaneView) -> [String; 5] {
-    [part(lane), rate(&lane.read), rate(&lane.write), iops(lane), latency(lane)]
+    let iops = lane.iops.filter(|iops| iops.get() > 0.0).map(|iops| human::count(iops.get()));
+    let (iops, latency) = (iops.unwrap_or_default(), lane.latency_ns.map(human::time).unwrap_or_default());
+    [full(lane), rate(&lane.read), rate(&lane.write), iops, latency]
 }
 
-fn part(lane: &LaneView) -> String {
+/// What crosses it as a part of its ceiling.
+pub(crate) fn full(lane: &LaneView) -> String {
     let mark = if lane.is_estimate { "~" } else { "" };
     lane.part_of_ceiling.map_or_else(String::new, |part| format!("{mark}{}", human::percent(part)))
 }
@@ -32,14 +35,6 @@ pub(super) fn rate(side: &SideView) -> String {
         Some(rate) if rate.get() <= 0.0 => "-".to_owned(),
         Some(rate) => human::rate(rate),
     }
-}
-
-fn iops(lane: &LaneView) -> String {
-    lane.iops.filter(|iops| iops.get() > 0.0).map_or_else(String::new, |iops| human::count(iops.get()))
-}
-
-fn latency(lane: &LaneView) -> String {
-    lane.latency_ns.map(human::time).unwrap_or_default()
 }
 
 /// The ceiling of the fuller direction.

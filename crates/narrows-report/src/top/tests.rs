@@ -1,5 +1,5 @@
 use super::*;
-use crate::text::{Colour, Style, Surroundings};
+use crate::text::Style;
 
 fn render(report: &TopReport, style: &Style) -> String {
     document(report, Audience::of(style)).text(style)
@@ -77,7 +77,7 @@ pub(crate) fn report() -> TopReport {
 
 #[test]
 fn the_text_shows_each_hop_against_its_ceiling() {
-    let style = Style::choose(Colour::Never, false, Surroundings::default());
+    let style = Style { colour: false, width: 100, unicode: true, plain: false, verbose: false };
     insta::assert_snapshot!("text", render(&report(), &style));
 }
 

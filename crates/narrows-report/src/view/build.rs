@@ -89,7 +89,7 @@ fn path_view(machine: &Machine, subject: &Subject, verdict: &PathVerdict) -> Pat
             read: ceiling_view(&ceilings.read, read.get(&index).copied(), least_read),
             write: ceiling_view(&ceilings.write, write.get(&index).copied(), least_written),
         };
-        HopView { observed: observed(machine, hop), ..hop_view(hop, ceiling, verdict) }
+        hop_view(machine, hop, ceiling, verdict)
     });
     PathView {
         target: subject.path.target.clone(),
@@ -142,7 +142,7 @@ fn hop_pair(
     HopPair { read, write, reason }
 }
 
-fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
+fn hop_view(machine: &Machine, hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
     let measured = measured_pair(&hop.id, &ceiling, verdict);
     HopView {
         id: hop.id.to_string(),
@@ -156,7 +156,7 @@ fn hop_view(hop: &Hop, ceiling: CeilingPair, verdict: &PathVerdict) -> HopView {
         shared_with: hop.shared_with.clone(),
         ceiling,
         measured,
-        observed: None,
+        observed: observed(machine, hop),
         reason: hop.above.is_none().then(|| "the path begins here".to_owned()),
     }
 }

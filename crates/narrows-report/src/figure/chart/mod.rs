@@ -1,23 +1,19 @@
 //! Charts: bars, lines and heat maps, for wide and for narrow screens, and the figures of each command made of them.
 
 mod bars;
-mod full;
 mod heat;
 mod knees;
 mod lines;
-mod measured;
 mod predicted;
 mod rates;
 mod runs;
 mod spread;
 mod sweeps;
 
-pub use full::fullness;
 pub use knees::fleet_knees;
-pub use measured::{check, measure};
 pub use predicted::predictions;
-pub use rates::{alone_together, before_after, ladder_waterfall, time_budget};
-pub use runs::{Course, percentiles, rates_over_time};
+pub use rates::{alone_together, before_after, fullness, ladder_waterfall, time_budget};
+pub use runs::{Course, check, measure, percentiles, rates_over_time};
 pub use spread::{fleet_heat, fleet_rates};
 pub use sweeps::{sweep_heat, sweep_knee};
 

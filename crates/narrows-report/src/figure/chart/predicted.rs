@@ -24,12 +24,13 @@ pub fn predictions(report: &PredictReport) -> Vec<Figure> {
 /// The predicted rate as a bar, or what is known to bound it as an outline.
 fn outlook(it: &PredictionView) -> Option<Bar> {
     let workload = ("workload", it.workload.name.to_string());
+    let limited = it.limiting.as_ref().map(|limiting| format!(": {}", limiting.name)).unwrap_or_default();
     match (it.bytes_per_second, &it.at_most) {
         (Some(got), _) => Some(Bar {
             class: "good",
             value: got.get(),
             interval: it.interval_95.map(|(low, high)| [low.get(), high.get()]),
-            shown: format!("{got}{}", limited(it)),
+            shown: format!("{got}{limited}"),
             data: vec![workload, ("rate", format!("{}", got.get()))],
             ..Bar::default()
         }),
@@ -42,10 +43,6 @@ fn outlook(it: &PredictionView) -> Option<Bar> {
         }),
         (None, None) => None,
     }
-}
-
-fn limited(it: &PredictionView) -> String {
-    it.limiting.as_ref().map(|limiting| format!(": {}", limiting.name)).unwrap_or_default()
 }
 
 /// What it was before the changes.

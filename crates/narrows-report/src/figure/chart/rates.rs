@@ -1,4 +1,5 @@
-//! Rates beside each other: ladders, comparisons, targets alone and together, and where a copy spent its time.
+//! Values beside each other: rates of ladders, comparisons, targets alone and together, how full hops are, and where a copy spent its
+//! time.
 
 use super::bars::{Bar, BarChart, Named, Row};
 use super::{known, rate, signed};
@@ -6,6 +7,7 @@ use crate::copy::CopyReport;
 use crate::figure::whole::Figure;
 use crate::ladder::{LadderReport, LadderView};
 use crate::together::TogetherReport;
+use crate::top::{SideView, TopReport, full};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_verdict::compare::{Comparison, Verdict};
 use narrows_verdict::together::{GroupVerdict, Rate};
@@ -25,8 +27,7 @@ fn waterfall(ladder: &LadderView, at: usize) -> Option<Figure> {
     for rung in ladder.rungs.iter().rev() {
         let Some(measured) = &rung.measurement else { continue };
         let got = measured.bytes_per_second;
-        let limits =
-            ladder.limiting_hop.read.as_ref().or(ladder.limiting_hop.write.as_ref()) == Some(&rung.hop);
+        let limits = ladder.is_limiting(rung);
         let loss = rung.step.loss.as_ref().map(|loss| loss.summary.clone()).unwrap_or_default();
         let lost =
             rung.step.lost.filter(|lost| *lost > 0.0).map(|lost| format!(" (−{})", human::percent(lost)));
@@ -201,4 +202,37 @@ pub fn time_budget(report: &CopyReport) -> Option<Figure> {
     let alternative = format!("{} Time is that of all threads together.", report.sentence);
     let (title, label) = ("Where the time went", "Time of the copy by what it was spent on");
     chart.figure(Named { id: "time-budget".to_owned(), title, label }, alternative, &shown)
+}
+
+/// So many hops are drawn.
+const MOST: usize = 24;
+
+/// How full each hop is whose ceiling is known and over which anything moves; `None` where there is none.
+pub fn fullness(report: &TopReport) -> Option<Figure> {
+    let mut chart = BarChart::new(&["hop", "read#", "written#", "part of its ceiling#"]);
+    let moving =
+        report.lanes.iter().filter_map(|lane| Some((lane, lane.part_of_ceiling.filter(|part| *part > 0.0)?)));
+    for (lane, part) in moving {
+        let rate = |side: &SideView| side.bytes_per_second.map(human::rate).unwrap_or_default();
+        let is_fullest = report.fullest_hop.as_deref() == Some(lane.hop.as_str());
+        let row = Row {
+            name: lane.name.clone(),
+            class: if is_fullest { "fault" } else { "" },
+            bars: vec![Bar {
+                class: if is_fullest { "bad" } else { "good" },
+                value: part * 100.0,
+                shown: full(lane),
+                data: vec![("hop", lane.hop.clone()), ("part", format!("{part}"))],
+                ..Bar::default()
+            }],
+            ..Row::default()
+        };
+        chart.put(row, [lane.name.clone(), rate(&lane.read), rate(&lane.write), full(lane)]);
+    }
+    chart.rows.truncate(MOST);
+    let alternative = format!("{} Bars are what crosses a hop as a part of its ceiling.", report.sentence);
+    let percent = |value: f64| format!("{value:.0} %");
+    let named =
+        Named { id: "fullness".to_owned(), title: "How full each hop is", label: "Parts of ceilings" };
+    chart.figure(named, alternative, &percent)
 }

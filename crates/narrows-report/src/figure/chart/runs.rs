@@ -1,12 +1,15 @@
-//! One run: its latencies and its rate over time.
+//! Runs on one path: their latencies and their rates over time.
 
 use super::lines::{Axis, Event, Line, decades, from_zero, lines};
 use super::{picture, rate};
 use crate::figure::style::MOST;
 use crate::figure::svg::number;
 use crate::figure::whole::{Data, Figure, Picture};
+use crate::measure::{MeasureReport, TestResult};
+use crate::view::{ConditionView, PathView, RunView};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_load::measurement::{Latency, PERCENTILES, Percentile};
+use narrows_load::measurement::{Latency, PERCENTILES, Percentile, Workload};
+use narrows_model::ceiling::Direction;
 
 /// Each value of a series is the rate of so many seconds.
 const STEP: f64 = 0.1;
@@ -158,4 +161,86 @@ fn course(run: &Course<'_>) -> Picture {
 
 fn kept(ticks: Vec<(f64, String)>, length: f64) -> Vec<(f64, String)> {
     ticks.into_iter().filter(|(at, _)| *at <= length * 1.000_001).collect()
+}
+
+/// Lines of one figure that can be told apart.
+const MOST_LINES: usize = 6;
+
+/// The latencies of one direction of a test.
+type LatencySide = fn(&TestResult) -> Option<&Latency>;
+
+/// Latencies and rates over time of the tests of a bench.
+pub fn measure(report: &MeasureReport) -> Vec<Figure> {
+    let sides: [(&str, LatencySide); 2] = [
+        ("reads", |it| it.read.as_ref().map(|side| &side.latency_ns)),
+        ("writes", |it| it.write.as_ref().map(|side| &side.latency_ns)),
+    ];
+    let mut figures = Vec::new();
+    for (what, latency) in sides {
+        let runs = report.results.iter().filter_map(|it| Some((it.name.clone(), latency(it)?)));
+        figures.extend(latencies(&format!("latencies-{what}"), what, &runs.collect::<Vec<_>>()));
+    }
+    let courses: Vec<Course<'_>> = report
+        .results
+        .iter()
+        .map(|result| {
+            let ceiling = match (&result.read, &result.write) {
+                (Some(_), None) => report.ceilings.read.as_ref().map(|it| it.bytes_per_second),
+                (None, Some(_)) => report.ceilings.write.as_ref().map(|it| it.bytes_per_second),
+                _ => None,
+            };
+            let condition = result.checks.as_ref().and_then(|checks| checks.condition.as_ref());
+            of_run(&result.name, &result.series, ceiling, condition)
+        })
+        .collect();
+    figures.extend(rates_over_time("rates", &courses));
+    figures
+}
+
+/// A run with what links, drives and arrays did meanwhile: of what was not seen in the run itself nobody knows when.
+fn of_run<'a>(
+    name: &str,
+    series: &'a [BytesPerSec],
+    ceiling: Option<BytesPerSec>,
+    condition: Option<&ConditionView>,
+) -> Course<'a> {
+    let events = condition.iter().flat_map(|condition| &condition.events);
+    let told =
+        condition.iter().flat_map(|condition| condition.troubles().into_iter().chain(condition.in_words()));
+    let events = events.map(|event| (event.at_ns.as_secs_f64(), event.what.clone())).collect();
+    Course { name: name.to_owned(), series, ceiling, events, told: told.collect() }
+}
+
+/// Percentiles of some runs, so many in a figure as can be told apart.
+fn latencies(id: &str, what: &str, runs: &[(String, &Latency)]) -> Vec<Figure> {
+    let parts = runs.chunks(MOST_LINES).enumerate();
+    let figures = parts.filter_map(|(at, part)| percentiles(&format!("{id}-{}", at + 1), part));
+    figures.map(|figure| Figure { title: format!("{}, {what}", figure.title), ..figure }).collect()
+}
+
+/// Latencies and rates over time of the runs of a path.
+pub fn check(path: &PathView) -> Vec<Figure> {
+    let named = |run: &RunView| {
+        let Workload { pattern, block_size, queue_depth: depth, .. } = &run.measurement.workload;
+        let (pattern, size) = (pattern.word(), human::block_size(*block_size));
+        format!("{pattern} {}s, {size} × {depth}", run.direction.word())
+    };
+    let runs: Vec<(String, &RunView)> = path.runs.iter().map(|run| (named(run), run)).collect();
+    let of: Vec<(String, &Latency)> =
+        runs.iter().map(|(name, run)| (name.clone(), &run.measurement.latency)).collect();
+    let mut figures = latencies("latencies", "by direction", &of);
+    let courses: Vec<Course<'_>> = runs
+        .iter()
+        .map(|(name, run)| {
+            of_run(name, &run.measurement.series, ceiling(path, run.direction), run.condition.as_ref())
+        })
+        .collect();
+    figures.extend(rates_over_time("rates", &courses));
+    figures
+}
+
+/// What the application gets through the narrowest hop at most.
+fn ceiling(path: &PathView, direction: Direction) -> Option<BytesPerSec> {
+    let hop = path.hop(path.limiting_hop.of(direction)?)?;
+    hop.ceiling.of(direction).path_bytes_per_second
 }

@@ -6,6 +6,7 @@ use super::heat::{Cell, Heat, Legend, RowData, heat};
 use super::{picture, rate};
 use crate::figure::whole::{Data, Figure};
 use crate::fleet_run::{FleetRunReport, HostView, PointView, describe, total};
+use narrows_base::lists::grouped;
 use narrows_base::units::{BytesPerSec, human};
 use narrows_verdict::cohort::Host;
 use narrows_verdict::{Severity, word};
@@ -15,57 +16,46 @@ const MOST_ROWS: usize = 60;
 /// So many kinds of findings.
 const MOST_COLUMNS: usize = 12;
 
-/// Findings of one code: how many, and whether any is a fault.
-type Counts = BTreeMap<String, (usize, bool)>;
-
 /// How many findings are faults, and how many are limits: one fault is worse than any number of limits.
 type Badness = (usize, usize);
 
-const fn badness(count: usize, is_fault: bool) -> Badness {
-    if is_fault { (count, 0) } else { (0, count) }
-}
+/// The findings of a host by their code.
+type Counts = BTreeMap<String, Badness>;
 
-const fn sum(a: Badness, b: Badness) -> Badness {
-    (a.0 + b.0, a.1 + b.1)
+fn sum<'b>(all: impl Iterator<Item = &'b Badness>) -> Badness {
+    all.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
 }
 
 /// The findings of a host that are to be acted on.
 fn counts(host: &Host) -> Counts {
     let mut counts = Counts::new();
     for found in host.findings.iter().filter(|found| found.counts()) {
-        let entry = counts.entry(found.code.as_str()).or_default();
-        entry.0 += 1;
-        entry.1 |= found.severity == Severity::Fault;
+        let (faults, limits) = counts.entry(found.code.as_str()).or_default();
+        *(if found.severity == Severity::Fault { faults } else { limits }) += 1;
     }
     counts
 }
 
-fn whole(counts: &Counts) -> Badness {
-    counts.values().fold((0, 0), |all, (count, is_fault)| sum(all, badness(*count, *is_fault)))
-}
-
 /// The kinds of findings on hosts, the worst first.
 fn kinds(rows: &[(&Host, Counts)]) -> Vec<String> {
-    let mut kinds: BTreeMap<&String, Badness> = BTreeMap::new();
-    for (code, (count, is_fault)) in rows.iter().flat_map(|(_, counts)| counts) {
-        let so_far = kinds.entry(code).or_default();
-        *so_far = sum(*so_far, badness(*count, *is_fault));
-    }
-    let mut kinds: Vec<(&String, Badness)> = kinds.into_iter().collect();
-    kinds.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-    kinds.into_iter().map(|(code, _)| code.clone()).collect()
+    let all = grouped(rows.iter().flat_map(|(_, counts)| counts));
+    let mut kinds: Vec<(Badness, &String)> =
+        all.into_iter().map(|(code, each)| (sum(each.into_iter()), code)).collect();
+    kinds.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(b.1)));
+    kinds.into_iter().map(|(_, code)| code.clone()).collect()
 }
 
 fn finding_cell(host: &str, code: &str, counts: &Counts) -> Cell {
-    let Some((count, is_fault)) = counts.get(code) else {
+    let Some((faults, limits)) = counts.get(code) else {
         return Cell { tip: format!("{host}: no {code}"), ..Cell::default() };
     };
+    let (is_fault, count) = (*faults > 0, faults + limits);
     Cell {
-        part: Some(if *is_fault { 0.55 + 0.1 * (*count).min(4) as f64 } else { 0.3 }),
+        part: Some(if is_fault { 0.55 + 0.1 * count.min(4) as f64 } else { 0.3 }),
         shown: count.to_string(),
         tip: format!("{host}: {code}, {count}"),
         data: vec![("host", host.to_owned()), ("code", code.to_owned()), ("count", count.to_string())],
-        is_marked: *is_fault,
+        is_marked: is_fault,
     }
 }
 
@@ -76,13 +66,14 @@ pub fn fleet_heat(hosts: &[&Host]) -> Option<Figure> {
     if rows.is_empty() {
         return None;
     }
-    rows.sort_by(|a, b| whole(&b.1).cmp(&whole(&a.1)).then_with(|| a.0.host.cmp(&b.0.host)));
+    let worst = |counts: &Counts| std::cmp::Reverse(sum(counts.values()));
+    rows.sort_by(|a, b| worst(&a.1).cmp(&worst(&b.1)).then_with(|| a.0.host.cmp(&b.0.host)));
     let mut kinds = kinds(&rows);
     kinds.truncate(MOST_COLUMNS);
     let mut data = Data::new(&["host", "finding", "how often#"]);
     for (host, counts) in &rows {
-        for (code, (count, _)) in counts {
-            data.push([host.host.clone(), code.clone(), count.to_string()]);
+        for (code, (faults, limits)) in counts {
+            data.push([host.host.clone(), code.clone(), (faults + limits).to_string()]);
         }
     }
     let columns: Vec<String> = kinds.iter().map(|code| code.replace('_', " ")).collect();

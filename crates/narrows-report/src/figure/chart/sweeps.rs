@@ -1,12 +1,14 @@
 //! Many loads: block size against depth, and streams with their knee.
 
+use std::collections::BTreeSet;
+
 use super::heat::{Cell, Heat, Legend, heat};
 use super::knees::{Growth, knee};
 use super::lines::Event;
 use super::{known, picture};
 use crate::figure::whole::{Data, Figure};
 use crate::measure::MeasureReport;
-use crate::measure::sweep::{Along, Curve, SweepPoint, fixed, x};
+use crate::measure::sweep::{Along, Curve, SweepPoint, fixed};
 use narrows_base::lists::grouped;
 use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -16,9 +18,8 @@ use narrows_load::stats::sweep::Point;
 const ALIKE: f64 = 0.05;
 
 /// What is asked beside block size and depth.
-fn others(load: &LoadSpec) -> String {
-    let load = LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, ..load.clone() };
-    format!("{load:?}")
+fn others(load: &LoadSpec) -> LoadSpec {
+    LoadSpec { block_size: Bytes::new(4096), queue_depth: 1, ..load.clone() }
 }
 
 fn said(load: &LoadSpec) -> String {
@@ -27,14 +28,11 @@ fn said(load: &LoadSpec) -> String {
         100 => "writes".to_owned(),
         part => format!("{part} % writes"),
     };
-    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), streams(load)))
-}
-
-const fn streams(load: &LoadSpec) -> &'static str {
-    match load.parallel {
+    let way = match load.parallel {
         Parallel::Threads(_) => "thread",
         Parallel::Streams(_) => "stream",
-    }
+    };
+    format!("{} {mix}, {}", load.pattern.word(), human::counted(load.parallel.count(), way))
 }
 
 /// Rates over block size and depth, one for each mix that has at least two of each.
@@ -45,17 +43,6 @@ pub fn sweep_heat(report: &MeasureReport) -> Vec<Figure> {
 
 const fn rate(point: &SweepPoint<'_>) -> f64 {
     point.bytes_per_second.get()
-}
-
-/// The block sizes and depths of some points; `None` where there is one alone of either.
-fn grid(points: &[SweepPoint<'_>]) -> Option<(Vec<Bytes>, Vec<u32>)> {
-    let mut sizes: Vec<Bytes> = points.iter().map(|point| point.load.block_size).collect();
-    let mut depths: Vec<u32> = points.iter().map(|point| point.load.queue_depth).collect();
-    sizes.sort_unstable();
-    sizes.dedup();
-    depths.sort_unstable();
-    depths.dedup();
-    (sizes.len() > 1 && depths.len() > 1).then_some((sizes, depths))
 }
 
 fn heat_data(points: &[SweepPoint<'_>]) -> Data {
@@ -94,8 +81,9 @@ fn heat_cell(points: &[SweepPoint<'_>], size: Bytes, depth: u32, most: f64) -> C
 }
 
 fn heat_of(points: &[SweepPoint<'_>], at: usize) -> Option<Figure> {
-    let (sizes, depths) = grid(points)?;
-    let first = points.first()?;
+    let sizes: BTreeSet<Bytes> = points.iter().map(|point| point.load.block_size).collect();
+    let depths: BTreeSet<u32> = points.iter().map(|point| point.load.queue_depth).collect();
+    let first = points.first().filter(|_| sizes.len() > 1 && depths.len() > 1)?;
     let most = points.iter().map(rate).fold(0.0, f64::max);
     let highest = human::rate(BytesPerSec::new(most));
     let columns: Vec<String> = depths.iter().map(|depth| format!("depth {depth}")).collect();
@@ -148,9 +136,7 @@ fn knee_of(all: &[SweepPoint<'_>], curve: &Curve, at: usize) -> Option<Figure> {
         Along::Streams => "streams",
     };
     let of_curve = all.iter().filter(|point| fixed(point.load) == fixed(&curve.of));
-    let points: Vec<Point> = of_curve
-        .map(|it| Point { x: x(it.load), bytes_per_second: it.bytes_per_second, ci95: it.ci95 })
-        .collect();
+    let points: Vec<Point> = of_curve.map(SweepPoint::on_curve).collect();
     if points.len() < 3 || points.iter().any(|point| point.x <= 0.0) {
         return None;
     }

@@ -49,12 +49,10 @@ impl<'a> Joined<'a> {
                     joined.hops.len() - 1
                 });
             }
-            for (above, below) in steps(path) {
-                if let (Some(&above), Some(&below)) = (index.get(above), index.get(below))
-                    && above != below
-                {
-                    joined.below[above].insert(below);
-                }
+            for hop in &path.hops {
+                let Some(&above) = index.get(hop.id.as_str()) else { continue };
+                let below = hop.below.iter().filter_map(|id| index.get(id.as_str()).copied());
+                joined.below[above].extend(below.filter(|below| *below != above));
             }
         }
         joined
@@ -73,37 +71,6 @@ impl<'a> Joined<'a> {
         }
         seen
     }
-}
-
-/// Which hops of a path stand next to each other. Reports of older versions do not say it: there branches meet again at the next
-/// hop that has the same one above it and is no member.
-pub(super) fn steps(path: &PathView) -> Vec<(&str, &str)> {
-    if path.hops.iter().any(|hop| !hop.below.is_empty()) {
-        let all = path.hops.iter();
-        return all.flat_map(|hop| hop.below.iter().map(|below| (hop.id.as_str(), below.as_str()))).collect();
-    }
-    let mut steps: Vec<(&str, &str)> = Vec::new();
-    let mut ends: Vec<&HopView> = Vec::new();
-    for hop in &path.hops {
-        let Some(above) = path.hops.iter().find(|other| Some(&other.id) == hop.above.as_ref()) else {
-            ends.push(hop);
-            continue;
-        };
-        let is_first = ends.iter().any(|end| end.id == above.id);
-        let joins = !is_first && is_link(hop.kind);
-        let depth = above.depth;
-        let (closed, open): (Vec<_>, Vec<_>) = ends.into_iter().partition(|end| match joins {
-            true => end.depth > depth && (hop.depth <= depth || end.above != hop.above || !is_link(end.kind)),
-            false => end.id == above.id,
-        });
-        ends = open;
-        match closed.is_empty() {
-            true => steps.push((&above.id, &hop.id)),
-            false => steps.extend(closed.iter().map(|end| (end.id.as_str(), hop.id.as_str()))),
-        }
-        ends.push(hop);
-    }
-    steps
 }
 
 /// Whether a hop leads towards main memory rather than to a member.

@@ -7,6 +7,7 @@ pub(super) use text::{rates, shapes};
 use serde::{Deserialize, Serialize};
 
 use super::{MeasureReport, TestResult};
+use narrows_base::lists::grouped;
 use narrows_base::units::BytesPerSec;
 use narrows_load::measurement::Latency;
 use narrows_load::preset::{LoadSpec, Parallel};
@@ -29,6 +30,11 @@ impl<'r> SweepPoint<'r> {
         let side = result.whole()?;
         let (bytes_per_second, ci95, latency) = (side.bytes_per_second, side.ci95, &side.latency_ns);
         Some(Self { load, bytes_per_second, ci95, latency, trusted: result.trusted })
+    }
+
+    /// Where it lies on its curve, and its rate there.
+    pub(crate) fn on_curve(&self) -> Point {
+        Point { x: x(self.load), bytes_per_second: self.bytes_per_second, ci95: self.ci95 }
     }
 }
 
@@ -75,32 +81,17 @@ pub struct Curve {
 
 /// Every curve of three points or more.
 pub fn curves(points: &[SweepPoint<'_>]) -> Vec<Curve> {
-    let mut firsts: Vec<&SweepPoint<'_>> = Vec::new();
-    for point in points {
-        if !firsts.iter().any(|first| fixed(first.load) == fixed(point.load)) {
-            firsts.push(point);
-        }
-    }
-    firsts
-        .into_iter()
-        .filter_map(|first| {
-            let along = along(first.load);
-            let of_curve: Vec<Point> = points
-                .iter()
-                .filter(|point| fixed(point.load) == fixed(first.load))
-                .map(|point| Point {
-                    x: x(point.load),
-                    bytes_per_second: point.bytes_per_second,
-                    ci95: point.ci95,
-                })
-                .collect();
-            (of_curve.len() >= 3).then(|| Curve { along, of: first.load.clone(), shape: shape(&of_curve) })
-        })
-        .collect()
+    let all = grouped(points.iter().map(|point| (fixed(point.load), point)));
+    let curve = |(_, points): (LoadSpec, Vec<&SweepPoint<'_>>)| {
+        let first = points.first().filter(|_| points.len() >= 3)?;
+        let of_curve: Vec<Point> = points.iter().map(|point| point.on_curve()).collect();
+        Some(Curve { along: along(first.load), of: first.load.clone(), shape: shape(&of_curve) })
+    };
+    all.into_iter().filter_map(curve).collect()
 }
 
 /// What changes along the curve that a load lies on.
-const fn along(load: &LoadSpec) -> Along {
+pub(crate) const fn along(load: &LoadSpec) -> Along {
     match load.parallel {
         Parallel::Threads(_) => Along::Depth,
         Parallel::Streams(_) => Along::Streams,

@@ -1,12 +1,14 @@
 //! A sweep in tables: a heat map for each mix, or a bar for each number of streams, and what they show.
 
+use std::collections::BTreeSet;
+
 use super::{Along, Curve, SweepPoint, fixed, x};
 use crate::document::table::Width;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table};
 use crate::measure::MeasureReport;
 use crate::text::Tone;
 use narrows_base::units::{Bytes, BytesPerSec, human};
-use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::preset::Parallel;
 
 /// Columns of the names of rows of the heat map, and of a cell.
 const NAME: usize = 10;
@@ -56,18 +58,17 @@ fn bars(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
 /// Block sizes down, depths across; the shade is the rate as a part of the highest.
 fn map(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
     let Some(first) = points.first() else { return };
-    let depths = distinct(points, |load| u64::from(load.queue_depth));
-    let blocks = distinct(points, |load| load.block_size.get());
+    let depths: BTreeSet<u32> = points.iter().map(|point| point.load.queue_depth).collect();
+    let blocks: BTreeSet<Bytes> = points.iter().map(|point| point.load.block_size).collect();
     let mut columns = vec![Column::name(&format!("{}, depth", first.load.direction()), Width::Fixed(NAME))];
     columns.extend(depths.iter().map(|depth| Column::right(&depth.to_string(), CELL)));
     let caption = format!("{}: rate by block size and depth", first.load.direction());
     let mut table = Table { breaks: true, ..Table::new(caption, 0, columns) };
     for block in &blocks {
-        let mut cells = vec![Cell::toned(Tone::Faint, human::block_size(Bytes::new(*block)))];
+        let mut cells = vec![Cell::toned(Tone::Faint, human::block_size(*block))];
         cells.extend(depths.iter().map(|depth| {
-            let at = |point: &&SweepPoint<'_>| {
-                point.load.block_size.get() == *block && u64::from(point.load.queue_depth) == *depth
-            };
+            let at =
+                |point: &&SweepPoint<'_>| point.load.block_size == *block && point.load.queue_depth == *depth;
             points.iter().find(at).map_or_else(Cell::default, |point| {
                 let rate = point.bytes_per_second;
                 Cell::toned(tone(point), format!("{} {rate}", shade(rate, most)))
@@ -76,13 +77,6 @@ fn map(out: &mut Document, points: &[SweepPoint<'_>], most: f64) {
         table.row(cells);
     }
     out.add(Block::Table(table));
-}
-
-fn distinct(points: &[SweepPoint<'_>], of: impl Fn(&LoadSpec) -> u64) -> Vec<u64> {
-    let mut values: Vec<u64> = points.iter().map(|point| of(point.load)).collect();
-    values.sort_unstable();
-    values.dedup();
-    values
 }
 
 fn tone(point: &SweepPoint<'_>) -> Tone {
@@ -164,7 +158,7 @@ mod tests {
     use crate::measure::{self, PathCeilings, Settings, TargetKind, TargetView, TestResult};
     use crate::text::Style;
     use narrows_load::measurement::Pattern;
-    use narrows_load::preset::{Preset, StopRule};
+    use narrows_load::preset::{LoadSpec, Preset, StopRule};
     use narrows_machine::Machine;
     use narrows_session::measure::Timing;
     use std::time::Duration;

@@ -84,7 +84,7 @@ fn several_loads_are_shown_in_turn_and_names_are_text() {
         });
     }
     report.points.push(second);
-    let html = fleet_map(&report).expect("a figure").html();
+    let html = fleet_map(&report).expect("a figure").html((3, ""), "Values");
     assert_eq!(html.matches("type=\"radio\"").count(), 2);
     assert!(!html.contains("<script") && !html.contains('\u{202e}'));
     report.points.iter_mut().for_each(|point| point.map = None);
