@@ -11,7 +11,7 @@ use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{self, Direction, Limit, pcie};
 use narrows_model::path::file::{System, Workload};
-use narrows_model::path::{HopId, HopKind, LinkHop};
+use narrows_model::path::{Hop, HopId, HopKind, LinkHop};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
 
 use crate::rules::Judged;
@@ -145,7 +145,8 @@ fn widened(
     let ranked = ceiling::rank(&subject.path, &subject.ceilings, direction);
     let place = subject.path.hops.iter().position(|it| it.id == *hop);
     let now = ranked.iter().find(|it| Some(it.hop) == place).map(|it| it.rate);
-    let (Some(now), Some(kind)) = (now.filter(|now| now.get() > 0.0), kind_of(subject, hop)) else {
+    let (Some(now), Some(kind)) = (now.filter(|now| now.get() > 0.0), subject.path.hop(hop).map(Hop::kind))
+    else {
         return refused("the ceiling of the hop is not known");
     };
     let today = match predict(system, workload) {
@@ -167,10 +168,6 @@ fn widened(
             .map_or_else(|error| refused(&error.to_string()), |it| outcome(&it, &there))
     });
     outcomes.reduce(both).unwrap_or_else(|| refused("no hop is widened"))
-}
-
-fn kind_of(subject: &Subject, hop: &HopId) -> Option<HopKind> {
-    subject.path.hops.iter().find(|it| it.id == *hop).map(|it| it.kind())
 }
 
 /// The hop of the description that is this one: the only one of its kind through which the application gets as much.

@@ -1,6 +1,5 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
-use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use narrows_model::path::{Hop, HopKind, HopSpec, LinkHop};
 
@@ -36,16 +35,14 @@ pub(super) fn of(judged: &Judged<'_>) -> String {
         text.push(' ');
         text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
     } else if judged.audits.is_empty()
-        && let Some(rate) = write.rate.filter(|rate| differ(read.rate, *rate))
+        && let Some(rate) = write.rate.filter(|write| {
+            // So much more or less than reads get that a person wants to know.
+            read.rate.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
+        })
     {
         text.push_str(&format!(" Writes get {rate} at most."));
     }
     text
-}
-
-/// Whether writes get so much more or less than reads that a person wants to know.
-fn differ(read: Option<BytesPerSec>, write: BytesPerSec) -> bool {
-    read.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
 }
 
 /// Whether both directions have one limit, found in the same way, at nearly the same rate.

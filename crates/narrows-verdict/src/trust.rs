@@ -8,7 +8,7 @@
 
 use narrows_base::stats::{ci95, student_t};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_model::ceiling::{Basis, Limit};
+use narrows_model::ceiling::Basis;
 use narrows_model::path::{Hop, HopKind};
 
 use crate::case::{self, Case};
@@ -52,7 +52,7 @@ impl Audit {
             .and_then(|means| Drift::of(&means))
             .filter(|drift| !drift.is_steady());
         Self {
-            above: if cached.is_some() { None } else { above_ceiling(case) },
+            above: if cached.is_some() { None } else { exceeded(case, measurement.bytes_per_second) },
             cached,
             failed: measurement.errors > 0,
             silent: silent(case),
@@ -127,17 +127,15 @@ fn bytes_through_network(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
     Some((bytes, vec![Evidence::new(format!("bytes through {interface}"), shown, source)]))
 }
 
-/// The narrowest hop whose ceiling the run exceeds. Only ceilings that are arithmetic on facts count: drives do beat
+/// The narrowest hop whose ceiling a rate exceeds. Only ceilings that are arithmetic on facts count: drives do beat
 /// their ratings, and estimates are estimates.
-fn above_ceiling(case: &Case<'_>) -> Option<(usize, BytesPerSec)> {
-    exceeded(case, case.measurement()?.bytes_per_second)
-}
-
-/// The same for a rate that was not measured by a run of ours.
 pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize, BytesPerSec)> {
     case.hops()
         .filter(|(_, hop)| is_physical(hop))
-        .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))
+        .filter(|(index, _)| {
+            let limit = case.ceiling(*index).and_then(|ceiling| ceiling.limit());
+            limit.is_some_and(|limit| limit.basis == Basis::Formula)
+        })
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
         .filter(|(index, _)| {
             let hop = case.path().hops.get(*index);
@@ -145,10 +143,6 @@ pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize,
             case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
         })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
-}
-
-fn is_formula(limit: &Limit) -> bool {
-    limit.basis == Basis::Formula
 }
 
 /// Whether a hop is hardware that moves bytes at a fixed rate.

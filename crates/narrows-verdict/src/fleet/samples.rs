@@ -153,13 +153,8 @@ impl Activity {
         if span.get() == 0 {
             return None;
         }
-        let rate = |before: u64, after: u64| {
-            BytesPerSec::new(after.saturating_sub(before) as f64 / span.as_secs_f64())
-        };
-        let share = |before: u64, after: u64, unit: f64| {
-            (after.saturating_sub(before) as f64 * unit / span.get() as f64).min(1.0)
-        };
-        let processors = |before: u64, after: u64| after.saturating_sub(before) as f64 / span.get() as f64;
+        let rate = |before, after| BytesPerSec::new(each_second(span, before, after));
+        let processors = |before, after| part_of(span, before, after);
         let disk = |(name, after): (&String, &DiskCounts)| {
             let before = first.disks.get(name)?;
             Some((
@@ -167,7 +162,7 @@ impl Activity {
                 DiskActivity {
                     read: rate(before.read, after.read),
                     written: rate(before.written, after.written),
-                    busy: share(before.busy_ns, after.busy_ns, 1.0),
+                    busy: part_of(span, before.busy_ns, after.busy_ns).min(1.0),
                 },
             ))
         };
@@ -218,6 +213,16 @@ impl Activity {
     }
 }
 
+/// What a counter gained each second of a span.
+fn each_second(span: Nanos, before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64 / span.as_secs_f64()
+}
+
+/// What a counter of nanoseconds gained as a part of a span.
+fn part_of(span: Nanos, before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64 / span.get() as f64
+}
+
 /// The connections of samples that span so much time. fio closes its own with its last I/O, which may be a moment before the window
 /// ends: each counts from the first sample to the last that has it, and those that are there for less than half of the time are left out.
 fn flows(inside: &[&Sample], span: Nanos) -> Vec<FlowActivity> {
@@ -238,11 +243,8 @@ fn flow(inside: &[&Sample], ends: (&str, &str), span: Nanos) -> Option<FlowActiv
     if seen.get() == 0 || seen.get() < span.get() / 2 {
         return None;
     }
-    let share = |before_us: u64, after_us: u64| {
-        (after_us.saturating_sub(before_us) as f64 * 1000.0 / seen.get() as f64).min(1.0)
-    };
-    let rate =
-        |before: u64, after: u64| BytesPerSec::new(after.saturating_sub(before) as f64 / seen.as_secs_f64());
+    let share = |before_us, after_us| (part_of(seen, before_us, after_us) * 1000.0).min(1.0);
+    let rate = |before, after| BytesPerSec::new(each_second(seen, before, after));
     let mut rtts: Vec<u64> = looks.iter().map(|(_, flow)| flow.rtt_us).collect();
     rtts.sort_unstable();
     Some(FlowActivity {

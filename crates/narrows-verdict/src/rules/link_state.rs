@@ -48,7 +48,8 @@ fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
     }
     lost.or_else(|| network_limited::nic_slot_limited(context, judged, link))
         .or_else(|| slot_limited::of_link(context, judged, link))
-        .or_else(|| power_save(context, judged, link))
+        .or_else(|| slow_while_idle(judged, link))
+        .or_else(|| slow_when_logged(context, link))
 }
 
 /// One fault of a link that has lost both lanes and speed, under the code of what it lost more of.
@@ -79,12 +80,7 @@ fn share<T>(now: Option<T>, most: Option<T>, number: impl Fn(T) -> f64) -> f64 {
     now.zip(most).map_or(1.0, |(now, most)| number(now) / number(most).max(f64::MIN_POSITIVE))
 }
 
-/// `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
-fn power_save(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    slow_while_idle(judged, link).or_else(|| slow_when_logged(context, link))
-}
-
-/// A card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
+/// `power_save`: a card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
 fn slow_when_logged(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let claim =
         link.claim(context.machine).filter(|claim| claim.may_save_power(context.machine, link.link))?;
@@ -114,6 +110,7 @@ fn is_unknown(link: &Link<'_>) -> bool {
         && link.width() == link.device_width()
 }
 
+/// `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
 fn slow_while_idle(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let speed = link.speed()?;
     // Where nothing is known of the port, the card alone must explain itself.
