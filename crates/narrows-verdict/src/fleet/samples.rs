@@ -93,8 +93,6 @@ pub struct Activity {
     pub processors: usize,
     /// The share of all processors that was busy.
     pub cpu: Option<f64>,
-    /// The share of the busiest one.
-    pub busiest_cpu: Option<f64>,
     /// Processors that the kernel took.
     pub kernel: Option<f64>,
     /// Processors that processes took which serve storage, and for how many they waited.
@@ -193,7 +191,6 @@ impl Activity {
             serving: first.serving.zip(last.serving).map(|(before, after)| {
                 [processors(before.run_ns, after.run_ns), processors(before.waited_ns, after.waited_ns)]
             }),
-            busiest_cpu: cpus.iter().map(|(busy, all)| busy / all).reduce(f64::max),
             flows: flows(&inside, span),
         })
     }
@@ -303,7 +300,6 @@ mod tests {
         assert_eq!(found.disks["sda"].read, BytesPerSec::new(2e6));
         assert!((found.disks["sda"].busy - 0.5).abs() < 1e-9);
         assert_eq!(found.network(), [BytesPerSec::new(0.0), BytesPerSec::new(4.4e6)]);
-        assert_eq!(found.busiest_cpu.map(|share| (share * 10.0).round()), Some(8.0));
         assert_eq!(found.cpu.map(|share| (share * 10.0).round()), Some(4.0));
         let flow = &found.flows[0];
         assert!((flow.busy - 0.98).abs() < 1e-9 && flow.rtt == Nanos::new(11_004_000));
