@@ -1,14 +1,16 @@
 //! `partial_input`: facts that need root, or that a capture lacks, could make the verdict surer. At most one finding for
 //! a machine.
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
-use super::{Context, result};
+use std::collections::{BTreeMap, BTreeSet};
+
 use narrows_base::fact::Fact;
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::{HopSpec, build};
-use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, result};
+use crate::finding::{Advice, Code, Evidence, Finding, Severity};
 
 pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     left_out(context).into_iter().chain(not_read(context)).collect()
@@ -208,10 +210,11 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{ETHERNET, NVME, Sketch, at, function, link};
-    use crate::{Code, Severity};
     use narrows_base::fact::{Fact, Source};
     use narrows_machine::captured::{Captured, Gap};
+
+    use crate::testing::{ETHERNET, NVME, Sketch, at, function, link};
+    use crate::{Code, Severity};
 
     #[test]
     fn denied_facts_are_one_quiet_finding() {

@@ -1,16 +1,16 @@
 //! Arrays that are slower than their members: while they resync, or held back by one.
 
-use super::{Context, Judged};
-use super::{doubtful, result};
-use crate::attribution::{Cause, is_syncing, unequal_members};
-use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::block::BlockKind;
 use narrows_model::ceiling::{Basis, Direction, Limit};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
 use narrows_paste::results::{Imported, Measured, Tool};
+
+use super::{Context, Judged, doubtful, result};
+use crate::attribution::{Cause, is_syncing, unequal_members};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// The default of `/proc/sys/dev/raid/speed_limit_max` for each member, 200000 KiB/s (kernel `drivers/md/md.c`,
 /// `sysctl_speed_limit_max`).
@@ -303,12 +303,13 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::results::testing::{codes, verdicts};
-    use crate::testing::{Sketch, link, on_bus};
     use narrows_base::fact::Fact;
     use narrows_machine::zfs::{ZfsPool, ZfsScan};
     use narrows_model::path::{HopKind, RaidLevel};
+
+    use super::*;
+    use crate::results::testing::{codes, verdicts};
+    use crate::testing::{Sketch, link, on_bus};
 
     fn severity(action: &str) -> Option<Severity> {
         let path = Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
