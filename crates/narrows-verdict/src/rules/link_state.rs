@@ -14,7 +14,7 @@ use crate::link::{Link, wires};
 use crate::sentence::capitalised;
 
 /// The codes of findings about the state of a link. A link has one of them at most.
-const CODES: [Code; 6] = [
+pub(super) const CODES: [Code; 6] = [
     Code::NarrowerThanBefore,
     Code::LinkWidthDegraded,
     Code::LinkSpeedDegraded,
@@ -25,11 +25,6 @@ const CODES: [Code; 6] = [
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     wires(context, judged).iter().filter_map(|link| of_link(context, judged, link)).collect()
-}
-
-/// Whether a finding is about the state of a link.
-pub(super) fn is_about(code: Code) -> bool {
-    CODES.contains(&code)
 }
 
 fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -191,7 +186,7 @@ mod tests {
 
     fn states(path: &Sketch) -> Vec<Code> {
         let codes = path.judge().findings.into_iter().map(|finding| finding.code);
-        codes.filter(|code| is_about(*code)).collect()
+        codes.filter(|code| CODES.contains(code)).collect()
     }
 
     #[test]

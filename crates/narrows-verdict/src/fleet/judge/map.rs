@@ -283,11 +283,6 @@ fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2
     (sum, ends(rates).filter(|_| rates.len() > 1))
 }
 
-/// `58 × 1.18 GB/s: why`; the formula alone of one.
-fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
-    if count == 1 { formula.to_owned() } else { format!("{count} × {rate}: {formula}") }
-}
-
 /// The most hops of one kind. The hosts of further ones are one hop together.
 const MOST_HOPS_OF_A_KIND: usize = 6;
 
@@ -422,7 +417,9 @@ impl AlikeHosts {
                 hop.ceiling = summed(&cards.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()).0;
                 let alike = cards.iter().all(|card| Some(card) == cards.first());
                 hop.formula = cards.first().map(|(rate, formula)| match alike {
-                    true => times(cards.len(), *rate, formula),
+                    true if cards.len() == 1 => formula.clone(),
+                    // `58 × 1.18 GB/s: why`.
+                    true => format!("{} × {rate}: {formula}", cards.len()),
                     false => format!("the network cards of {} hosts together", cards.len()),
                 });
             }
