@@ -11,9 +11,10 @@ use narrows_base::units::{BytesPerSec, GtPerSec, Lanes, human};
 use narrows_machine::Machine;
 use narrows_model::ceiling::{self, Direction, Limit, pcie};
 use narrows_model::path::file::{System, Workload};
-use narrows_model::path::{HopId, HopKind, LinkHop};
+use narrows_model::path::{Hop, HopId, HopKind, LinkHop};
 use narrows_model::predict::{BoundKind, Prediction, describe, predict, predict_widened};
 
+use crate::attribution::{are_one_part, rank};
 use crate::rules::Judged;
 use crate::{Advice, Finding, PathVerdict, Subject};
 
@@ -145,7 +146,8 @@ fn widened(
     let ranked = ceiling::rank(&subject.path, &subject.ceilings, direction);
     let place = subject.path.hops.iter().position(|it| it.id == *hop);
     let now = ranked.iter().find(|it| Some(it.hop) == place).map(|it| it.rate);
-    let (Some(now), Some(kind)) = (now.filter(|now| now.get() > 0.0), kind_of(subject, hop)) else {
+    let (Some(now), Some(kind)) = (now.filter(|now| now.get() > 0.0), subject.path.hop(hop).map(Hop::kind))
+    else {
         return refused("the ceiling of the hop is not known");
     };
     let today = match predict(system, workload) {
@@ -167,10 +169,6 @@ fn widened(
             .map_or_else(|error| refused(&error.to_string()), |it| outcome(&it, &there))
     });
     outcomes.reduce(both).unwrap_or_else(|| refused("no hop is widened"))
-}
-
-fn kind_of(subject: &Subject, hop: &HopId) -> Option<HopKind> {
-    subject.path.hops.iter().find(|it| it.id == *hop).map(|it| it.kind())
 }
 
 /// The hop of the description that is this one: the only one of its kind through which the application gets as much.
@@ -263,26 +261,21 @@ fn gain_in_direction(
     if case.run.is_some() && limit.hop != index {
         return None;
     }
-    let traffic = case.traffic(case.path().hops.get(index)?);
+    let here = case.path().hops.get(index)?;
+    let traffic = case.traffic(here);
     if traffic <= 0.0 {
         return None;
     }
     let before = limit.rate?;
-    let after = super::attribution::rank(&case)
+    // A switch or chipset and its own uplink are one wire: both become faster together.
+    let is_same_wire = |other: usize| case.path().hops.get(other).is_some_and(|hop| are_one_part(here, hop));
+    let after = rank(&case)
         .iter()
-        .filter(|narrow| narrow.hop != index && !is_same_wire(&case, index, narrow.hop))
+        .filter(|narrow| narrow.hop != index && !is_same_wire(narrow.hop))
         .map(|narrow| narrow.rate)
         .chain(better.map(|better| better / traffic))
         .min_by(|a, b| a.get().total_cmp(&b.get()))?;
     Some(after - before)
-}
-
-/// A switch or chipset and its own uplink are one wire: both become faster together.
-fn is_same_wire(case: &super::case::Case<'_>, a: usize, b: usize) -> bool {
-    match (case.path().hops.get(a), case.path().hops.get(b)) {
-        (Some(a), Some(b)) => super::attribution::are_one_part(a, b),
-        _ => false,
-    }
 }
 
 /// What the link would carry if its port offered this many lanes at the speed it has now.

@@ -129,13 +129,6 @@ pub struct PathVerdict {
     pub unknown: BTreeMap<Direction, String>,
     /// What was measured at each hop.
     pub measured: BTreeMap<(HopId, Direction), Measured>,
-    /// The most that the application can move through the narrowest hop: what was measured there, or else its ceiling
-    /// divided by its traffic.
-    pub rate: BTreeMap<Direction, BytesPerSec>,
-    /// How sure we are of the narrowest hop.
-    pub confidence: BTreeMap<Direction, Confidence>,
-    /// The observations that name the narrowest hop.
-    pub evidence: BTreeMap<Direction, Vec<Evidence>>,
     /// One sentence: which hop limits, what it carries, and what comes next.
     pub sentence: String,
     /// What the path would get if an advice about its narrowest hop were followed; empty where nobody asked ([`Verdict::foretell`]).
@@ -214,11 +207,11 @@ pub fn judge(machine: &Machine, subjects: &[Subject]) -> Verdict {
         subjects.iter().map(|subject| rules::Judged::new(machine, subject)).collect();
     let mut findings = rules::all(&rules::Context { machine, judged: &judged });
     link::lower_half_known(machine, &judged, &mut findings);
-    let paths = judged.iter().map(|judged| path_verdict(machine, judged)).collect();
+    let paths = judged.iter().map(path_verdict).collect();
     Verdict { paths, findings }
 }
 
-fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
+fn path_verdict(judged: &rules::Judged<'_>) -> PathVerdict {
     let hops = &judged.subject.path.hops;
     let id = |index: usize| hops.get(index).map(|hop| hop.id.clone());
     let mut verdict = PathVerdict { sentence: sentence::of(judged), ..PathVerdict::default() };
@@ -227,10 +220,6 @@ fn path_verdict(machine: &Machine, judged: &rules::Judged<'_>) -> PathVerdict {
             Ok(limit) => {
                 verdict.limiting.extend(id(limit.hop).map(|hop| (*direction, hop)));
                 verdict.next.extend(limit.next.and_then(|next| id(next.hop)).map(|hop| (*direction, hop)));
-                verdict.rate.extend(limit.rate.map(|rate| (*direction, rate)));
-                let confidence = link::confidence_of_path(machine, &judged.subject.path, limit.confidence);
-                verdict.confidence.insert(*direction, confidence);
-                verdict.evidence.insert(*direction, limit.evidence.clone());
             }
             Err(reason) => {
                 verdict.unknown.insert(*direction, reason.clone());

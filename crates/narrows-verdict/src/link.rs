@@ -7,7 +7,7 @@ use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
 use narrows_machine::log::{LogEvent, LogKind, StatedLink};
 use narrows_machine::pci::{Downgraded, LinkState, PciAddress, PciDevice, PciId};
-use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, LinkPort, Path, Target};
+use narrows_model::path::{Hop, HopId, HopSpec, LinkHop, LinkPart, LinkPort, Target};
 
 use crate::finding::{Confidence, Evidence, Finding};
 use crate::rules::{Context, Judged};
@@ -282,7 +282,7 @@ pub(super) fn lower_half_known(machine: &Machine, judged: &[Judged<'_>], finding
     let hops = judged.iter().flat_map(|judged| &judged.subject.path.hops);
     let half: BTreeSet<&HopId> = hops.filter(|hop| is_half(hop)).map(|hop| &hop.id).collect();
     for finding in findings.iter_mut().filter(|f| f.hop.as_ref().is_some_and(|hop| half.contains(hop))) {
-        finding.confidence = at_most_medium(finding.confidence);
+        finding.confidence = finding.confidence.max(Confidence::Medium);
         let evidence = Evidence::new(
             "the other end or the state of this link",
             "not in the capture",
@@ -290,18 +290,6 @@ pub(super) fn lower_half_known(machine: &Machine, judged: &[Judged<'_>], finding
         );
         finding.evidence.push(evidence);
     }
-}
-
-/// How sure the narrowest hop of a path is.
-pub(super) fn confidence_of_path(machine: &Machine, path: &Path, confidence: Confidence) -> Confidence {
-    match machine.captured.is_some() && path.hops.iter().any(is_half) {
-        true => at_most_medium(confidence),
-        false => confidence,
-    }
-}
-
-fn at_most_medium(confidence: Confidence) -> Confidence {
-    confidence.max(Confidence::Medium)
 }
 
 /// Whether a hop is a link of which an end is missing, or what an end can do, or what the link does.
@@ -317,7 +305,6 @@ fn is_half(hop: &Hop) -> bool {
 mod tests {
     use narrows_base::fact::Fact;
     use narrows_machine::captured::Captured;
-    use narrows_model::ceiling::Direction;
 
     use crate::testing::{Sketch, link};
     use crate::{Code, Confidence};
@@ -339,8 +326,6 @@ mod tests {
         assert_eq!(finding.confidence, Confidence::Medium);
         let said = finding.evidence.iter().any(|evidence| evidence.value == "not in the capture");
         assert!(said, "{:?}", finding.evidence);
-        let verdict = half(true).judge();
-        assert!(verdict.paths[0].confidence.get(&Direction::Read) >= Some(&Confidence::Medium));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! One sentence for a person: which hop limits the path, what it carries, and what comes next.
 
-use narrows_base::units::BytesPerSec;
 use narrows_model::ceiling::{Basis, Ceiling, Direction, medium, pcie};
 use narrows_model::path::{Hop, HopKind, HopSpec, LinkHop};
 
@@ -10,6 +9,8 @@ use crate::rules::Judged;
 
 /// Rates of both directions closer than this are one number for a person.
 const ALIKE: f64 = 0.005;
+/// Greater numbers are figures.
+const MOST_WORDS: usize = 9;
 /// Rates that differ by more than this are worth a sentence each.
 const WORTH_A_WORD: f64 = 0.05;
 
@@ -36,16 +37,14 @@ pub(super) fn of(judged: &Judged<'_>) -> String {
         text.push(' ');
         text.push_str(&of_direction(judged, Direction::Write, write, &format!("Writes to {target}")));
     } else if judged.audits.is_empty()
-        && let Some(rate) = write.rate.filter(|rate| differ(read.rate, *rate))
+        && let Some(rate) = write.rate.filter(|write| {
+            // So much more or less than reads get that a person wants to know.
+            read.rate.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
+        })
     {
         text.push_str(&format!(" Writes get {rate} at most."));
     }
     text
-}
-
-/// Whether writes get so much more or less than reads that a person wants to know.
-fn differ(read: Option<BytesPerSec>, write: BytesPerSec) -> bool {
-    read.is_none_or(|read| (read.get() - write.get()).abs() > WORTH_A_WORD * read.get())
 }
 
 /// Whether both directions have one limit, found in the same way, at nearly the same rate.
@@ -101,7 +100,7 @@ fn by_ceiling(case: &Case<'_>, limit: &Attribution, hop: &Hop, who: &str) -> Str
         [one] => text.push_str(&format!(" What {one} can do is not known, so it may be less.")),
         [first, rest @ ..] => text.push_str(&format!(
             " What {first} and {} more can do is not known, so it may be less.",
-            counted(rest.len())
+            counted(rest.len(), MOST_WORDS)
         )),
     }
     text
@@ -226,7 +225,7 @@ fn media(case: &Case<'_>, limit: &Attribution, hop: &Hop) -> String {
     };
     match alike {
         0 | 1 => format!("{}{sure}", described(hop)),
-        count => format!("its {} members, {} first{sure}", counted(count), described(hop)),
+        count => format!("its {} members, {} first{sure}", counted(count, MOST_WORDS), described(hop)),
     }
 }
 
@@ -255,9 +254,9 @@ fn together(hops: &[&Hop], kind: Option<HopKind>) -> String {
     let names: Vec<String> = hops.iter().take(MOST).map(|hop| short_name(hop)).collect();
     let more = match hops.len().saturating_sub(MOST) {
         0 => String::new(),
-        more => format!(" and {} more", counted(more)),
+        more => format!(" and {} more", counted(more, MOST_WORDS)),
     };
-    let count = counted(hops.len());
+    let count = counted(hops.len(), MOST_WORDS);
     let what = match kind {
         Some(HopKind::Device) => format!("its {count} members"),
         Some(HopKind::Link) => format!("the {count} PCIe links of its members"),
@@ -287,10 +286,14 @@ pub fn capitalised(sentence: &str) -> String {
     chars.next().map(|first| first.to_uppercase().chain(chars).collect()).unwrap_or_default()
 }
 
-/// Small numbers as words.
-fn counted(count: usize) -> String {
-    const WORDS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
-    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
+/// A number as a word, where it is no greater than `most`, which is 12 at most.
+pub(super) fn counted(count: usize, most: usize) -> String {
+    const WORDS: [&str; 13] = [
+        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
+        "twelve",
+    ];
+    let word = WORDS.get(count).filter(|_| count <= most);
+    word.map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
 /// A hop as it stands in a sentence.

@@ -13,6 +13,8 @@ use narrows_model::path::{
     Traffic,
 };
 
+use super::attribution::Attribution;
+use super::rules::Judged;
 use super::{Code, Finding, PathVerdict, Run, Severity, Subject, Verdict, judge};
 
 /// NVMe controller.
@@ -178,6 +180,12 @@ impl Sketch {
     /// The verdict on the path.
     pub(super) fn path(&self) -> PathVerdict {
         self.judge().paths.remove(0)
+    }
+
+    /// What limits reads.
+    pub(super) fn attribution(&self) -> Attribution {
+        let judged = Judged::new(&self.machine, &self.subject);
+        judged.limit(Direction::Read).expect("a hop limits").clone()
     }
 
     /// The hop that limits reads.

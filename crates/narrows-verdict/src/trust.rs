@@ -6,9 +6,10 @@
 //! the path can do, not its limit). An unsteady run stays trusted so far: its rate is what happened, and its confidence
 //! interval shows the spread; a finding says that it did not hold.
 
+use narrows_base::measurement::Measurement;
 use narrows_base::stats::{self, Steadiness, ci95, student_t};
 use narrows_base::units::{BytesPerSec, Nanos, human};
-use narrows_model::ceiling::{Basis, Limit};
+use narrows_model::ceiling::{Basis, Direction};
 use narrows_model::path::{Hop, HopKind};
 
 use crate::case::{self, Case};
@@ -51,11 +52,11 @@ impl Audit {
         let unsteady = windows(&measurement.series).and_then(|means| Steadiness::of(&means));
         let unsteady = unsteady.filter(|rate| !rate.steady);
         Self {
-            above: if cached.is_some() { None } else { above_ceiling(case) },
+            above: if cached.is_some() { None } else { exceeded(case, measurement.bytes_per_second) },
             cached,
             failed: measurement.errors > 0,
-            silent: silent(case),
-            too_short: too_short(case).or_else(|| too_wide(case, unsteady.is_some())),
+            silent: silent(measurement, case.direction),
+            too_short: too_short(measurement).or_else(|| too_wide(measurement, unsteady.is_some())),
             unsteady,
         }
     }
@@ -126,17 +127,15 @@ fn bytes_through_network(case: &Case<'_>) -> Option<(f64, Vec<Evidence>)> {
     Some((bytes, vec![Evidence::new(format!("bytes through {interface}"), shown, source)]))
 }
 
-/// The narrowest hop whose ceiling the run exceeds. Only ceilings that are arithmetic on facts count: drives do beat
+/// The narrowest hop whose ceiling a rate exceeds. Only ceilings that are arithmetic on facts count: drives do beat
 /// their ratings, and estimates are estimates.
-fn above_ceiling(case: &Case<'_>) -> Option<(usize, BytesPerSec)> {
-    exceeded(case, case.measurement()?.bytes_per_second)
-}
-
-/// The same for a rate that was not measured by a run of ours.
 pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize, BytesPerSec)> {
     case.hops()
         .filter(|(_, hop)| is_physical(hop))
-        .filter(|(index, _)| case.ceiling(*index).and_then(|ceiling| ceiling.limit()).is_some_and(is_formula))
+        .filter(|(index, _)| {
+            let limit = case.ceiling(*index).and_then(|ceiling| ceiling.limit());
+            limit.is_some_and(|limit| limit.basis == Basis::Formula)
+        })
         .filter_map(|(index, _)| case.path_rate(index).map(|rate| (index, rate)))
         .filter(|(index, _)| {
             let hop = case.path().hops.get(*index);
@@ -144,10 +143,6 @@ pub(super) fn exceeded(case: &Case<'_>, measured: BytesPerSec) -> Option<(usize,
             case.bound(*index).zip(hop).is_some_and(|(bound, hop)| through(hop) > bound)
         })
         .min_by(|a, b| a.1.get().total_cmp(&b.1.get()))
-}
-
-fn is_formula(limit: &Limit) -> bool {
-    limit.basis == Basis::Formula
 }
 
 /// Whether a hop is hardware that moves bytes at a fixed rate.
@@ -169,17 +164,15 @@ pub(super) const fn is_physical(hop: &Hop) -> bool {
 
 /// Nothing that was asked for ended in all the time of a run: `no read ended in 3 s`. A run that was ended early is too
 /// short, one whose I/Os failed has failed.
-fn silent(case: &Case<'_>) -> Option<String> {
-    let measurement = case.measurement()?;
+fn silent(measurement: &Measurement, direction: Direction) -> Option<String> {
     let is_silent = measurement.latency.count == 0
         && measurement.bytes_per_second.get() <= 0.0
         && measurement.errors == 0
         && measurement.cut_short.is_none();
-    is_silent.then(|| format!("no {} ended in {}", case.direction.word(), measurement.elapsed_ns))
+    is_silent.then(|| format!("no {} ended in {}", direction.word(), measurement.elapsed_ns))
 }
 
-fn too_short(case: &Case<'_>) -> Option<String> {
-    let measurement = case.measurement()?;
+fn too_short(measurement: &Measurement) -> Option<String> {
     if let Some(reason) = &measurement.cut_short {
         return Some(format!("it ended after {}: {reason}", measurement.elapsed_ns));
     }
@@ -192,8 +185,7 @@ fn too_short(case: &Case<'_>) -> Option<String> {
 
 /// A rate that scatters so much that its mean is not known. One that does not hold has a finding of its own, until nothing follows
 /// from its interval.
-fn too_wide(case: &Case<'_>, is_unsteady: bool) -> Option<String> {
-    let measurement = case.measurement()?;
+fn too_wide(measurement: &Measurement, is_unsteady: bool) -> Option<String> {
     let widest = if is_unsteady { WIDEST_OF_UNSTEADY } else { WIDEST_INTERVAL };
     let interval = interval_of_series(&measurement.series).filter(|interval| *interval > widest)?;
     let shown = human::percent(interval);

@@ -8,7 +8,7 @@ use narrows_model::path::{Hop, HopKind, HopSpec, RaidLevel, VolumeLayout};
 use super::{Attribution, Cause};
 use crate::case::{Case, carried};
 use crate::finding::{Confidence, Evidence};
-use crate::trust::{Audit, is_physical};
+use crate::trust::is_physical;
 
 /// A rate from this part of a ceiling on is that ceiling: healthy links reach 0.93 to 1.03 of theirs with deep queues,
 /// network cards from 0.85.
@@ -28,7 +28,7 @@ const QUEUEING_FACTOR: f64 = 3.0;
 const QUEUEING: Nanos = Nanos::from_millis(1);
 
 /// A hop whose ceiling is the measured rate, with the requests waiting below the software. Of several the narrowest.
-pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn explained(case: &Case<'_>) -> Option<Attribution> {
     if case.waiting_at_media().is_some_and(|part| part < 0.5) {
         return None;
     }
@@ -61,7 +61,7 @@ pub(super) fn explained(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> 
 }
 
 /// One member of an array that spreads bytes evenly holds the queue while its siblings wait.
-pub(super) fn slow_member(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn slow_member(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(_, hop)| {
         let members = spread_evenly(hop, case.direction)?;
         let disks: Vec<(&str, &DiskActivity)> = members
@@ -132,7 +132,7 @@ fn member_device(case: &Case<'_>, member: &str) -> Option<usize> {
 }
 
 /// The wire is full, or the round trip grew because packets queue in it.
-pub(super) fn network(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn network(case: &Case<'_>) -> Option<Attribution> {
     let (hop, _) = case.of_kind(HopKind::Network).next()?;
     let (evidence, confidence) = wire_is_full(case, hop)
         .map(|evidence| (evidence, Confidence::High))
@@ -201,7 +201,7 @@ fn connection<'a>(case: &Case<'a>) -> Option<(&'a str, &'a TcpState)> {
 }
 
 /// A network path whose wire has room: the far end sets the rate.
-pub(super) fn remote(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn remote(case: &Case<'_>) -> Option<Attribution> {
     let (hop, _) = case.of_kind(HopKind::Remote).next()?;
     let mut evidence = Vec::new();
     if let Some((interface, moved)) = case.interface_rate() {
@@ -217,7 +217,7 @@ pub(super) fn remote(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
 }
 
 /// The medium that served the bytes. Of several that served the same the first stands for all.
-pub(super) fn medium(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn medium(case: &Case<'_>) -> Option<Attribution> {
     let leaves = case.leaves();
     let moved = |hop: &Hop| case.hop_disk(hop).map_or(0.0, |disk| case.moved(disk));
     let most = leaves.iter().map(|(_, hop, _)| moved(hop)).fold(0.0, f64::max);

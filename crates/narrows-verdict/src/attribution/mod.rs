@@ -1,7 +1,7 @@
 //! Which hop limits a path, and which comes next?
 //!
 //! Without a run the answer is arithmetic: the hop whose ceiling, divided by its traffic, is the smallest
-//! ([`rank`]). With a run the answer is an observation, and the order of suspicion matters. [`DECIDERS`] are asked
+//! ([`rank`]). With a run the answer is an observation, and the order of suspicion matters. [`cache`] and [`DECIDERS`] are asked
 //! one after another and the first that has proof names the hop; a run in which nothing moved names none:
 //!
 //! 1. [`cache`]: the devices did not move the bytes, so nothing below memory was measured.
@@ -118,11 +118,8 @@ impl Attribution {
     }
 }
 
-type Decider = fn(&Case<'_>, &Audit) -> Option<Attribution>;
-
-/// In the order of the module's documentation.
-const DECIDERS: &[Decider] = &[
-    cache,
+/// In the order of the module's documentation, behind [`cache`].
+const DECIDERS: &[fn(&Case<'_>) -> Option<Attribution>] = &[
     generator,
     software::resync,
     software::cipher,
@@ -156,7 +153,8 @@ pub(super) fn attribute(case: &Case<'_>, audit: &Audit) -> Result<Attribution, S
         return Err(reason);
     }
     let ranked = rank(case);
-    let decision = case.run.and_then(|_| DECIDERS.iter().find_map(|decide| decide(case, audit)));
+    let decided = || DECIDERS.iter().find_map(|decide| decide(case));
+    let decision = case.run.and_then(|_| cache(case, audit).or_else(decided));
     let Some(decision) = decision else { return smallest(case, &ranked) };
     let rate = case.measurement().map(|measurement| measurement.bytes_per_second);
     let next = behind(case, &ranked, decision.hop);
@@ -359,7 +357,7 @@ fn cache(case: &Case<'_>, audit: &Audit) -> Option<Attribution> {
 ///
 /// Two things look the same and are not: media that hold the requests (then a spinning worker is harmless), and a
 /// cipher that runs in the worker's own context, which [`software::cipher`] names.
-fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+fn generator(case: &Case<'_>) -> Option<Attribution> {
     if case.measurement()?.generator.cpu < FULL_CORE || software::cipher_in_worker(case).is_some() {
         return None;
     }
@@ -368,7 +366,7 @@ fn generator(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
 
 /// The worker ran or stood in the queue of a processor, and the requests did not wait below it: all the time, or most of it while
 /// the device had nothing to do. Kernel threads that use up the processor are asked about before: they work for the path.
-fn denied(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+fn denied(case: &Case<'_>) -> Option<Attribution> {
     let measurement = case.measurement()?;
     let taken = measurement.generator.cpu + measurement.generator.queued;
     let was_idle = case.outermost_disk().is_some_and(|disk| disk.busy < MOSTLY);
@@ -403,7 +401,7 @@ pub(crate) fn are_io_workers_full(case: &Case<'_>) -> bool {
 
 /// The kernel's workers for our rings used up a processor, and the requests did not wait below. They take what the storage
 /// cannot take without waiting. Other kernel threads are asked about before.
-fn io_workers(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+fn io_workers(case: &Case<'_>) -> Option<Attribution> {
     if !are_io_workers_full(case) {
         return None;
     }

@@ -7,7 +7,6 @@ use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec, RaidHop};
 use super::{Attribution, Cause, FULL_CORE, MOSTLY};
 use crate::case::Case;
 use crate::finding::{Confidence, Evidence};
-use crate::trust::Audit;
 
 /// A resync that takes this part of what the members move is a reason for a low rate.
 const SUBSTANTIAL: f64 = 0.15;
@@ -23,7 +22,7 @@ pub(crate) fn is_syncing(action: &str) -> bool {
 }
 
 /// An array resyncs and takes a substantial part of its members' bandwidth.
-pub(super) fn resync(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn resync(case: &Case<'_>) -> Option<Attribution> {
     case.hops().find_map(|(index, hop)| {
         let HopSpec::Raid(raid) = &hop.spec else { return None };
         let running = case.run?.activity.resyncs.get(&raid.block).filter(|sync| is_syncing(&sync.action))?;
@@ -65,7 +64,7 @@ fn resync_part(case: &Case<'_>, raid: &RaidHop, running: &Resync) -> Option<(f64
 }
 
 /// dm-crypt's workers use up the processor while the media below have room.
-pub(super) fn cipher(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn cipher(case: &Case<'_>) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
@@ -142,7 +141,7 @@ fn near_cipher_rate(case: &Case<'_>, index: usize, crypt: &CryptHop) -> Option<V
 }
 
 /// The thread of an array (`md0_raid5`, `md127_raid1`) uses up its core while the members have room.
-pub(super) fn md_thread(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn md_thread(case: &Case<'_>) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }
@@ -164,7 +163,7 @@ fn full_thread(case: &Case<'_>, what: String, named: impl Fn(&str) -> bool) -> O
 }
 
 /// A kernel thread of the file system uses up its core while the media have room.
-pub(super) fn filesystem(case: &Case<'_>, _audit: &Audit) -> Option<Attribution> {
+pub(super) fn filesystem(case: &Case<'_>) -> Option<Attribution> {
     if case.media_are_saturated() {
         return None;
     }

@@ -24,14 +24,15 @@ fn the_smallest_ceiling_limits_and_the_next_other_part_comes_behind() {
     let path = chipset("X99 chipset, DMI 2.0", 1680.0)(path).memory();
     assert_eq!(path.limiting(), "chipset:X99 chipset, DMI 2.0");
     assert_eq!(path.next(), "link:0000:02:00.0");
-    assert_eq!(path.path().confidence[&Direction::Read], Confidence::High);
+    assert_eq!(path.attribution().confidence, Confidence::High);
 }
 
 #[test]
 fn an_unknown_hop_lowers_confidence_and_is_named() {
-    let verdict = Sketch::drive(link((3, 4), (3, 4), (3, 4))).path();
+    let path = Sketch::drive(link((3, 4), (3, 4), (3, 4)));
+    let verdict = path.path();
     assert_eq!(verdict.limiting[&Direction::Read].as_str(), "link:0000:02:00.0");
-    assert_eq!(verdict.confidence[&Direction::Read], Confidence::Medium);
+    assert_eq!(path.attribution().confidence, Confidence::Medium);
     assert!(verdict.sentence.contains("What nvme0n1 can do is not known"), "{}", verdict.sentence);
 }
 
@@ -70,7 +71,7 @@ fn a_twin_on_a_parallel_branch_is_not_the_next_hop() {
     assert_eq!(path.limiting(), "link:0000:02:00.0");
     assert_eq!(path.next(), "chipset:chipset");
     // Each link carries half of the traffic, and 3308 MB/s with payloads of 128 bytes (or 3592 with 256).
-    let rate = path.path().rate[&Direction::Read].get() / 1e6;
+    let rate = path.attribution().rate.expect("by arithmetic").get() / 1e6;
     assert!((6600.0..7200.0).contains(&rate), "{rate}");
 }
 

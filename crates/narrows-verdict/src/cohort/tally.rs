@@ -140,7 +140,9 @@ impl Tally {
         let cohort = self.cohorts.entry(host.model.name().map(str::to_owned)).or_default();
         cohort.hosts.push(index);
         count_findings(cohort, host, index);
-        count_aspects(cohort, host, index);
+        for (aspect, value) in aspects_of(host) {
+            cohort.aspects.entry(aspect).or_default().entry(value).or_default().push(index);
+        }
     }
 
     /// The numbers so far.
@@ -206,12 +208,6 @@ fn count_findings(cohort: &mut Cohort, host: &Host, index: HostIndex) {
         if members.hosts.last() != Some(&index) {
             members.hosts.push(index);
         }
-    }
-}
-
-fn count_aspects(cohort: &mut Cohort, host: &Host, index: HostIndex) {
-    for (aspect, value) in aspects_of(host) {
-        cohort.aspects.entry(aspect).or_default().entry(value).or_default().push(index);
     }
 }
 

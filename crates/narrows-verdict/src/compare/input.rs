@@ -299,8 +299,13 @@ pub(super) fn matched<'a>(
     b: &'a Input,
 ) -> (Vec<(&'a ComparedEntry, &'a ComparedEntry)>, Vec<Unmatched>) {
     let across = a.is_foreign || b.is_foreign;
-    let kind =
-        |run: &'a ComparedEntry| if across { foreign::kind(run) } else { Some((words(&run.key), None)) };
+    let kind = |run: &'a ComparedEntry| {
+        if across {
+            foreign::kind(run)
+        } else {
+            Some((run.key.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect(), None))
+        }
+    };
     let shapes = |input: &'a Input| -> BTreeSet<&Shape> {
         input.runs.iter().map(|run| if across { &run.shape } else { &run.key }).collect()
     };
@@ -335,10 +340,6 @@ pub(super) fn matched<'a>(
 }
 
 type Shape = Vec<(String, String)>;
-
-fn words(shape: &Shape) -> Vec<&str> {
-    shape.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]).collect()
-}
 
 fn unmatched(side: &str, run: &ComparedEntry, others: &BTreeSet<&Shape>, across: bool) -> Unmatched {
     /// So many are looked at for the nearest.

@@ -176,7 +176,9 @@ fn against(a: &Input, b: &Input, threshold: f64, together: usize) -> Comparison 
     let (pairs, unmatched) = input::matched(a, b);
     let tails: usize = pairs
         .iter()
-        .map(|(a, b)| shared(&a.tails, &b.tails).filter(|(a, b)| is_comparable(a, b)).count())
+        .map(|(a, b)| {
+            shared(&a.tails, &b.tails).filter(|(a, b)| a.mean.is_some() && b.mean.is_some()).count()
+        })
         .sum();
     let share = if tails > 0 { 0.5 } else { 1.0 };
     let sure =
@@ -411,11 +413,6 @@ pub struct LatencyDifference {
 /// Percentiles that both have.
 fn shared<'a>(a: &'a [Tail], b: &'a [Tail]) -> impl Iterator<Item = (&'a Tail, &'a Tail)> {
     a.iter().filter_map(|tail| Some((tail, b.iter().find(|other| other.label == tail.label)?)))
-}
-
-/// Whether a difference can be computed.
-fn is_comparable(a: &Tail, b: &Tail) -> bool {
-    a.mean.is_some() && b.mean.is_some()
 }
 
 /// Compares one percentile by Welch's test on its values in the ten tenths of each run. The interval is wider by what

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::flows::Flow;
 use super::point::Point;
 use super::record::{Host, Load, PointRecord, Run};
-use super::samples::{Activity, FlowActivity};
+use super::samples::{Activity, DiskActivity, FlowActivity};
 use crate::Confidence;
 
 pub use map::{FleetMap, MapHop, Part, map};
@@ -41,13 +41,6 @@ pub enum Kind {
     Drive,
     /// It is not known.
     Unknown,
-}
-
-impl Kind {
-    /// Whether how servers are built may be why, and not the network or the clients.
-    const fn is_of_servers(self) -> bool {
-        matches!(self, Self::ServerNic | Self::ServerCpu | Self::Network | Self::Drive | Self::Unknown)
-    }
 }
 
 /// The limit of a run.
@@ -125,7 +118,10 @@ pub struct Case<'a> {
 pub fn judge(case: &Case<'_>) -> Verdict {
     let conservation = conserve(case);
     let mut limit = limit::limit(case, &conservation);
-    if limit.kind.is_of_servers() {
+    // How servers are built may be why, and not the network or the clients.
+    let is_of_servers =
+        matches!(limit.kind, Kind::ServerNic | Kind::ServerCpu | Kind::Network | Kind::Drive | Kind::Unknown);
+    if is_of_servers {
         limit.evidence.extend(sockets_evidence(case));
     }
     let sentence = sentence(case, &limit);
@@ -139,11 +135,16 @@ impl Case<'_> {
 
     fn rate_of(&self, clients: &BTreeSet<usize>) -> BytesPerSec {
         let hosts = self.point.counted().filter(|host| clients.contains(&host.client));
-        hosts.fold(BytesPerSec::default(), |sum, host| sum + host.read.rate + host.write.rate)
+        hosts.fold(BytesPerSec::default(), |sum, host| sum + host.rate())
     }
 
     fn reads_most(&self) -> bool {
         self.point.read.rate.get() >= self.point.write.rate.get()
+    }
+
+    /// What a drive carried in the direction of most bytes.
+    fn through(&self, disk: &DiskActivity) -> BytesPerSec {
+        if self.reads_most() { disk.read } else { disk.written }
     }
 
     fn is_remote(&self) -> bool {
@@ -328,7 +329,7 @@ fn drives_carried(case: &Case<'_>) -> Option<BytesPerSec> {
     let carried = |activity: &Activity, drives: &[String]| {
         drives.iter().try_fold(BytesPerSec::default(), |sum, name| {
             let disk = activity.disks.get(name)?;
-            Some(sum + if case.reads_most() { disk.read } else { disk.written })
+            Some(sum + case.through(disk))
         })
     };
     let (hosts, activities, places): (_, _, Vec<usize>) = match case.is_remote() {
@@ -423,10 +424,7 @@ fn sockets_evidence(case: &Case<'_>) -> Vec<String> {
 fn across_sockets(case: &Case<'_>, host: &Host, activity: &Activity) -> Option<String> {
     let side = usize::from(case.reads_most());
     let nics = activity.nics.iter().map(|(name, rates)| (name, rates[side].get()));
-    let disk = |name: &String| {
-        let disk = activity.disks.get(name)?;
-        Some(if case.reads_most() { disk.read.get() } else { disk.written.get() })
-    };
+    let disk = |name: &String| Some(case.through(activity.disks.get(name)?).get());
     let drives = host.target.iter().flat_map(|target| &target.drives);
     let drives = drives.filter_map(|name| Some((name, disk(name)?)));
     let (nics, drives) = (by_node(host, nics.collect()), by_node(host, drives.collect()));

@@ -49,11 +49,6 @@ impl Bins {
         self.0.values().fold(0, |sum: u64, count| sum.saturating_add(*count))
     }
 
-    /// The counts by bucket.
-    pub const fn counts(&self) -> &BTreeMap<u64, u64> {
-        &self.0
-    }
-
     /// The middle of the bucket in which a percentile falls, as fio computes it (`stat.c`, `calc_clat_percentiles`); `None` where
     /// fewer I/Os lie beyond it than tell anything of it.
     pub fn percentile(&self, percent: f64) -> Option<Nanos> {

@@ -71,6 +71,13 @@ pub struct HostPoint {
     pub cpu_percent: f64,
 }
 
+impl HostPoint {
+    /// Both directions together.
+    pub fn rate(&self) -> BytesPerSec {
+        self.read.rate + self.write.rate
+    }
+}
+
 /// How a host ended, with the reason where it is not `ok`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PointOutcome {

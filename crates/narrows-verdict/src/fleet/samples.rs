@@ -93,8 +93,6 @@ pub struct Activity {
     pub processors: usize,
     /// The share of all processors that was busy.
     pub cpu: Option<f64>,
-    /// The share of the busiest one.
-    pub busiest_cpu: Option<f64>,
     /// Processors that the kernel took.
     pub kernel: Option<f64>,
     /// Processors that processes took which serve storage, and for how many they waited.
@@ -153,13 +151,8 @@ impl Activity {
         if span.get() == 0 {
             return None;
         }
-        let rate = |before: u64, after: u64| {
-            BytesPerSec::new(after.saturating_sub(before) as f64 / span.as_secs_f64())
-        };
-        let share = |before: u64, after: u64, unit: f64| {
-            (after.saturating_sub(before) as f64 * unit / span.get() as f64).min(1.0)
-        };
-        let processors = |before: u64, after: u64| after.saturating_sub(before) as f64 / span.get() as f64;
+        let rate = |before, after| BytesPerSec::new(each_second(span, before, after));
+        let processors = |before, after| part_of(span, before, after);
         let disk = |(name, after): (&String, &DiskCounts)| {
             let before = first.disks.get(name)?;
             Some((
@@ -167,7 +160,7 @@ impl Activity {
                 DiskActivity {
                     read: rate(before.read, after.read),
                     written: rate(before.written, after.written),
-                    busy: share(before.busy_ns, after.busy_ns, 1.0),
+                    busy: part_of(span, before.busy_ns, after.busy_ns).min(1.0),
                 },
             ))
         };
@@ -198,7 +191,6 @@ impl Activity {
             serving: first.serving.zip(last.serving).map(|(before, after)| {
                 [processors(before.run_ns, after.run_ns), processors(before.waited_ns, after.waited_ns)]
             }),
-            busiest_cpu: cpus.iter().map(|(busy, all)| busy / all).reduce(f64::max),
             flows: flows(&inside, span),
         })
     }
@@ -216,6 +208,16 @@ impl Activity {
         let nics = || self.nics.iter().filter(|(name, _)| is_own(name)).map(|(_, rates)| rates);
         [0, 1].map(|side| nics().fold(BytesPerSec::default(), |sum, rates| sum + rates[side]))
     }
+}
+
+/// What a counter gained each second of a span.
+fn each_second(span: Nanos, before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64 / span.as_secs_f64()
+}
+
+/// What a counter of nanoseconds gained as a part of a span.
+fn part_of(span: Nanos, before: u64, after: u64) -> f64 {
+    after.saturating_sub(before) as f64 / span.get() as f64
 }
 
 /// The connections of samples that span so much time. fio closes its own with its last I/O, which may be a moment before the window
@@ -238,11 +240,8 @@ fn flow(inside: &[&Sample], ends: (&str, &str), span: Nanos) -> Option<FlowActiv
     if seen.get() == 0 || seen.get() < span.get() / 2 {
         return None;
     }
-    let share = |before_us: u64, after_us: u64| {
-        (after_us.saturating_sub(before_us) as f64 * 1000.0 / seen.get() as f64).min(1.0)
-    };
-    let rate =
-        |before: u64, after: u64| BytesPerSec::new(after.saturating_sub(before) as f64 / seen.as_secs_f64());
+    let share = |before_us, after_us| (part_of(seen, before_us, after_us) * 1000.0).min(1.0);
+    let rate = |before, after| BytesPerSec::new(each_second(seen, before, after));
     let mut rtts: Vec<u64> = looks.iter().map(|(_, flow)| flow.rtt_us).collect();
     rtts.sort_unstable();
     Some(FlowActivity {
@@ -301,7 +300,6 @@ mod tests {
         assert_eq!(found.disks["sda"].read, BytesPerSec::new(2e6));
         assert!((found.disks["sda"].busy - 0.5).abs() < 1e-9);
         assert_eq!(found.network(), [BytesPerSec::new(0.0), BytesPerSec::new(4.4e6)]);
-        assert_eq!(found.busiest_cpu.map(|share| (share * 10.0).round()), Some(8.0));
         assert_eq!(found.cpu.map(|share| (share * 10.0).round()), Some(4.0));
         let flow = &found.flows[0];
         assert!((flow.busy - 0.98).abs() < 1e-9 && flow.rtt == Nanos::new(11_004_000));

@@ -62,10 +62,8 @@ pub struct Step {
 impl Step {
     /// Of a run of all clients; `None` where only some were asked (`--prove`), or none counts.
     pub fn of(record: &PointRecord, point: &Point) -> Option<Self> {
-        let hosts: Vec<_> = point
-            .counted()
-            .map(|host| (host.client, host.read.rate + host.write.rate, host.parts.clone()))
-            .collect();
+        let hosts: Vec<_> =
+            point.counted().map(|host| (host.client, host.rate(), host.parts.clone())).collect();
         (!record.is_proof && !hosts.is_empty()).then(|| Self { load: record.load.clone(), hosts })
     }
 
@@ -135,12 +133,11 @@ pub struct Earlier {
 
 /// Every series of three runs or more; `name` tells the name of the client at a place.
 pub fn series(steps: &[Step], name: &dyn Fn(usize) -> String) -> Vec<Series> {
-    Along::ALL.into_iter().flat_map(|along| all_along(along, steps, name)).collect()
-}
-
-fn all_along(along: Along, steps: &[Step], name: &dyn Fn(usize) -> String) -> Vec<Series> {
-    let groups = grouped(steps.iter().map(|step| (along.fixed(&step.load), step)));
-    groups.into_iter().filter_map(|(_, group)| one(along, group, name)).collect()
+    let groups = Along::ALL.into_iter().flat_map(|along| {
+        let groups = grouped(steps.iter().map(|step| (along.fixed(&step.load), step)));
+        groups.into_iter().map(move |(_, group)| (along, group))
+    });
+    groups.filter_map(|(along, group)| one(along, group, name)).collect()
 }
 
 fn one(along: Along, mut group: Vec<&Step>, name: &dyn Fn(usize) -> String) -> Option<Series> {

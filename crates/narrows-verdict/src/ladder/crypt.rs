@@ -30,11 +30,7 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     let (workers, _) = at.case.kernel_threads(queues);
     let ours = at.case.measurement()?.generator.cpu;
     let busy = if in_worker { ours } else { workers };
-    let kernel = hop.cipher.value().is_some_and(|cipher| cipher.driver.is_some());
-    let near = at
-        .case
-        .cipher_on_one_core(hop)
-        .is_some_and(|rate| kernel && at.rate.fraction_of(rate) >= NEAR_CIPHER);
+    let near = of_the_kernel(at, hop).is_some_and(|rate| at.rate.fraction_of(rate) >= NEAR_CIPHER);
     // Where others use the processor, too, the workers get less than a core and are bound by it all the same.
     if busy >= FULL || (busy > 0.0 && at.is_processor_full() && (near || busy >= at.most_of_others(queues))) {
         return Some(by_cipher(at, hop, busy, in_worker));
@@ -42,14 +38,18 @@ pub(super) fn decide(at: &At<'_>, hop: &CryptHop) -> Option<Loss> {
     if at.is_processor_full() { None } else { on_the_way(at, hop) }
 }
 
+/// The rate of the cipher on one core, where the kernel's own driver was asked.
+fn of_the_kernel(at: &At<'_>, hop: &CryptHop) -> Option<BytesPerSec> {
+    let is_kernel = hop.cipher.value()?.driver.is_some();
+    at.case.cipher_on_one_core(hop).filter(|_| is_kernel)
+}
+
 /// The cores that work on it are full.
 fn by_cipher(at: &At<'_>, hop: &CryptHop, busy: f64, in_worker: bool) -> Loss {
     let each = at.rate / busy.max(f64::MIN_POSITIVE);
     let cipher = at.case.cipher_on_one_core(hop);
-    let kernel = hop.cipher.value().is_some_and(|cipher| cipher.driver.is_some());
     let name = &at.hop.name;
-    let longer = cipher
-        .filter(|_| kernel)
+    let longer = of_the_kernel(at, hop)
         .zip(hop.table.value())
         .and_then(|(cipher, table)| with_long_sectors(each, cipher, table));
     let (cause, summary) = match longer.filter(|gain| *gain >= WORTH_IT) {

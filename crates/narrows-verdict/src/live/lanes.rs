@@ -130,11 +130,6 @@ impl Lanes {
         base.flat_map(|lane| lane.sources.iter().cloned()).collect()
     }
 
-    /// Whether the open files of a process lie behind one of the lanes, or it is not known where they lie.
-    pub(super) fn concerns(&self, mover: &Mover) -> bool {
-        mover.devices.is_empty() || self.all.iter().any(|lane| self.is_behind(mover, lane))
-    }
-
     /// Whether the open files of a process lie behind a lane.
     pub fn is_behind(&self, mover: &Mover, lane: &Lane) -> bool {
         let drives = |name: &String| self.below.get(name);

@@ -96,12 +96,16 @@ impl Lanes {
         let by_fraction = known.filter_map(|(at, lane)| Some((at, lane.fraction?)));
         // Of two that are equally full the one nearer to the medium: it is what the other waits for.
         let fullest = by_fraction.max_by(|one, other| one.1.total_cmp(&other.1).then(one.0.cmp(&other.0)));
+        // Where the open files of a process lie may not be known.
+        let is_behind = |mover: &Mover| {
+            mover.devices.is_empty() || self.all.iter().any(|lane| self.is_behind(mover, lane))
+        };
         let mut picture = Picture {
             elapsed: activity.elapsed,
             fullest: fullest.map(|(at, _)| at),
             moved: flow_of(&self.sources(), activity).0,
             resyncs: activity.resyncs.clone(),
-            movers: movers.iter().filter(|mover| self.concerns(mover)).cloned().collect(),
+            movers: movers.iter().filter(|mover| is_behind(mover)).cloned().collect(),
             lanes,
             sentence: String::new(),
         };

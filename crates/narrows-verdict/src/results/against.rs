@@ -146,7 +146,9 @@ fn on_path(run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
         Some((index, ceiling)) => (index, ceiling, Standing::Above),
         None => {
             let narrowest = likeliest(&path, rate)?;
-            (narrowest.hop, narrowest.rate, standing(rate, narrowest.rate))
+            // A published rate may be beaten, an estimate may be wrong: only arithmetic makes a rate impossible.
+            let is_near = rate.fraction_of(narrowest.rate) >= NEAR;
+            (narrowest.hop, narrowest.rate, if is_near { Standing::At } else { Standing::Below })
         }
     };
     let hop = subject.path.hops.get(index)?;
@@ -176,11 +178,6 @@ fn likeliest(path: &PathCase<'_>, rate: BytesPerSec) -> Option<Narrow> {
     let alike = ranked.iter().take_while(|narrow| narrow.rate.fraction_of(first.rate) <= ALIKE);
     let shared = alike.filter(|_| rate.fraction_of(first.rate) < WHOLE).find(is_shared);
     Some(shared.copied().unwrap_or(first))
-}
-
-/// A published rate may be beaten, an estimate may be wrong: only arithmetic makes a rate impossible.
-fn standing(rate: BytesPerSec, ceiling: BytesPerSec) -> Standing {
-    if rate.fraction_of(ceiling) >= NEAR { Standing::At } else { Standing::Below }
 }
 
 fn stated(run: &Run<'_>, stated: &[Stated]) -> Option<Against> {

@@ -101,7 +101,9 @@ fn judge_one(case: &Case<'_>, ground: &Ground<'_>) -> ResultVerdict {
     findings.sort_by_key(|finding| finding.severity);
     let trusted = !findings.iter().any(breaks_trust);
     let measures = what_is_measured(case);
-    let is_other = measures.is_some() && !is_claimed(case.result.tool);
+    // These say themselves what they measure, so that a result of theirs is not taken for another.
+    let is_claimed = matches!(case.result.tool, Tool::Iperf3 | Tool::Nvbandwidth);
+    let is_other = measures.is_some() && !is_claimed;
     let at = || against::limiting(&against).map(|one| ResultLimit { kind: one.kind, name: one.name.clone() });
     ResultVerdict {
         trusted,
@@ -188,11 +190,6 @@ fn what_is_measured(case: &Case<'_>) -> Option<String> {
         let shown = if real <= 1.0 { one } else { format!("{} I/Os in flight", human::count(real)) };
         Some(format!("{shown}, not {}", human::count(asked)))
     })
-}
-
-/// Whether a tool says itself what it measures, so that a result of it is not taken for another.
-const fn is_claimed(tool: Tool) -> bool {
-    matches!(tool, Tool::Iperf3 | Tool::Nvbandwidth)
 }
 
 fn measured_by_tool(result: &Imported) -> Option<String> {

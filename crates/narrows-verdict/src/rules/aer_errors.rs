@@ -50,9 +50,9 @@ fn logged(context: &Context<'_>, link: &Link<'_>) -> u64 {
     messages.max(records)
 }
 
-fn ends<'a>(link: &Link<'a>, is_wanted: impl Fn(&Aer) -> bool) -> Vec<&'a LinkPort> {
+fn ends<'a>(link: &Link<'a>, is_wanted: impl Fn(&Aer) -> bool) -> Vec<(&'a LinkPort, &'a Aer)> {
     let ends = std::iter::once(&link.link.device).chain(link.port);
-    ends.filter(|end| end.aer.value().is_some_and(&is_wanted)).collect()
+    ends.filter_map(|end| Some((end, end.aer.value().filter(|aer| is_wanted(aer))?))).collect()
 }
 
 /// The bits of status registers that tell of the link: those of the wire, an answer that never came, and all that is fatal.
@@ -70,14 +70,11 @@ fn bits(aer: &Aer) -> Vec<String> {
 /// Errors of which only bits tell: at least one of each, at any time since they were cleared.
 fn of_status(link: &Link<'_>) -> Option<Finding> {
     let ends = ends(link, |aer| aer.is_status && !bits(aer).is_empty());
-    let first = ends.first()?;
-    let mut names: Vec<String> = ends.iter().filter_map(|end| end.aer.value()).flat_map(bits).collect();
+    let (first, _) = ends.first()?;
+    let mut names: Vec<String> = ends.iter().flat_map(|(_, aer)| bits(aer)).collect();
     names.sort();
     names.dedup();
-    let is_fatal = ends
-        .iter()
-        .filter_map(|end| end.aer.value())
-        .any(|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")) > 0);
+    let is_fatal = ends.iter().any(|(_, aer)| sum(&aer.fatal, |name| !name.starts_with("TOTAL")) > 0);
     let severity = if is_fatal { Severity::Fault } else { Severity::Info };
     let summary = format!(
         "{} has error bits set: {}. Each error came at least once since the bits were cleared; how often is not known.",
@@ -89,16 +86,15 @@ fn of_status(link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(Confidence::Medium)
-            .with_evidence(ends.iter().flat_map(|end| evidence(end)))
+            .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
             .advise(counters),
     )
 }
 
 fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let ends = ends(link, |aer| !aer.is_status);
-    let of = |count: &dyn Fn(&narrows_machine::pci::Aer) -> u64| {
-        ends.iter().filter_map(|end| end.aer.value()).map(count).fold(0, u64::saturating_add)
-    };
+    let of =
+        |count: &dyn Fn(&Aer) -> u64| ends.iter().map(|(_, aer)| count(aer)).fold(0, u64::saturating_add);
     let wire = of(&|aer| sum(&aer.correctable, |name| OF_THE_WIRE.contains(&name)));
     let nonfatal = of(&|aer| sum(&aer.nonfatal, |name| name != "UnsupReq" && !name.starts_with("TOTAL")));
     let fatal = of(&|aer| sum(&aer.fatal, |name| !name.starts_with("TOTAL")));
@@ -128,7 +124,7 @@ fn counted(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     Some(
         Finding::about(Code::AerErrors, severity, link.hop, capitalised(&summary))
             .with_confidence(confidence)
-            .with_evidence(ends.iter().flat_map(|end| evidence(end)))
+            .with_evidence(ends.iter().flat_map(|(end, aer)| evidence(end, aer)))
             .with_advice((!is_fixed).then(|| {
                 Advice::new("Power off, reseat the card, and try it without riser, adapter or cable.")
             }))
@@ -143,8 +139,7 @@ fn sum(counts: &BTreeMap<String, u64>, wanted: impl Fn(&str) -> bool) -> u64 {
     counts.iter().filter(|(name, _)| wanted(name)).map(|(_, count)| *count).fold(0, u64::saturating_add)
 }
 
-fn evidence(end: &LinkPort) -> Vec<Evidence> {
-    let Some(aer) = end.aer.value() else { return Vec::new() };
+fn evidence(end: &LinkPort, aer: &Aer) -> Vec<Evidence> {
     [("correctable", &aer.correctable), ("nonfatal", &aer.nonfatal), ("fatal", &aer.fatal)]
         .into_iter()
         .filter_map(|(kind, counts)| {

@@ -125,7 +125,9 @@ const FASTEST: f64 = 6.0e9;
 pub(super) fn sata_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let HopSpec::Sata(sata) = &hop.spec else { return None };
     let speed = *sata.speed.value()?;
-    let slower = better_speed(sata).is_some_and(|better| better.get() > speed.get());
+    // The rate that the link could run at: that of its port, or where that is not known that of the drive.
+    let better = sata.port_speed.get().or(sata.drive_speed.get());
+    let slower = better.is_some_and(|better| better.get() > speed.get());
     let limit = judged.limited_by(index).map(|(_, limit)| limit).min_by_key(|limit| limit.severity());
     let proven = limit.filter(|limit| limit.cause == Cause::Explained);
     match (is_solid_state(judged, hop), slower) {
@@ -135,11 +137,6 @@ pub(super) fn sata_limited(judged: &Judged<'_>, index: usize, hop: &Hop) -> Opti
         }
         _ => proven.map(|limit| sata_limited_narrows(hop, sata, speed, limit)),
     }
-}
-
-/// The rate that the link could run at: that of its port, or where that is not known that of the drive.
-fn better_speed(sata: &Sata) -> Option<BitsPerSec> {
-    sata.port_speed.get().or(sata.drive_speed.get())
 }
 
 /// Whether the drive on this link is known to have no moving parts.

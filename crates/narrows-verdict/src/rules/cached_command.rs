@@ -235,7 +235,7 @@ pub(super) fn by_iostat(run: &Run<'_>) -> Option<Signs> {
     if !reaches || run.has(Word::Network).is_some() {
         return None;
     }
-    let rates = run.case.beside.rates(run.op);
+    let rates = &run.case.beside.of_op(run.op).rates;
     let moved: f64 = rates.iter().map(|(_, rate)| rate.get()).sum();
     let asked = run.rate();
     if asked.get() <= MORE * moved || moved < SAME_TIME * asked.get() {

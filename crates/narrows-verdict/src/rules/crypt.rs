@@ -1,9 +1,5 @@
 //! Encryption: processors that encrypt as fast as they can, and work queues that cost latency.
 
-use super::result;
-use super::{Context, Judged};
-use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::fact::Fact;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_machine::Machine;
@@ -13,6 +9,10 @@ use narrows_model::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
 use narrows_model::path::{CryptHop, Hop, HopKind, HopSpec};
 use narrows_paste::results::surroundings::Word;
 use narrows_paste::results::{Imported, Measured, Op, Tool};
+
+use super::{Context, Judged, result};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// What the slowest hard disks of today read and write on their outer tracks, MB/s (`ceiling/medium.rs` names the data
 /// sheets). Every solid-state drive does more.
@@ -276,12 +276,13 @@ pub(super) fn crypto_workqueue(_context: &Context<'_>, judged: &Judged<'_>) -> V
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::testing::{Sketch, run};
     use narrows_base::fact::Fact;
     use narrows_base::units::{Bytes, BytesPerSec};
     use narrows_machine::block::CryptTable;
     use narrows_model::path::CryptHop;
+
+    use super::*;
+    use crate::testing::{Sketch, run};
 
     fn crypto_cpu_path(cipher: f64, disk: f64, sector: u64, vaes: bool) -> Sketch {
         let table = CryptTable { sector_size: Bytes::new(sector), ..CryptTable::default() };

@@ -44,7 +44,8 @@ fn by_word(case: &Case<'_>) -> Option<Finding> {
 /// system's own reading.
 fn by_counters(case: &Case<'_>) -> Option<Finding> {
     let [measured] = case.result.measurements.as_slice() else { return None };
-    let own = measured.read.as_ref().filter(|_| is_pure_reader(measured))?.ios? as f64;
+    let only_reads = measured.write.is_none() && measured.work.direct == Some(true);
+    let own = measured.read.as_ref().filter(|_| only_reads)?.ios? as f64;
     let device: &DeviceUse = measured.devices.first()?;
     let foreign = device.write_ios as f64;
     (own > CONCURRENT_LOAD_FEWEST && foreign > FOREIGN * own).then(|| {
@@ -58,10 +59,6 @@ fn by_counters(case: &Case<'_>) -> Option<Finding> {
         ];
         concurrent_finding(case, summary, evidence)
     })
-}
-
-fn is_pure_reader(measured: &Measured) -> bool {
-    measured.write.is_none() && measured.work.direct == Some(true)
 }
 
 /// The coefficient of variation (standard deviation over mean) of equal shares is no more than that of the runs

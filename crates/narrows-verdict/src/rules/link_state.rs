@@ -14,7 +14,7 @@ use crate::link::{Link, wires};
 use crate::sentence::capitalised;
 
 /// The codes of findings about the state of a link. A link has one of them at most.
-const CODES: [Code; 6] = [
+pub(super) const CODES: [Code; 6] = [
     Code::NarrowerThanBefore,
     Code::LinkWidthDegraded,
     Code::LinkSpeedDegraded,
@@ -25,11 +25,6 @@ const CODES: [Code; 6] = [
 
 pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> {
     wires(context, judged).iter().filter_map(|link| of_link(context, judged, link)).collect()
-}
-
-/// Whether a finding is about the state of a link.
-pub(super) fn is_about(code: Code) -> bool {
-    CODES.contains(&code)
 }
 
 fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
@@ -48,7 +43,8 @@ fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Optio
     }
     lost.or_else(|| network_limited::nic_slot_limited(context, judged, link))
         .or_else(|| slot_limited::of_link(context, judged, link))
-        .or_else(|| power_save(context, judged, link))
+        .or_else(|| slow_while_idle(judged, link))
+        .or_else(|| slow_when_logged(context, link))
 }
 
 /// One fault of a link that has lost both lanes and speed, under the code of what it lost more of.
@@ -79,12 +75,7 @@ fn share<T>(now: Option<T>, most: Option<T>, number: impl Fn(T) -> f64) -> f64 {
     now.zip(most).map_or(1.0, |(now, most)| number(now) / number(most).max(f64::MIN_POSITIVE))
 }
 
-/// `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
-fn power_save(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
-    slow_while_idle(judged, link).or_else(|| slow_when_logged(context, link))
-}
-
-/// A card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
+/// `power_save`: a card that started slow when a captured log was written, as graphics cards do, and whose state now nothing tells.
 fn slow_when_logged(context: &Context<'_>, link: &Link<'_>) -> Option<Finding> {
     let claim =
         link.claim(context.machine).filter(|claim| claim.may_save_power(context.machine, link.link))?;
@@ -114,6 +105,7 @@ fn is_unknown(link: &Link<'_>) -> bool {
         && link.width() == link.device_width()
 }
 
+/// `power_save`: a link is slow because its device is idle. Not a fault: it speeds up under load.
 fn slow_while_idle(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
     let speed = link.speed()?;
     // Where nothing is known of the port, the card alone must explain itself.
@@ -194,7 +186,7 @@ mod tests {
 
     fn states(path: &Sketch) -> Vec<Code> {
         let codes = path.judge().findings.into_iter().map(|finding| finding.code);
-        codes.filter(|code| is_about(*code)).collect()
+        codes.filter(|code| CODES.contains(code)).collect()
     }
 
     #[test]

@@ -243,7 +243,7 @@ pub(super) fn all(context: &Context<'_>) -> Vec<Finding> {
     for finding in of_paths.chain(of_machine) {
         let hop = finding.hop.as_ref().map(|hop| hop.as_str().to_owned());
         // A link that several paths cross has one state, be it that one of them needs more of it than another.
-        let code = Some(finding.code).filter(|code| !link_state::is_about(*code));
+        let code = Some(finding.code).filter(|code| !link_state::CODES.contains(code));
         let key = (code, hop, finding.subject.clone());
         match findings.get_mut(&key) {
             Some(known) if order(known, &finding).is_le() => {}

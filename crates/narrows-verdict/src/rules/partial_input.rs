@@ -1,14 +1,16 @@
 //! `partial_input`: facts that need root, or that a capture lacks, could make the verdict surer. At most one finding for
 //! a machine.
 
-use super::super::finding::{Advice, Code, Evidence, Finding, Severity};
-use super::{Context, result};
+use std::collections::{BTreeMap, BTreeSet};
+
 use narrows_base::fact::Fact;
 use narrows_base::lists::some_of;
 use narrows_base::units::human;
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_model::path::{HopSpec, build};
-use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Context, result};
+use crate::finding::{Advice, Code, Evidence, Finding, Severity};
 
 pub(super) fn of_machine(context: &Context<'_>) -> Vec<Finding> {
     left_out(context).into_iter().chain(not_read(context)).collect()
@@ -43,10 +45,8 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
             _ => {}
         }
     }
-    let gaps = gaps(context);
-    let without_disks = without_disks(context);
-    let without_link = without_link(context);
-    if denied.is_empty() && gaps.is_empty() && without_disks.is_none() && without_link.is_none() {
+    let missing = missing(context);
+    if denied.is_empty() && missing.is_empty() {
         return Vec::new();
     }
     let is_captured = context.machine.captured.is_some();
@@ -58,7 +58,7 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     if !denied.is_empty() {
         summary.push(format!("Not read without {needs}: {}.", kinds.join("; ")));
     }
-    if !gaps.is_empty() || without_disks.is_some() || without_link.is_some() {
+    if !missing.is_empty() {
         summary.push(
             "The verdict rests on part of the facts: the texts lack some that would make it surer."
                 .to_owned(),
@@ -66,26 +66,34 @@ fn not_read(context: &Context<'_>) -> Vec<Finding> {
     }
     let root =
         (!denied.is_empty() && !is_captured).then(|| format!("Run narrows with {needs} to read them."));
-    let is_asked = gaps.contains_key(SHOWS_LINKS);
-    let disks = without_disks.as_ref().map(|_| LISTS_DISKS);
-    let links = without_link.as_ref().filter(|_| !is_asked).map(|_| SHOWS_LINKS);
-    let runs = gaps.keys().copied().chain(disks).chain(links);
-    let runs = runs.map(|run| format!("Run `{run}` there, and give narrows its output with the rest."));
-    let advice: Vec<String> = root.into_iter().chain(runs).collect();
-    let advice = match advice.is_empty() {
-        true => {
-            vec!["Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned()]
+    let mut runs: Vec<&str> = Vec::new();
+    for (run, _) in &missing {
+        if !runs.contains(run) {
+            runs.push(run);
         }
-        false => advice,
-    };
+    }
+    let runs =
+        runs.iter().map(|run| format!("Run `{run}` there, and give narrows its output with the rest."));
+    let mut advice: Vec<String> = root.into_iter().chain(runs).collect();
+    if advice.is_empty() {
+        advice
+            .push("Run `narrows snapshot --script` for a collector, and run that there as root.".to_owned());
+    }
     vec![
         Finding::on(Code::PartialInput, Severity::Info, "this machine", summary.join(" "))
             .with_evidence(denied.iter().map(|((kind, need), sources)| evidence(kind, need, sources)))
-            .with_evidence(gaps.iter().map(|(run, what)| missing(run, what)))
-            .with_evidence(without_disks.map(|said| Evidence::new("not in the capture", said, LISTS_DISKS)))
-            .with_evidence(without_link.map(|said| Evidence::new("not in the capture", said, SHOWS_LINKS)))
+            .with_evidence(
+                missing.into_iter().map(|(run, what)| Evidence::new("not in the capture", what, run)),
+            )
             .with_advice(advice.into_iter().map(Advice::new)),
     ]
+}
+
+/// What to run on the machine of a capture, each with what it would tell.
+fn missing<'a>(context: &Context<'a>) -> Vec<(&'a str, String)> {
+    let gaps = gaps(context).into_iter().map(|(run, what)| (run, some_of(&what, 3, ", ")));
+    let disks = without_disks(context).map(|what| (LISTS_DISKS, what));
+    gaps.chain(disks).chain(without_link(context).map(|what| (SHOWS_LINKS, what))).collect()
 }
 
 /// What a capture lacks, by what to run to get it.
@@ -161,11 +169,6 @@ fn without_link(context: &Context<'_>) -> Option<String> {
     (!cards.is_empty()).then(|| format!("the links of the network cards {named}, which have no path here"))
 }
 
-/// One line for each thing to run, with what it would tell.
-fn missing(run: &str, what: &[&str]) -> Evidence {
-    Evidence::new("not in the capture", some_of(what, 3, ", "), run)
-}
-
 /// What was denied: the kind of fact and what it needs, with every place where it stands.
 type Denied = BTreeMap<(&'static str, String), BTreeSet<String>>;
 
@@ -207,10 +210,11 @@ pub(super) fn of_result(case: &result::Case<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use crate::testing::{ETHERNET, NVME, Sketch, at, function, link};
-    use crate::{Code, Severity};
     use narrows_base::fact::{Fact, Source};
     use narrows_machine::captured::{Captured, Gap};
+
+    use crate::testing::{ETHERNET, NVME, Sketch, at, function, link};
+    use crate::{Code, Severity};
 
     #[test]
     fn denied_facts_are_one_quiet_finding() {

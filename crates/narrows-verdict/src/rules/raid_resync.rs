@@ -1,16 +1,16 @@
 //! Arrays that are slower than their members: while they resync, or held back by one.
 
-use super::{Context, Judged};
-use super::{doubtful, result};
-use crate::attribution::{Cause, is_syncing, unequal_members};
-use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use narrows_base::units::{BytesPerSec, Nanos, human};
 use narrows_base::workload::Pattern;
 use narrows_machine::block::BlockKind;
 use narrows_model::ceiling::{Basis, Direction, Limit};
 use narrows_model::path::{Hop, HopKind, HopSpec, RaidHop, RaidLevel};
 use narrows_paste::results::{Imported, Measured, Tool};
+
+use super::{Context, Judged, doubtful, result};
+use crate::attribution::{Cause, is_syncing, unequal_members};
+use crate::counterfactual;
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// The default of `/proc/sys/dev/raid/speed_limit_max` for each member, 200000 KiB/s (kernel `drivers/md/md.c`,
 /// `sysctl_speed_limit_max`).
@@ -22,12 +22,8 @@ const NEAR_MOST: f64 = 0.05;
 /// A member that is read or written at this part of its rate sets the rate of the resync.
 const NEAR_MEMBER: f64 = 0.8;
 
-/// The kernel counts in tenths of a minute (`status_resync`, drivers/md/md.c): what is less than one is not known better.
-fn left_in_words(left: Nanos) -> String {
-    format!(", {} left by the kernel's count", long(left))
-}
-
-/// How long something takes that takes minutes to days.
+/// How long something takes that takes minutes to days. The kernel counts in tenths of a minute (`status_resync`,
+/// drivers/md/md.c): what is less than one is not known better.
 pub(super) fn long(span: Nanos) -> String {
     const MINUTE: Nanos = Nanos::from_millis(60_000);
     let minutes = span.get() / MINUTE.get();
@@ -53,7 +49,8 @@ pub(super) fn of_hop(judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Fin
     let done = raid.md.sync_done.value();
     let done = done.map(|done| format!(", {} done", human::percent(*done))).unwrap_or_default();
     let speed = raid.md.sync_speed.value().map(|speed| format!(" at {speed}")).unwrap_or_default();
-    let left = raid.md.sync_left.value().map(|left| left_in_words(*left)).unwrap_or_default();
+    let left = raid.md.sync_left.value();
+    let left = left.map(|left| format!(", {} left by the kernel's count", long(*left))).unwrap_or_default();
     let cause = raid.md.sync_speed.value().and_then(|speed| cause(judged, raid, *speed));
     let (cause_evidence, cause_advice) =
         cause.map_or((None, None), |(evidence, advice)| (Some(evidence), advice));
@@ -284,7 +281,6 @@ fn finding(hop: &Hop, summary: String, gain: Option<BytesPerSec>) -> Finding {
 fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
     let case = judged.case(Direction::Read);
     case.hops()
-        .filter(|(_, hop)| is_even(&hop.spec))
         .filter_map(|(_, array)| {
             let (index, slow, next) = unequal_members(&case, array)?;
             let hop = judged.hop(index).filter(|_| slow.get() < ALIKE * next.get())?;
@@ -305,24 +301,15 @@ fn by_arithmetic(judged: &Judged<'_>) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a hop gives its members shares that do not depend on how fast they are. A ZFS pool hands less to a virtual device
-/// that is slower (OpenZFS `module/zfs/metaslab.c`, `metaslab_group_allocatable`).
-fn is_even(spec: &HopSpec) -> bool {
-    match spec {
-        HopSpec::Raid(_) | HopSpec::Volume(_) => true,
-        HopSpec::Zfs(zfs) => zfs.vdev.is_some(),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::results::testing::{codes, verdicts};
-    use crate::testing::{Sketch, link, on_bus};
     use narrows_base::fact::Fact;
     use narrows_machine::zfs::{ZfsPool, ZfsScan};
     use narrows_model::path::{HopKind, RaidLevel};
+
+    use super::*;
+    use crate::results::testing::{codes, verdicts};
+    use crate::testing::{Sketch, link, on_bus};
 
     fn severity(action: &str) -> Option<Severity> {
         let path = Sketch::of("/dev/md0").raid("md0", RaidLevel::Raid1, &["sda", "sdb"]).change(|hop| {
@@ -336,8 +323,8 @@ mod tests {
     #[test]
     fn less_than_the_kernel_counts_in_is_said_so() {
         // `finish=0.0min` of /proc/mdstat.
-        assert_eq!(left_in_words(Nanos::from_millis(0)), ", less than a minute left by the kernel's count");
-        assert_eq!(left_in_words(Nanos::from_millis(7_650_000)), ", 2 h 7 min left by the kernel's count");
+        assert_eq!(long(Nanos::from_millis(0)), "less than a minute");
+        assert_eq!(long(Nanos::from_millis(7_650_000)), "2 h 7 min");
     }
 
     #[test]

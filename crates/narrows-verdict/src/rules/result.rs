@@ -281,10 +281,13 @@ pub(crate) struct Beside<'a> {
 
 /// What is known of one direction.
 #[derive(Debug)]
-struct BesideOfOp<'a> {
-    by_label: Hosts,
-    by_file: Hosts,
-    rates: Vec<(&'a Device, BytesPerSec)>,
+pub(crate) struct BesideOfOp<'a> {
+    /// The hosts of random I/O, as labels name them (`job on host`).
+    pub(crate) by_label: Hosts,
+    /// The same, where each file is of a host.
+    pub(crate) by_file: Hosts,
+    /// What block devices did meanwhile, by `iostat`.
+    pub(crate) rates: Vec<(&'a Device, BytesPerSec)>,
 }
 
 /// The random I/Os per second of hosts, each by its first measurement.
@@ -345,7 +348,8 @@ impl<'a> Beside<'a> {
         }
     }
 
-    fn of_op(&self, op: Op) -> &BesideOfOp<'a> {
+    /// What is known of one direction.
+    pub(crate) fn of_op(&self, op: Op) -> &BesideOfOp<'a> {
         match op {
             Op::Read => &self.reads,
             Op::Write => &self.writes,
@@ -360,21 +364,6 @@ impl<'a> Beside<'a> {
     /// Measurements, those of this result among them, and the result that each is of.
     pub(crate) fn measured(&self) -> impl Iterator<Item = (&'a Imported, &'a Measured)> {
         self.measured.iter().copied()
-    }
-
-    /// The hosts of random I/O, as labels name them (`job on host`).
-    pub(crate) fn hosts(&self, op: Op) -> Hosts {
-        self.of_op(op).by_label
-    }
-
-    /// The same, where each file is of a host.
-    pub(crate) fn hosts_by_file(&self, op: Op) -> Hosts {
-        self.of_op(op).by_file
-    }
-
-    /// What block devices did meanwhile, by `iostat`.
-    pub(crate) fn rates(&self, op: Op) -> &[(&'a Device, BytesPerSec)] {
-        &self.of_op(op).rates
     }
 
     /// Whether a copy of dd before `result` wrote `target`.
@@ -407,8 +396,8 @@ mod tests {
         }
         let (all, around) = ([result], Surroundings::default());
         let beside = Beside::of(&all, &around);
-        assert_eq!(beside.hosts(Op::Read), Hosts { count: 2, least: 10.0, most: 20.0 });
-        assert_eq!(beside.hosts_by_file(Op::Read).count, 1);
-        assert_eq!((beside.hosts(Op::Write).count, beside.measured().count()), (0, 4));
+        assert_eq!(beside.of_op(Op::Read).by_label, Hosts { count: 2, least: 10.0, most: 20.0 });
+        assert_eq!(beside.of_op(Op::Read).by_file.count, 1);
+        assert_eq!((beside.of_op(Op::Write).by_label.count, beside.measured().count()), (0, 4));
     }
 }

@@ -165,8 +165,11 @@ fn raw_of(machine: &Machine, address: PciAddress) -> Option<BytesPerSec> {
 fn chipset_shared(context: &Context<'_>, judged: &Judged<'_>, index: usize, hop: &Hop) -> Option<Finding> {
     let is_chipset = |uplink: &&UplinkHop| hop.kind() == HopKind::Chipset || uplink.chipset.is_some();
     let uplink = hop.uplink().filter(is_chipset)?;
+    // The uplink may be a link that sysfs shows.
+    let is_its = |link: &LinkHop| link.device.address == uplink.address;
+    let its_link = judged.subject.path.hops.iter().position(|hop| hop.link().is_some_and(is_its));
     let limit = std::iter::once(index)
-        .chain(its_link(judged, uplink))
+        .chain(its_link)
         .flat_map(|index| judged.limited_by(index))
         .map(|(_, limit)| limit)
         .min_by_key(|limit| limit.severity());
@@ -217,12 +220,6 @@ fn leads_to_data(context: &Context<'_>, judged: &Judged<'_>) -> bool {
     function.is_some_and(|function| {
         function.is_network() || function.is_storage() && !function.class.value().is_some_and(is_ata)
     })
-}
-
-/// The link of a chipset that sysfs shows.
-fn its_link(judged: &Judged<'_>, uplink: &UplinkHop) -> Option<usize> {
-    let is_its = |link: &LinkHop| link.device.address == uplink.address;
-    judged.subject.path.hops.iter().position(|hop| hop.link().is_some_and(is_its))
 }
 
 /// What the uplink carries before packets: as published for a hidden one, as read for one that sysfs shows.

@@ -86,11 +86,6 @@ impl Offer {
     }
 }
 
-/// What the port offers, as far as a log tells what the link ran at when the device was found.
-fn claimed(claim: &Claim<'_>) -> Offer {
-    Offer { width: claim.by.width, speed: claim.by.speed, is_known: false }
-}
-
 /// Whether a port says anything, be it garbled, of the most that it can do.
 fn says_its_most(port: &LinkPort) -> bool {
     let absent = matches!(
@@ -109,7 +104,8 @@ fn check_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Op
         _ => return None,
     };
     let offer = match &claim {
-        Some(claim) => claimed(claim),
+        // What the port offers, as far as a log tells what the link ran at when the device was found.
+        Some(claim) => Offer { width: claim.by.width, speed: claim.by.speed, is_known: false },
         None => offer(link)?,
     };
     if offer.width >= device_width && offer.speed >= device_speed {

@@ -110,6 +110,7 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
             .filter(|address| context.machine.pci.contains_key(address))
             .collect();
         let child = |port: &PciAddress| context.machine.pci.values().find(|d| d.parent == Some(*port));
+        let is_drive = |device: &PciDevice| device.class.value().is_some_and(|class| class >> 8 == NVME);
         let drives = ports.iter().filter(|port| child(port).is_some_and(is_drive)).count();
         let empty: Vec<String> =
             ports.iter().filter(|port| child(port).is_none()).map(ToString::to_string).collect();
@@ -138,10 +139,6 @@ pub(super) fn missing_device_bifurcation(context: &Context<'_>) -> Vec<Finding> 
         );
     }
     findings
-}
-
-fn is_drive(device: &PciDevice) -> bool {
-    device.class.value().is_some_and(|class| class >> 8 == NVME)
 }
 
 /// The outer tracks of a hard disk carry less than SATA at 3 Gbit/s does; see `ceiling::medium`.
@@ -184,7 +181,8 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
         Lack::Offline => "is offline: too many members are missing",
     };
     let summary = format!("{level} {at}{disk} of {} {effect}.", name(number, adapter));
-    let is_rebuilt = unsound(adapter, at).any(|(_, drive)| is_state(drive, "Rbld"));
+    let is_rebuilt =
+        unsound(adapter, at).any(|(_, drive)| drive.state.value().is_some_and(|state| state == "Rbld"));
     let members = unsound(adapter, at)
         .map(|(place, drive)| Evidence::from_fact(format!("state of drive {place}"), &drive.state));
     let advice = match lack {
@@ -210,10 +208,6 @@ fn lacking(number: u32, adapter: &Adapter, at: &str, volume: &AdapterVolume) -> 
             .with_evidence(members.collect::<Vec<_>>())
             .advise(advice),
     )
-}
-
-fn is_state(drive: &AdapterDrive, state: &str) -> bool {
-    drive.state.value().is_some_and(|known| known == state)
 }
 
 /// Solid-state drives below what they can do, one finding for each interface and pair of speeds.

@@ -183,11 +183,8 @@ fn alike_on_every_host(run: &Run<'_>) -> Option<Signs> {
     const SLOW: f64 = 50_000.0;
     let iops = run.side.iops?.get();
     let waits = run.mean().is_some_and(|mean| mean > QUEUED) && iops < SLOW;
-    let hosts = match run.case.beside.hosts(run.op) {
-        named if named.count > 0 => named,
-        _ if waits => run.case.beside.hosts_by_file(run.op),
-        none => none,
-    };
+    let beside = run.case.beside.of_op(run.op);
+    let hosts = if beside.by_label.count == 0 && waits { beside.by_file } else { beside.by_label };
     let is_alike = |other: f64| (other / iops - 1.0).abs() <= ALIKE;
     (hosts.count >= 3 && is_alike(hosts.least) && is_alike(hosts.most)).then(|| {
         let value = format!("{} within 0.5 % of {} I/Os per second", hosts.count, human::count(iops));

@@ -7,6 +7,7 @@ use narrows_model::path::HopId;
 
 use super::{Evidence, GroupVerdict, LAW_ERROR, Outcome, Rate, Share, SharedHop};
 use crate::attribution::REACHED;
+use crate::sentence::counted;
 
 /// Rates within this part of their mean are told as one.
 const ALIKE: f64 = 0.05;
@@ -104,7 +105,7 @@ pub(super) fn more_than_foretold(hop: &SharedHop) -> String {
 
 /// `four targets that give 3.5 GB/s alone get 3.2 GB/s each`, or in sum where they differ.
 fn compared(shares: &[Share]) -> String {
-    let count = counted(shares.len());
+    let count = counted(shares.len(), 12);
     let sum = |of: fn(&Share) -> Rate| -> BytesPerSec {
         shares.iter().map(|share| of(share).bytes_per_second).sum()
     };
@@ -135,14 +136,6 @@ fn fairness(shares: &[Share]) -> Option<String> {
             part(most)
         )
     })
-}
-
-fn counted(count: usize) -> String {
-    const WORDS: [&str; 13] = [
-        "no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven",
-        "twelve",
-    ];
-    WORDS.get(count).map_or_else(|| count.to_string(), |word| (*word).to_owned())
 }
 
 /// Where a limit is that no known ceiling explains: what several groups tell together.

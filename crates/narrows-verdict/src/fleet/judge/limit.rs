@@ -102,7 +102,7 @@ pub(super) fn is_at_its_cap(case: &Case<'_>, client: usize) -> bool {
     let Some(cap) = case.record.load.rate_cap else { return false };
     let part = cap.get() / case.record.hosts.len().max(1) as f64;
     let host = case.point.counted().find(|host| host.client == client);
-    host.is_some_and(|host| (host.read.rate + host.write.rate).get() >= part * AT)
+    host.is_some_and(|host| host.rate().get() >= part * AT)
 }
 
 /// Clients that reach their parts of the cap, where all but a few do: what these few meet is no limit of all. What the others get
@@ -112,14 +112,13 @@ fn mostly_capped(case: &Case<'_>) -> Option<(Vec<usize>, Vec<String>)> {
     const FEW: usize = 5;
     let cap = case.record.load.rate_cap?;
     let part = cap.get() / case.record.hosts.len().max(1) as f64;
-    let rate = |host: &HostPoint| host.read.rate + host.write.rate;
     let (full, less): (Vec<&HostPoint>, Vec<&HostPoint>) =
-        case.point.counted().partition(|host| rate(host).get() >= part * AT);
+        case.point.counted().partition(|host| host.rate().get() >= part * AT);
     if less.is_empty() || less.len() * FEW > full.len() + less.len() {
         return None;
     }
     let said = less.iter().take(3).map(|host| {
-        let (name, rate) = (case.client_name(host.client), human::rate(rate(host)));
+        let (name, rate) = (case.client_name(host.client), human::rate(host.rate()));
         format!("{name} gets {rate} of {} and meets something of its own", BytesPerSec::new(part))
     });
     Some((full.iter().map(|host| host.client).collect(), said.collect()))

@@ -121,9 +121,9 @@ impl Made<'_> {
         let far = self.servers();
         let network = self.network(groups, &far);
         for (number, group) in groups.iter().enumerate() {
-            let behind = network[usize::from(network.len() > 1 && !group.is_limited)].clone();
+            let behind = network[usize::from(network.len() > 1 && !group.is_limited())].clone();
             let mut hop = group.hop(Part::ClientNetwork, number, vec![behind]);
-            hop.is_narrowest = self.limit.kind == Kind::ClientNic && group.is_limited;
+            hop.is_narrowest = self.limit.kind == Kind::ClientNic && group.is_limited();
             self.client(group, number, hop);
         }
         self.hops.sort_by_key(|hop| hop.part);
@@ -141,7 +141,7 @@ impl Made<'_> {
 
     /// The hop of a group of clients, with its processors before it where they limit.
     fn client(&mut self, group: &AlikeHosts, number: usize, hop: MapHop) {
-        if self.limit.kind == Kind::Generator && group.is_limited {
+        if self.limit.kind == Kind::Generator && group.is_limited() {
             let mut before = group.hop(Part::ClientProcessors, number, vec![hop.id.clone()]);
             before.no_ceiling("how much the processors can do is not known; they are full");
             before.is_narrowest = true;
@@ -152,12 +152,12 @@ impl Made<'_> {
 
     /// What lies between network cards: one hop, or two where some clients share what limits them.
     fn network(&mut self, groups: &[AlikeHosts], far: &[String]) -> Vec<String> {
-        let is_split = self.limit.kind == Kind::Fabric && groups.iter().any(|group| !group.is_limited);
+        let is_split = self.limit.kind == Kind::Fabric && groups.iter().any(|group| !group.is_limited());
         let sides: Vec<Option<bool>> = if is_split { vec![Some(true), Some(false)] } else { vec![None] };
         let mut ids = Vec::new();
         for (number, side) in sides.into_iter().enumerate() {
             let of: Vec<&AlikeHosts> =
-                groups.iter().filter(|group| side.is_none_or(|side| group.is_limited == side)).collect();
+                groups.iter().filter(|group| side.is_none_or(|side| group.is_limited() == side)).collect();
             let mut hop = AlikeHosts::united(&of).hop(Part::Network, number, far.to_vec());
             hop.no_ceiling("no switch or cable between the hosts was looked at");
             if let Some(alone) =
@@ -192,7 +192,7 @@ impl Made<'_> {
             let drives = self.drives(group, &case.run.servers, case.servers, number);
             let mut behind = drives.id.clone();
             self.hops.push(drives);
-            if self.limit.kind == Kind::ServerCpu && group.is_limited {
+            if self.limit.kind == Kind::ServerCpu && group.is_limited() {
                 let mut hop = group.hop(Part::ServerProcessors, number, vec![behind]);
                 hop.no_ceiling("how much the processors can do is not known; they are full");
                 (hop.is_narrowest, hop.measured) = (true, None);
@@ -200,7 +200,7 @@ impl Made<'_> {
                 self.hops.push(hop);
             }
             let mut hop = group.hop(Part::ServerNetwork, number, vec![behind]);
-            hop.is_narrowest = self.limit.kind == Kind::ServerNic && group.is_limited;
+            hop.is_narrowest = self.limit.kind == Kind::ServerNic && group.is_limited();
             ids.push(hop.id.clone());
             self.hops.push(hop);
         }
@@ -240,8 +240,7 @@ impl Made<'_> {
             let activity = activities.get(place).and_then(Option::as_ref);
             let rates = names.filter_map(|name| {
                 let disk = activity?.disks.get(name)?;
-                let rate = if self.direction == Direction::Read { disk.read } else { disk.written };
-                Some((name, rate, disk.busy))
+                Some((name, self.case.through(disk), disk.busy))
             });
             let rates: Vec<_> = rates.collect();
             let most = rates.iter().map(|(_, rate, _)| rate.get()).fold(0.0, f64::max);
@@ -284,30 +283,17 @@ fn summed(rates: &[BytesPerSec]) -> (Option<BytesPerSec>, Option<[BytesPerSec; 2
     (sum, ends(rates).filter(|_| rates.len() > 1))
 }
 
-/// `58 × 1.18 GB/s: why`; the formula alone of one.
-fn times(count: usize, rate: BytesPerSec, formula: &str) -> String {
-    if count == 1 { formula.to_owned() } else { format!("{count} × {rate}: {formula}") }
-}
-
 /// The most hops of one kind. The hosts of further ones are one hop together.
 const MOST_HOPS_OF_A_KIND: usize = 6;
 
 #[derive(Debug, Clone, Default)]
 struct AlikeHosts {
     hosts: Vec<MapHost>,
-    /// Whether the verdict is about them and not about all.
-    is_limited: bool,
 }
 
-/// What makes hosts alike; groups stand in this order.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-struct AlikeKey {
-    is_free: bool,
-    is_usual: bool,
-    is_lost: bool,
-    card: String,
-    drives: usize,
-}
+/// What makes hosts alike: whether the verdict is about all and not about them, whether they are like the others, whether they have
+/// no result, their network cards and how many drives. Groups stand in this order.
+type AlikeKey = (bool, bool, bool, String, usize);
 
 /// One host.
 #[derive(Debug, Clone)]
@@ -318,6 +304,21 @@ struct MapHost {
     card: HostCards,
     measured: Option<BytesPerSec>,
     is_lost: bool,
+    /// Whether the verdict is about it and not about all.
+    is_limited: bool,
+    /// Whether it is like the others.
+    is_usual: bool,
+}
+
+impl MapHost {
+    fn key(&self, drives: usize) -> AlikeKey {
+        let card = match &self.card.ceiling {
+            // Filled with zeros, so that the narrowest stand first.
+            Ok((rate, formula)) => format!("{:020.0} {formula}", rate.get()),
+            Err(why) => why.clone(),
+        };
+        (!self.is_limited, self.is_usual, self.is_lost, card, drives)
+    }
 }
 
 /// The clients that were asked.
@@ -331,7 +332,7 @@ fn client_groups(
     let hosts = case.point.hosts.iter().filter_map(|seen| {
         let host = case.run.clients.get(seen.client)?;
         let activity = case.clients.get(seen.client).and_then(Option::as_ref);
-        let side = if direction == Direction::Read { &seen.read } else { &seen.write };
+        let side = direction.pick(&seen.read, &seen.write);
         let counts = seen.outcome.state.counts();
         let one = MapHost {
             place: seen.client,
@@ -339,15 +340,10 @@ fn client_groups(
             card: HostCards::of(host, activity, direction == Direction::Read),
             measured: counts.then_some(side.rate),
             is_lost: !counts,
+            is_limited: is_about_some && limit.clients.contains(&seen.client),
+            is_usual: !apart.contains(&seen.client),
         };
-        let drives = host.target.as_ref().map_or(0, |target| target.drives.len());
-        let key = alike_key(
-            &one,
-            is_about_some && limit.clients.contains(&seen.client),
-            !apart.contains(&seen.client),
-            drives,
-        );
-        Some((key, one))
+        Some((one.key(drives_of(host)), one))
     });
     grouped(hosts)
 }
@@ -364,34 +360,34 @@ fn server_groups(
         let card = HostCards::of(host, activity, direction == Direction::Write);
         let is_busy = limit.kind == Kind::ServerCpu
             && activity.and_then(|activity| activity.cpu).is_some_and(|share| share >= FULL);
-        let one = MapHost { place, name: host.host.clone(), measured: card.carried, card, is_lost: false };
-        let drives = host.target.as_ref().map_or(0, |target| target.drives.len());
-        (alike_key(&one, full.contains(&place) || is_busy, true, drives), one)
+        let one = MapHost {
+            place,
+            name: host.host.clone(),
+            measured: card.carried,
+            card,
+            is_lost: false,
+            is_limited: full.contains(&place) || is_busy,
+            is_usual: true,
+        };
+        (one.key(drives_of(host)), one)
     });
     grouped(hosts)
 }
 
-fn alike_key(one: &MapHost, is_limited: bool, is_usual: bool, drives: usize) -> AlikeKey {
-    let card = match &one.card.ceiling {
-        // Filled with zeros, so that the narrowest stand first.
-        Ok((rate, formula)) => format!("{:020.0} {formula}", rate.get()),
-        Err(why) => why.clone(),
-    };
-    AlikeKey { is_free: !is_limited, is_usual, is_lost: one.is_lost, card, drives }
+fn drives_of(host: &Host) -> usize {
+    host.target.as_ref().map_or(0, |target| target.drives.len())
 }
 
 fn grouped(hosts: impl Iterator<Item = (AlikeKey, MapHost)>) -> Vec<AlikeHosts> {
     let mut groups: BTreeMap<AlikeKey, AlikeHosts> = BTreeMap::new();
     for (key, one) in hosts {
-        let group = groups.entry(key.clone()).or_default();
-        group.is_limited = !key.is_free;
-        group.hosts.push(one);
+        groups.entry(key).or_default().hosts.push(one);
     }
     let mut groups: Vec<AlikeHosts> = groups.into_values().collect();
     // What the verdict names stays apart from what it does not.
     while groups.len() > MOST_HOPS_OF_A_KIND {
         let (Some(last), Some(before)) = (groups.pop(), groups.pop()) else { break };
-        if last.is_limited != before.is_limited {
+        if last.is_limited() != before.is_limited() {
             groups.extend([before, last]);
             break;
         }
@@ -404,7 +400,11 @@ impl AlikeHosts {
     /// All hosts of these.
     fn united(groups: &[&Self]) -> Self {
         let hosts = groups.iter().flat_map(|group| group.hosts.iter().cloned()).collect();
-        Self { hosts, is_limited: groups.iter().all(|group| group.is_limited) }
+        Self { hosts }
+    }
+
+    fn is_limited(&self) -> bool {
+        self.hosts.iter().all(|host| host.is_limited)
     }
 
     /// These hosts as one hop, with what their network cards can carry.
@@ -417,7 +417,9 @@ impl AlikeHosts {
                 hop.ceiling = summed(&cards.iter().map(|(rate, _)| *rate).collect::<Vec<_>>()).0;
                 let alike = cards.iter().all(|card| Some(card) == cards.first());
                 hop.formula = cards.first().map(|(rate, formula)| match alike {
-                    true => times(cards.len(), *rate, formula),
+                    true if cards.len() == 1 => formula.clone(),
+                    // `58 × 1.18 GB/s: why`.
+                    true => format!("{} × {rate}: {formula}", cards.len()),
                     false => format!("the network cards of {} hosts together", cards.len()),
                 });
             }
