@@ -75,10 +75,6 @@ impl<T> Fill for Vec<T> {
 
 impl<K: Ord, V: Fill> Fill for BTreeMap<K, V> {
     fn fill(&mut self, other: Self, than: Than) {
-        if self.is_empty() {
-            *self = other;
-            return;
-        }
         for (key, value) in other {
             match self.get_mut(&key) {
                 Some(known) => known.fill(value, than),
@@ -90,10 +86,6 @@ impl<K: Ord, V: Fill> Fill for BTreeMap<K, V> {
 
 /// Adds what a list does not have yet.
 pub(super) fn unite<T: Ord + Clone>(list: &mut Vec<T>, other: Vec<T>) {
-    if list.is_empty() {
-        *list = other;
-        return;
-    }
     let known: BTreeSet<T> = list.iter().cloned().collect();
     list.extend(other.into_iter().filter(|item| !known.contains(item)));
 }

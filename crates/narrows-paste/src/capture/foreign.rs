@@ -129,8 +129,7 @@ pub(super) fn open_entry(path: &Path) -> io::Result<Bounded<Opened>> {
 /// # Errors
 /// As [`open`], and when it is no text or holds more than `most` bytes.
 pub fn text(path: &Path, most: u64) -> io::Result<String> {
-    let mut text = String::new();
-    open(path, most)?.read_to_string(&mut text).map(|_| text)
+    io::read_to_string(open(path, most)?)
 }
 
 /// Whether a kernel answers at a path: its files may block, change, or never end.

@@ -46,10 +46,7 @@ impl Log {
         let key = normalised(key);
         let is_known = match key.as_str() {
             "critical warning" => put(&mut log.critical_warning, percent()),
-            "temperature" => {
-                log.temperature = temperature(value);
-                log.temperature.is_some()
-            }
+            "temperature" => put(&mut log.temperature, temperature(value).map(Some)),
             "available spare" | "avail spare" => put(&mut log.available_spare, percent()),
             "available spare threshold" | "spare thresh" => put(&mut log.spare_threshold, percent()),
             "percentage used" | "percent used" => put(&mut log.percentage_used, percent()),

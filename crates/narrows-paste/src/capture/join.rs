@@ -150,9 +150,6 @@ fn join_mounts(machine: &mut Machine) {
 /// Gives every header that `luksDump` printed to the mapping that is open on its device.
 fn take_luks_headers(machine: &mut Machine) {
     let headers = take_kept(&mut machine.block, "luks/");
-    if headers.is_empty() {
-        return;
-    }
     let encrypted = machine
         .block
         .iter()
@@ -170,9 +167,6 @@ fn take_luks_headers(machine: &mut Machine) {
 /// of that model. A drive that no other text knows is one that has no name.
 fn take_smart(machine: &mut Machine) {
     let drives = take_kept(&mut machine.block, "smart/");
-    if drives.is_empty() {
-        return;
-    }
     let serials = only_with(machine, |device| &device.serial);
     let models = only_with(machine, |device| &device.model);
     for (count, (_, drive)) in (1..).zip(drives) {
@@ -359,14 +353,11 @@ fn take_affinity(machine: &mut Machine) {
         })
         .map(|device| device.address)
         .collect();
-    let is_gpu =
-        |name: &&String| name.strip_prefix("GPU").is_some_and(|number| number.parse::<usize>().is_ok());
-    let are_all = machine.affinities.keys().filter(is_gpu).count() == gpus.len();
+    let number = |name: &String| name.strip_prefix("GPU")?.parse::<usize>().ok();
+    let are_all = machine.affinities.keys().filter_map(number).count() == gpus.len();
     for (name, affinity) in &mut machine.affinities {
-        let number =
-            name.strip_prefix("GPU").and_then(|number| number.parse::<usize>().ok()).filter(|_| are_all);
-        let of_nic = machine.nics.get(name).and_then(|nic| nic.pci);
-        let address = number.and_then(|number| gpus.get(number).copied()).or(of_nic);
+        let gpu = number(name).filter(|_| are_all).and_then(|number| gpus.get(number).copied());
+        let address = gpu.or_else(|| machine.nics.get(name)?.pci);
         affinity.address = address;
         if let Some(device) = address.and_then(|address| machine.pci.get_mut(&address)) {
             device.numa_node.fill(affinity.node.clone(), Than::Less);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::device::{add_name, device, key_of, learn, mapping, stack, volume_name};
 use super::json::{documents, list, text_of};
-use super::table::{TableHead, words};
+use super::table::{TableHead, cell, words};
 use super::{Lacks, Part, Rank, Text, gap, number};
 
 /// The stripe size that LVM uses when it is not told otherwise (lvm.conf(5), `allocation/stripesize` of lvmconfig; 64 KiB
@@ -49,8 +49,7 @@ struct LvmRow {
 
 impl LvmRow {
     fn get(&self, name: &str) -> Option<&str> {
-        let cell = self.cells.iter().find(|(known, _)| *known == name);
-        cell.map(|(_, value)| value.trim()).filter(|value| !value.is_empty())
+        cell(&self.cells, name).map(str::trim).filter(|value| !value.is_empty())
     }
 }
 
@@ -143,21 +142,19 @@ const FIELDS: &[(&str, &str)] = &[
 /// Every row of every table.
 fn rows_of_lines(text: &Text) -> Vec<LvmRow> {
     let mut rows = Vec::new();
-    let mut table: Option<(Vec<&str>, TableHead)> = None;
+    let mut table: Option<TableHead<'_>> = None;
     for (number, line) in text.lines() {
         let words = words(line);
-        let names: Vec<&str> = words.iter().map(|word| word.text).collect();
-        if is_head(&names) {
-            table = Some((names, TableHead::new(&words)));
+        if is_head(|name| words.iter().any(|word| word.text == name)) {
+            table = Some(TableHead(words));
             continue;
         }
-        let Some((names, head)) = table.as_ref().filter(|_| !words.is_empty()) else {
+        let Some(head) = table.as_ref().filter(|_| !words.is_empty()) else {
             table = None;
             continue;
         };
-        let cells = head.cells(&words);
-        let found = names.iter().zip(cells).filter_map(|(name, cell)| {
-            let (_, field) = FIELDS.iter().find(|(known, _)| known == name)?;
+        let found = head.cells(&words).into_iter().filter_map(|(name, cell)| {
+            let (_, field) = FIELDS.iter().find(|(known, _)| *known == name)?;
             Some((*field, cell))
         });
         let row = LvmRow { line: number, cells: found.collect() };
@@ -167,8 +164,7 @@ fn rows_of_lines(text: &Text) -> Vec<LvmRow> {
 }
 
 /// Heads name the volume and at least one thing that only LVM says.
-fn is_head(names: &[&str]) -> bool {
-    let has = |name: &str| names.contains(&name);
+fn is_head(has: impl Fn(&str) -> bool) -> bool {
     (has("LV") && has("VG") && (has("LSize") || has("Attr") || has("Devices")))
         || (has("PV") && has("VG") && (has("PSize") || has("Attr") || has("Fmt")))
 }

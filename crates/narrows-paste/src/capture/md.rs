@@ -12,6 +12,7 @@ use narrows_machine::block::md::parse_speed;
 use super::device::{array, device, key_of, known, learn, stack};
 use super::fill::{Fill, Than};
 use super::{Output, Part, Text, number, read_outputs};
+use crate::text::is_digits;
 
 /// Reads every output about md arrays in a text.
 pub fn read(text: &Text) -> Part {
@@ -364,11 +365,8 @@ fn action(state: &str) -> Option<String> {
 fn detail_member(line: &str) -> Option<(String, String)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [number, major, minor, place, state @ .., path] = words.as_slice() else { return None };
-    let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit());
-    let is_place = *place == "-" || digits(place);
-    if !([number, major, minor].into_iter().all(|word| digits(word) || *word == "-") && is_place) {
-        return None;
-    }
+    let is_number = |word: &&str| *word == "-" || is_digits(word);
+    [number, major, minor, place].into_iter().all(is_number).then_some(())?;
     Some((path.strip_prefix("/dev/").and_then(|_| key_of(path))?, state_of(state)?))
 }
 

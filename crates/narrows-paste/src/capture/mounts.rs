@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::device::{device, key_of};
 use super::fill::{Fill, Than};
 use super::json::{documents, list, text_of};
-use super::table::{TableHead, is_tree, words};
+use super::table::{TableHead, cell, is_tree, words};
 use super::{Part, Rank, Text, number};
 
 /// No machine has more mounts of devices; a text that names more was made to be slow.
@@ -227,27 +227,23 @@ const COLUMNS: &[&str] = &[
 /// Every row of every table.
 fn mounts_of_tables(text: &Text) -> Vec<(usize, Mount)> {
     let mut found = Vec::new();
-    let mut table: Option<(Vec<&str>, TableHead)> = None;
+    let mut table: Option<TableHead<'_>> = None;
     for (number, line) in text.lines() {
         let words = words(line);
         if words.len() > 1 && words.iter().all(|word| COLUMNS.contains(&word.text)) {
-            let names: Vec<&str> = words.iter().map(|word| word.text).collect();
-            let is_own = names.contains(&"TARGET") && names.contains(&"SOURCE");
-            table = is_own.then(|| (names, TableHead::new(&words)));
+            let has = |name: &str| words.iter().any(|word| word.text == name);
+            table = (has("TARGET") && has("SOURCE")).then_some(TableHead(words));
             continue;
         }
-        let Some((names, head)) = &table else { continue };
+        let Some(head) = &table else { continue };
         let cells = head.cells(&words);
-        let cell = |column: &str| {
-            let at = names.iter().position(|name| *name == column)?;
-            cells.get(at).map(|cell| cell.trim_start_matches(is_tree))
-        };
-        let values = WANTED.map(|column| cell(column).unwrap_or_default());
-        if !values[1].starts_with('/') {
+        let [source, point, fstype, options] =
+            WANTED.map(|column| cell(&cells, column).unwrap_or_default().trim_start_matches(is_tree));
+        if point.starts_with('/') {
+            found.push((number, mount(source, point, fstype, options)));
+        } else {
             table = None;
-            continue;
         }
-        found.push((number, mount(values[0], values[1], values[2], values[3])));
     }
     found
 }

@@ -7,7 +7,7 @@ use super::device::{add_name, device, implied, is_kernel_name, learn};
 use super::fill::{Fill, Than};
 use super::health::{Log, UNNAMED, take, warns_from};
 use super::json::{documents, list, text_of};
-use super::table::{TableHead, TableWord, words};
+use super::table::{TableHead, cell, words};
 use super::{Output, Part, Text, number, read_outputs};
 use crate::text::is_digits;
 use narrows_base::fact::Fact;
@@ -127,7 +127,7 @@ fn identify(
 /// Reads every namespace; whether there was one.
 fn read_list(machine: &mut Machine, text: &Text) -> bool {
     let mut found = false;
-    let mut table: Option<(Vec<String>, TableHead)> = None;
+    let mut table: Option<TableHead<'_>> = None;
     let mut head_line: Option<&str> = None;
     let mut has_number = true;
     for (number, line) in text.lines() {
@@ -141,9 +141,9 @@ fn read_list(machine: &mut Machine, text: &Text) -> bool {
             head_line = Some(line);
         } else if let (Some(head), true) = (head_line, line.starts_with("--")) {
             table = Some(below_dashes(head, line));
-        } else if let Some((names, head)) = table.as_ref().filter(|_| line.starts_with("/dev/nvme")) {
+        } else if let Some(head) = table.as_ref().filter(|_| line.starts_with("/dev/nvme")) {
             let cells = head.cells(&words(line));
-            found |= list_row(machine, &text.source(number), names, &cells).is_some();
+            found |= list_row(machine, &text.source(number), &cells).is_some();
         } else if !line.is_empty() {
             table = None;
             head_line = None;
@@ -198,30 +198,25 @@ impl<'t> ListedController<'t> {
 }
 
 /// Columns that begin where their heads do.
-fn list_heads(line: &str) -> (Vec<String>, TableHead) {
-    let mut heads: Vec<TableWord<'_>> = words(line);
+fn list_heads(line: &str) -> TableHead<'_> {
+    let mut heads = words(line);
     // `FW Rev` is one head of two words.
     heads.retain(|word| word.text != "Rev");
-    let names = heads.iter().map(|word| word.text.to_owned()).collect();
-    (names, TableHead::new(&heads))
+    TableHead(heads)
 }
 
 /// Columns as wide as the dashes below their heads.
-fn below_dashes(head: &str, dashes: &str) -> (Vec<String>, TableHead) {
-    let columns = words(dashes);
-    let heads = words(head);
-    let name = |column: &TableWord<'_>| {
+fn below_dashes<'t>(head: &'t str, dashes: &'t str) -> TableHead<'t> {
+    let (heads, mut columns) = (words(head), words(dashes));
+    for column in &mut columns {
         let own = heads.iter().find(|word| word.start >= column.start && word.start < column.end);
-        own.map(|word| word.text.to_owned()).unwrap_or_default()
-    };
-    (columns.iter().map(name).collect(), TableHead::new(&columns))
+        column.text = own.map_or("", |word| word.text);
+    }
+    TableHead(columns)
 }
 
-fn list_row(machine: &mut Machine, source: &str, names: &[String], cells: &[String]) -> Option<()> {
-    let cell = |name: &str| {
-        let at = names.iter().position(|known| known == name)?;
-        cells.get(at).map(String::as_str)
-    };
+fn list_row(machine: &mut Machine, source: &str, cells: &[(&str, String)]) -> Option<()> {
+    let cell = |name: &str| cell(cells, name);
     let namespace = cell("Node")?.strip_prefix("/dev/").filter(|name| is_namespace(name))?;
     identify(machine, namespace, [cell("Model"), cell("SN"), cell("FW")], source);
     // `1.02 TB / 1.02 TB`: used and all.

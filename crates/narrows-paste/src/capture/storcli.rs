@@ -69,7 +69,7 @@ impl Reading<'_, '_> {
             }
             let words = words.trim();
             match words.split_once(" = ").or_else(|| words.split_once(" =")) {
-                Some((key, value)) => self.field(line, key.trim(), value.trim()),
+                Some((key, value)) => _ = self.field(line, key.trim(), value.trim()),
                 None => self.heading(words),
             }
         }
@@ -88,32 +88,25 @@ impl Reading<'_, '_> {
         }
     }
 
-    fn field(&mut self, line: usize, key: &str, value: &str) {
+    /// `None` of a value that cannot be one, and of an adapter beyond [`MOST`].
+    fn field(&mut self, line: usize, key: &str, value: &str) -> Option<()> {
         let source = self.text.source(line);
         match (key, self.place.clone()) {
-            ("Controller", _) => {
-                if let Ok(number) = value.parse() {
-                    (self.number, self.place) = (number, None);
-                }
-            }
+            ("Controller", _) => (self.number, self.place) = (value.parse().ok()?, None),
             ("Product Name" | "Model", None) => {
-                if let Some(adapter) = self.adapter() {
-                    learn(&mut adapter.model, Some(value.to_owned()), &source);
-                }
+                learn(&mut self.adapter()?.model, Some(value.to_owned()), &source);
             }
             ("PCI Address", _) => {
-                if let Some(adapter) = self.adapter() {
-                    adapter.pci = adapter.pci.or_else(|| parse_address(value));
-                }
+                let adapter = self.adapter()?;
+                adapter.pci = adapter.pci.or_else(|| parse_address(value));
             }
-            ("OS Drive Name", Some(StorcliPlace::Volume(number))) => self.is_disk(&number, value),
+            ("OS Drive Name", Some(StorcliPlace::Volume(number))) => self.is_disk(&number, value)?,
             (_, Some(StorcliPlace::Drive(at))) => {
-                if let Some(drive) = self.adapter().and_then(|adapter| entry(&mut adapter.drives, at)) {
-                    attribute(drive, key, value, &source);
-                }
+                attribute(entry(&mut self.adapter()?.drives, at)?, key, value, &source);
             }
             _ => {}
         }
+        Some(())
     }
 
     /// A row of the lists of drives (`EID:Slt`) or volumes (`DG/VD`).
@@ -145,15 +138,15 @@ impl Reading<'_, '_> {
     }
 
     /// A volume is a disk of the kernel.
-    fn is_disk(&mut self, number: &str, value: &str) {
-        let Some(disk) = super::device::key_of(value) else { return };
-        let Some(adapter) = self.adapter() else { return };
+    fn is_disk(&mut self, number: &str, value: &str) -> Option<()> {
+        let disk = super::device::key_of(value)?;
+        let adapter = self.adapter()?;
         let ends = format!("/{number}");
-        let pci = adapter.pci;
-        let Some(volume) = adapter.volumes.iter_mut().find(|(at, _)| at.ends_with(&ends)) else { return };
-        volume.1.disk = Some(disk.clone());
-        let carrier = Transport::Sas(Sas { hidden: true, pci, ..Sas::default() });
+        let (_, volume) = adapter.volumes.iter_mut().find(|(at, _)| at.ends_with(&ends))?;
+        volume.disk = Some(disk.clone());
+        let carrier = Transport::Sas(Sas { hidden: true, pci: adapter.pci, ..Sas::default() });
         device(self.machine, &disk).transport.fill(carrier, Than::Same);
+        Some(())
     }
 
     fn adapter(&mut self) -> Option<&mut Adapter> {
@@ -196,7 +189,7 @@ impl Reading<'_, '_> {
                     if let Some(text) = plain(member) {
                         // In `Basics` this is the number that is known already.
                         if key != "Controller" {
-                            self.field(line, key, text.trim());
+                            _ = self.field(line, key, text.trim());
                         }
                     }
                 }
@@ -251,10 +244,9 @@ fn parse_path(path: &str) -> Option<(u32, Option<StorcliPlace>)> {
 
 /// `252:0`, or `:0` without an enclosure.
 fn is_place(text: &str) -> bool {
-    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-    text.trim().split_once(':').is_some_and(|(enclosure, slot)| {
-        digits(enclosure) && digits(slot) && !slot.is_empty() && slot.len() < 6 && enclosure.len() < 6
-    })
+    let is_short = |text: &str| text.len() < 6 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let parts = text.trim().split_once(':');
+    parts.is_some_and(|(enclosure, slot)| is_short(enclosure) && is_short(slot) && !slot.is_empty())
 }
 
 /// `00:3b:00:00`: domain, bus, device and function, all hexadecimal.
@@ -310,17 +302,11 @@ impl StorcliTable {
             self.begun = false;
             return None;
         }
-        if self.columns.is_empty() {
-            return None;
-        }
-        if !line.is_empty() && line.trim().bytes().all(|byte| byte == b'-') {
-            if self.begun {
-                self.columns.clear();
-            }
-            return None;
-        }
-        if line.contains(" = ") {
+        let is_rule = !line.is_empty() && line.trim().bytes().all(|byte| byte == b'-');
+        if is_rule && self.begun || line.contains(" = ") {
             self.columns.clear();
+        }
+        if is_rule || self.columns.is_empty() {
             return None;
         }
         let row = table_cells(&self.columns, line);

@@ -31,26 +31,25 @@ pub(super) fn words(line: &str) -> Vec<TableWord<'_>> {
     words
 }
 
-/// The columns of a table by the words of its head. A head of two words is handed over as one.
-#[derive(Debug, Clone, Default)]
-pub(super) struct TableHead {
-    columns: Vec<(usize, usize)>,
-}
+/// The columns of a table: the words of its head, and where they stand. A head of two words is handed over as one.
+#[derive(Debug, Clone)]
+pub(super) struct TableHead<'a>(pub(super) Vec<TableWord<'a>>);
 
-impl TableHead {
-    /// Columns that begin and end where `words` do.
-    pub(super) fn new<'a>(words: impl IntoIterator<Item = &'a TableWord<'a>>) -> Self {
-        Self { columns: words.into_iter().map(|word| (word.start, word.end)).collect() }
+impl<'a> TableHead<'a> {
+    /// The name of each column.
+    pub(super) fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.0.iter().map(|word| word.text)
     }
 
-    /// What stands in each column. A word below a part of a column's head belongs to that column, whether it is
-    /// aligned left or right; one between two heads belongs to the left one, whose text is longer than its head.
-    pub(super) fn cells(&self, words: &[TableWord<'_>]) -> Vec<String> {
-        let mut cells = vec![String::new(); self.columns.len()];
+    /// The name of each column and what stands in it. A word below a part of a column's head belongs to that column,
+    /// whether it is aligned left or right; one between two heads belongs to the left one, whose text is longer than
+    /// its head.
+    pub(super) fn cells(&self, words: &[TableWord<'_>]) -> Vec<(&'a str, String)> {
+        let mut cells: Vec<(&str, String)> = self.names().map(|name| (name, String::new())).collect();
         for word in words {
-            let before = self.columns.iter().take_while(|(start, _)| *start < word.end).count();
+            let before = self.0.iter().take_while(|head| head.start < word.end).count();
             let at = before.saturating_sub(1);
-            if let Some(cell) = cells.get_mut(at) {
+            if let Some((_, cell)) = cells.get_mut(at) {
                 if !cell.is_empty() {
                     cell.push(' ');
                 }
@@ -59,6 +58,11 @@ impl TableHead {
         }
         cells
     }
+}
+
+/// What stands in the column of this name; the first of several.
+pub(super) fn cell<'c>(cells: &'c [(impl AsRef<str>, String)], column: &str) -> Option<&'c str> {
+    cells.iter().find(|(name, _)| name.as_ref() == column).map(|(_, value)| value.as_str())
 }
 
 /// Whether a character can be part of the tree before a name. Broken ones are anything outside ASCII.
@@ -74,12 +78,13 @@ mod tests {
 
     #[test]
     fn columns_are_aligned_left_or_right_and_may_be_empty() {
-        let head = words("NAME    MAJ:MIN   SIZE MODEL       SERIAL");
-        let head = TableHead::new(&head);
-        let row = words("sda       8:0   1000.0G Samsung SSD S1");
-        assert_eq!(head.cells(&row), ["sda", "8:0", "1000.0G", "Samsung SSD", "S1"]);
-        let row = words("sdb       8:16    10G             S2");
-        assert_eq!(head.cells(&row), ["sdb", "8:16", "10G", "", "S2"]);
+        let head = TableHead(words("NAME    MAJ:MIN   SIZE MODEL       SERIAL"));
+        let cells = |row| head.cells(&words(row)).into_iter().map(|(_, cell)| cell).collect::<Vec<String>>();
+        let row = "sda       8:0   1000.0G Samsung SSD S1";
+        assert_eq!(cells(row), ["sda", "8:0", "1000.0G", "Samsung SSD", "S1"]);
+        let row = "sdb       8:16    10G             S2";
+        assert_eq!(cells(row), ["sdb", "8:16", "10G", "", "S2"]);
+        assert_eq!(cell(&head.cells(&words(row)), "SIZE"), Some("10G"));
     }
 
     proptest! {
@@ -87,9 +92,9 @@ mod tests {
         fn no_line_panics_and_no_word_is_lost(head in "[A-Z ]{0,40}", line in "\\PC{0,60}") {
             let head = words(&head);
             let row = words(&line);
-            let cells = TableHead::new(&head).cells(&row);
+            let cells = TableHead(head.clone()).cells(&row);
             if !head.is_empty() {
-                let kept: usize = cells.iter().map(|cell| cell.split_whitespace().count()).sum();
+                let kept: usize = cells.iter().map(|(_, cell)| cell.split_whitespace().count()).sum();
                 prop_assert_eq!(kept, row.len());
             }
         }

@@ -148,10 +148,9 @@ impl IorTextRun {
             "test filename" => self.target = Some(value.to_owned()),
             "aggregate filesize" => self.aggregate = size(value, Base::Binary),
             "WARNING" => {
-                if let Some(rest) = value.strip_prefix("Using actual aggregate bytes moved") {
-                    let text = rest.trim_start_matches([' ', '=']);
-                    self.moved = number::count(text).map(Bytes::new);
-                }
+                let moved = value.strip_prefix("Using actual aggregate bytes moved");
+                let moved = moved.and_then(|rest| number::count(rest.trim_start_matches([' ', '='])));
+                self.moved = moved.map(Bytes::new).or(self.moved);
             }
             _ => {}
         }
@@ -160,8 +159,7 @@ impl IorTextRun {
     fn row<'l>(&self, line: &'l str) -> Option<(Op, Vec<&'l str>)> {
         let cells: Vec<&str> = line.split_whitespace().collect();
         let op = Op::named(cells.first()?)?;
-        let is_row =
-            !self.columns.is_empty() && cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
+        let is_row = cells.len() == self.columns.len() && plain(cells.get(1)?).is_some();
         is_row.then_some((op, cells))
     }
 

@@ -5,7 +5,7 @@ mod tree;
 use serde_json::Value;
 
 use super::device::{is_kernel_name, key_of};
-use super::{Part, Rank, Text, json};
+use super::{Part, Rank, Text, json, table};
 
 /// Reads every output of `lsblk` in a text.
 pub fn read(text: &Text) -> Part {
@@ -43,8 +43,7 @@ struct LsblkRow {
 impl LsblkRow {
     /// The value of a column; `None` when it is empty or was not asked for.
     fn get(&self, column: &str) -> Option<&str> {
-        let cell = self.cells.iter().find(|(name, _)| name == column);
-        cell.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
+        table::cell(&self.cells, column).filter(|value| !value.is_empty())
     }
 
     /// Puts a value down. Names are made equal: `maj:min`, `MAJ_MIN` and `MAJ:MIN` are one column.

@@ -110,8 +110,7 @@ pub(super) fn rows_of_tree(text: &Text) -> Vec<LsblkRow> {
 
 /// A table that is being read.
 struct LsblkTable<'a> {
-    columns: Vec<&'a str>,
-    head: TableHead,
+    head: TableHead<'a>,
     /// Where names begin, in characters.
     indent: usize,
     /// The device on each level of the tree that the last row hangs on.
@@ -128,8 +127,7 @@ impl<'a> LsblkTable<'a> {
         if words.len() < 2 || !names_devices || !words.iter().all(is_column) {
             return None;
         }
-        let columns = words.iter().map(|word| word.text).collect();
-        Some(Self { columns, head: TableHead::new(&words), indent: first.start, above: Vec::new() })
+        Some(Self { indent: first.start, head: TableHead(words), above: Vec::new() })
     }
 
     /// Takes a row; `None` when the line is none, which ends the table.
@@ -165,12 +163,12 @@ impl<'a> LsblkTable<'a> {
 
     fn row(&self, number: usize, name: &str, words: &[TableWord<'_>]) -> Option<LsblkRow> {
         let by_place = self.head.cells(words);
-        let cells = match self.holds(&by_place) {
+        let cells = match holds(&by_place) {
             true => by_place,
-            false => Some(self.by_kind(words)).filter(|cells| self.holds(cells))?,
+            false => Some(self.by_kind(words)).filter(|cells| holds(cells))?,
         };
         let mut row = LsblkRow { line: number, ..LsblkRow::default() };
-        for (index, (column, cell)) in self.columns.iter().zip(cells).enumerate() {
+        for (index, (column, cell)) in cells.into_iter().enumerate() {
             // The tree stands before the name, and may have been a word of its own.
             let cell = if index == 0 { name.to_owned() } else { cell };
             if !cell.is_empty() {
@@ -180,39 +178,22 @@ impl<'a> LsblkTable<'a> {
         Some(row)
     }
 
-    /// Whether what stands in each column can stand there.
-    fn holds(&self, cells: &[String]) -> bool {
-        let mut pairs = self.columns.iter().zip(cells).skip(1);
-        let has_needed = self
-            .columns
-            .iter()
-            .zip(cells)
-            .all(|(column, cell)| !(matches!(*column, "MAJ:MIN" | "SIZE") && cell.is_empty()));
-        // A name alone is how a long name is printed whose cells stand on the next line.
-        let is_alone = cells.iter().skip(1).all(String::is_empty);
-        is_alone
-            || (has_needed
-                && pairs.all(|(column, cell)| cell.is_empty() || fits(column, cell) != Some(false)))
-    }
-
     /// The cells of a row whose alignment is lost: each word goes to the next column that it fits.
-    fn by_kind(&self, words: &[TableWord<'_>]) -> Vec<String> {
-        let mut cells = vec![String::new(); self.columns.len()];
+    fn by_kind(&self, words: &[TableWord<'_>]) -> Vec<(&'a str, String)> {
+        let mut cells = self.head.cells(&[]);
         let mut words = words
             .iter()
             .map(|word| word.text)
             .skip_while(|word| word.chars().all(is_tree))
             .skip(1)
             .peekable();
-        for (index, column) in self.columns.iter().enumerate().skip(1) {
-            let Some(cell) = cells.get_mut(index) else { break };
+        for (index, (column, cell)) in cells.iter_mut().enumerate().skip(1) {
             let Some(word) = words.peek() else { break };
             match fits(column, word) {
                 Some(false) => {}
                 Some(true) => *cell = words.next().unwrap_or_default().to_owned(),
                 None => {
-                    let next = self.columns.get(index + 1..).unwrap_or_default();
-                    let next = next.iter().find(|column| fits(column, "").is_some());
+                    let next = self.head.names().skip(index + 1).find(|name| fits(name, "").is_some());
                     let mut taken: Vec<&str> = Vec::new();
                     while let Some(word) = words.peek() {
                         if next.is_some_and(|column| fits(column, word) == Some(true)) {
@@ -232,20 +213,29 @@ impl<'a> LsblkTable<'a> {
 
     /// Whether a line has the cells of a name that was too long for its column.
     fn is_wrapped(&self, words: &[TableWord<'_>], name: &str) -> bool {
-        self.columns.get(1) == Some(&"MAJ:MIN")
+        self.head.names().nth(1) == Some("MAJ:MIN")
             && fits("MAJ:MIN", name) == Some(true)
             && words.iter().any(|word| word.text == name && word.start > self.indent)
     }
 
     fn continue_cells(&self, words: &[TableWord<'_>], rows: &mut [LsblkRow]) -> Option<()> {
         let row = rows.last_mut().filter(|row| row.get("MAJ:MIN").is_none())?;
-        for (column, cell) in self.columns.iter().zip(self.head.cells(words)).skip(1) {
+        for (column, cell) in self.head.cells(words).into_iter().skip(1) {
             if !cell.is_empty() {
                 row.set(column, cell);
             }
         }
         Some(())
     }
+}
+
+/// Whether what stands in each column can stand there.
+fn holds(cells: &[(&str, String)]) -> bool {
+    let is_needed = |column: &str| matches!(column, "MAJ:MIN" | "SIZE");
+    let has_needed = cells.iter().all(|(column, cell)| !(is_needed(column) && cell.is_empty()));
+    let mut told = cells.iter().skip(1).filter(|(_, cell)| !cell.is_empty()).peekable();
+    // A name alone is how a long name is printed whose cells stand on the next line.
+    told.peek().is_none() || has_needed && told.all(|(column, cell)| fits(column, cell) != Some(false))
 }
 
 /// How deep in the tree a name stands. Each level is two characters wide: two blanks, a bar and a blank, or a branch;
