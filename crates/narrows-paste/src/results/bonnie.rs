@@ -166,8 +166,9 @@ fn read_table(page: &Page<'_>) -> Vec<Imported> {
         } else if state == TableState::Heading && line.contains("/sec") {
             state = TableState::Rows;
         } else if state == TableState::Rows && words.first() == Some(&"Latency") {
-            if let Some((.., tests)) = tables.last_mut() {
-                longest(tests, &words);
+            let tests = tables.last_mut().into_iter().flat_map(|(.., tests)| &mut tests.each);
+            for (test, (_, _, place)) in tests.zip(TESTS) {
+                test.longest = words.get(place + 1).and_then(|word| bonnie_latency(word));
             }
         } else if state != TableState::Outside
             && let Some(tests) = table_row(&words)
@@ -224,13 +225,6 @@ fn table_row(words: &[&str]) -> Option<BonnieTests> {
         }
     };
     Some(BonnieTests { set: Some(set), each: TESTS.map(test) })
-}
-
-/// The latencies of the line's six tests.
-fn longest(tests: &mut BonnieTests, words: &[&str]) {
-    for (test, (_, _, place)) in tests.each.iter_mut().zip(TESTS) {
-        test.longest = words.get(place + 1).and_then(|word| bonnie_latency(word));
-    }
 }
 
 #[cfg(test)]

@@ -237,14 +237,12 @@ impl<'t> Iperf3Run<'t> {
         let mut result = Imported::new(Tool::Iperf3, page.name, line);
         result.command = self.command;
         result.derived.extend(row.contradiction());
-        if row.end == Some(End::Sender) {
-            result.notes.push("the receiver's rate is missing: the sender's was taken".to_owned());
-        }
-        if row.end.is_none() && self.receiver.is_none() {
-            result
-                .notes
-                .push("it does not tell whether its rate is the sender's or the receiver's".to_owned());
-        }
+        let note = match (row.end, self.receiver) {
+            (Some(End::Sender), _) => Some("the receiver's rate is missing: the sender's was taken"),
+            (None, None) => Some("it does not tell whether its rate is the sender's or the receiver's"),
+            _ => None,
+        };
+        result.notes.extend(note.map(str::to_owned));
         let series = if self.ids.len() == 1 { self.singles } else { self.sums };
         let side = Side {
             bytes_per_second: BytesPerSec::new(row.rate.value()),
@@ -260,9 +258,7 @@ impl<'t> Iperf3Run<'t> {
 
 fn network(line: usize, label: String, streams: Option<u32>, side: Side) -> Measured {
     let work = Work { label, jobs: streams, ..Work::default() };
-    let mut measured = Measured::new(line, work);
-    measured.network = Some(side);
-    measured
+    Measured { network: Some(side), ..Measured::new(line, work) }
 }
 
 fn with_series(rates: &[f64]) -> Side {

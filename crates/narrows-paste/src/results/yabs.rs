@@ -109,18 +109,12 @@ impl YabsTable {
         match name {
             _ if self.ended => {}
             "Block Size" => {
-                self.columns = 0;
-                for cell in cells {
-                    let label = cell.split_whitespace().next().unwrap_or_default();
-                    let block = size(label, Base::Binary);
-                    self.rows.push(YabsRow {
-                        line: number,
-                        label: label.to_owned(),
-                        block,
-                        ..YabsRow::default()
-                    });
-                    self.columns += 1;
-                }
+                let before = self.rows.len();
+                self.rows.extend(cells.map(|cell| {
+                    let label = cell.split_whitespace().next().unwrap_or_default().to_owned();
+                    YabsRow { line: number, block: size(&label, Base::Binary), label, ..YabsRow::default() }
+                }));
+                self.columns = self.rows.len() - before;
             }
             "Read" | "Write" => {
                 let first = self.rows.len().saturating_sub(self.columns);
@@ -146,9 +140,8 @@ impl YabsTable {
                 }
             }
         }
-        let is_blank = self.is_blank;
         imported.measurements = self.rows.into_iter().filter_map(|row| row.measured(file_of(None))).collect();
-        if is_blank && imported.measurements.is_empty() {
+        if self.is_blank && imported.measurements.is_empty() {
             imported.failures.push("fio gave YABS no result: its table is empty".to_owned());
         }
         (!imported.is_empty()).then_some(imported)
