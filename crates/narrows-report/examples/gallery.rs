@@ -15,9 +15,9 @@ mod spoil;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use narrows_report::answer;
 use narrows_report::document::{Audience, page};
 use narrows_report::figure::{self, Figure, chart};
+use narrows_report::fleet;
 use narrows_report::saved::Saved;
 
 /// The reports of which there is a picture.
@@ -95,7 +95,7 @@ fn first(saved: &Saved) -> Option<Figure> {
     match saved {
         Saved::Check(report) => figure::machine_map(report).or_else(|| figure::path_map(report, 0)),
         Saved::Together(report) => chart::alone_together(report).into_iter().next(),
-        Saved::Fleet(records) => chart::fleet_heat(&answer::hosts(records).iter().collect::<Vec<_>>()),
+        Saved::Fleet(records) => chart::fleet_heat(&fleet::hosts(records).iter().collect::<Vec<_>>()),
         Saved::FleetRun(report) => figure::fleet_map(report),
         Saved::Measure(report) => chart::sweep_heat(report).into_iter().chain(chart::measure(report)).next(),
         Saved::Ladder(report) => chart::ladder_waterfall(report).into_iter().next(),

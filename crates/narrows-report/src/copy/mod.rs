@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::answer;
+use crate::answer::{Answer, step};
 use crate::document::{Audience, Block, Blocks, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::Tone;
 use narrows_base::lists::known_of;
+use narrows_base::shell;
 use narrows_base::units::{Bytes, BytesPerSec, Nanos, human};
 use narrows_load::copy::{CopyResult, Fault, ReadBack, Side, Spent, Tally, Why};
 use narrows_session::copying::side_name;
@@ -291,7 +292,7 @@ const COLUMNS: [(&str, usize); 4] = [("files", 9), ("size", 11), ("time", 11), (
 pub fn document(report: &CopyReport, audience: Audience) -> Document {
     let title = format!("{} → {}", report.source, report.destination);
     let mut out = Document::new("copy", &title, None);
-    answer::copy(report).put(&mut out);
+    answer(report).put(&mut out);
     out.gap();
     out.part(Place::Data, "What was copied");
     out.heading(title);
@@ -318,6 +319,31 @@ pub fn document(report: &CopyReport, audience: Audience) -> Document {
     }
     out.figures(Place::Charts, chart::time_budget(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// What was copied at what rate, and what to do about what limits.
+pub(crate) fn answer(report: &CopyReport) -> Answer {
+    let TallyView { files, bytes, bytes_per_second: rate, .. } = report.files;
+    let moved = format!("{} files ({bytes}) in {}: {rate}.", human::grouped(files), report.elapsed_ns);
+    Answer { sentence: format!("{} {moved}", report.sentence), todo: vec![after_copy(report)] }
+}
+
+/// What to do about the side that a copy waited for.
+fn after_copy(report: &CopyReport) -> String {
+    let path = |target: &str| {
+        step(format!("`narrows measure {}` names the narrowest hop of that side.", shell::path(target)))
+    };
+    match report.limit.as_ref().map(|limit| limit.side.as_ref()) {
+        Some("source") => path(&report.source),
+        Some("destination" | "verification") => path(&report.destination),
+        Some("metadata") => {
+            step("Fewer and larger files (an archive) spend less time on names and attributes.")
+        }
+        Some("processor" | "contention") => {
+            step("Copy while nothing else uses the processors, and compare the two times.")
+        }
+        _ => "No file was copied, so nothing limited it.".to_owned(),
+    }
 }
 
 fn table(report: &CopyReport) -> Table {
@@ -410,13 +436,7 @@ fn names(out: &mut impl Blocks, (title, tone): (&str, Tone), names: Vec<String>)
         return;
     }
     out.say(0, tone, format!("{title}: {}", names.len()));
-    for name in names.iter().take(MOST_NAMES) {
-        out.say(2, Tone::Normal, name);
-    }
-    if names.len() > MOST_NAMES {
-        let text = format!("and {} more, see --json", names.len() - MOST_NAMES);
-        out.say(2, Tone::Normal, text);
-    }
+    out.first(MOST_NAMES, (Tone::Normal, "  "), Tone::Normal, &names, ", see --json");
 }
 
 #[cfg(test)]

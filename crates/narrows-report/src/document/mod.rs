@@ -172,6 +172,14 @@ pub(crate) trait Blocks {
         self.lead((Tone::Normal, &" ".repeat(margin)), tone, text);
     }
 
+    /// At most so many texts, each behind a lead, then how many more there are, and where all of them are.
+    fn first(&mut self, most: usize, lead: (Tone, &str), tone: Tone, texts: &[String], all: &str) {
+        texts.iter().take(most).for_each(|text| self.lead(lead, tone, text));
+        if let Some(more @ 1..) = texts.len().checked_sub(most) {
+            self.lead(lead, tone, format!("and {more} more{all}"));
+        }
+    }
+
     /// What is shown when all is asked for.
     fn verbose(&mut self, put: impl FnOnce(&mut Vec<Block>)) {
         let mut blocks = Vec::new();

@@ -108,3 +108,21 @@ impl Entry<'_> {
         records
     }
 }
+
+/// Each host with what is found on it now, as the records of a fleet have them.
+pub fn hosts(records: &[Record]) -> Vec<Host> {
+    let mut hosts: Vec<Host> = Vec::new();
+    for record in records {
+        match record {
+            // Its findings stand behind it, also where the host brings them along.
+            Record::Host { host, .. } => hosts.push(Host { findings: Vec::new(), ..(**host).clone() }),
+            Record::Finding { host, found, change } if *change != Some(Change::Gone) => {
+                if let Some(last) = hosts.last_mut().filter(|last| last.host == *host) {
+                    last.findings.push((**found).clone());
+                }
+            }
+            _ => {}
+        }
+    }
+    hosts
+}

@@ -2,7 +2,6 @@
 
 use super::row::{link_sentence, outlier_sentence};
 use super::{Change, Entry, Record};
-use crate::answer;
 use crate::document::{Block, Blocks, Cell, Column, Document, Place, Table, Width};
 use crate::figure::chart;
 use crate::text::{Style, Tone};
@@ -133,7 +132,7 @@ pub fn document(records: &[Record]) -> Document {
             format!("what was found on {more} more hosts is left out; `--json` has it all"),
         );
     }
-    let known = answer::hosts(records);
+    let known = super::hosts(records);
     out.figures(Place::Charts, chart::fleet_heat(&known.iter().collect::<Vec<_>>()));
     out
 }

@@ -148,13 +148,8 @@ fn line(out: &mut Document, (what, none): (&str, &str), leg: &LegView, (way, beh
 
 /// At most three hosts that took no part, and how many more.
 fn lost(out: &mut Document, all: &[String]) {
-    const MOST: usize = 3;
-    for lost in all.iter().take(MOST) {
-        out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("not in it: {lost}"));
-    }
-    if all.len() > MOST {
-        out.lead((Tone::Warn, "  ! "), Tone::Normal, format!("and {} more", all.len() - MOST));
-    }
+    let all: Vec<String> = all.iter().map(|lost| format!("not in it: {lost}")).collect();
+    out.first(3, (Tone::Warn, "  ! "), Tone::Normal, &all, "");
 }
 
 /// What each of several servers gave; of many the least and the most.

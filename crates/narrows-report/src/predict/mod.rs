@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::view::{Tool, tool};
-use crate::answer;
+use crate::answer::{Answer, step};
 use crate::document::{Audience, Block, Blocks, Cell, Column, Document, Place, Row, Table, Width};
 use crate::figure::chart::{self, from_to};
 use crate::text::Tone;
@@ -275,7 +275,7 @@ const MOST_BOUNDS: usize = 6;
 pub fn document(report: &PredictReport, audience: Audience) -> Document {
     let files: Vec<&String> = report.systems.iter().map(|system| &system.file).collect();
     let mut out = Document::new("predict", some_of(&files, 3, ", "), Some(&report.tool));
-    if let Some(answer) = answer::predict(report) {
+    if let Some(answer) = answer(report) {
         answer.put(&mut out);
         out.gap();
         out.part(Place::Data, "Each workload");
@@ -288,6 +288,38 @@ pub fn document(report: &PredictReport, audience: Audience) -> Document {
     }
     out.figures(Place::Charts, chart::predictions(report));
     if audience == Audience::Public { out.scrubbed() } else { out }
+}
+
+/// A prediction that is known, else the first: its narrowest hop, interval, and what to measure.
+pub(crate) fn answer(report: &PredictReport) -> Option<Answer> {
+    let all: Vec<&PredictionView> = report.systems.iter().flat_map(|system| &system.predictions).collect();
+    let first = all.first()?;
+    let of = all.iter().find(|it| it.before.is_some() && it.known).unwrap_or(first);
+    let name = &of.workload.name;
+    if let (Some(rate), Some(limiting)) = (of.bytes_per_second, &of.limiting) {
+        let ends = of.interval_95.map(|ends| format!(" (95 %: {})", from_to(ends.into())));
+        let was = of.before.as_ref().and_then(|before| before.bytes_per_second);
+        let was = was.map(|was| format!(" instead of {was}")).unwrap_or_default();
+        let sentence = format!(
+            "The workload `{name}` gets {rate}{}{was}: {} limits.",
+            ends.unwrap_or_default(),
+            limiting.name
+        );
+        let next = of.next.as_ref().map(|next| {
+            step(format!(
+                "More of {} gives more, up to {}: then {} limits.",
+                limiting.name, next.rate, next.name
+            ))
+        });
+        return Some(Answer { sentence, todo: next.into_iter().collect() });
+    }
+    let most = of.at_most.as_ref()?;
+    let sentence = format!(
+        "The workload `{name}` gets at most {}: the narrowest known hop is {}. How much less is not known.",
+        most.rate, most.name
+    );
+    let measure = of.measure_instead.as_ref().map(|it| step(format!("To know it: measure {it}.")));
+    Some(Answer { sentence, todo: measure.into_iter().collect() })
 }
 
 fn put_system(out: &mut Document, system: &SystemView) {

@@ -83,7 +83,7 @@ fn whole(comparison: &Comparison) -> Document {
         out.section(Place::Data, "Not compared");
         let said = comparison.unmatched.iter();
         let said = said.map(|run| format!("only in {}: {}; {}", run.only_in, run.workload, run.reason));
-        put_first(&mut out, said.collect());
+        put_first(&mut out, &said.collect::<Vec<_>>());
     }
     if !comparison.inventory.is_empty() {
         out.section(Place::Data, "Measured on");
@@ -123,7 +123,7 @@ fn machines(comparison: &Comparison) -> Document {
     }
     if !comparison.inventory.is_empty() {
         out.section(Place::Data, "Facts that differ");
-        put_first(&mut out, comparison.inventory.iter().map(fact).collect());
+        put_first(&mut out, &comparison.inventory.iter().map(fact).collect::<Vec<_>>());
     }
     out
 }
@@ -182,7 +182,7 @@ fn table(comparison: &Comparison) -> Document {
     for one in comparison.all() {
         let alone = one.unmatched.iter().filter(|run| run.only_in == "B");
         let said = alone.map(|run| format!("not compared: {} of {}; {}", run.workload, one.b, run.reason));
-        put_first(&mut out, said.collect());
+        put_first(&mut out, &said.collect::<Vec<_>>());
     }
     for one in comparison.all().filter(|one| !one.inventory.is_empty()) {
         let text = format!(
@@ -201,15 +201,8 @@ fn table(comparison: &Comparison) -> Document {
 }
 
 /// The first of what was not compared, and how many more there are.
-fn put_first(out: &mut Document, said: Vec<String>) {
-    const SHOWN: usize = 6;
-    let more = said.len().saturating_sub(SHOWN);
-    for text in said.into_iter().take(SHOWN) {
-        out.say(2, Tone::Faint, text);
-    }
-    if more > 0 {
-        out.say(2, Tone::Faint, format!("and {more} more, which --json lists"));
-    }
+fn put_first(out: &mut Document, said: &[String]) {
+    out.first(6, (Tone::Normal, "  "), Tone::Faint, said, ", which --json lists");
 }
 
 /// Each workload of the reference that any result has, once.

@@ -10,7 +10,7 @@ use narrows_verdict::{Code, Evidence, Finding, Severity};
 const MOST: usize = 4;
 
 /// A text of the report with the Markdown before and behind it.
-type Line = (&'static str, String, &'static str);
+type ReplyLine = (&'static str, String, &'static str);
 
 /// The answer. What identifies the owner is left out.
 pub fn render(report: &CheckReport) -> String {
@@ -26,7 +26,7 @@ pub fn render(report: &CheckReport) -> String {
 }
 
 /// The main finding or the sentence of a path, then what shows the findings and what to do about each.
-fn said(report: &CheckReport) -> Vec<Line> {
+fn said(report: &CheckReport) -> Vec<ReplyLine> {
     let told: Vec<&Finding> =
         report.findings.iter().filter(|finding| finding.code != Code::PartialInput).take(MOST).collect();
     let main = told.first().filter(|finding| finding.severity != Severity::Info);

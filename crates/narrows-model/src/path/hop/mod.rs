@@ -29,11 +29,6 @@ impl HopId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// The id, to take out of it what names somebody.
-    pub const fn as_mut(&mut self) -> &mut String {
-        &mut self.0
-    }
 }
 
 impl std::ops::Deref for HopId {
