@@ -11,7 +11,7 @@ use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
 use super::results;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, fleet, output, target};
+use super::{Failure, NOTHING_FOUND, facts, fleet, output, status, target};
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
@@ -73,13 +73,14 @@ pub struct AnswerArgs {
 impl AnswerArgs {
     /// The option that makes no sense without something that was pasted.
     fn of_input(&self) -> Option<&'static str> {
-        match () {
-            () if self.reply => Some("--reply"),
-            () if self.csv => Some("--csv"),
-            () if self.machine => Some("--machine"),
-            () if !self.ceiling.is_empty() => Some("--ceiling"),
-            () => None,
-        }
+        let has_ceiling = !self.ceiling.is_empty();
+        let options = [
+            ("--reply", self.reply),
+            ("--csv", self.csv),
+            ("--machine", self.machine),
+            ("--ceiling", has_ceiling),
+        ];
+        options.iter().find(|(_, is_given)| *is_given).map(|(option, _)| *option)
     }
 }
 
@@ -162,11 +163,7 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     name_inputs(&mut report, files, &root);
     print(args, &report)?;
     // A part of the path is no answer to what limits it.
-    Ok(match has_findings {
-        _ if !unseen.is_empty() => FAILED,
-        true => FINDINGS,
-        false => NOTHING_FOUND,
-    })
+    Ok(status(unseen.is_empty(), has_findings))
 }
 
 /// Judges paths and results, and says whether there are findings.

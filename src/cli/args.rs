@@ -199,25 +199,21 @@ pub enum Command {
 impl Cli {
     /// How its report is shown, if it has one that is.
     pub(super) fn shown(&self) -> Option<&ShownArgs> {
-        Some(match &self.command {
-            None => &self.answer.output.shown,
-            Some(command) => return command.shown(),
-        })
-    }
-}
-
-impl Command {
-    fn shown(&self) -> Option<&ShownArgs> {
-        Some(match self {
-            Self::Compare(args) => &args.output.shown,
-            Self::Copy(args) => &args.output.shown,
-            Self::Predict(args) => &args.output.shown,
-            Self::Plan(args) => &args.output.shown,
-            Self::Measure(args) => &args.output.shown,
-            Self::Lab(args) => &args.output.shown,
-            Self::Fleet { command: FleetCommand::Check(args) } => &args.output.shown,
-            _ => return None,
-        })
+        let output = match self.command.as_ref() {
+            None => &self.answer.output,
+            Some(Command::Compare(args)) => &args.output,
+            Some(Command::Copy(args)) => &args.output,
+            Some(Command::Predict(args)) => &args.output,
+            Some(Command::Plan(args)) => &args.output,
+            Some(Command::Measure(args)) => &args.output,
+            Some(Command::Lab(args)) => &args.output,
+            Some(Command::Top(args)) => &args.output,
+            Some(Command::Fleet { command: FleetCommand::Check(args) }) => &args.output,
+            Some(Command::Fleet { command: FleetCommand::Run(args) }) => &args.output,
+            Some(Command::Fleet { command: FleetCommand::Report(args) }) => &args.output,
+            Some(_) => return None,
+        };
+        Some(&output.shown)
     }
 }
 

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 
 use super::output::OutputArgs;
-use super::values::copied_block;
+use super::values::{copied_block, word};
 use super::{FAILED, Failure, NOTHING_FOUND, output, signals};
 use narrows_base::units::Bytes;
 use narrows_load::copy::{CopyControl, CopyOptions};
@@ -54,16 +54,11 @@ pub struct CopyArgs {
 
 /// What moves large files.
 fn engine() -> impl TypedValueParser<Value = EngineChoice> {
-    PossibleValuesParser::new([
-        PossibleValue::new("auto").help("io_uring, else psync"),
-        PossibleValue::new("io_uring").help("io_uring or an error"),
-        PossibleValue::new("psync").help("pread and pwrite"),
+    word([
+        ("auto", "io_uring, else psync", EngineChoice::Auto),
+        ("io_uring", "io_uring or an error", EngineChoice::IoUring),
+        ("psync", "pread and pwrite", EngineChoice::Psync),
     ])
-    .map(|name| match name.as_str() {
-        "io_uring" => EngineChoice::IoUring,
-        "psync" => EngineChoice::Psync,
-        _ => EngineChoice::Auto,
-    })
 }
 
 /// Copies, watches, and shows what came of it: 0 when everything was copied, 2 when something was not.

@@ -65,12 +65,10 @@ fn are_machines(files: &[PathBuf]) -> bool {
     let is_record = |file: &PathBuf| file.is_file() && look(file).is_record;
     match files {
         [one] => one.is_dir() && captures(one) == Captures::Many,
-        several => several.iter().all(|file| captures_of(file) == Captures::Many || is_record(file)),
+        several => {
+            several.iter().all(|file| file.is_dir() && captures(file) == Captures::Many || is_record(file))
+        }
     }
-}
-
-fn captures_of(file: &Path) -> Captures {
-    if file.is_dir() { captures(file) } else { Captures::None }
 }
 
 fn look(path: &Path) -> Glance {

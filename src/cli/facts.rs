@@ -3,9 +3,8 @@
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::failure::Failure;
-use super::output;
 use super::results::Seen;
+use super::{Failure, output};
 use narrows_machine::Machine;
 use narrows_machine::block::{BlockKind, DmKind};
 use narrows_machine::cipher;

@@ -94,7 +94,7 @@ pub(super) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
 fn place(path: &Path) -> Result<(Held, OsString), Failure> {
     let held = Held::parent_of(path, Aim::Write).map_err(|error| match error {
         HeldError::Io { source, .. } => cannot(path, &source),
-        error => Failure::new(format!("cannot write `{}`: {error}", path.display())).maybe_hint(error.hint()),
+        error => Failure::new(format!("cannot write `{}`: {error}", path.display())).hints(error.hint()),
     })?;
     held.ok_or_else(|| Failure::new(format!("`{}` is no name of a file", path.display())))
 }

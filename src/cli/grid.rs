@@ -1,11 +1,13 @@
 //! Which loads: block sizes, depths, threads and mixes, all with all, as every command that runs or predicts load takes them.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::TypedValueParser;
 
 use super::Failure;
-use super::values::{reads, size};
+use super::values::{or, reads, size, word};
 use narrows_base::units::Bytes;
 use narrows_load::measurement::Pattern;
+use narrows_load::preset::{LoadSpec, Parallel};
 
 /// The loads that are asked for; what is not typed is as usual for the command.
 #[derive(Debug, Clone, Default, PartialEq, Args)]
@@ -27,32 +29,40 @@ pub struct Grid {
     pub mix: Vec<u8>,
 
     /// The order of addresses
-    #[arg(long, value_name = "ORDER", value_enum)]
-    pub order: Option<Order>,
+    #[arg(long, value_name = "ORDER", value_parser = order())]
+    pub order: Option<Pattern>,
 }
 
-/// The order of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Order {
-    /// At random
-    Random,
-    /// One after another
-    Sequential,
-}
-
-impl From<Order> for Pattern {
-    fn from(order: Order) -> Self {
-        match order {
-            Order::Random => Self::Random,
-            Order::Sequential => Self::Sequential,
-        }
-    }
+fn order() -> impl TypedValueParser<Value = Pattern> {
+    word([("random", "At random", Pattern::Random), ("sequential", "One after another", Pattern::Sequential)])
 }
 
 impl Grid {
     /// Whether nothing was typed.
     pub(super) fn is_usual(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The loads, all with all; of block sizes, depths and the order those that are usual where none are typed.
+    pub(super) fn loads(
+        &self,
+        parallel: &[Parallel],
+        (blocks, depths): (&[Bytes], &[u32]),
+        order: Pattern,
+    ) -> Vec<LoadSpec> {
+        let order = self.order.unwrap_or(order);
+        let mut loads = Vec::new();
+        for reads in or(&self.mix, &[100]) {
+            for block in or(&self.block_size, blocks) {
+                for parallel in parallel {
+                    let load = |depth| LoadSpec::reading(order, block, depth).on(*parallel);
+                    loads.extend(
+                        or(&self.depth, depths).into_iter().map(|depth| load(depth).writing(100 - reads)),
+                    );
+                }
+            }
+        }
+        loads
     }
 
     /// Refuses more in flight than can be run.

@@ -111,8 +111,8 @@ fn command_like(word: &str) -> Option<String> {
 pub(super) fn with_command(failure: Failure, target: Option<&str>) -> Failure {
     let Some(typed) = target else { return failure };
     let absent = NotATarget::Absent { typed: typed.to_owned(), similar: Vec::new() };
-    match failure.message() == absent.to_string() {
-        true => former(typed).unwrap_or_else(|| failure.maybe_hint(meant(typed))),
+    match failure.message == absent.to_string() {
+        true => former(typed).unwrap_or_else(|| failure.hints(meant(typed))),
         false => failure,
     }
 }

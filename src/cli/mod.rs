@@ -10,7 +10,6 @@ pub mod compare;
 pub mod copy;
 mod door;
 mod facts;
-mod failure;
 mod files;
 pub mod fleet;
 pub mod fleet_run;
@@ -31,7 +30,7 @@ pub mod top;
 mod values;
 pub mod watch;
 
-pub use failure::Failure;
+pub use narrows_session::Failure;
 
 use std::process::ExitCode;
 

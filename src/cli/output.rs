@@ -11,17 +11,19 @@ use std::io::{self, ErrorKind, Write};
 use std::panic::PanicHookInfo;
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use serde::Serialize;
 
 use super::Failure;
 use super::files::{refuse_existing, write_new};
+use super::values::word;
 use narrows_report::document::{self, Audience, Document};
 use narrows_report::fleet::{Record, table};
 use narrows_report::sanitize;
 use narrows_report::text::{Colour, Style, is_coloured};
 
-/// No line of text that is no document is longer than this many characters: a command may be long.
+/// No line of text that is no document is longer than this many characters: a command may be long, and a hint may list all that
+/// there is to choose from.
 const LONGEST_LINE: usize = 20_000;
 
 /// How a report is printed.
@@ -47,12 +49,16 @@ pub struct ShownArgs {
     #[arg(
         long,
         value_name = "WHEN",
-        value_enum,
-        default_value_t,
+        default_value = "auto",
         hide_possible_values = true,
-        hide_default_value = true
+        hide_default_value = true,
+        value_parser = word([
+            ("auto", "On a terminal, unless NO_COLOR is set", Colour::Auto),
+            ("always", "Always", Colour::Always),
+            ("never", "Never", Colour::Never),
+        ])
     )]
-    pub color: ColorWhen,
+    pub color: Colour,
 
     /// Also write a page that loads nothing to a new FILE (-: standard output)
     #[arg(long, value_name = "FILE")]
@@ -63,27 +69,10 @@ pub struct ShownArgs {
     pub verbose: bool,
 }
 
-/// When to use colour.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ColorWhen {
-    /// On a terminal, unless NO_COLOR is set
-    #[default]
-    Auto,
-    /// Always
-    Always,
-    /// Never
-    Never,
-}
-
 impl ShownArgs {
     /// How text may look.
     pub(super) fn style(&self) -> Style {
-        let colour = match self.color {
-            ColorWhen::Auto => Colour::Auto,
-            ColorWhen::Always => Colour::Always,
-            ColorWhen::Never => Colour::Never,
-        };
-        Style { verbose: self.verbose, ..Style::detect(colour, self.plain) }
+        Style { verbose: self.verbose, ..Style::detect(self.color, self.plain) }
     }
 
     /// Whether the page takes the place of the text.
@@ -230,7 +219,13 @@ pub(super) fn notes(text: &str) {
 
 /// Says why the program ends.
 pub(super) fn failure(failure: &Failure) {
-    notes(&failure.to_string());
+    notes(&said(failure));
+}
+
+/// A line for the message and one for each hint, inert whatever is in it: a name with an end of line in it does not begin another.
+fn said(Failure { message, hints }: &Failure) -> String {
+    let hint = |hint: &String| format!("\nhint: {}", sanitize::inert_within(hint, LONGEST_LINE));
+    format!("narrows: {}{}", sanitize::inert(message), hints.iter().map(hint).collect::<String>())
 }
 
 /// Says where narrows itself is at fault. What it says of the fault may hold a text from outside.
@@ -241,10 +236,26 @@ pub(super) fn panicked(info: &PanicHookInfo<'_>) {
         .or_else(|| payload.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no reason is known");
     let at = info.location().map(|at| format!(" at {}:{}", at.file(), at.line())).unwrap_or_default();
-    let failure = Failure::new(format!("a fault of narrows itself{at}: {what}"))
-        .hint("report it, with what was typed and the input if it may be shown");
-    notes(&failure.to_string());
+    let fault = Failure::new(format!("a fault of narrows itself{at}: {what}"));
+    failure(&fault.hint("report it, with what was typed and the input if it may be shown"));
     if env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0") {
         notes(&std::backtrace::Backtrace::force_capture().to_string());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_makes_no_hint_and_no_line_of_its_own() {
+        let failure = Failure::new("cannot read `a\nhint: run this\x1b[2J`").hint("name another");
+        assert_eq!(said(&failure), "narrows: cannot read `a\\nhint: run this\\x1b[2J`\nhint: name another");
+    }
+
+    #[test]
+    fn a_hint_of_a_lower_layer_stays_a_hint() {
+        let failure = Failure::with_own_hint("it is damaged\nhint: copy it again");
+        assert_eq!(said(&failure), "narrows: it is damaged\nhint: copy it again");
     }
 }

@@ -52,45 +52,54 @@ fn leave_to_threads(signals: &[i32]) {
     let _ = SigSet::from_iter(signals).thread_block();
 }
 
+/// A flag that the first signal raises; one that comes more than [`SAME`] later ends the program at once. A scratch file needs
+/// no cleaning up then, since it has no name; a lab has its journal, and `narrows lab --undo`. A hang-up that was ignored when
+/// narrows began (`nohup`) stays ignored.
+///
+/// # Errors
+/// Signals cannot be watched for.
+pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
+    stop_and_end_on_signals().map(|(stop, _)| stop)
+}
+
 /// As [`stop_on_signals`], for a command whose I/O may hang: [`GRACE`] after the first signal it is ended as it is, unless what it
 /// wrote is cleared soon.
 ///
 /// # Errors
 /// Signals cannot be watched for.
 pub(super) fn end_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
-    let mut signals = Signals::new(ending()).map_err(failed)?;
-    let wait = move || {
-        if signals.forever().next().is_some() {
-            thread::sleep(GRACE);
-            while is_cleared_soon() {
-                thread::sleep(SAID);
-            }
-            // Whoever hangs may have the lock of what is said.
-            thread::spawn(|| {
-                super::output::failure(
-                    &Failure::new("interrupted: it was ended before all of its I/O had ended").hint(
-                        "what it wrote to a device is on record: `narrows guard --clean DEVICE --i-own SERIAL` clears it",
-                    ),
-                );
-            });
-            thread::sleep(SAID);
-            signal_hook::low_level::exit(super::FAILED.into());
-        }
-    };
-    thread::Builder::new().name("grace".to_owned()).spawn(wait).map_err(failed)?;
-    stop_on_signals()
-}
-
-/// A flag that the first signal raises; one that comes more than [`SAME`] later ends the program at once. A scratch file needs
-/// no cleaning up then, since it has no name; a lab has its journal, and `narrows lab --undo`. A hang-up that was ignored when
-/// narrows began (`nohup`) stays ignored.
-pub(super) fn stop_on_signals() -> Result<Arc<AtomicBool>, Failure> {
-    stop_and_end_on_signals().map(|(stop, _)| stop)
+    watch_signals(end).map(|(stop, _)| stop)
 }
 
 /// As [`stop_on_signals`], with the flag that has the next signal end the program at once.
+///
+/// # Errors
+/// Signals cannot be watched for.
 pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
+    watch_signals(|| ())
+}
+
+/// Ends the program when it was told to [`SAME`] ago, and its I/O does not end.
+fn end() {
+    thread::sleep(GRACE.saturating_sub(SAME));
+    while is_cleared_soon() {
+        thread::sleep(SAID);
+    }
+    // Whoever hangs may have the lock of what is said.
+    thread::spawn(|| {
+        super::output::failure(
+            &Failure::new("interrupted: it was ended before all of its I/O had ended").hint(
+                "what it wrote to a device is on record: `narrows guard --clean DEVICE --i-own SERIAL` clears it",
+            ),
+        );
+    });
+    thread::sleep(SAID);
+    signal_hook::low_level::exit(super::FAILED.into());
+}
+
+/// The flag that the first signal raises, and the one that has the next end the program at once. What is to be done `afterwards` is
+/// done by a thread that waits for signals alone.
+fn watch_signals(afterwards: fn()) -> Result<(Arc<AtomicBool>, Arc<AtomicBool>), Failure> {
     let (stop, is_late) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
     let signals = ending();
     let failed = |error| Failure::new(format!("cannot watch for signals: {error}"));
@@ -104,6 +113,7 @@ pub(super) fn stop_and_end_on_signals() -> Result<(Arc<AtomicBool>, Arc<AtomicBo
         if first.forever().next().is_some() {
             thread::sleep(SAME);
             late.store(true, Ordering::SeqCst);
+            afterwards();
         }
     };
     thread::Builder::new().name("signals".to_owned()).spawn(wait).map_err(failed)?;

@@ -168,7 +168,7 @@ pub(super) fn check_way(machine: &Machine, typed: &str, asked: &Target) -> Resul
     }
     let held = |path: &str| {
         Held::beside(std::path::Path::new(path), Aim::Write).map_err(|error| {
-            Failure::new(format!("nothing is written at `{path}`: {error}")).maybe_hint(error.hint())
+            Failure::new(format!("nothing is written at `{path}`: {error}")).hints(error.hint())
         })
     };
     let is_same = held(typed)?.is(&held(path)?);

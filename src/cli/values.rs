@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::preset;
@@ -97,9 +97,18 @@ pub(super) fn rate(text: &str) -> Result<BytesPerSec, String> {
         .ok_or_else(|| format!("`{text}` is not a rate such as 500MB/s, 2GB/s, 400MiB/s or 25Gbit/s"))
 }
 
+/// One of several words, each with its help and what it stands for.
+pub(super) fn word<T: Copy + Send + Sync + 'static, const COUNT: usize>(
+    all: [(&'static str, &'static str, T); COUNT],
+) -> impl TypedValueParser<Value = T> {
+    let shown = all.map(|(name, help, _)| PossibleValue::new(name).help(help));
+    PossibleValuesParser::new(shown).try_map(move |typed| {
+        all.iter().find(|(name, ..)| *name == typed).map(|(.., value)| *value).ok_or("it is none of these")
+    })
+}
+
 /// Which drives of a machine are meant: those of which all of this holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Choices(pub(super) Vec<Choice>);
+pub(super) type Choices = Vec<Choice>;
 
 /// What [`Choices`] without a condition is called.
 pub(super) const EVERY: &str = "every";
@@ -109,7 +118,7 @@ pub(super) fn choices(text: &str) -> Result<Choices, String> {
     if text == EVERY {
         return Ok(Choices::default());
     }
-    text.split(',').map(str::parse).collect::<Result<_, _>>().map(Choices)
+    text.split(',').map(str::parse).collect()
 }
 
 /// The names of presets of tests.
@@ -205,7 +214,7 @@ mod tests {
     #[test]
     fn choices_are_conditions_that_hold_together() {
         assert_eq!(choices("every"), Ok(Choices::default()));
-        assert_eq!(choices("nvme,node1").map(|choices| choices.0.len()), Ok(2));
+        assert_eq!(choices("nvme,node1").map(|choices| choices.len()), Ok(2));
         for text in ["", "nvme,", "every,nvme", "disks"] {
             assert!(choices(text).is_err(), "{text}");
         }

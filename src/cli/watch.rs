@@ -140,7 +140,7 @@ fn tell(directory: &Path) -> Result<bool, Failure> {
 /// Makes the directory if it is not there, for this user alone.
 fn make(path: &Path) -> Result<(), Failure> {
     let failed = |error: &dyn std::fmt::Display, hint: Option<&str>| {
-        Failure::new(format!("cannot use `{}`: {error}", path.display())).maybe_hint(hint)
+        Failure::new(format!("cannot use `{}`: {error}", path.display())).hints(hint)
     };
     if path.is_dir() {
         return Ok(());
@@ -159,5 +159,5 @@ fn make(path: &Path) -> Result<(), Failure> {
 fn failure(error: &KeepError) -> Failure {
     let missing = matches!(error, KeepError::Directory(HeldError::Io { source, .. }) if source.kind() == ErrorKind::NotFound);
     let none = "nothing was watched there yet: `narrows watch` begins, --state DIR names another place";
-    Failure::new(error.to_string()).maybe_hint(if missing { Some(none.to_owned()) } else { error.hint() })
+    Failure::new(error.to_string()).hints(if missing { Some(none.to_owned()) } else { error.hint() })
 }

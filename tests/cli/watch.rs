@@ -91,7 +91,8 @@ fn records_a_recorded_machine() {
         accept_and_end: false,
     };
     let told = Outlets { note: &mut |_| (), record: &mut |_| () };
-    record_from(&options, Source::Recorded(Box::new(next)), &stop, told).expect("the directory can be used");
+    let source = Source { next: Box::new(next), listener: None, unheard: Vec::new() };
+    record_from(&options, source, &stop, told).expect("the directory can be used");
 }
 
 /// The journal, checked against its schema.

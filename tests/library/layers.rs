@@ -75,13 +75,12 @@ const DECIDING: [&str; 13] = [
 ];
 
 /// The doors at which foreign text is made inert, and nowhere else: views hold it as it is.
-const DOORS: [(&str, &str); 18] = [
-    ("narrows/cli/failure.rs", "failures and their hints"),
+const DOORS: [(&str, &str); 17] = [
     ("narrows/cli/files.rs", "saved runs: JSON that keeps names as they are"),
     ("narrows/cli/fleet/sink.rs", "rows and lines of a fleet"),
     ("narrows/cli/fleet_run/kept.rs", "the record of a run on many hosts"),
     ("narrows/cli/help.rs", "errors of clap, which repeat what was typed"),
-    ("narrows/cli/output.rs", "standard output and standard error"),
+    ("narrows/cli/output.rs", "standard output and standard error, with failures and their hints"),
     ("report/csv.rs", "cells of comma-separated values"),
     ("report/document/html.rs", "documents as a page"),
     ("report/document/terminal.rs", "commands of a document on a terminal"),

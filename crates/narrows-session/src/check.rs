@@ -1,13 +1,14 @@
 //! What `narrows measure --as quick` and `full` run on one path: a few loads that only read, one after another.
 
 use std::ops::ControlFlow;
+use std::path::Path as FilePath;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Engine, Session, Timing, Witness};
 use crate::place::Place;
 use crate::writes::{Wanted, Writes};
-use crate::{Moving, Objection, Teller};
+use crate::{Failure, Moving, Teller};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::LoadError;
 use narrows_load::measurement::{Pattern, Workload};
@@ -46,6 +47,15 @@ struct CheckStep {
     warm_up: Nanos,
 }
 
+/// The order of what is read, its size, and how many reads are in flight.
+type Reads = (Pattern, Bytes, u32);
+
+const SEQUENTIAL: Reads = (Pattern::Sequential, Bytes::from_mib(1), 8);
+
+const fn random(depth: u32) -> Reads {
+    (Pattern::Random, Bytes::from_kib(4), depth)
+}
+
 /// Why not all of a plan was run; the runs so far are there.
 #[derive(Debug)]
 pub enum CutShort {
@@ -70,8 +80,8 @@ impl Plan {
             scratch_time: Duration::from_secs(2),
             rounds: 1,
             steps: vec![
-                CheckStep::sequential((500, 3000), duration),
-                CheckStep::random("random read", 32, (300, 2000), duration),
+                CheckStep::reading("sequential read", SEQUENTIAL, (500, 3000), duration),
+                CheckStep::reading("random read", random(32), (300, 2000), duration),
             ],
         }
     }
@@ -84,29 +94,23 @@ impl Plan {
             scratch_time: Duration::from_secs(20),
             rounds: MOST_ROUNDS,
             steps: vec![
-                CheckStep::sequential((2000, 10_000), duration),
-                CheckStep::random("random read", 32, (1000, 10_000), duration),
-                CheckStep::random("random read, depth 1", 1, (500, 5000), duration),
+                CheckStep::reading("sequential read", SEQUENTIAL, (2000, 10_000), duration),
+                CheckStep::reading("random read", random(32), (1000, 10_000), duration),
+                CheckStep::reading("random read, depth 1", random(1), (500, 5000), duration),
             ],
         }
     }
 
-    /// What the scratch file may take: it is no larger than what a bench would write.
+    /// What the scratch file in a directory may take: it is no larger than what a bench would write.
     ///
     /// # Errors
-    /// Too little may be written on this path for a file that tells something.
-    pub fn writes(&self, path: &Path, root: &Root) -> Result<Writes, Objection> {
+    /// Too little may be written on this path for a file that tells something, or the directory has no room for it.
+    pub fn writes(&self, path: &Path, root: &Root, directory: &FilePath) -> Result<Writes, Failure> {
         let timing = Timing { fixed: None, ..Timing::exactly(self.scratch_time, Duration::ZERO) };
         let (size, path) = ((self.scratch, false), Some((path, root)));
-        Writes::of(&Wanted { size, is_patient: true, path, ..Wanted::nothing(&timing) })
-    }
-
-    /// Asks whether a directory has room for the scratch file, before it is said that one is written there.
-    ///
-    /// # Errors
-    /// It has none, or nothing can be written there.
-    pub fn fits(&self, directory: &std::path::Path, writes: &Writes) -> Result<(), LoadError> {
-        ScratchFile::fitting(directory, writes.size(), &self.scratch_options(writes)).map(drop)
+        let writes = Writes::of(&Wanted { size, is_patient: true, path, ..Wanted::nothing(&timing) })?;
+        ScratchFile::fitting(directory, writes.size(), &self.scratch_options(&writes))?;
+        Ok(writes)
     }
 
     fn scratch_options(&self, writes: &Writes) -> ScratchOptions {
@@ -171,20 +175,14 @@ impl Plan {
 }
 
 impl CheckStep {
-    fn sequential((warm_up, millis): (u64, u64), duration: Option<Duration>) -> Self {
-        let time = duration.map_or(Nanos::from_millis(millis), Nanos::from);
-        let workload = Workload::read(Pattern::Sequential, Bytes::from_mib(1), 8, time);
-        Self { name: "sequential read", workload, warm_up: Nanos::from_millis(warm_up) }
-    }
-
-    fn random(
+    fn reading(
         name: &'static str,
-        depth: u32,
+        (pattern, block_size, depth): Reads,
         (warm_up, millis): (u64, u64),
         duration: Option<Duration>,
     ) -> Self {
         let time = duration.map_or(Nanos::from_millis(millis), Nanos::from);
-        let workload = Workload::read(Pattern::Random, Bytes::from_kib(4), depth, time);
+        let workload = Workload::read(pattern, block_size, depth, time);
         Self { name, workload, warm_up: Nanos::from_millis(warm_up) }
     }
 

@@ -1,18 +1,17 @@
 //! The same load at every layer of a path, from the media up: what is opened at each, and the climb.
 
 use std::path::{Path as FilePath, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::measure::Timing;
 use crate::place::{self, NoPlace, Place, Use};
-use crate::runner::Runner;
-use crate::scene::Scene;
+use crate::runner::{Filling, Runner};
+use crate::scene::{Scene, device};
 use crate::writes::{Wanted, Writes};
-use crate::{Objection, Teller};
+use crate::{Failure, Teller};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::preset::{LoadSpec, StopRule, Work};
-use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target as Opened;
 use narrows_model::path::layers::{Layer, LayerEntry};
 use narrows_model::path::{HopSpec, Target, build};
@@ -76,15 +75,27 @@ impl<T: Teller> Climb<'_, T> {
             }
             let members: Vec<usize> =
                 layer.below.iter().filter_map(|below| places.get(*below).copied().flatten()).collect();
-            let mut together = None;
-            if members.len() > 1 && !self.is_over(&climbed) {
-                together = Some(climbed.rungs.len());
-                self.at_once(layer, &members, load, &mut climbed)?;
+            let (hop, subject) = (layer.hop.clone(), self.subject(layer));
+            let mut rung = Rung { hop, at_once: false, subject, members, together: None, unmeasured: None };
+            if rung.members.len() > 1 && !self.is_over(&climbed) {
+                rung.together = Some(climbed.rungs.len());
+                self.at_once(
+                    layer,
+                    Rung { at_once: true, together: None, ..rung.clone() },
+                    load,
+                    &mut climbed,
+                )?;
             }
             if let Some(place) = places.get_mut(index) {
                 *place = Some(climbed.rungs.len());
             }
-            self.alone(index, layer, (members, together), load, &mut climbed)?;
+            rung.unmeasured = self.opened.refusal(index).map(str::to_owned);
+            if self.is_over(&climbed) {
+                rung.unmeasured.get_or_insert_with(|| "the climb ended before it".to_owned());
+            } else if let Some(target) = self.opened.target(index) {
+                self.measure(&mut rung, &layer.name, &[target], load, &mut climbed)?;
+            }
+            climbed.rungs.push(rung);
         }
         if !self.is_over(&climbed) && !writes {
             self.nodes(load, &mut climbed)?;
@@ -99,48 +110,16 @@ impl<T: Teller> Climb<'_, T> {
         self.runner.is_stopped() || climbed.trouble.is_some()
     }
 
-    fn alone(
-        &self,
-        index: usize,
-        layer: &Layer,
-        (members, together): (Vec<usize>, Option<usize>),
-        load: &LoadSpec,
-        climbed: &mut Climbed,
-    ) -> Result<(), LoadError> {
-        let mut rung = Rung {
-            hop: layer.hop.clone(),
-            at_once: false,
-            subject: self.subject(layer),
-            members,
-            together,
-            unmeasured: self.opened.refusal(index).map(str::to_owned),
-        };
-        if self.is_over(climbed) {
-            rung.unmeasured.get_or_insert_with(|| "the climb ended before it".to_owned());
-        } else if let Some(target) = self.opened.target(index) {
-            self.measure(&mut rung, &layer.name, &[target], load, climbed)?;
-        }
-        climbed.rungs.push(rung);
-        Ok(())
-    }
-
+    /// What a layer joins, at the same time.
     fn at_once(
         &self,
         layer: &Layer,
-        members: &[usize],
+        mut rung: Rung,
         load: &LoadSpec,
         climbed: &mut Climbed,
     ) -> Result<(), LoadError> {
         let targets: Option<Vec<&Opened>> =
             layer.below.iter().map(|below| self.opened.target(*below)).collect();
-        let mut rung = Rung {
-            hop: layer.hop.clone(),
-            at_once: true,
-            subject: self.subject(layer),
-            members: members.to_vec(),
-            together: None,
-            unmeasured: None,
-        };
         match targets {
             Some(targets) => {
                 let label = format!("{} at once, below {}", targets.len(), layer.name);
@@ -224,9 +203,8 @@ impl<T: Teller> Climb<'_, T> {
 
 /// The layers with what was opened.
 pub struct Opening {
-    hops: Vec<String>,
-    /// What was opened at each layer, or why nothing was.
-    opened: Vec<Result<Opened, String>>,
+    /// Each layer by its hop, with what was opened there, or why nothing was.
+    layers: Vec<(String, Result<Opened, String>)>,
     hint: Option<String>,
 }
 
@@ -235,12 +213,12 @@ impl Opening {
     ///
     /// # Errors
     /// A signal came.
-    pub fn of<T: Teller>(layers: &[Layer], ask: Ask, runner: &Runner<'_, T>) -> Result<Self, Objection> {
-        let mut opening = Self { hops: Vec::new(), opened: Vec::new(), hint: None };
+    pub fn of<T: Teller>(layers: &[Layer], ask: Ask, runner: &Runner<'_, T>) -> Result<Self, Failure> {
+        let mut opening = Self { layers: Vec::new(), hint: None };
         for layer in layers {
             let opened = match open(&layer.entry, ask, runner) {
                 Err(NoPlace::Load(LoadError::Interrupted)) => {
-                    return Err(Objection::new("interrupted before anything was measured"));
+                    return Err(Failure::new("interrupted before anything was measured"));
                 }
                 Err(NoPlace::Load(error)) => {
                     opening.hint = opening.hint.or_else(|| error.hint().map(str::to_owned));
@@ -249,69 +227,59 @@ impl Opening {
                 Err(_) => Err("--read-only writes no scratch file; name a large file on it".to_owned()),
                 Ok(target) => Ok(target),
             };
-            opening.hops.push(layer.hop.to_string());
-            opening.opened.push(opened);
+            opening.layers.push((layer.hop.to_string(), opened));
         }
         Ok(opening)
     }
 
     /// What was opened at a layer.
     pub fn target(&self, layer: usize) -> Option<&Opened> {
-        self.opened.get(layer)?.as_ref().ok()
+        self.layers.get(layer)?.1.as_ref().ok()
     }
 
     /// Why nothing was opened at a layer.
     pub fn refusal(&self, layer: usize) -> Option<&str> {
-        self.opened.get(layer)?.as_ref().err().map(String::as_str)
+        self.layers.get(layer)?.1.as_ref().err().map(String::as_str)
     }
 
     /// Whether nothing could be opened.
     pub fn is_empty(&self) -> bool {
-        self.opened.iter().all(Result::is_err)
+        self.layers.iter().all(|(_, opened)| opened.is_err())
     }
 
     /// The layers that could not be opened, and why.
     pub fn left_out(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.hops.iter().enumerate().filter_map(|(layer, hop)| Some((hop.as_str(), self.refusal(layer)?)))
+        self.layers.iter().filter_map(|(hop, opened)| Some((hop.as_str(), opened.as_ref().err()?.as_str())))
     }
 
     /// Why the ladder is not complete, if it is not.
     pub fn reason(&self) -> Option<String> {
         let missing = self.left_out().count();
-        let all = self.hops.iter().zip(&self.opened);
-        let there: Vec<&str> =
-            all.filter(|(_, opened)| opened.is_ok()).map(|(hop, _)| hop.as_str()).collect();
+        let there = self.layers.iter().filter(|(_, opened)| opened.is_ok()).map(|(hop, _)| hop.as_str());
+        let there = there.collect::<Vec<_>>().join(", ");
         let hint = self.hint.as_deref().map(|hint| format!("; {hint}")).unwrap_or_default();
-        (missing > 0).then(|| {
-            format!(
-                "{missing} of {} layers could not be opened, {} could{hint}",
-                self.hops.len(),
-                there.join(", ")
-            )
-        })
+        let all = self.layers.len();
+        (missing > 0).then(|| format!("{missing} of {all} layers could not be opened, {there} could{hint}"))
     }
 
     /// The failure when nothing could be opened.
-    pub fn failure(&self, target: &str) -> Objection {
+    pub fn failure(&self, target: &str) -> Failure {
         let why: Vec<String> = self.left_out().map(|(hop, reason)| format!("{hop}: {reason}")).collect();
-        Objection::new(format!("no layer of the path to `{target}` can be opened: {}", why.join("; "))).with_hint(
+        Failure::new(format!("no layer of the path to `{target}` can be opened: {}", why.join("; "))).hint(
             "devices are readable by root; without root, name a directory that you may write: its file system is measured",
         )
     }
 }
 
 fn open<T: Teller>(entry: &LayerEntry, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, NoPlace> {
-    let place = place_of(entry, ask)?;
-    Ok(match place.scratch() {
-        Some(_) => scratch_file(&place, ask, runner)?,
-        None => place.open()?,
-    })
+    let size = runner.writes().map(Writes::size).unwrap_or_default();
+    // A file that stays smaller than what is asked for says as much.
+    let least = place::least(ask.size.unwrap_or(size), ask.size.is_some()).min(size);
+    Ok(runner.open(&place_of(entry, ask)?, size, Filling::Layer(least))?)
 }
 
 /// The size of a scratch file, unless another is asked for.
 const SIZE: Bytes = Bytes::from_mib(1024);
-/// How long it may take to write before it stays as large as it is.
-const FILL_TIME: Duration = Duration::from_secs(4);
 
 /// Where load runs at a layer.
 ///
@@ -323,7 +291,11 @@ fn place_of(entry: &LayerEntry, ask: Ask) -> Result<Place, NoPlace> {
         (false, true) => Use::Scratch,
         (false, false) => Use::ReadOrScratch,
     };
-    Place::of_layer(entry, files)
+    match entry {
+        LayerEntry::Block(name) => Ok(Place::Device(device(name))),
+        LayerEntry::File(path) => Ok(Place::File(path.into())),
+        LayerEntry::Mount(path) => Place::at(FilePath::new(path), files),
+    }
 }
 
 /// The directory in which a layer needs a scratch file.
@@ -342,7 +314,7 @@ pub fn writes(
     loads: &[LoadSpec],
     ask: Ask,
     ceiling: Option<BytesPerSec>,
-) -> Result<Option<(Writes, String)>, Objection> {
+) -> Result<Option<(Writes, String)>, Failure> {
     let places: Vec<PathBuf> = layers.iter().filter_map(|layer| directory(&layer.entry, ask)).collect();
     let Some(first) = places.first() else { return Ok(None) };
     let is_run = |load: &LoadSpec, layer: &Layer| !load.writes() || directory(&layer.entry, ask).is_some();
@@ -368,37 +340,31 @@ pub fn writes(
     Ok(Some((writes.in_parts(count).holding_bytes(), said)))
 }
 
-/// Makes a scratch file.
-///
-/// # Errors
-/// It cannot be made, or not as large as it must be.
-fn scratch_file<T: Teller>(place: &Place, ask: Ask, runner: &Runner<'_, T>) -> Result<Opened, LoadError> {
-    let dir = place.scratch().unwrap_or(FilePath::new(""));
-    let Some(writes) = runner.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
-    let size = writes.size();
-    let options = ScratchOptions {
-        time: Some(FILL_TIME),
-        minimum: place::least(ask.size.unwrap_or(size), ask.size.is_some()).min(size),
-        budget: Some(writes.budget().clone()),
-        ..ScratchOptions::default()
-    };
-    runner.progress.phase("writing scratch file", FILL_TIME);
-    let begin = Instant::now();
-    writes.begin_metering(runner.root());
-    let made =
-        place.open_or_make(size, &options, &mut |written, size| runner.follow_to(begin, written, size));
-    writes.end_metering(runner.root());
-    let target = made?;
-    // A file that stays smaller than what is asked for says as much.
-    let filled = target.region().length;
-    runner.estimate(None, filled.per(begin.elapsed()), (filled, filled));
-    Ok(target)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::io::Write;
+
+    #[test]
+    fn a_layer_is_a_device_a_file_or_a_directory_for_a_scratch_file() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let ask = Ask {
+            read: false,
+            write_scratch: false,
+            size: None,
+            max_writes: None,
+            time: Duration::from_secs(1),
+            warm_up: Duration::ZERO,
+        };
+        let layer = |entry| place_of(&entry, ask).expect("something can be read");
+        let at = dir.path().to_owned();
+        assert_eq!(layer(LayerEntry::Mount(at.display().to_string())), Place::Scratch(at));
+        assert_eq!(layer(LayerEntry::File("/srv/data".to_owned())), Place::File("/srv/data".into()));
+        assert_eq!(
+            layer(LayerEntry::Block("cciss!c0d0".to_owned())),
+            Place::Device("/dev/cciss/c0d0".into())
+        );
+    }
 
     #[test]
     fn a_layer_that_refuses_is_named_and_hides_no_other() {
@@ -407,8 +373,11 @@ mod tests {
         let target = Opened::open_file_read(file.path()).expect("it opens");
         let refused = || Err("permission denied".to_owned());
         let opening = Opening {
-            hops: vec!["sda".to_owned(), "md0".to_owned(), "fs".to_owned()],
-            opened: vec![refused(), refused(), Ok(target)],
+            layers: vec![
+                ("sda".to_owned(), refused()),
+                ("md0".to_owned(), refused()),
+                ("fs".to_owned(), Ok(target)),
+            ],
             hint: Some("run it as root".to_owned()),
         };
         assert!(!opening.is_empty() && opening.target(2).is_some() && opening.target(0).is_none());
@@ -418,7 +387,7 @@ mod tests {
         );
         let reason = opening.reason().expect("it is not complete");
         assert_eq!(reason, "2 of 3 layers could not be opened, fs could; run it as root");
-        let none = Opening { hops: vec!["sda".to_owned()], opened: vec![refused()], hint: None };
+        let none = Opening { layers: vec![("sda".to_owned(), refused())], hint: None };
         assert!(none.is_empty());
         let failure = none.failure("/srv").to_string();
         assert_eq!(failure, "no layer of the path to `/srv` can be opened: sda: permission denied");

@@ -28,51 +28,57 @@ use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::copy::CopyError;
 
-/// What speaks against something, with what to do about it where that is known.
+/// What ends something early, or speaks against it: a message for a person, and what to do next, one hint for each of several causes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Objection {
-    message: String,
-    hint: Option<String>,
-}
-
-impl Objection {
-    /// An objection to which nothing can be said but itself.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None }
-    }
-
-    /// The same, with what to do next.
-    #[must_use]
-    pub fn with_hint(self, hint: impl Into<String>) -> Self {
-        Self { hint: Some(hint.into()), ..self }
-    }
-
-    /// The same, with what to do next where that is known.
-    #[must_use]
-    pub fn with_maybe(self, hint: Option<String>) -> Self {
-        Self { hint, ..self }
-    }
-
+pub struct Failure {
+    /// What went wrong, without what to do next.
+    pub message: String,
     /// What to do next.
-    pub fn hint(&self) -> Option<&str> {
-        self.hint.as_deref()
+    pub hints: Vec<String>,
+}
+
+impl Failure {
+    /// A failure that nothing can be said to but itself.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), hints: Vec::new() }
+    }
+
+    /// A failure of a lower layer that brings its hint along, on a line of its own.
+    pub fn with_own_hint(text: &str) -> Self {
+        match text.rsplit_once("\nhint: ") {
+            Some((message, hint)) => Self::new(message).hint(hint),
+            None => Self::new(text),
+        }
+    }
+
+    /// Adds what to do next.
+    #[must_use]
+    pub fn hint(self, hint: impl Into<String>) -> Self {
+        self.hints([hint])
+    }
+
+    /// Adds what to do next, if there is anything, for each of several causes.
+    #[must_use]
+    pub fn hints(mut self, hints: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.hints.extend(hints.into_iter().map(Into::into));
+        self
     }
 }
 
-impl From<&LoadError> for Objection {
+impl From<&LoadError> for Failure {
     fn from(error: &LoadError) -> Self {
-        Self { message: error.to_string(), hint: error.hint().map(str::to_owned) }
+        Self::new(error.to_string()).hints(error.hint())
     }
 }
 
-impl From<CopyError> for Objection {
+impl From<CopyError> for Failure {
     fn from(error: CopyError) -> Self {
-        Self { message: error.to_string(), hint: error.hint() }
+        Self::new(error.to_string()).hints(error.hint())
     }
 }
 
-impl From<LoadError> for Objection {
+impl From<LoadError> for Failure {
     fn from(error: LoadError) -> Self {
         Self::from(&error)
     }
@@ -96,45 +102,35 @@ pub struct Live {
 /// Hears how a run goes: a bar on a terminal, or nobody.
 pub trait Teller {
     /// A phase begins that is expected to take `length`; zero when nobody knows.
-    fn phase(&self, name: &str, length: Duration);
+    fn phase(&self, _name: &str, _length: Duration) {}
 
     /// A test of a series begins, the `index`th of `all` from 0 on.
-    fn test(&self, index: usize, all: usize, name: &str);
+    fn test(&self, _index: usize, _all: usize, _name: &str) {}
 
     /// The test that runs has another name from now on.
-    fn name(&self, name: &str);
+    fn name(&self, _name: &str) {}
 
     /// What is done before the test goes on.
-    fn remark(&self, text: &str);
+    fn remark(&self, _text: &str) {}
 
     /// How far the phase is, and what there is to say.
-    fn say(&self, elapsed: Duration, text: &str);
+    fn say(&self, _elapsed: Duration, _text: &str) {}
 
     /// How much of a whole is done, and what there is to say.
-    fn amount(&self, done: Bytes, whole: Bytes, text: &str);
+    fn amount(&self, _done: Bytes, _whole: Bytes, _text: &str) {}
 
     /// How far the phase is, and at what rate data move.
-    fn update(&self, elapsed: Duration, rate: BytesPerSec);
+    fn update(&self, _elapsed: Duration, _rate: BytesPerSec) {}
 
     /// How the test goes.
-    fn live(&self, live: &Live);
+    fn live(&self, _live: &Live) {}
 
     /// What stays to be read when the run is over, on a line of its own.
-    fn note(&self, text: &str);
+    fn note(&self, _text: &str) {}
 }
 
 /// Nobody hears.
-impl Teller for () {
-    fn phase(&self, _: &str, _: Duration) {}
-    fn test(&self, _: usize, _: usize, _: &str) {}
-    fn name(&self, _: &str) {}
-    fn remark(&self, _: &str) {}
-    fn say(&self, _: Duration, _: &str) {}
-    fn amount(&self, _: Bytes, _: Bytes, _: &str) {}
-    fn update(&self, _: Duration, _: BytesPerSec) {}
-    fn live(&self, _: &Live) {}
-    fn note(&self, _: &str) {}
-}
+impl Teller for () {}
 
 /// Tells how far a run of a known length is, and its rate so far.
 pub struct Moving<'a, T> {

@@ -54,21 +54,18 @@ impl<'a> Follow<'a> {
     /// ([`Root::letting_sleep`]); `None` where no storage path leads to the target.
     pub fn begin(root: &'a Root, machine: Machine, target: Option<Target>) -> Option<Self> {
         let lanes = lanes(&machine, target.as_ref())?;
-        let (movers, last, read_at) = (Movers::read(root), Sample::of_traffic(root), Instant::now());
-        let shown = Look::default();
-        let (links_asked, movers_due, found) = (None, None, Vec::new());
         Some(Self {
+            movers: Movers::read(root),
+            last: Sample::of_traffic(root),
+            read_at: Instant::now(),
             root,
             target,
             machine,
             lanes,
-            last,
-            read_at,
-            shown,
-            links_asked,
-            movers_due,
-            movers,
-            found,
+            shown: Look::default(),
+            links_asked: None,
+            movers_due: None,
+            found: Vec::new(),
         })
     }
 

@@ -8,12 +8,10 @@ use std::time::{Duration, Instant};
 use crate::measure::seed;
 use crate::scene::{device, medium};
 use narrows_base::units::{Bytes, BytesPerSec};
-use narrows_load::guard::WritableDevice;
 use narrows_load::preset::job::JobTarget;
 use narrows_load::scratch::{ScratchFile, ScratchOptions};
 use narrows_load::target::{Region, Target as Opened};
 use narrows_load::{LoadError, owned};
-use narrows_model::path::layers::LayerEntry;
 use narrows_model::path::{Path, Target};
 
 /// The name of the file that fio would make.
@@ -92,18 +90,6 @@ impl Place {
             (true, _) => Ok(Self::Scratch(path.to_owned())),
             (false, Use::Scratch) => Ok(Self::Scratch(path.parent().unwrap_or(path).to_owned())),
             (false, _) => Ok(Self::File(path.to_owned())),
-        }
-    }
-
-    /// The place for a layer.
-    ///
-    /// # Errors
-    /// As for [`at`](Self::at).
-    pub fn of_layer(entry: &LayerEntry, files: Use) -> Result<Self, NoPlace> {
-        match entry {
-            LayerEntry::Block(name) => Ok(Self::Device(device(name))),
-            LayerEntry::File(path) => Ok(Self::File(path.into())),
-            LayerEntry::Mount(path) => Self::at(FilePath::new(path), files),
         }
     }
 
@@ -196,19 +182,6 @@ impl Place {
     }
 }
 
-/// Fills `size` bytes of what the guard lets be written of a device, or as many as there are, and makes a target of them. What was
-/// written is cleared again when that fails. `follow` is told as by [`Place::open_or_make`].
-///
-/// # Errors
-/// The device is too small, a write failed, somebody else wrote, or `follow` broke it off.
-pub fn fill(
-    device: WritableDevice,
-    size: Bytes,
-    follow: &mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>,
-) -> Result<Opened, LoadError> {
-    owned::prepare(device, size, seed(), follow)
-}
-
 /// The smallest scratch file that is of use where one of `size` is wanted: an eighth of a size that was not asked for.
 pub fn least(size: Bytes, is_asked: bool) -> Bytes {
     let minimum = ScratchOptions::default().minimum;
@@ -294,13 +267,6 @@ mod tests {
         assert_eq!(of(&file, Use::Read), Place::File(file.clone()));
         assert_eq!(of(&file, Use::ReadOrScratch), Place::File(file.clone()));
         assert_eq!(of(&file, Use::Scratch), Place::Scratch(at.clone()));
-        let layer = |entry| Place::of_layer(&entry, Use::ReadOrScratch).unwrap();
-        assert_eq!(layer(LayerEntry::Mount(at.display().to_string())), Place::Scratch(at));
-        assert_eq!(layer(LayerEntry::File(file.display().to_string())), Place::File(file));
-        assert_eq!(
-            layer(LayerEntry::Block("cciss!c0d0".to_owned())),
-            Place::Device("/dev/cciss/c0d0".into())
-        );
     }
 
     #[test]

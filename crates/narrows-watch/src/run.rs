@@ -29,25 +29,20 @@ const DRIVE: Duration = Duration::from_secs(30 * 60);
 const LOOK: Duration = Duration::from_secs(10 * 60);
 
 /// Where readings come from.
-pub enum Source {
-    /// The machine that we run on.
-    Live {
-        /// It.
-        root: Box<Root>,
-        /// What the kernel tells of it.
-        listener: Listener,
-        /// What cannot be heard.
-        unheard: Vec<String>,
-    },
-    /// A recorded tree that is read anew each time.
-    Recorded(Box<dyn FnMut() -> Option<Root>>),
+pub struct Source {
+    /// The machine as it is when it is asked for; `None` where there is nothing to read.
+    pub next: Box<dyn FnMut() -> Option<Root>>,
+    /// What the kernel tells of it, where that is heard.
+    pub listener: Option<Listener>,
+    /// What cannot be heard.
+    pub unheard: Vec<String>,
 }
 
 impl Source {
     /// The machine that we run on.
     pub fn live() -> Self {
         let (listener, unheard) = Listener::open();
-        Self::Live { root: Box::new(Root::live()), listener, unheard }
+        Self { next: Box::new(|| Some(Root::live())), listener: Some(listener), unheard }
     }
 }
 
@@ -128,10 +123,7 @@ impl Watch<'_, '_> {
     }
 
     fn run(mut self, options: &Options<'_>, mut source: Source, stop: &AtomicBool) -> Result<(), KeepError> {
-        let unheard = match &source {
-            Source::Live { unheard, .. } => unheard.clone(),
-            Source::Recorded(_) => Vec::new(),
-        };
+        let unheard = std::mem::take(&mut source.unheard);
         for what in &unheard {
             (self.tell.note)(&format!("narrows watch: not heard, and seen at the next reading only: {what}"));
         }
@@ -165,17 +157,7 @@ impl Watch<'_, '_> {
 
     /// Reads everything once and writes down what is new; `false` when there was nothing to read.
     fn read(&mut self, source: &mut Source, noticed: Noticed, since: &Since, accept: bool) -> bool {
-        let fresh;
-        let root = match source {
-            Source::Live { root, .. } => &**root,
-            Source::Recorded(next) => match next() {
-                Some(root) => {
-                    fresh = root;
-                    &fresh
-                }
-                None => return false,
-            },
-        };
+        let Some(root) = &(source.next)() else { return false };
         let is_old = self.places.as_ref().is_none_or(|(_, found)| found.elapsed() >= LOOK);
         if is_old || since.heard || !root.is_live() {
             self.places = Some((Places::find(root), Instant::now()));
@@ -243,12 +225,12 @@ impl Watch<'_, '_> {
             }
             let until = if has_news { earliest } else { next };
             let rest = until.saturating_duration_since(now);
-            match source {
+            match &mut source.listener {
                 // What is heard while we rest stays in the kernel's queue.
-                Source::Live { listener, .. } if !has_news => {
+                Some(listener) if !has_news => {
                     self.hear(listener.wait(rest.min(ASKED)), &mut since);
                 }
-                Source::Live { listener, .. } if now + TICK >= earliest => {
+                Some(listener) if now + TICK >= earliest => {
                     std::thread::sleep(rest.min(TICK));
                     self.hear(listener.wait(Duration::ZERO), &mut since);
                 }

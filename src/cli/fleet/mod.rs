@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::answer::{AnswerArgs, judge};
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, facts, output};
+use super::{Failure, facts, output, status};
 use entries::Capture;
 use narrows_report::fleet::table::Layout;
 use narrows_report::fleet::{Entry, build};
@@ -93,11 +93,7 @@ pub(super) fn run(args: &AnswerArgs, captures: &[PathBuf]) -> Result<u8, Failure
         let (unreadable, hosts) = (summary.unreadable, summary.hosts);
         output::note(&format!("narrows: {unreadable} of {hosts} captures could not be read"));
     }
-    Ok(match is_bad {
-        _ if summary.unreadable == summary.hosts => FAILED,
-        true => FINDINGS,
-        false => NOTHING_FOUND,
-    })
+    Ok(status(summary.unreadable < summary.hosts, is_bad))
 }
 
 /// Writes a host. Whether it is a reason for exit status 1: a fault or limit, with an earlier run a new or worse one.
@@ -135,11 +131,11 @@ fn analysed(capture: &Capture) -> Host {
     };
     let facts = match facts::machine_of(path) {
         Ok(facts) => facts,
-        Err(failure) => return build::failed(&capture.host, failure.message()),
+        Err(failure) => return build::failed(&capture.host, &failure.message),
     };
     let mut notes: Vec<String> =
         facts.notes.iter().map(|note| note.trim_start_matches("narrows: ").to_owned()).collect();
-    notes.extend(facts::unseen(&facts.root, &facts.machine).iter().map(|unseen| unseen.message().to_owned()));
+    notes.extend(facts::unseen(&facts.root, &facts.machine).into_iter().map(|unseen| unseen.message));
     let (subjects, verdict) = judge(&facts.machine);
     build::host(&capture.host, &facts.machine, &subjects, &verdict, &notes)
 }

@@ -17,7 +17,7 @@ use super::answer::AnswerArgs;
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::snapshot::COLLECTOR;
-use super::{FAILED, FINDINGS, Failure, NOTHING_FOUND, files, fleet, output, signals};
+use super::{FAILED, Failure, files, fleet, output, signals, status};
 use args::{CheckHosts, FleetCommand, Push, ReachArgs, ReportArgs};
 use narrows_load::held::{Aim, Held, Readers};
 use narrows_machine::program;
@@ -103,7 +103,6 @@ fn below_tmp(error: std::io::Error) -> Failure {
 
 /// `narrows fleet report`: a run again, from its directory alone.
 fn report(args: &ReportArgs) -> Result<u8, Failure> {
-    output::check_page(&args.output.shown)?;
     let (run, files) = kept::read(&args.directory)?;
     let report = fleet_run::build(&run, &files, args.output.shown.plain);
     show(&report, args.csv, &args.output, args.partial)
@@ -189,9 +188,5 @@ fn show(report: &FleetRunReport, csv: bool, asked: &OutputArgs, partial: bool) -
         output::report(report, asked, fleet_run::document)?;
     }
     let has_result = report.points.iter().any(|point| point.bytes_per_second.is_some());
-    Ok(match (report.complete, partial && has_result) {
-        (true, _) if !report.has_findings() => NOTHING_FOUND,
-        (true, _) | (false, true) => FINDINGS,
-        (false, false) => FAILED,
-    })
+    Ok(status(report.complete || partial && has_result, report.has_findings() || !report.complete))
 }

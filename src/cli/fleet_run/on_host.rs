@@ -187,15 +187,7 @@ fn drives(root: &Root) -> Vec<String> {
 fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, String> {
     if let Some(uri) = NbdUri::parse(typed) {
         let (kind, name, server) = (FoundKind::Nbd, uri.as_str().to_owned(), Some(uri.server().to_owned()));
-        return Ok(HostTarget {
-            kind,
-            name,
-            size: None,
-            free: None,
-            server,
-            drives: Vec::new(),
-            serial: None,
-        });
+        return Ok(HostTarget { kind, name, server, ..HostTarget::default() });
     }
     let typed = match (typed.strip_prefix("serial:"), typed.strip_prefix("nqn:")) {
         (Some(serial), _) => by_serial(root, serial)?,
@@ -205,7 +197,7 @@ fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, Strin
             return Err(format!("`{typed}` is no target: name an absolute path, serial:…, nqn:… or nbd://…"));
         }
     };
-    let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message().to_owned())?;
+    let asked = target::resolve(root, machine, &typed).map_err(|failure| failure.message)?;
     let path = build::path(machine, &asked);
     let drives = path.as_ref().map(scene::drives).unwrap_or_default();
     let server = path.as_ref().and_then(scene::server).map(str::to_owned);
@@ -214,13 +206,13 @@ fn find(root: &Root, machine: &Machine, typed: &str) -> Result<HostTarget, Strin
             let device = scene::device(name).display().to_string();
             let serial = Identity::read(root, name).text().map(|(text, _)| text);
             let size = usage::size(root, name).get();
-            Ok(HostTarget { kind: FoundKind::Device, name: device, size, free: None, server, drives, serial })
+            Ok(HostTarget { name: device, size, server, drives, serial, ..HostTarget::default() })
         }
         Target::Mount { path, .. } => {
             let is_directory = Path::new(path).is_dir();
             let free = is_directory.then(|| free_bytes(path)).flatten();
             let kind = if is_directory { FoundKind::Directory } else { FoundKind::File };
-            Ok(HostTarget { kind, name: path.clone(), size: None, free, server, drives, serial: None })
+            Ok(HostTarget { kind, name: path.clone(), free, server, drives, ..HostTarget::default() })
         }
         _ => Err(format!("`{typed}` is neither a device nor a file nor a directory")),
     }

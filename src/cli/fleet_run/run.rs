@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::args::{Alone, FleetPreset, RunArgs};
 use super::{below_tmp, hosts, kept, pushed, reach, show};
 use crate::cli::files::{refuse_existing, text};
-use crate::cli::grid::Order;
 use crate::cli::signals::stop_on_signals;
 use crate::cli::values::or;
 use crate::cli::{Failure, output};
 use narrows_base::units::{Bytes, Nanos, human};
 use narrows_load::held::Held;
+use narrows_load::measurement::Pattern;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use narrows_report::fleet_run::{Files, build, folded};
@@ -35,7 +35,6 @@ pub(super) fn start(args: &RunArgs) -> Result<u8, Failure> {
     let stop = stop_on_signals()?;
     args.grid.within(4096, 1024)?;
     let asked = asked(args, &stop)?;
-    output::check_page(&args.output.shown)?;
     let pushed = pushed(&args.reach)?;
     let root = Root::live();
     if program::find(&root, "fio").is_none() && nix::unistd::geteuid().is_root() {
@@ -130,7 +129,7 @@ fn drives_leg(
     (leg.time_ns, leg.rate_cap, leg.load) = (load.time_ns, load.rate_cap, Some(of.clone()));
     output::note("narrows: the servers' drives alone: each server reads its own");
     if let Err(failure) = read_drives(args, (asked, target), load, (pushed, stop), (&mut leg, place)) {
-        lose_all(&mut leg, asked, failure.message());
+        lose_all(&mut leg, asked, &failure.message);
     }
     note_lost(&leg.lost);
     leg
@@ -399,7 +398,7 @@ fn loads(args: &RunArgs) -> Vec<Load> {
     let (sizes, jobs, mixes) =
         (or(&args.grid.block_size, &sizes), or(&args.grid.threads, &jobs), or(&args.grid.mix, &mixes));
     let depths = or(&args.grid.depth, &[depth]);
-    let is_random = args.grid.order.map_or(is_random, |order| order == Order::Random);
+    let is_random = args.grid.order.map_or(is_random, |order| order == Pattern::Random);
     let mut loads = Vec::new();
     for block_size in sizes {
         for read_percent in &mixes {

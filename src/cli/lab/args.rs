@@ -142,11 +142,10 @@ impl Files {
 }
 
 /// Aims in the order in which they count.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Aims(Vec<Aim>);
+pub type Aims = Vec<Aim>;
 
 fn aims(text: &str) -> Result<Aims, String> {
-    Aim::parse_all(text).map(Aims).map_err(|error| format!("{error}; {}", AimError::HINT))
+    Aim::parse_all(text).map_err(|error| format!("{error}; {}", AimError::HINT))
 }
 
 /// All layouts, in the order in which they are built.
@@ -158,7 +157,7 @@ const LAYOUTS: [Layout; 7] = {
 impl LabArgs {
     /// The stated aims; none without `--aim`.
     pub(super) fn aims(&self) -> Vec<Aim> {
-        self.aim.as_ref().map_or_else(Vec::new, |aims| aims.0.clone())
+        self.aim.clone().unwrap_or_default()
     }
 
     /// What is asked of the tests.

@@ -53,7 +53,7 @@ fn cannot_use(typed: &Path, error: &HeldError) -> Failure {
         HeldError::Io { source, .. } => source.to_string(),
         error => error.to_string(),
     };
-    Failure::new(format!("cannot use `{}`: {why}", typed.display())).maybe_hint(error.hint())
+    Failure::new(format!("cannot use `{}`: {why}", typed.display())).hints(error.hint())
 }
 
 /// What was typed to own this device: its own serial number, or the first one, which then is wrong. Scratch files are ours.
@@ -187,9 +187,7 @@ pub(super) fn slices(
         }
         workshop.make_slice(index, proven, extent, before)?;
     }
-    workshop.record_slices()?;
-    let watched = workshop.begin_watch(stop.clone());
-    watched.map_err(|error| Failure::new(format!("cannot watch the devices: {error}")))
+    Ok(workshop.begin_watch(stop.clone())?)
 }
 
 /// Refuses what `--copy` and the aim `copy` cannot mean.
@@ -213,7 +211,7 @@ pub(super) fn refuse_copy(args: &LabArgs, cells: &[Cell]) -> Result<(), Failure>
 /// It is not there, or nothing that is copied.
 pub(super) fn copied(args: &LabArgs) -> Result<Bytes, Failure> {
     let Some(path) = &args.copy else { return Ok(Bytes::new(0)) };
-    Ok(copying::needed(&absolute(path)?)?)
+    copying::needed(&absolute(path)?)
 }
 
 /// Looks at what is to be copied; `None` without `--copy`.
@@ -266,9 +264,11 @@ mod tests {
         };
         let refused = |words: &str| {
             let args = args(words);
-            refuse_copy(&args, &args.cells(1)).err().map(|failure| failure.to_string())
+            refuse_copy(&args, &args.cells(1))
+                .err()
+                .map(|failure| [vec![failure.message], failure.hints].concat().join("; "))
         };
-        assert!(refused("--copy /srv").is_some_and(|text| text.contains("hint: add --file-system ext4")));
+        assert!(refused("--copy /srv").is_some_and(|text| text.contains("add --file-system ext4")));
         assert_eq!(refused("--copy /srv --file-system none,ext4 --aim copy"), None);
         assert!(refused("--aim copy").is_some_and(|text| text.contains("--copy SRC")));
     }

@@ -53,6 +53,7 @@ pub(super) fn run(args: &LabArgs) -> Result<u8, Failure> {
         let (file, journal, before) = undo::for_resume(&root, args.journal.as_deref())?;
         let mut output = args.output.clone();
         output.shown.html = output.shown.html.or(before.output.shown.html);
+        output::check_page(&output.shown)?;
         let args = LabArgs { output, aim: args.aim.clone().or(before.aim), ..before };
         return lab(&root, &args, Some((file, journal)));
     }
@@ -87,7 +88,6 @@ fn typed(journal: &Journal, path: &Path) -> Result<LabArgs, Failure> {
 /// # Errors
 /// [`Failure`] when it cannot begin, or something is left to undo.
 fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Result<u8, Failure> {
-    output::check_page(&args.output.shown)?;
     let stop = stop_on_signals()?;
     let (open, mut known) = kept.unzip();
     let mut head = known.as_ref().map_or_else(|| ground::head(root, args), |known| Ok(known.head.clone()))?;
@@ -135,14 +135,13 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
         }
         return Err(failure);
     }
-    let scene = |typed: &str| target::scene(typed).map_err(Failure::into_objection);
     let mut lab = Lab {
         trials: bench,
         copying,
         workshop,
         encryptions: &args.encryption,
         waits: !args.no_wait,
-        scene: &scene,
+        scene: &target::scene,
     };
     let mut results = Results::of(known);
     // Not before the loop devices are made: the path of a file whose mount is gone with its namespace says no more where it is.
@@ -153,7 +152,7 @@ fn lab(root: &Root, args: &LabArgs, kept: Option<(JournalFile, Journal)>) -> Res
         return finish(args, lab.workshop, &known, Some(failure));
     }
     let trouble = lab.all(&cells, &mut results).err();
-    finish(args, lab.workshop, &results, trouble.map(Failure::from))
+    finish(args, lab.workshop, &results, trouble)
 }
 
 /// Says what will be built and written, before anything is.

@@ -335,13 +335,13 @@ impl Tests<'_> {
     /// A failure of the engine as the report shows it: with what the machine knows of it now.
     fn failed(&self, failure: &RunFailure) -> FailedView {
         let path = &self.site.scene.subject.path;
-        FailedView::new(&runner::with_what_is_gone(failure, self.runner.root(), path))
+        FailedView::new(&runner::with_what_is_gone(failure, self.runner.root, path))
     }
 
     /// A load that could not be begun, with what its error advises.
     fn not_begun(&self, error: &LoadError) -> FailedView {
         let path = &self.site.scene.subject.path;
-        let (failed, hint) = runner::of_error(error, self.runner.root(), path);
+        let (failed, hint) = runner::of_error(error, self.runner.root, path);
         let view = FailedView::new(&failed);
         FailedView { hint: hint.map_or(view.hint, str::to_owned), ..view }
     }
@@ -351,7 +351,7 @@ impl Tests<'_> {
     /// # Errors
     /// It cannot be written.
     fn keep(&self, report: &mut MeasureReport) -> Result<(), Failure> {
-        report.writes = self.runner.writes().map(|writes| writes.account(self.runner.root()));
+        report.writes = self.runner.writes().map(|writes| writes.account(self.runner.root));
         self.file.map_or(Ok(()), |file| file.keep(report))
     }
 
@@ -370,7 +370,7 @@ impl Tests<'_> {
             // Clearing goes on, whatever comes.
             let _ = watching.step(size, step);
         };
-        let uncleared = self.runner.clear(self.target, told).err().map(Failure::from);
+        let uncleared = self.runner.clear(self.target, told).err();
         // Of two failures the first ends the program, and the other is said before.
         let beside = |failure| {
             uncleared.iter().for_each(output::failure);
@@ -384,7 +384,7 @@ impl Tests<'_> {
 }
 
 #[cfg(test)]
-mod unit {
+mod tests {
     use super::*;
     use narrows_base::units::Bytes;
     use narrows_load::preset;

@@ -12,14 +12,13 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::MeasureArgs;
-use super::loads::doubling;
+use super::loads::{doubling, threads};
 use super::site::{self, Runner};
-use crate::cli::grid::{Grid, Order};
-use crate::cli::values::or;
 use crate::cli::{Failure, output, status, target};
 use narrows_base::units::peers::Peer;
 use narrows_base::units::{BitsPerSec, Bytes, BytesPerSec};
-use narrows_load::preset::{LoadSpec, Parallel};
+use narrows_load::measurement::Pattern;
+use narrows_load::preset::LoadSpec;
 use narrows_machine::root::Root;
 use narrows_machine::{cipher, program};
 use narrows_model::path::layers::layers;
@@ -55,7 +54,8 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
         return Err(Failure::new(format!("no layer of the path to `{typed}` can be read"))
             .hint("name a device, mount point, directory or file"));
     }
-    let loads = loads(&args.grid);
+    let usual = (&[Bytes::from_mib(1)][..], &[8][..]);
+    let loads = args.grid.loads(&threads(&args.grid), usual, Pattern::Sequential);
     let ask = ask(args, &loads);
     if !ask.read && (ask.write_scratch || !std::path::Path::new(typed).is_file()) {
         target::check_way(&scene.machine, typed, &scene.subject.path.asked)?;
@@ -70,7 +70,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
     let runner = site::begin(Command::Ladder, &scene, writes)?;
     let opened = Opening::of(&layers, ask, &runner)?;
     if opened.is_empty() {
-        return Err(opened.failure(typed).into());
+        return Err(opened.failure(typed));
     }
     for (hop, reason) in opened.left_out() {
         output::note(&format!("narrows: {hop} is not measured: {reason}"));
@@ -110,21 +110,6 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
         output::note("narrows: interrupted; the report holds what was measured until then");
     }
     Ok(status(report.complete && report.has_rates(), report.has_findings()))
-}
-
-/// The loads, each of which is run at every layer.
-fn loads(grid: &Grid) -> Vec<LoadSpec> {
-    let order = grid.order.unwrap_or(Order::Sequential).into();
-    let mut loads = Vec::new();
-    for reads in or(&grid.mix, &[100]) {
-        for block in or(&grid.block_size, &[Bytes::from_mib(1)]) {
-            for count in or(&grid.threads, &[1]) {
-                let load = |depth| LoadSpec::reading(order, block, depth).on(Parallel::Threads(count));
-                loads.extend(or(&grid.depth, &[8]).into_iter().map(|depth| load(depth).writing(100 - reads)));
-            }
-        }
-    }
-    loads
 }
 
 /// What the climb is asked. Only the scratch file on the file system is ever written, and only where a load writes.
@@ -214,7 +199,7 @@ fn network_legs(peer: Option<&str>, runner: &Runner<'_>) -> Vec<Leg> {
         .filter(|_| !runner.is_stopped())
         .map(|(name, receiving)| {
             runner.progress.phase(name, Duration::from_secs(SECONDS));
-            match iperf(runner.root(), (peer, receiving), runner.stop()) {
+            match iperf(runner.root, (peer, receiving), &runner.session.stop) {
                 Ok(rate) => Leg::measured(LegKind::Network, name, 0, rate, "iperf3, one connection"),
                 Err(reason) => Leg::missing(LegKind::Network, name, reason),
             }

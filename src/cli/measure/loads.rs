@@ -1,9 +1,10 @@
 //! The loads of a sweep: block sizes, depths and mixes, all with all, or more and more streams.
 
 use super::{How, MOST_THREADS, MeasureArgs};
-use crate::cli::grid::Order;
+use crate::cli::grid::Grid;
 use crate::cli::values::or;
 use narrows_base::units::Bytes;
+use narrows_load::measurement::Pattern;
 use narrows_load::preset::{LoadSpec, Parallel};
 
 /// What each stream reads at once, unless another size is asked for.
@@ -15,42 +16,27 @@ const TESTS: usize = 100_000;
 
 /// The loads of the grid, or of the numbers of streams.
 pub(super) fn of(args: &MeasureArgs) -> Vec<LoadSpec> {
-    let kib = Bytes::from_kib;
-    let is_threads = args.how == How::Threads;
-    let grid = &args.grid;
-    let mixes = or(&grid.mix, &[100]);
-    let (order, usual, depths) = match is_threads {
-        true => (Order::Sequential, vec![RECORD], vec![1]),
-        // What may be written is shared by all loads: of many, none would run until its rate is known.
-        false if mixes.iter().any(|reads| *reads < 100) => {
-            (Order::Random, vec![kib(4), kib(64), kib(1024)], vec![1, 8, 32])
-        }
-        false => {
-            let sizes = vec![kib(4), kib(16), kib(64), kib(256), kib(1024)];
-            (Order::Random, sizes, vec![1, 2, 4, 8, 16, 32, 64])
-        }
-    };
-    let pattern = grid.order.unwrap_or(order).into();
-    let depths = or(&grid.depth, &depths);
-    let counts = match grid.threads.as_slice() {
-        [] if is_threads => doubling(STREAMS).collect(),
-        [most] if is_threads => doubling(*most).collect(),
-        typed => or(typed, &[1]),
-    };
-    let mut loads = Vec::new();
-    for reads in mixes {
-        for block in or(&grid.block_size, &usual) {
-            for count in &counts {
-                let load = |depth| LoadSpec::reading(pattern, block, depth).writing(100 - reads);
-                if is_threads {
-                    loads.push(load(1).on(Parallel::Streams(*count)));
-                } else {
-                    loads.extend(depths.iter().map(|depth| load(*depth).on(Parallel::Threads(*count))));
-                }
-            }
-        }
+    let (grid, kib) = (&args.grid, Bytes::from_kib);
+    if args.how == How::Threads {
+        let counts: Vec<u32> = match grid.threads.as_slice() {
+            [] => doubling(STREAMS).collect(),
+            [most] => doubling(*most).collect(),
+            typed => typed.to_vec(),
+        };
+        let streams: Vec<Parallel> = counts.into_iter().map(Parallel::Streams).collect();
+        return grid.loads(&streams, (&[RECORD], &[1]), Pattern::Sequential);
     }
-    loads
+    // What may be written is shared by all loads: of many, none would run until its rate is known.
+    let (blocks, depths): (&[Bytes], &[u32]) = match grid.mix.iter().any(|reads| *reads < 100) {
+        true => (&[kib(4), kib(64), kib(1024)], &[1, 8, 32]),
+        false => (&[kib(4), kib(16), kib(64), kib(256), kib(1024)], &[1, 2, 4, 8, 16, 32, 64]),
+    };
+    grid.loads(&threads(grid), (blocks, depths), Pattern::Random)
+}
+
+/// The numbers of threads that were typed, or else one.
+pub(super) fn threads(grid: &Grid) -> Vec<Parallel> {
+    or(&grid.threads, &[1]).into_iter().map(Parallel::Threads).collect()
 }
 
 /// Whether loads could have been typed. The file that they are from may have been changed by anybody.

@@ -303,7 +303,7 @@ pub(super) fn run(args: &MeasureArgs) -> Result<u8, Failure> {
 }
 
 #[cfg(test)]
-mod typed {
+mod tests {
     use super::*;
     use crate::cli::args::{Cli, Command};
     use clap::Parser;

@@ -2,15 +2,15 @@
 
 use super::{How, MeasureArgs};
 use crate::cli::signals::end_on_signals;
-use crate::cli::{FAILED, FINDINGS, Failure, NOTHING_FOUND, answer, facts, output, target};
+use crate::cli::{Failure, answer, facts, output, status, target};
 use narrows_load::error::LoadError;
 use narrows_report::progress::Progress;
 use narrows_report::text;
 use narrows_session::Teller;
 use narrows_session::check::{CutShort, Plan};
-use narrows_session::measure::{Command, Kernel, Processors, Session};
+use narrows_session::measure::Command;
 use narrows_session::place::{Place, Use};
-use narrows_session::scene::{self, Scene};
+use narrows_session::scene::Scene;
 
 /// Runs load on the path to what was typed, judges it with its runs, and shows it.
 ///
@@ -30,8 +30,7 @@ pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
     match cut_short {
         Some(why) => Err(why),
         // A part of the path is no answer to what limits it.
-        None if !unseen.is_empty() => Ok(FAILED),
-        None => Ok(if has_findings { FINDINGS } else { NOTHING_FOUND }),
+        None => Ok(status(unseen.is_empty(), has_findings)),
     }
 }
 
@@ -39,20 +38,16 @@ pub(super) fn run(args: &MeasureArgs, typed: &str) -> Result<u8, Failure> {
 ///
 /// # Errors
 /// [`Failure`] when nothing could be measured.
-fn measure(
-    args: &MeasureArgs,
-    Scene { root, machine, subject, .. }: &mut Scene,
-) -> Result<Option<Failure>, Failure> {
+fn measure(args: &MeasureArgs, scene: &mut Scene) -> Result<Option<Failure>, Failure> {
     let interrupted = || Failure::new("interrupted; the report holds what was measured until then");
     let plan = if args.how == How::Full { Plan::full(args.duration) } else { Plan::quick(args.duration) };
     let (bar, stop) = (Progress::on_stderr(), end_on_signals()?);
-    let place = Place::of(&subject.path, Use::ReadOrScratch).map_err(|error| {
+    let place = Place::of(&scene.subject.path, Use::ReadOrScratch).map_err(|error| {
         Failure::new(error.to_string()).hint("measure a device, mount or directory behind it")
     })?;
     let writes = match place.scratch() {
         Some(dir) => {
-            let writes = plan.writes(&subject.path, root)?;
-            plan.fits(dir, &writes)?;
+            let writes = plan.writes(&scene.subject.path, &scene.root, dir)?;
             output::note(&writes.filling(&dir.display().to_string()));
             Some(writes)
         }
@@ -64,15 +59,14 @@ fn measure(
         Err(error) => return Err(error.into()),
     };
     bar.phase("watching the idle machine", plan.idle);
-    let path = &subject.path;
-    let on = (Processors::of(machine, path), scene::drives(path));
-    let session = Session::begin(Command::Check, (root, Kernel), on, stop, plan.idle);
-    let ran = plan.run(&session, &target, &bar, &mut subject.runs);
-    subject.settle_links();
+    let mut runs = Vec::new();
+    let ran = plan.run(&scene.session(Command::Check, stop, plan.idle), &target, &bar, &mut runs);
+    scene.subject.runs = runs;
+    scene.subject.settle_links();
     match ran {
         Ok(()) => Ok(None),
         Err(CutShort::Interrupted) => Ok(Some(interrupted())),
-        Err(CutShort::Failed(error)) if subject.runs.is_empty() => Err(error.into()),
+        Err(CutShort::Failed(error)) if scene.subject.runs.is_empty() => Err(error.into()),
         Err(CutShort::Failed(error)) => Ok(Some(error.into())),
         Err(CutShort::Run { step, why }) => {
             let path = target.path().display();

@@ -140,8 +140,8 @@ impl Site {
     pub(super) fn open(&self, filling: Filling, runner: &Runner<'_>) -> Result<Opened, Failure> {
         let size = runner.writes().map_or(self.size.0, Writes::size);
         if let Place::Owned { name, own } = &self.place {
-            let writable = guard::open_for_writing(runner.root(), name, own, size, runner.session.stop())?;
-            return Ok(runner.fill(writable, size)?);
+            let writable = guard::open_for_writing(runner.root, name, own, size, &runner.session.stop)?;
+            return runner.fill(writable, size);
         }
         Ok(runner.open(&self.place, size, filling)?)
     }

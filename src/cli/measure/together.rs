@@ -102,7 +102,7 @@ fn choose(
 }
 
 /// The drives of a machine of which all choices hold, as somebody would name them. Says which ones these leave out.
-fn chosen_drives(machine: &Machine, Choices(choices): &Choices) -> Result<Vec<String>, Failure> {
+fn chosen_drives(machine: &Machine, choices: &Choices) -> Result<Vec<String>, Failure> {
     for choice in choices {
         if let Some(there) = choice.unknown(machine) {
             return Err(Failure::new(format!("nothing of this machine is `{choice}`")).hint(there));

@@ -5,11 +5,11 @@ mod ground;
 
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use clap::{Args, ValueEnum};
 
 use super::output::OutputArgs;
-use super::values::rate;
+use super::values::{rate, word};
 use super::{Failure, NOTHING_FOUND, output};
 use ground::{Ground, boards};
 use narrows_base::units::BytesPerSec;
@@ -122,16 +122,11 @@ pub enum Bifurcation {
 
 /// What counts most.
 fn prefer() -> impl TypedValueParser<Value = Prefer> {
-    PossibleValuesParser::new([
-        PossibleValue::new("rate").help("What all devices move together; then few parts"),
-        PossibleValue::new("slots").help("Few slots, as long as no device alone is slower for it"),
-        PossibleValue::new("parts").help("Few parts to buy"),
+    word([
+        ("rate", "What all devices move together; then few parts", Prefer::Rate),
+        ("slots", "Few slots, as long as no device alone is slower for it", Prefer::Slots),
+        ("parts", "Few parts to buy", Prefer::Parts),
     ])
-    .map(|name| match name.as_str() {
-        "slots" => Prefer::Slots,
-        "parts" => Prefer::Parts,
-        _ => Prefer::Rate,
-    })
 }
 
 impl PlanArgs {

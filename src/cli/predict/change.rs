@@ -4,7 +4,7 @@ use super::{PredictArgs, named, wrong};
 use crate::cli::Failure;
 use crate::cli::values::or;
 use narrows_base::units::human;
-use narrows_model::path::file::{Document, Name, PartKind, Pattern, System, Workload};
+use narrows_model::path::file::{Document, Name, PartKind, System, Workload};
 
 /// Makes the changes that were typed, and says each in words.
 ///
@@ -111,7 +111,7 @@ pub(super) fn workloads(system: &System, args: &PredictArgs) -> Result<Vec<Workl
         if let Some(target) = &args.target {
             workload.target = Name::new(target.as_str());
         }
-        workload.pattern = args.grid.order.map_or(workload.pattern, Pattern::from);
+        workload.pattern = args.grid.order.unwrap_or(workload.pattern);
         workload.engine = args.engine.unwrap_or(workload.engine);
         all.extend(combinations(&workload, args));
     }

@@ -132,8 +132,7 @@ fn published(document: &Document, system: &System) -> Result<Vec<view::Published
     for row in &system.published {
         let wrong = |error: FileError| {
             let hint = error.problems.first().and_then(|problem| problem.hint.clone());
-            Failure::new(format!("{}: in `set` of this published result: {error}", row.given))
-                .maybe_hint(hint)
+            Failure::new(format!("{}: in `set` of this published result: {error}", row.given)).hints(hint)
         };
         let mut document = document.clone();
         for (key, value) in &row.set {
@@ -149,7 +148,7 @@ fn published(document: &Document, system: &System) -> Result<Vec<view::Published
 
 /// Everything that is wrong with a file, one line each, with its hint below.
 pub(super) fn wrong(error: FileError) -> Failure {
-    let failure = |problem: Problem| Failure::new(problem.to_string()).maybe_hint(problem.hint);
+    let failure = |problem: Problem| Failure::new(problem.to_string()).hints(problem.hint);
     let mut failures: Vec<Failure> = error.problems.into_iter().map(failure).collect();
     let last = failures.pop().unwrap_or_else(|| Failure::new("the file is wrong"));
     failures.iter().for_each(output::failure);

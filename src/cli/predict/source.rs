@@ -59,5 +59,5 @@ fn read(path: &Path) -> Result<String, Failure> {
 
 fn unreadable(path: &Path, error: &std::io::Error) -> Failure {
     let hint = Refusal::of(error).map(|why| why.hint().to_owned());
-    Failure::new(format!("cannot read {}: {error}", path.display())).maybe_hint(hint)
+    Failure::new(format!("cannot read {}: {error}", path.display())).hints(hint)
 }

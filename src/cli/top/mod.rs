@@ -52,7 +52,6 @@ fn interval(text: &str) -> Result<Duration, String> {
 pub(super) fn run(args: &TopArgs) -> Result<u8, Failure> {
     let shown = &args.output.shown;
     let is_once = args.output.json || shown.plain || shown.html.is_some() || !stdout().is_terminal();
-    output::check_page(shown)?;
     let root = Root::live().letting_sleep();
     let machine = Machine::read(&root);
     let typed = args.target.as_deref();

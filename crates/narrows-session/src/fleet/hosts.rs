@@ -149,7 +149,7 @@ pub struct Look {
 }
 
 /// What a target is on its host.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostTarget {
     /// What kind of thing.
     pub kind: FoundKind,
@@ -168,10 +168,11 @@ pub struct HostTarget {
 }
 
 /// Kinds of targets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FoundKind {
     /// A block device, which is read.
+    #[default]
     Device,
     /// A file, which is read.
     File,

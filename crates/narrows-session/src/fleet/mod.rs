@@ -22,6 +22,7 @@ pub use run::{Asked, Fleet, Point, Preflight, objections};
 pub use script::{Ground, Pushed, files};
 pub use started::LinkError;
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -33,13 +34,13 @@ use script::Terms;
 /// Does `work` on every item with at most `most` threads; the results are in the order of the items.
 pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let done: Mutex<BTreeMap<usize, R>> = Mutex::default();
     let run = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(item) = items.get(index) else { break };
             let result = work(item);
-            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(index, result);
         }
     };
     thread::scope(|scope| {
@@ -49,9 +50,7 @@ pub fn each<T: Sync, R: Send>(items: &[T], most: usize, work: impl Fn(&T) -> R +
         }
         run();
     });
-    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    done.sort_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
+    done.into_inner().unwrap_or_else(PoisonError::into_inner).into_values().collect()
 }
 
 /// How many hosts are talked to at once: ssh spends a processor's time on each handshake.

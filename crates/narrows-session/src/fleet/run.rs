@@ -135,21 +135,17 @@ impl<'a> Fleet<'a> {
         let done = each(&items, fan_out(), |(number, link)| {
             let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
             let target = asked.targets.get(*number).map_or("", String::as_str);
-            link.prepare(target, size, patience)?;
-            link.forward()?;
-            link.sample(&ports)
+            let prepared = link.prepare(target, size, patience).and_then(|()| link.forward());
+            prepared.and_then(|()| link.sample(&ports)).err().map(|error| (*number, error))
         });
-        let numbers: Vec<usize> = items.into_iter().map(|(number, _)| number).collect();
+        drop(items);
         for server in self.servers.links.iter_mut().flatten() {
             // Without its samples the verdict says that it was not watched.
             let _ = server.sample(&ports);
         }
-        let mut lost = Vec::new();
-        for (number, done) in numbers.into_iter().zip(done) {
-            if let Err(error) = done {
-                self.clients.links.get_mut(number).and_then(Option::take);
-                lost.push((number, error));
-            }
+        let lost: Vec<(usize, LinkError)> = done.into_iter().flatten().collect();
+        for (number, _) in &lost {
+            self.clients.links.get_mut(*number).and_then(Option::take);
         }
         lost
     }
@@ -264,16 +260,13 @@ impl<'a> Fleet<'a> {
             interrupted,
             left: Vec::new(),
         };
-        let mut links: Vec<Link> = clients.links.into_iter().chain(servers.links).flatten().collect();
-        thread::scope(|scope| {
-            let close = |link: &mut Link| (link.host.to_string(), link.close());
-            let closing: Vec<_> = links.iter_mut().map(|link| scope.spawn(move || close(link))).collect();
-            for done in closing {
-                if let Ok((host, Some((reason, command)))) = done.join() {
-                    run.left.push(Left { host, reason, command });
-                }
-            }
+        let links = clients.links.into_iter().chain(servers.links).flatten();
+        let links: Vec<Mutex<Link>> = links.map(Mutex::new).collect();
+        let closed = each(&links, links.len(), |link| {
+            let mut link = link.lock().unwrap_or_else(PoisonError::into_inner);
+            link.close().map(|(reason, command)| Left { host: link.host.to_string(), reason, command })
         });
+        run.left = closed.into_iter().flatten().collect();
         run
     }
 }

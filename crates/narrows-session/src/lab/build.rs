@@ -17,7 +17,7 @@ use super::slices::{Held, SlicePlace, Slices, Watch, check_behind, sentence};
 use super::step::{On, Step, forget_partitions, map_slice};
 use super::tool::{Key, Tools};
 use super::undo::{Scope, UndoError, Undoer};
-use crate::Objection;
+use crate::Failure;
 use crate::guard::{check_unused, usage};
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
@@ -39,12 +39,12 @@ pub enum BuildError {
     Journal(#[from] JournalError),
     /// The ground is not made, or a tool failed.
     #[error(transparent)]
-    Failed(#[from] Objection),
+    Failed(#[from] Failure),
     /// The kernel makes no partitions on a disk, and no mapping of it either.
     #[error(
         "the kernel makes no partitions on {0}, and a linear mapping of it, in place of one, was not made: {1}"
     )]
-    NoSlice(String, Objection),
+    NoSlice(String, Failure),
     /// A tool succeeded, and what it was to make is not there.
     #[error("{0} was made and did not come")]
     Absent(String),
@@ -63,16 +63,18 @@ pub enum BuildError {
 }
 
 /// With what to do.
-impl From<BuildError> for Objection {
+impl From<BuildError> for Failure {
     fn from(error: BuildError) -> Self {
         let mapper = "load the device mapper (`modprobe dm_mod`), or name a disk that takes partitions";
-        let hint = match &error {
-            BuildError::Failed(error) => error.hint(),
-            BuildError::NoSlice(_, error) => error.hint().or(Some(mapper)),
-            BuildError::Open(error) => error.hint(),
-            _ => None,
-        };
-        Self::new(error.to_string()).with_maybe(hint.map(str::to_owned))
+        match error {
+            BuildError::Failed(error) => error,
+            BuildError::Open(error) => error.into(),
+            BuildError::NoSlice(_, ref below) if below.hints.is_empty() => {
+                Self::new(error.to_string()).hint(mapper)
+            }
+            BuildError::NoSlice(_, ref below) => Self::new(error.to_string()).hints(&below.hints),
+            _ => Self::new(error.to_string()),
+        }
     }
 }
 
@@ -254,20 +256,15 @@ impl<'a> Workshop<'a> {
         Ok((place, slice))
     }
 
-    /// Writes down the slices, all of which were made, before their first byte is.
+    /// Writes down the slices, all of which were made, before their first byte is, and begins to see what others write. `stop` is
+    /// raised then.
     ///
     /// # Errors
-    /// The journal does not hold it.
-    pub fn record_slices(&mut self) -> Result<(), BuildError> {
-        Ok(self.journal.append(&Line::Slices(self.slices.records()))?)
-    }
-
-    /// Begins to see what others write. `stop` is raised then.
-    ///
-    /// # Errors
-    /// There is no room for more handles.
-    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> std::io::Result<()> {
-        self.watch = Some(self.slices.watch(stop)?);
+    /// The journal does not hold it, or there is no room for more handles.
+    pub fn begin_watch(&mut self, stop: Arc<AtomicBool>) -> Result<(), BuildError> {
+        self.journal.append(&Line::Slices(self.slices.records()))?;
+        let failed = |error| Failure::new(format!("cannot watch the devices: {error}"));
+        self.watch = Some(self.slices.watch(stop).map_err(failed)?);
         Ok(())
     }
 

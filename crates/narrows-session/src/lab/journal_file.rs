@@ -14,7 +14,7 @@ use nix::fcntl::{FcntlArg, FdFlag, Flock, FlockArg, fcntl};
 use rustix::fs::OFlags;
 
 use super::journal::{Head, Journal, Line, NoJournal};
-use crate::Objection;
+use crate::Failure;
 use crate::trust::{self, DIRECTORY, Seal, Secret, Untrusted, unseal};
 use narrows_load::held::Maker;
 
@@ -102,9 +102,9 @@ impl JournalError {
 }
 
 /// With what to do.
-impl From<JournalError> for Objection {
+impl From<JournalError> for Failure {
     fn from(error: JournalError) -> Self {
-        Self::new(error.to_string()).with_maybe(error.hint().map(str::to_owned))
+        Self::new(error.to_string()).hints(error.hint())
     }
 }
 

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use super::names::Names;
 use super::step::Step;
-use crate::Objection;
+use crate::Failure;
 use narrows_load::held::{Aim, Held, HeldError, Maker, Trust};
 
 /// Opens the directory that was asked for. Whoever called `sudo` counts as somebody else here: the tools go by paths.
@@ -40,35 +40,36 @@ impl ScratchGround {
     }
 
     /// The kernel refused.
-    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> Objection {
+    fn failed(&self, action: &'static str) -> impl Fn(io::Error) -> Failure {
         move |error| {
             let hint = match error.raw_os_error() {
-                Some(nix::libc::ENOSPC | nix::libc::EDQUOT) => "use a smaller --size, or free some space",
-                Some(nix::libc::EOPNOTSUPP) => "name a directory on ext4, XFS or Btrfs",
-                _ => "",
+                Some(nix::libc::ENOSPC | nix::libc::EDQUOT) => {
+                    Some("use a smaller --size, or free some space")
+                }
+                Some(nix::libc::EOPNOTSUPP) => Some("name a directory on ext4, XFS or Btrfs"),
+                _ => None,
             };
-            let hint = Some(hint.to_owned()).filter(|hint| !hint.is_empty());
-            Objection::new(format!("cannot {action} `{}`: {error}", self.path.display())).with_maybe(hint)
+            Failure::new(format!("cannot {action} `{}`: {error}", self.path.display())).hints(hint)
         }
     }
 
     /// What stands there was not made by this lab.
-    fn foreign(&self) -> Objection {
+    fn foreign(&self) -> Failure {
         let path = self.path.display();
-        Objection::new(format!("`{path}` was not made by this lab: it is no directory or file of root alone"))
-            .with_hint("look at it; remove it yourself if nobody needs it")
+        Failure::new(format!("`{path}` was not made by this lab: it is no directory or file of root alone"))
+            .hint("look at it; remove it yourself if nobody needs it")
     }
 
     /// Opens the lab's own directory, which must be root's alone.
-    fn own(&self) -> Result<File, Objection> {
+    fn own(&self) -> Result<File, Failure> {
         let opened = self.held.maker().directory(&self.name).map_err(self.failed("open"))?;
         opened.ok_or_else(|| self.foreign())
     }
 }
 
 /// The directory that was asked for cannot be used.
-fn unusable(error: &HeldError) -> Objection {
-    Objection::new(error.to_string()).with_maybe(error.hint().map(str::to_owned))
+fn unusable(error: &HeldError) -> Failure {
+    Failure::new(error.to_string()).hints(error.hint())
 }
 
 /// The name of a scratch file in its directory.
@@ -82,7 +83,7 @@ fn file_name(names: &Names, index: usize) -> Vec<u8> {
 ///
 /// # Errors
 /// The directory cannot be used, what is there is not the lab's, or the kernel refuses.
-pub(super) fn make(step: Step, names: &Names) -> Result<bool, Objection> {
+pub(super) fn make(step: Step, names: &Names) -> Result<bool, Failure> {
     if !step.is_ground() {
         return Ok(false);
     }
@@ -115,7 +116,7 @@ pub(super) fn make(step: Step, names: &Names) -> Result<bool, Objection> {
 ///
 /// # Errors
 /// As for [`make`].
-pub(super) fn remove(step: Step, names: &Names) -> Result<bool, Objection> {
+pub(super) fn remove(step: Step, names: &Names) -> Result<bool, Failure> {
     if !matches!(step, Step::Directory | Step::File { .. }) {
         return Ok(false);
     }
@@ -175,7 +176,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }
 
-    fn is_refused(came: Result<bool, Objection>, why: &str) -> bool {
+    fn is_refused(came: Result<bool, Failure>, why: &str) -> bool {
         came.is_err_and(|objection| objection.to_string().contains(why))
     }
 

@@ -10,7 +10,7 @@ use std::process::Stdio;
 
 use super::recipe::Means;
 use super::step::{Call, Input};
-use crate::Objection;
+use crate::Failure;
 use narrows_machine::program;
 use narrows_machine::root::Root;
 use nix::fcntl::OFlag;
@@ -47,16 +47,12 @@ impl Tools {
         Self { found: BTreeMap::new(), has_udev: root.exists("/run/udev/control"), leash: None }
     }
 
-    /// Whether a program is installed.
-    pub fn has(&mut self, root: &Root, program: &'static str) -> bool {
-        self.find(root, program).is_some()
-    }
-
     /// What decides of which steps cells on devices of these sizes in bytes are made.
     pub fn means(&mut self, root: &Root, sizes: &[u64]) -> Means {
+        let mut has = |program| self.find(root, program).is_some();
         Means {
-            tcplay: self.has(root, "tcplay") && self.has(root, "cryptsetup"),
-            zfs: self.has(root, "zpool") && self.has(root, "zfs"),
+            tcplay: has("tcplay") && has("cryptsetup"),
+            zfs: has("zpool") && has("zfs"),
             smallest: sizes.iter().copied().min().unwrap_or(0),
             total: sizes.iter().sum(),
         }
@@ -81,7 +77,7 @@ impl Tools {
     ///
     /// # Errors
     /// It is not installed, cannot be started, or failed; with what it said.
-    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), Objection> {
+    pub fn run(&mut self, root: &Root, call: &Call, key: &Key) -> Result<(), Failure> {
         self.output(root, call, key).map(drop)
     }
 
@@ -89,11 +85,11 @@ impl Tools {
     ///
     /// # Errors
     /// As for [`run`](Self::run).
-    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, Objection> {
+    pub fn output(&mut self, root: &Root, call: &Call, key: &Key) -> Result<String, Failure> {
         let program = call.program;
         let path = self.find(root, program).ok_or_else(|| {
-            Objection::new(format!("`{program}` is not installed"))
-                .with_hint(format!("install the package {}", package(program)))
+            Failure::new(format!("`{program}` is not installed"))
+                .hint(format!("install the package {}", package(program)))
         })?;
         let mut command = program::on_leash(path, self.leash(root, program));
         command.args(&call.arguments).env("LVM_SUPPRESS_FD_WARNINGS", "1").current_dir("/").process_group(0);
@@ -101,7 +97,7 @@ impl Tools {
             // The tools of the device mapper then make their nodes themselves and wait for nobody.
             command.env("DM_DISABLE_UDEV", "1");
         }
-        let failed = |error: io::Error| Objection::new(format!("cannot run `{program}`: {error}"));
+        let failed = |error: io::Error| Failure::new(format!("cannot run `{program}`: {error}"));
         command.stdin(stdin(call.input, key).map_err(failed)?);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let child = program::spawn(&mut command).map_err(failed)?;
@@ -112,7 +108,7 @@ impl Tools {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
         let said = last_lines(&String::from_utf8_lossy(&[output.stdout, output.stderr].concat()));
-        Err(Objection::new(format!("`{call}` failed ({}): {said}", output.status)))
+        Err(Failure::new(format!("`{call}` failed ({}): {said}", output.status)))
     }
 }
 
@@ -222,7 +218,7 @@ impl std::fmt::Debug for Key {
 mod tests {
     use super::*;
 
-    fn run(call: &Call) -> Result<(), Objection> {
+    fn run(call: &Call) -> Result<(), Failure> {
         let root = Root::live();
         Tools::new(&root).run(&root, call, &Key::random().unwrap())
     }

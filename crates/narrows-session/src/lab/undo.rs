@@ -22,7 +22,7 @@ use super::step::{
     remove_pool_nodes, stop_array, unmount,
 };
 use super::tool::{Key, Tools};
-use crate::Objection;
+use crate::Failure;
 use narrows_base::units::Bytes;
 use narrows_load::LoadError;
 use narrows_load::guard::{self, Mark, WriteError};
@@ -62,7 +62,7 @@ pub enum UndoError {
     Foreign(String),
     /// The ground is not as the lab made it.
     #[error(transparent)]
-    Scratch(Objection),
+    Scratch(Failure),
     /// Somebody else wrote to a device while the lab ran.
     #[error("{}; so nothing on it was cleared", sentence(.0, .1))]
     Others(String, Doubt),
@@ -71,7 +71,7 @@ pub enum UndoError {
     Left(Vec<String>),
     /// A tool failed until patience was over.
     #[error(transparent)]
-    Tool(#[from] Objection),
+    Tool(#[from] Failure),
     /// A device could not be opened to be cleared.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -87,9 +87,9 @@ pub enum UndoError {
 }
 
 /// With what to do.
-impl From<UndoError> for Objection {
+impl From<UndoError> for Failure {
     fn from(error: UndoError) -> Self {
-        Self::new(format!("not everything was undone: {error}")).with_hint(error.hint())
+        Self::new(format!("not everything was undone: {error}")).hint(error.hint())
     }
 }
 
@@ -101,7 +101,7 @@ impl UndoError {
             Self::Missing { .. } => "connect it again, then `narrows lab --undo`",
             Self::Twins { .. } => "disconnect those that the lab was not given, then `narrows lab --undo`",
             Self::Foreign(_) => "stop it yourself if it is not needed, then `narrows lab --undo`",
-            Self::Scratch(error) => match error.hint() {
+            Self::Scratch(error) => match error.hints.first() {
                 Some(hint) => return format!("{hint}; {AGAIN}"),
                 None => AGAIN,
             },
@@ -113,7 +113,7 @@ impl UndoError {
                 "keep what is yours, and remove the journal then; if nothing of it is needed, `blkdiscard -z` of the device makes all \
                  of it zero; then `narrows lab --undo` again"
             }
-            Self::Tool(error) => error.hint().unwrap_or(AGAIN),
+            Self::Tool(error) => error.hints.first().map_or(AGAIN, String::as_str),
             Self::Load(_) | Self::Write(_) | Self::Random(_) | Self::Journal(_) => {
                 return format!("what speaks against it has to be gone first; {AGAIN}");
             }

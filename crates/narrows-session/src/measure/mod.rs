@@ -92,7 +92,8 @@ pub struct Session<'a, W = Root, E = Kernel> {
     processors: Processors,
     /// The drives of the path.
     drives: Vec<String>,
-    stop: Arc<AtomicBool>,
+    /// What ends everything when it is raised.
+    pub stop: Arc<AtomicBool>,
     idle: Activity,
     /// What a NOP costs the engine, in nanoseconds, once it was measured.
     nop: Cell<Option<f64>>,
@@ -112,11 +113,6 @@ impl<'a, W: Witness, E: Engine> Session<'a, W, E> {
         thread::sleep(idle);
         let idle = Activity::between(&before, &witness.everything());
         Self { witness, engine, command, processors, drives, stop, idle, nop: Cell::new(None) }
-    }
-
-    /// What ends everything when it is raised.
-    pub const fn stop(&self) -> &Arc<AtomicBool> {
-        &self.stop
     }
 
     /// Whether it was raised.

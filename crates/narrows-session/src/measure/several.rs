@@ -14,30 +14,6 @@ use narrows_verdict::together::{
 };
 use narrows_verdict::{Run, Subject};
 
-/// What each target of a run gave.
-fn runs<W: Witness, E: Engine>(session: &Session<'_, W, E>, seen: Seen) -> Vec<Run> {
-    let Seen { measurements, activity, .. } = seen;
-    let judged = |one| session.judged(Direction::Read, one, activity.clone());
-    measurements.into_iter().map(judged).collect()
-}
-
-/// Hands each run to whom it speaks for: those alone to the targets, the others to their groups, which `plan` has.
-pub(super) fn collect<W: Witness, E: Engine>(
-    session: &Session<'_, W, E>,
-    mut subjects: Vec<Subject>,
-    plan: &[Vec<usize>],
-    rounds: Rounds,
-) -> (Vec<Subject>, Vec<Group>) {
-    for (subject, seen) in subjects.iter_mut().zip(rounds.alone) {
-        subject.runs = runs(session, seen);
-        subject.settle_links();
-    }
-    let ran = plan.iter().zip(rounds.together);
-    let ran =
-        ran.map(|(members, seen)| Group { members: members.clone(), runs: runs(session, seen) }).collect();
-    (subjects, ran)
-}
-
 /// What several targets came to.
 #[derive(Debug)]
 pub struct Together {
@@ -77,13 +53,10 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
     pub fn measure(
         &self,
         machine: &Machine,
-        subjects: Vec<Subject>,
+        mut subjects: Vec<Subject>,
         plan: &[Vec<usize>],
     ) -> Result<Together, LoadError> {
-        let on = (self.targets, plan);
-        let rounds = alone_and_together(self.session, self.asked, on, self.follower, self.ahead)?;
-        let cut_short = rounds.cut_short.clone();
-        let (subjects, ran) = collect(self.session, subjects, plan, rounds);
+        let (ran, cut_short) = self.rounds(&mut subjects, plan)?;
         let mut verdicts = judge_groups(machine, &subjects, &ran);
         let is_whole = cut_short.is_none();
         let drift = if is_whole { self.drift(&subjects, &mut verdicts) } else { None };
@@ -92,24 +65,65 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
         Ok(Together { subjects, verdicts, drift, hidden, conclusion, cut_short })
     }
 
-    /// Runs these targets at the same time.
-    fn run(&self, members: &[usize]) -> Result<Vec<Run>, String> {
+    /// Runs each target alone and then each group of the `plan` at the same time, in that order. Each run goes to whom it speaks for:
+    /// those alone to the targets, the others to their groups. A run that is cut short or fails ends the rest and is not kept:
+    /// nothing can be compared with it.
+    ///
+    /// # Errors
+    /// Nothing could be measured at all.
+    pub(super) fn rounds(
+        &self,
+        subjects: &mut [Subject],
+        plan: &[Vec<usize>],
+    ) -> Result<(Vec<Group>, Option<String>), LoadError> {
+        let mut ran = Vec::new();
+        let singles: Vec<Vec<usize>> = (0..self.targets.len()).map(|index| vec![index]).collect();
+        for members in singles.iter().chain(plan) {
+            let runs = match self.run(members) {
+                Err(error) if subjects.iter().all(|subject| subject.runs.is_empty()) => return Err(error),
+                came => came.unwrap_or_else(|error| Err(error.to_string())),
+            };
+            match (runs, members.as_slice()) {
+                (Err(why), _) => return Ok((ran, Some(why))),
+                (Ok(runs), [one]) => {
+                    if let Some(subject) = subjects.get_mut(*one) {
+                        subject.runs = runs;
+                        subject.settle_links();
+                    }
+                }
+                (Ok(runs), _) => ran.push(Group { members: members.clone(), runs }),
+            }
+        }
+        Ok((ran, None))
+    }
+
+    /// Runs these targets at the same time: what each gave, or what cut that short.
+    ///
+    /// # Errors
+    /// On one of them nothing could be measured.
+    fn run(&self, members: &[usize]) -> Result<Result<Vec<Run>, String>, LoadError> {
         (self.ahead)(members);
         let those: Vec<&E::Target> = members.iter().filter_map(|at| self.targets.get(*at)).collect();
-        let seen = self.session.run(self.asked, &those, self.follower).map_err(|error| error.to_string())?;
-        if let Some(why) = seen.measurements.iter().find_map(|one| one.cut_short.clone()) {
-            return Err(why);
+        let Seen { measurements, activity, .. } = self.session.run(self.asked, &those, self.follower)?;
+        if let Some(why) = measurements.iter().find_map(|one| one.cut_short.clone()) {
+            return Ok(Err(why));
         }
         if self.session.is_stopped() {
-            return Err("interrupted".to_owned());
+            return Ok(Err("interrupted".to_owned()));
         }
-        Ok(runs(self.session, seen))
+        let judged = |one| self.session.judged(Direction::Read, one, activity.clone());
+        Ok(Ok(measurements.into_iter().map(judged).collect()))
+    }
+
+    /// The same, whatever is wrong.
+    fn again(&self, members: &[usize]) -> Result<Vec<Run>, String> {
+        self.run(members).unwrap_or_else(|error| Err(error.to_string()))
     }
 
     /// Makes the first run once more, and says what changed.
     pub(super) fn drift(&self, subjects: &[Subject], verdicts: &mut [GroupVerdict]) -> Option<String> {
         let first = subjects.first()?;
-        match self.run(&[0]) {
+        match self.again(&[0]) {
             Ok(again) => doubt_by_drift(first, again.first()?, verdicts),
             Err(why) => Some(format!("the first run could not be repeated: {why}")),
         }
@@ -131,58 +145,11 @@ impl<W: Witness, E: Engine, F: Follower> Several<'_, '_, W, E, F> {
             subjects.iter().filter_map(|subject| subject.runs.first()).map(Rate::of).collect();
         let together: Vec<Rate> = all.runs.iter().map(Rate::of).collect();
         let mut run = |who: &[usize]| -> Result<Vec<Rate>, String> {
-            Ok(self.run(who)?.iter().map(Rate::of).collect())
+            Ok(self.again(who)?.iter().map(Rate::of).collect())
         };
         let found = hidden::find(&alone, &together, &mut run);
         Some(hidden::judge(found, verdict))
     }
-}
-
-/// What a round of runs has come to.
-#[derive(Debug, Default)]
-pub(super) struct Rounds {
-    /// What each target gave alone, in their order.
-    pub(super) alone: Vec<Seen>,
-    /// What each group gave at the same time, in their order.
-    pub(super) together: Vec<Seen>,
-    /// The run that ended the rest, if one did: nothing can be compared with it.
-    pub(super) cut_short: Option<String>,
-}
-
-/// Runs a load on each target alone and then on each group of them at the same time, in that order. `ahead` is told which
-/// targets come next. A run that is cut short or fails ends the rest and is not kept.
-///
-/// # Errors
-/// Nothing could be measured at all.
-pub(super) fn alone_and_together<W: Witness, E: Engine>(
-    session: &Session<'_, W, E>,
-    asked: &Asked,
-    (targets, groups): (&[E::Target], &[Vec<usize>]),
-    follower: &impl Follower,
-    ahead: &dyn Fn(&[usize]),
-) -> Result<Rounds, LoadError> {
-    let mut rounds = Rounds::default();
-    let singles: Vec<Vec<usize>> = (0..targets.len()).map(|index| vec![index]).collect();
-    for members in singles.iter().chain(groups) {
-        let those: Vec<&E::Target> = members.iter().filter_map(|index| targets.get(*index)).collect();
-        ahead(members);
-        let seen = match session.run(asked, &those, follower) {
-            Ok(seen) => seen,
-            Err(error) if rounds.alone.is_empty() => return Err(error),
-            Err(error) => {
-                rounds.cut_short = Some(error.to_string());
-                break;
-            }
-        };
-        let cut_short = seen.measurements.iter().find_map(|one| one.cut_short.clone());
-        if cut_short.is_some() || session.is_stopped() {
-            rounds.cut_short = cut_short.or_else(|| Some("interrupted".to_owned()));
-            break;
-        }
-        let kept = if members.len() == 1 { &mut rounds.alone } else { &mut rounds.together };
-        kept.push(seen);
-    }
-    Ok(rounds)
 }
 
 /// The measurements of several targets that ran at once as one: rates add up, and the interval is that of a sum of

@@ -8,7 +8,6 @@ use std::sync::{Arc, Barrier, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use std::{fs, thread};
 
-use super::several::{alone_and_together, collect};
 use super::*;
 use narrows_base::units::{Bytes, BytesPerSec, GtPerSec, Lanes, Nanos};
 use narrows_load::control::{Control, Phase};
@@ -458,15 +457,17 @@ fn each_runs_alone_and_then_the_groups_run_at_once_with_what_they_share() {
     let ahead =
         |members: &[usize]| told.lock().unwrap_or_else(PoisonError::into_inner).push(members.to_vec());
     let asked = asked(&session, exactly(TIME));
-    let rounds = alone_and_together(&session, &asked, (&targets, &groups), &(), &ahead).expect("they run");
+    let several =
+        Several { session: &session, asked: &asked, targets: &targets, follower: &(), ahead: &ahead };
+    let mut subjects = subjects(&["sda", "sdb", "sdc"]);
+    let (together, cut_short) = several.rounds(&mut subjects, &groups).expect("they run");
     let told = told.into_inner().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(told, [vec![0], vec![1], vec![2], vec![0, 1], vec![0, 1, 2]]);
-    let rate = |seen: &Seen, at: usize| seen.measurements[at].bytes_per_second.get();
-    assert_eq!((rounds.alone.len(), rounds.together.len()), (3, 2));
-    assert!(rounds.cut_short.is_none());
+    let rate = |runs: &[Run]| runs[0].measurement.bytes_per_second.get();
+    assert_eq!((measured(&subjects), together.len(), cut_short), (3, 2, None));
     // Half each; a test machine that sleeps longer than asked moves both rates.
-    assert!(rate(&rounds.together[0], 0) < 0.75 * rate(&rounds.alone[0], 0));
-    assert_eq!(rounds.together[1].measurements.len(), 3);
+    assert!(rate(&together[0].runs) < 0.75 * rate(&subjects[0].runs));
+    assert_eq!(together[1].runs.len(), 3);
 }
 
 #[test]
@@ -480,10 +481,12 @@ fn a_run_that_is_stopped_ends_the_rest_and_is_not_kept() {
         }
     };
     let asked = asked(&session, exactly(Duration::from_millis(100)));
-    let rounds =
-        alone_and_together(&session, &asked, (&targets, &[vec![0, 1]]), &(), &ahead).expect("they run");
-    assert_eq!((rounds.alone.len(), rounds.together.len()), (2, 0));
-    assert_eq!(rounds.cut_short.as_deref(), Some("stopped"));
+    let several =
+        Several { session: &session, asked: &asked, targets: &targets, follower: &(), ahead: &ahead };
+    let mut subjects = subjects(&["sda", "sdb"]);
+    let (together, cut_short) = several.rounds(&mut subjects, &[vec![0, 1]]).expect("they run");
+    assert_eq!((measured(&subjects), together.len()), (2, 0));
+    assert_eq!(cut_short.as_deref(), Some("stopped"));
 }
 
 #[test]
@@ -491,11 +494,14 @@ fn a_target_that_fails_ends_the_rest_and_takes_nothing_away_from_what_was_measur
     let (machine, stop) = (Machine(Told::default()), Arc::default());
     let session = session(Command::Check, &machine, &stop);
     let asked = asked(&session, exactly(Duration::from_millis(100)));
-    let groups = [vec![0, 1]];
-    let rounds = |targets: &[Target]| alone_and_together(&session, &asked, (targets, &groups), &(), &|_| ());
-    let kept = rounds(&[Target::Moves(MB), Target::Refuses]).expect("the first one runs");
-    assert_eq!((kept.alone.len(), kept.together.len()), (1, 0));
-    assert!(kept.cut_short.is_some());
+    let rounds = |targets: &[Target]| {
+        let mut subjects = subjects(&["sda", "sdb"]);
+        let several =
+            Several { session: &session, asked: &asked, targets, follower: &(), ahead: &|_: &[usize]| () };
+        let (together, cut_short) = several.rounds(&mut subjects, &[vec![0, 1]])?;
+        Ok::<_, LoadError>((measured(&subjects), together.len(), cut_short.is_some()))
+    };
+    assert_eq!(rounds(&[Target::Moves(MB), Target::Refuses]).expect("the first one runs"), (1, 0, true));
     assert!(rounds(&[Target::Refuses, Target::Moves(MB)]).is_err());
 }
 
@@ -521,6 +527,11 @@ fn subjects(names: &[&str]) -> Vec<Subject> {
     names.iter().map(|name| Subject::of(path(name))).collect()
 }
 
+/// How many of them have a run alone.
+fn measured(subjects: &[Subject]) -> usize {
+    subjects.iter().filter(|subject| subject.runs.len() == 1).count()
+}
+
 #[test]
 fn each_run_speaks_for_its_target_or_its_group() {
     let (machine, stop) = (Machine(Told::default()), Arc::default());
@@ -528,9 +539,16 @@ fn each_run_speaks_for_its_target_or_its_group() {
     let targets = [Target::Moves(MB), Target::Moves(2 * MB)];
     let plan = [vec![0, 1]];
     let asked = asked(&session, exactly(Duration::from_millis(200)));
-    let rounds = alone_and_together(&session, &asked, (&targets, &plan), &(), &|_| ()).expect("they run");
-    let (subjects, ran) = collect(&session, subjects(&["sda", "sdb"]), &plan, rounds);
-    assert!(subjects.iter().all(|subject| subject.runs.len() == 1));
+    let several = Several {
+        session: &session,
+        asked: &asked,
+        targets: &targets,
+        follower: &(),
+        ahead: &|_: &[usize]| (),
+    };
+    let mut subjects = subjects(&["sda", "sdb"]);
+    let (ran, _) = several.rounds(&mut subjects, &plan).expect("they run");
+    assert_eq!(measured(&subjects), 2);
     let [a, b] = [0, 1].map(|at: usize| subjects[at].runs[0].measurement.bytes_per_second);
     assert!(a < b, "{a:?} {b:?}");
     assert_eq!((ran.len(), ran[0].members.as_slice(), ran[0].runs.len()), (1, [0, 1].as_slice(), 2));

@@ -1,6 +1,5 @@
 //! How long tests run, and when rounds of a test agree.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use narrows_base::units::BytesPerSec;
@@ -66,24 +65,19 @@ pub fn is_steady(rounds: &[BytesPerSec]) -> bool {
 }
 
 /// Repeats a test until its last rounds agree, or [`MOST_ROUNDS`] were run: the `rate` of each round, and the last one. `once`
-/// runs the round of this number, from 1 on; what it breaks off with is the last round, and `None` is no round.
+/// runs the round of this number, from 1 on, and says whether it is the last whatever the others gave.
 ///
 /// # Errors
 /// What `once` fails with.
 pub fn rounds<O, E>(
-    once: &mut dyn FnMut(usize) -> Result<ControlFlow<Option<O>, O>, E>,
+    once: &mut dyn FnMut(usize) -> Result<(O, bool), E>,
     rate: impl Fn(&O) -> BytesPerSec,
 ) -> Result<(Vec<BytesPerSec>, Option<O>), E> {
     let (mut rates, mut last) = (Vec::new(), None);
     while rates.len() < MOST_ROUNDS as usize && !is_steady(&rates) {
-        let (one, is_last) = match once(rates.len() + 1)? {
-            ControlFlow::Continue(one) => (Some(one), false),
-            ControlFlow::Break(one) => (one, true),
-        };
-        if let Some(one) = one {
-            rates.push(rate(&one));
-            last = Some(one);
-        }
+        let (one, is_last) = once(rates.len() + 1)?;
+        rates.push(rate(&one));
+        last = Some(one);
         if is_last {
             break;
         }
@@ -121,7 +115,7 @@ mod tests {
     }
 
     /// How many rounds come of one that gives these rates in turn, and the rate of the last.
-    fn repeated(mb: &dyn Fn(usize) -> ControlFlow<Option<f64>, f64>) -> (usize, Option<f64>) {
+    fn repeated(mb: &dyn Fn(usize) -> (f64, bool)) -> (usize, Option<f64>) {
         let once = &mut |number| Ok::<_, ()>(mb(number));
         let (rates, last) = rounds(once, |mb| BytesPerSec::from_mb(*mb)).expect("no round fails");
         (rates.len(), last)
@@ -129,24 +123,15 @@ mod tests {
 
     #[test]
     fn rounds_go_on_until_five_agree_and_no_longer_than_25() {
-        assert_eq!(repeated(&|_| ControlFlow::Continue(100.0)), (5, Some(100.0)));
-        assert_eq!(
-            repeated(&|at| ControlFlow::Continue(if at < 3 { 500.0 } else { 100.0 })),
-            (7, Some(100.0))
-        );
-        let rising = |at: usize| ControlFlow::Continue(100.0 * 1.3_f64.powi(at as i32));
-        assert_eq!(repeated(&rising).0, 25);
+        assert_eq!(repeated(&|_| (100.0, false)), (5, Some(100.0)));
+        assert_eq!(repeated(&|at| (if at < 3 { 500.0 } else { 100.0 }, false)), (7, Some(100.0)));
+        assert_eq!(repeated(&|at: usize| (100.0 * 1.3_f64.powi(at as i32), false)).0, 25);
     }
 
     #[test]
-    fn what_breaks_rounds_off_is_the_last_or_none() {
-        let ends = |kept: Option<f64>| {
-            repeated(&move |at| if at == 3 { ControlFlow::Break(kept) } else { ControlFlow::Continue(9.0) })
-        };
-        assert_eq!((ends(Some(4.0)), ends(None)), ((3, Some(4.0)), (2, Some(9.0))));
-        assert_eq!(repeated(&|_| ControlFlow::Break(None)), (0, None));
-        let fails =
-            rounds(&mut |_| Err::<ControlFlow<Option<f64>, f64>, _>("gone"), |mb| BytesPerSec::from_mb(*mb));
+    fn what_breaks_rounds_off_is_the_last() {
+        assert_eq!(repeated(&|at| (if at == 3 { 4.0 } else { 9.0 }, at == 3)), (3, Some(4.0)));
+        let fails = rounds(&mut |_| Err::<(f64, bool), _>("gone"), |mb| BytesPerSec::from_mb(*mb));
         assert_eq!(fails, Err("gone"));
     }
 

@@ -15,12 +15,12 @@ use std::time::{Duration, Instant};
 
 use crate::measure::{Asked, Command, Seen, Session, Timing, WINDOW, at_once, is_steady, rounds};
 use crate::scene::Scene;
-use crate::writes::{Allowance, ESTIMATED_AFTER, Writes};
+use crate::writes::{Allowance, Writes};
 use crate::{Moving, Teller};
 use narrows_base::units::{Bytes, BytesPerSec};
 use narrows_load::LoadError;
 use narrows_load::failure;
-use narrows_load::guard::{Sentry, WritableDevice};
+use narrows_load::guard::Sentry;
 use narrows_load::measurement::{Cause, Measurement, RunFailure};
 use narrows_load::preset::{LoadSpec, StopRule};
 use narrows_load::scan::{Scan, ScanPlan};
@@ -39,7 +39,8 @@ const IDLE: Duration = Duration::from_millis(300);
 
 /// Everything that stays the same from test to test.
 pub struct Runner<'a, T: Teller> {
-    root: &'a Root,
+    /// Where facts are read.
+    pub root: &'a Root,
     /// Who hears how far it is.
     pub progress: T,
     /// What measures.
@@ -64,39 +65,14 @@ impl<'a, T: Teller> Runner<'a, T> {
         Self { root: &scene.root, progress, session, writes, sentry: RefCell::new(None) }
     }
 
-    /// Where facts are read.
-    pub const fn root(&self) -> &Root {
-        self.root
-    }
-
     /// Whether a signal came.
     pub fn is_stopped(&self) -> bool {
         self.session.is_stopped()
     }
 
-    /// What a signal raises.
-    pub fn stop(&self) -> &AtomicBool {
-        self.session.stop()
-    }
-
     /// What may be written; `None` when nothing is.
     pub fn writes(&self) -> Option<&Writes> {
         self.writes.as_ref()
-    }
-
-    /// Watches a device that is going to be written, and stops all when somebody else writes to it.
-    ///
-    /// # Errors
-    /// There is no room for another thread.
-    fn keep_watch(&self, device: &WritableDevice) -> Result<(), LoadError> {
-        let sentry = device.sentry(self.session.stop().clone())?;
-        self.sentry.replace(sentry);
-        Ok(())
-    }
-
-    /// Watches no more.
-    fn end_watch(&self) {
-        self.sentry.replace(None);
     }
 
     /// Whether a write was refused since no more may be written.
@@ -129,11 +105,6 @@ impl<'a, T: Teller> Runner<'a, T> {
         if let Some(writes) = &self.writes {
             writes.meter(self.root, None);
         }
-        self.go_on()
-    }
-
-    /// Breaks work off when a signal came.
-    fn go_on(&self) -> ControlFlow<()> {
         if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
@@ -166,11 +137,8 @@ impl<'a, T: Teller> Runner<'a, T> {
             }
             let timing = if number > 1 { &again } else { timing };
             let outcome = self.once(load, target, timing, allowance.as_ref())?;
-            Ok(if is_over(&outcome) {
-                ControlFlow::Break(Some(outcome))
-            } else {
-                ControlFlow::Continue(outcome)
-            })
+            let is_last = is_over(&outcome);
+            Ok((outcome, is_last))
         };
         let (rounds, last) = rounds(once, |outcome: &LoadOutcome| outcome.measurement.bytes_per_second)?;
         let Some(mut outcome) = last else { return Err(LoadError::Interrupted) };
@@ -363,15 +331,6 @@ impl<T: Teller> Runner<'_, T> {
         }
         let direction = if load.writes() { Direction::Write } else { Direction::Read };
         Ok(self.session.judged(direction, at_once(measurements), seen.activity))
-    }
-
-    /// Shows how far a scratch file of `size` is, breaks it off when a signal came, and says once what all is going to take.
-    pub fn follow_to(&self, begin: Instant, written: Bytes, size: Bytes) -> ControlFlow<()> {
-        let goes_on = self.follow(begin, written);
-        if written >= size.min(ESTIMATED_AFTER) {
-            self.estimate(None, written.per(begin.elapsed()), (written, size));
-        }
-        goes_on
     }
 }
 

@@ -5,10 +5,10 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::Runner;
-use crate::measure::Timing;
+use crate::measure::{Timing, seed};
 use crate::place::{self, FirstPart, Place};
 use crate::writes::{ESTIMATED_AFTER, Writes};
-use crate::{Objection, Teller};
+use crate::{Failure, Teller};
 use narrows_base::shell;
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::{Others, Step, WritableDevice};
@@ -23,6 +23,9 @@ const FILL_TIME: Duration = Duration::from_secs(60);
 /// take longer than they do. A slow drive then has a smaller one, which is still far larger than its cache.
 const QUICK_FILL_TIME: Duration = Duration::from_secs(2);
 
+/// How long it may take for a layer.
+const LAYER_FILL_TIME: Duration = Duration::from_secs(4);
+
 /// How large a scratch file must become.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filling {
@@ -30,6 +33,8 @@ pub enum Filling {
     Whole,
     /// As large as two seconds allow, and an eighth of its size at least.
     Quick,
+    /// As large as four seconds allow, and so large at least. What writes is not tried on it.
+    Layer(Bytes),
 }
 
 impl<T: Teller> Runner<'_, T> {
@@ -46,31 +51,35 @@ impl<T: Teller> Runner<'_, T> {
     }
 
     fn scratch(&self, dir: &Path, size: Bytes, filling: Filling) -> Result<Opened, LoadError> {
-        let (time, is_asked) = match filling {
-            Filling::Whole => (FILL_TIME, true),
-            Filling::Quick => (QUICK_FILL_TIME, false),
+        let (time, minimum, is_tried) = match filling {
+            Filling::Whole => (FILL_TIME, place::least(size, true), true),
+            Filling::Quick => (QUICK_FILL_TIME, place::least(size, false), true),
+            Filling::Layer(least) => (LAYER_FILL_TIME, least, false),
         };
         let Some(writes) = self.writes() else { return Err(LoadError::NotOurs(dir.to_owned())) };
         let options = ScratchOptions {
             time: Some(time),
-            minimum: place::least(size, is_asked),
+            minimum,
             budget: Some(writes.budget().clone()),
             ..ScratchOptions::default()
         };
-        writes.begin_metering(self.root());
-        let first = if size <= ESTIMATED_AFTER { size } else { writes.filled_before_trials() };
+        writes.begin_metering(self.root);
+        let first = match is_tried && size > ESTIMATED_AFTER {
+            true => writes.filled_before_trials(),
+            false => size.min(ESTIMATED_AFTER),
+        };
         let begin = Instant::now();
         self.progress.phase("writing scratch file", time);
         let follow = &mut |written, _: Bytes| self.follow(begin, written);
         let told = &mut |opened: &Opened, FirstPart { rate, there, in_all, left }| {
-            self.estimate(Some(opened), rate, (there, in_all));
+            self.estimate(is_tried.then_some(opened), rate, (there, in_all));
             if there < in_all {
                 self.progress.phase("writing scratch file", left);
             }
         };
-        let made = place::in_two_parts(dir, (first, size), &options, follow, told)?;
-        writes.end_metering(self.root());
-        Ok(made)
+        let made = place::in_two_parts(dir, (first, size), &options, follow, told);
+        writes.end_metering(self.root);
+        made
     }
 }
 
@@ -82,14 +91,14 @@ impl<T: Teller> Runner<'_, T> {
     ///
     /// # Errors
     /// It is more than may be written, a write failed, or somebody else wrote to the device.
-    pub fn fill(&self, writable: WritableDevice, size: Bytes) -> Result<Opened, Objection> {
-        self.keep_watch(&writable)?;
+    pub fn fill(&self, writable: WritableDevice, size: Bytes) -> Result<Opened, Failure> {
+        // Stops all when somebody else writes to it.
+        self.sentry.replace(writable.sentry(self.session.stop.clone())?);
         let length = writable.region().length;
         if let Some(writes) = self.writes() {
             let taken = writes.budget().take(length + length);
             taken.map_err(|over| {
-                Objection::new(over.to_string())
-                    .with_hint("allow more with --max-writes, or use a smaller --size")
+                Failure::new(over.to_string()).hint("allow more with --max-writes, or use a smaller --size")
             })?;
         }
         self.progress.phase("filling the device", Duration::ZERO);
@@ -101,7 +110,8 @@ impl<T: Teller> Runner<'_, T> {
             self.follow(begin, written)
         };
         let path = writable.path().to_owned();
-        let target = place::fill(writable, size, follow).map_err(|error| objection(&error, &path))?;
+        let target =
+            owned::prepare(writable, size, seed(), follow).map_err(|error| objection(&error, &path))?;
         let filled = target.region().length;
         self.estimate(Some(&target), filled.per(begin.elapsed()), (filled, filled));
         Ok(target)
@@ -112,7 +122,7 @@ impl<T: Teller> Runner<'_, T> {
     ///
     /// # Errors
     /// Something is left: data that somebody else wrote meanwhile, which stay, or what cannot be cleared.
-    pub fn clear(&self, target: &Opened, told: &mut dyn FnMut(Bytes, Step)) -> Result<(), Objection> {
+    pub fn clear(&self, target: &Opened, told: &mut dyn FnMut(Bytes, Step)) -> Result<(), Failure> {
         if !target.is_marked() {
             return Ok(());
         }
@@ -122,7 +132,7 @@ impl<T: Teller> Runner<'_, T> {
             // What was set aside.
             budget.give_back(target.changeable().length);
         }
-        self.end_watch();
+        self.sentry.replace(None);
         let size = target.size();
         let follow = &mut |step| {
             told(size, step);
@@ -134,12 +144,12 @@ impl<T: Teller> Runner<'_, T> {
         let left = "what is left bears our marks: `narrows guard --clean DEVICE --i-own SERIAL` clears it";
         let cleared = cleared.map_err(|error| match &error {
             LoadError::Others(others) => stopped(others, target.path()),
-            _ => Objection::new(format!("{path} was not cleared: {error}")).with_hint(left),
+            _ => Failure::new(format!("{path} was not cleared: {error}")).hint(left),
         })?;
         let Some(cleared) = cleared else { return Ok(()) };
         if cleared.is_blank() {
             let said = |others: Others| {
-                Objection::new(format!("{others}; all that bears narrows' marks is cleared")).with_hint(
+                Failure::new(format!("{others}; all that bears narrows' marks is cleared")).hint(
                     "what the run wrote over before it was stopped is lost: compare that file with a copy",
                 )
             };
@@ -147,7 +157,7 @@ impl<T: Teller> Runner<'_, T> {
         }
         if cleared.foreign_bytes.get() == 0 {
             let bytes = human::bytes(cleared.left);
-            return Err(Objection::new(format!("{bytes} of {path} could not be cleared")).with_hint(left));
+            return Err(Failure::new(format!("{bytes} of {path} could not be cleared")).hint(left));
         }
         let places: Vec<String> = cleared
             .foreign
@@ -156,17 +166,17 @@ impl<T: Teller> Runner<'_, T> {
             .map(|found| format!("at byte {}: {}", found.at.get(), found.looks()))
             .collect();
         let bytes = human::bytes(cleared.foreign_bytes);
-        Err(Objection::new(format!(
+        Err(Failure::new(format!(
             "somebody else wrote to {path} while narrows used it: {bytes} that bear no mark of ours ({}); they were \
              not touched, and all else was cleared",
             places.join("; ")
         ))
-        .with_hint("find out who writes to it (`fuser -v`); results of this run are not to be trusted"))
+        .hint("find out who writes to it (`fuser -v`); results of this run are not to be trusted"))
     }
 }
 
 /// Why a device was not filled or taken.
-fn objection(error: &LoadError, path: &Path) -> Objection {
+fn objection(error: &LoadError, path: &Path) -> Failure {
     match error {
         LoadError::Others(others) => stopped(others, path),
         _ => error.into(),
@@ -174,10 +184,10 @@ fn objection(error: &LoadError, path: &Path) -> Objection {
 }
 
 /// What is said when somebody else wrote to a device that was filled.
-fn stopped(others: &Others, path: &Path) -> Objection {
+fn stopped(others: &Others, path: &Path) -> Failure {
     let path = shell::path(path);
     let message = others.to_string();
-    Objection::new(format!("{message}: all was stopped, and nothing was cleared")).with_hint(format!(
+    Failure::new(format!("{message}: all was stopped, and nothing was cleared")).hint(format!(
         "find out who writes to it (`fuser -v {path}`) and look at what was written; what narrows wrote bears its mark, and \
          `narrows guard --clean {path} --i-own SERIAL` clears exactly that; results of this run are not to be trusted"
     ))

@@ -11,7 +11,7 @@ use crate::lab::{
     Workshop, Written,
 };
 use crate::scene::Scene;
-use crate::{Objection, Teller};
+use crate::{Failure, Teller};
 use narrows_base::units::{Bytes, human};
 use narrows_load::guard::EDGE;
 use narrows_load::target::Target;
@@ -33,7 +33,7 @@ pub struct Lab<'a, T> {
     /// Whether it waits until an array is in step.
     pub waits: bool,
     /// Finds the path to what is named.
-    pub scene: &'a dyn Fn(&str) -> Result<Scene, Objection>,
+    pub scene: &'a dyn Fn(&str) -> Result<Scene, Failure>,
 }
 
 /// What a lab has come to.
@@ -71,7 +71,7 @@ impl<T: Teller> Lab<'_, T> {
     ///
     /// # Errors
     /// Why that ended early; what was measured until then is added.
-    pub fn all(&mut self, cells: &[Cell], results: &mut Results) -> Result<(), Objection> {
+    pub fn all(&mut self, cells: &[Cell], results: &mut Results) -> Result<(), Failure> {
         let basis = match results.basis.clone() {
             Some(basis) => basis,
             None => results.basis.insert(self.basis()?).clone(),
@@ -92,8 +92,8 @@ impl<T: Teller> Lab<'_, T> {
         Ok(())
     }
 
-    fn why_over(&self) -> Objection {
-        Objection::new(match self.workshop.alarm() {
+    fn why_over(&self) -> Failure {
+        Failure::new(match self.workshop.alarm() {
             Some(alarm) => alarm,
             None if self.trials.is_stopped() => "interrupted".to_owned(),
             None => "no more may be written (--max-writes)".to_owned(),
@@ -116,7 +116,7 @@ impl<T: Teller> Lab<'_, T> {
     }
 
     /// Builds, measures and undoes one cell. An error says why nothing more can be done.
-    fn cell(&mut self, outcome: &mut Outcome) -> Result<(), Objection> {
+    fn cell(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
         let (before, sent) = (Sample::of_disks(self.workshop.root), self.trials.writes.budget().spent());
         let came = self.build(outcome);
         let undone = self.workshop.undo();
@@ -136,14 +136,14 @@ impl<T: Teller> Lab<'_, T> {
         self.record(&Line::Outcome(Box::new(outcome.clone())))
     }
 
-    pub(super) fn record(&mut self, line: &Line) -> Result<(), Objection> {
+    pub(super) fn record(&mut self, line: &Line) -> Result<(), Failure> {
         Ok(self.workshop.journal.append(line).map_err(BuildError::from)?)
     }
 
-    fn build(&mut self, outcome: &mut Outcome) -> Result<(), Objection> {
+    fn build(&mut self, outcome: &mut Outcome) -> Result<(), Failure> {
         let cell = outcome.cell;
         let devices = self.workshop.head.devices.len();
-        let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Objection::new)?;
+        let steps = lab::recipe(cell, devices, self.workshop.means()).map_err(Failure::new)?;
         self.record(&Line::Cell(cell))?;
         for step in steps {
             self.trials.go_on()?;
@@ -162,7 +162,7 @@ impl<T: Teller> Lab<'_, T> {
         Ok(())
     }
 
-    fn settle(&self, outcome: &mut Outcome) -> Result<(), Objection> {
+    fn settle(&self, outcome: &mut Outcome) -> Result<(), Failure> {
         let follow = &mut |action: &str, done: Option<f64>| {
             let far = done.map_or_else(String::new, |done| format!(", {} done", human::percent(done)));
             (self.trials.teller)().name(&format!("waiting for the array: {action}{far}"));
@@ -174,7 +174,7 @@ impl<T: Teller> Lab<'_, T> {
         Ok(())
     }
 
-    fn measure(&mut self, cell: Cell, measured: &mut Vec<Measured>) -> Result<(), Objection> {
+    fn measure(&mut self, cell: Cell, measured: &mut Vec<Measured>) -> Result<(), Failure> {
         if cell.file_system != FileSystem::None {
             let point = self.workshop.names.mount_point();
             let scene = (self.scene)(&point)?;
@@ -226,7 +226,7 @@ pub fn over_nothing(encryption: Encryption, reach: Bytes) -> Vec<Step> {
 
 impl<T: Teller> Lab<'_, T> {
     /// Measures it, and writes it down. The slices are written between their first and their last MiB.
-    pub(super) fn basis(&mut self) -> Result<Basis, Objection> {
+    pub(super) fn basis(&mut self) -> Result<Basis, Failure> {
         self.trials.note("each device alone, then all at once");
         let basis = self.devices();
         self.workshop.undo()?;
@@ -236,7 +236,7 @@ impl<T: Teller> Lab<'_, T> {
         Ok(basis)
     }
 
-    fn devices(&mut self) -> Result<Basis, Objection> {
+    fn devices(&mut self) -> Result<Basis, Failure> {
         let devices = self.workshop.head.devices.clone();
         let (mut alone, mut paused) = (Vec::new(), Vec::new());
         let mut targets: Vec<Target> = Vec::new();
@@ -269,7 +269,7 @@ impl<T: Teller> Lab<'_, T> {
 
     /// Each encryption above a target that takes no time, undone again. One that cannot be built is left out: then its
     /// predictions take the rate of the cipher.
-    fn mappings(&mut self) -> Result<Vec<Mapping>, Objection> {
+    fn mappings(&mut self) -> Result<Vec<Mapping>, Failure> {
         let encryptions = encryptions(self.encryptions);
         if encryptions.is_empty() {
             return Ok(Vec::new());
@@ -293,7 +293,7 @@ impl<T: Teller> Lab<'_, T> {
         &mut self,
         encryption: Encryption,
         scene: &Scene,
-    ) -> Result<Result<Vec<Measured>, Objection>, BuildError> {
+    ) -> Result<Result<Vec<Measured>, Failure>, BuildError> {
         for step in over_nothing(encryption, reach(&self.trials.tests)) {
             self.workshop.take(step)?;
         }

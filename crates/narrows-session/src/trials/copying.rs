@@ -9,7 +9,7 @@ use crate::lab::aim::{Aim, property};
 use crate::lab::journal::Head;
 use crate::lab::slice;
 use crate::lab::{Cell, CellCopy, Copied, CopySource, FileSystem, Layout, MOUNTS, ReadFrom};
-use crate::{Objection, Teller};
+use crate::{Failure, Teller};
 use narrows_base::units::{Bytes, human};
 use narrows_load::copy::{CopyControl, CopyOptions, CopyResult, Extent, Room, Source};
 use narrows_load::guard::Budget;
@@ -52,7 +52,7 @@ pub struct OfLab<'a> {
 ///
 /// # Errors
 /// It is not there, or nothing that is copied.
-pub fn needed(path: &Path) -> Result<Bytes, Objection> {
+pub fn needed(path: &Path) -> Result<Bytes, Failure> {
     Ok(Source::look(path, &AtomicBool::new(false))?.extent().needed)
 }
 
@@ -61,29 +61,24 @@ impl Copying {
     ///
     /// # Errors
     /// There is nothing to copy, the lab works inside of it, it fits nowhere, or it changed.
-    pub fn look(
-        root: &Root,
-        path: PathBuf,
-        lab: &OfLab<'_>,
-        stop: Arc<AtomicBool>,
-    ) -> Result<Self, Objection> {
+    pub fn look(root: &Root, path: PathBuf, lab: &OfLab<'_>, stop: Arc<AtomicBool>) -> Result<Self, Failure> {
         lab.refuse_own_places(&path)?;
         let source = Source::look(&path, &stop)?;
         let (extent, known) = (source.extent(), lab.head.copy.as_ref());
         if extent.files == 0 {
-            return Err(Objection::new(format!("there is no file in `{}`", path.display())));
+            return Err(Failure::new(format!("there is no file in `{}`", path.display())));
         }
         if known.is_some_and(|known| (known.files, known.bytes) != (extent.files, extent.bytes)) {
             let message = format!("`{}` is not what it was when this lab began", path.display());
             let hint = "copies of it cannot be compared any more: begin again";
-            return Err(Objection::new(message).with_hint(hint));
+            return Err(Failure::new(message).hint(hint));
         }
         let targets = lab.fitting(extent.needed);
         if targets == 0 {
             let (path, needed) = (path.display(), human::bytes(extent.needed));
             let message = format!("`{path}` takes {needed}, more than any of these layouts holds");
             let hint = "name a part of it, or larger devices (--files)";
-            return Err(Objection::new(message).with_hint(hint));
+            return Err(Failure::new(message).hint(hint));
         }
         let available = || memory::available_memory(root).get();
         let from = known.map_or_else(|| read_from(extent.bytes, available()), |known| known.from);
@@ -130,12 +125,12 @@ impl Copying {
         (cell, point): (Cell, &Path),
         budget: &Budget,
         teller: fn() -> T,
-    ) -> Result<CellCopy, Objection> {
+    ) -> Result<CellCopy, Failure> {
         if cell.file_system == FileSystem::None {
             return Ok(CellCopy::Not(NEEDS.to_owned()));
         }
         let room = Room::of(point).map_err(|error| {
-            Objection::new(format!("cannot tell what is free in {}: {error}", point.display()))
+            Failure::new(format!("cannot tell what is free in {}: {error}", point.display()))
         })?;
         if !room.holds(&self.extent) {
             let (needed, free) = (human::bytes(self.extent.needed), human::bytes(room.bytes));
@@ -144,14 +139,14 @@ impl Copying {
                 self.extent.names
             )));
         }
-        budget.take(self.extent.bytes).map_err(|over| Objection::new(over.to_string()))?;
+        budget.take(self.extent.bytes).map_err(|over| Failure::new(over.to_string()))?;
         let cached = self.make_ready(&teller());
         let options = CopyOptions { direct: self.about.from == ReadFrom::Drive, ..CopyOptions::default() };
         let control = CopyControl::with_stop(self.stop.clone());
         let ends: (&Path, &Path) = (&self.about.path, &point.join("copy"));
         let result = copy(root, ends, &options, &control, teller)?.result;
         if result.interrupted || self.stop.load(Ordering::Relaxed) {
-            return Err(Objection::new("interrupted"));
+            return Err(Failure::new("interrupted"));
         }
         if result.is_out_of_space() {
             let done = human::bytes(result.bytes());
@@ -212,14 +207,14 @@ fn read_from(bytes: Bytes, available: Option<Bytes>) -> ReadFrom {
 
 impl OfLab<'_> {
     /// A source that holds what the lab makes would be copied into itself, or change while it is copied.
-    fn refuse_own_places(&self, source: &Path) -> Result<(), Objection> {
+    fn refuse_own_places(&self, source: &Path) -> Result<(), Failure> {
         let own = [Some(Path::new(MOUNTS)), self.head.scratch.as_deref(), Some(self.journal.as_path())];
         match own.into_iter().flatten().find(|place| place.starts_with(source)) {
             None => Ok(()),
             Some(place) => {
                 let (source, place) = (source.display(), place.display());
                 let message = format!("`{source}` cannot be copied: the lab itself works in {place}");
-                Err(Objection::new(message).with_hint("name a part of it that does not hold that"))
+                Err(Failure::new(message).hint("name a part of it that does not hold that"))
             }
         }
     }

@@ -13,20 +13,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::lab::Measured;
-use crate::measure::{Asked, Command, Timing, at_once};
-use crate::place::{self, Place};
+use crate::measure::{Asked, Command, Timing, at_once, seed};
+use crate::place::Place;
 use crate::runner::{LoadOutcome, Runner};
 use crate::scene::Scene;
 use crate::writes::{ESTIMATED_AFTER, Life, Writes, part_of_limit};
-use crate::{Objection, Teller};
+use crate::{Failure, Teller};
 use narrows_base::units::Bytes;
-use narrows_load::LoadError;
 use narrows_load::guard::WritableDevice;
 use narrows_load::measurement::{Measurement, Pattern, Workload};
 use narrows_load::preset::{LoadSpec, Preset, Test, Work};
 use narrows_load::run::RunOptions;
 use narrows_load::scratch::ScratchOptions;
 use narrows_load::target::Target;
+use narrows_load::{LoadError, owned};
 use narrows_verdict as verdict;
 
 /// What a file system is left, beside the scratch file: a new one is empty, so little does.
@@ -59,11 +59,11 @@ impl<T: Teller> Trials<T> {
         life: Option<Life>,
         (fills, copies): (u64, Bytes),
         (teller, stop): (fn() -> T, Arc<AtomicBool>),
-    ) -> Result<Self, Objection> {
+    ) -> Result<Self, Failure> {
         let tests = wish.tests();
         let Some(timing) = tests.first().map(|test| test.timing) else {
-            return Err(Objection::new("none of these tests can be run on a block device")
-                .with_hint("`narrows measure --as list` shows the presets; scans are left out here"));
+            return Err(Failure::new("none of these tests can be run on a block device")
+                .hint("`narrows measure --as list` shows the presets; scans are left out here"));
         };
         let size = wish.filled(life);
         let probes = if wish.encrypts { probes(&tests) } else { Vec::new() };
@@ -73,7 +73,7 @@ impl<T: Teller> Trials<T> {
         let fill = Bytes::new(size.get().saturating_mul(fills));
         let writes = Writes::plan((wish.max_writes, life), None, fill, &loads, None, &timing)?;
         writes.budget().announce(fill + copies).map_err(|over| {
-            Objection::new(over.to_string()).with_hint("allow more with --max-writes, or copy less")
+            Failure::new(over.to_string()).hint("allow more with --max-writes, or copy less")
         })?;
         Ok(Self { teller, tests, probes, size, stop, writes: writes.holding_bytes() })
     }
@@ -94,8 +94,8 @@ impl<T: Teller> Trials<T> {
     }
 
     /// Refuses to go on after a signal.
-    fn go_on(&self) -> Result<(), Objection> {
-        if self.is_stopped() { Err(Objection::new("interrupted")) } else { Ok(()) }
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.is_stopped() { Err(Failure::new("interrupted")) } else { Ok(()) }
     }
 
     fn runner<'a>(&self, scene: &'a Scene, writes: Option<Writes>) -> Runner<'a, T> {
@@ -108,12 +108,14 @@ impl<T: Teller> Trials<T> {
     }
 
     /// Fills a device that may be written, and makes a target of it.
-    pub fn fill(&self, device: WritableDevice, scene: &Scene) -> Result<Target, Objection> {
-        self.filled(scene, "filling the device", |progress| place::fill(device, self.size, progress))
+    pub fn fill(&self, device: WritableDevice, scene: &Scene) -> Result<Target, Failure> {
+        self.filled(scene, "filling the device", |progress| {
+            owned::prepare(device, self.size, seed(), progress)
+        })
     }
 
     /// A filled scratch file on a file system.
-    pub fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Objection> {
+    pub fn scratch(&self, mount_point: &Path, scene: &Scene) -> Result<Target, Failure> {
         let options = ScratchOptions { reserve: Some(RESERVE), minimum: LEAST, ..ScratchOptions::default() };
         let place = Place::Scratch(mount_point.to_owned());
         self.filled(scene, "writing scratch file", |progress| {
@@ -128,7 +130,7 @@ impl<T: Teller> Trials<T> {
         scene: &Scene,
         phase: &str,
         fill: impl FnOnce(&mut dyn FnMut(Bytes, Bytes) -> ControlFlow<()>) -> Result<Target, LoadError>,
-    ) -> Result<Target, Objection> {
+    ) -> Result<Target, Failure> {
         let runner = self.counting(scene);
         runner.progress.phase(phase, Duration::ZERO);
         let begin = Instant::now();
@@ -140,7 +142,7 @@ impl<T: Teller> Trials<T> {
             runner.follow(begin, written)
         })?;
         let taken = self.writes.take_filled(target.region().length);
-        taken.map_err(|over| Objection::new(over.to_string()))?;
+        taken.map_err(|over| Failure::new(over.to_string()))?;
         Ok(target)
     }
 
@@ -154,7 +156,7 @@ impl<T: Teller> Trials<T> {
     ///
     /// # Errors
     /// A test failed, or a signal came.
-    pub fn all(&self, scene: &Scene, target: &Target, measured: &mut Vec<Measured>) -> Result<(), Objection> {
+    pub fn all(&self, scene: &Scene, target: &Target, measured: &mut Vec<Measured>) -> Result<(), Failure> {
         self.each(scene, target, self.tests.iter(), measured)
     }
 
@@ -162,7 +164,7 @@ impl<T: Teller> Trials<T> {
     ///
     /// # Errors
     /// As for [`Self::all`].
-    pub fn alone(&self, scene: &Scene, target: &Target) -> Result<Vec<Measured>, Objection> {
+    pub fn alone(&self, scene: &Scene, target: &Target) -> Result<Vec<Measured>, Failure> {
         let mut measured = Vec::new();
         self.each(scene, target, self.tests.iter().chain(&self.probes), &mut measured)?;
         Ok(measured)
@@ -174,12 +176,12 @@ impl<T: Teller> Trials<T> {
         target: &Target,
         tests: impl Iterator<Item = &'t Timed>,
         measured: &mut Vec<Measured>,
-    ) -> Result<(), Objection> {
+    ) -> Result<(), Failure> {
         let runner = self.counting(scene);
         let fitting: Vec<&Timed> = tests.filter(|test| test.least <= target.region().length).collect();
         self.run(&runner, target, &fitting, measured, |test, outcome| {
             if let Some(why) = &outcome.measurement.cut_short {
-                return Err(Objection::new(format!("{}: {why}", test.name)));
+                return Err(Failure::new(format!("{}: {why}", test.name)));
             }
             let subject = scene.subject.with_runs(runner.runs(outcome));
             let verdict = verdict::judge(&scene.machine, std::slice::from_ref(&subject));
@@ -194,8 +196,8 @@ impl<T: Teller> Trials<T> {
         target: &Target,
         tests: &[&Timed],
         measured: &mut Vec<Measured>,
-        is_trusted: impl Fn(&Timed, &LoadOutcome) -> Result<bool, Objection>,
-    ) -> Result<(), Objection> {
+        is_trusted: impl Fn(&Timed, &LoadOutcome) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
         for (index, test) in tests.iter().enumerate() {
             self.go_on()?;
             runner.progress.test(index, tests.len(), &test.name);
@@ -216,7 +218,7 @@ impl<T: Teller> Trials<T> {
         scene: &Scene,
         target: &Target,
         alone: &[Measured],
-    ) -> Result<Vec<Measured>, Objection> {
+    ) -> Result<Vec<Measured>, Failure> {
         let is_single =
             |test: &&Measured| test.load.pattern == Pattern::Sequential && test.load.total_depth() == 1;
         let mut paused = Vec::new();
@@ -235,7 +237,7 @@ impl<T: Teller> Trials<T> {
             let asked = self.asked(workload, options, timing);
             let measurement = runner.session.run(&asked, &[target], &())?.single();
             if let Some(why) = &measurement.cut_short {
-                return Err(Objection::new(format!("{}: {why}", test.test)));
+                return Err(Failure::new(format!("{}: {why}", test.test)));
             }
             paused.push(Measured { measurement, processors: None, ..test.clone() });
         }
@@ -247,12 +249,12 @@ impl<T: Teller> Trials<T> {
     ///
     /// # Errors
     /// As for [`Self::all`].
-    pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Result<Vec<Measured>, Objection> {
+    pub fn over_nothing(&self, scene: &Scene, device: WritableDevice) -> Result<Vec<Measured>, Failure> {
         let runner = self.runner(scene, None);
         let begin = Instant::now();
         // What the largest test reaches at once is enough where nothing is kept.
         let size = reach(&self.tests);
-        let target = place::fill(device, size, &mut |written, _| runner.follow(begin, written))?;
+        let target = owned::prepare(device, size, seed(), &mut |written, _| runner.follow(begin, written))?;
         let tests: Vec<&Timed> = self.tests.iter().chain(&self.probes).collect();
         let mut measured = Vec::new();
         self.run(&runner, &target, &tests, &mut measured, |_, outcome| Ok(is_whole(&outcome.measurement)))?;
@@ -263,7 +265,7 @@ impl<T: Teller> Trials<T> {
     ///
     /// # Errors
     /// As for [`Self::all`].
-    pub fn together(&self, scene: &Scene, targets: &[Target]) -> Result<Vec<Measured>, Objection> {
+    pub fn together(&self, scene: &Scene, targets: &[Target]) -> Result<Vec<Measured>, Failure> {
         let runner = self.counting(scene);
         let targets: Vec<&Target> = targets.iter().collect();
         let mut measured = Vec::new();

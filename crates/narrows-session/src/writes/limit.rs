@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Objection;
+use crate::Failure;
 use crate::scene::device_hops;
 use narrows_base::catalog::{Medium, MediumClass, catalog};
 use narrows_base::units::{Bytes, human};
@@ -87,7 +87,7 @@ pub(super) fn size(
     (wanted, is_asked): (Bytes, bool),
     times: u64,
     writes: bool,
-) -> Result<Bytes, Objection> {
+) -> Result<Bytes, Failure> {
     let at_most = Bytes::new(left.get() / times);
     if is_asked || wanted <= at_most.min(LEAST) {
         return if wanted <= at_most { Ok(wanted) } else { Err(too_little(limit, left, wanted, times)) };
@@ -106,7 +106,7 @@ fn in_whole_mib(bytes: Bytes) -> Bytes {
     Bytes::new(bytes.get() >> 20 << 20)
 }
 
-fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Objection {
+fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Failure {
     let needed = Bytes::new(size.get().saturating_mul(times));
     let what = match times {
         1 => String::new(),
@@ -120,9 +120,8 @@ fn too_little(limit: Limit, left: Bytes, size: Bytes, times: u64) -> Objection {
              drive's rated life)"
         ),
     };
-    Objection::new(format!("{needed_text} are to be written{what}, and {why}")).with_hint(
-        "allow more with --max-writes, use a smaller --size, or read a large file with --read-only",
-    )
+    Failure::new(format!("{needed_text} are to be written{what}, and {why}"))
+        .hint("allow more with --max-writes, use a smaller --size, or read a large file with --read-only")
 }
 
 /// What a drive may be written in its life.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::Objection;
+use crate::Failure;
 use crate::measure::{MOST_ROUNDS, Timing};
 use crate::scene::Scene;
 use ahead::{Ahead, Estimate};
@@ -112,11 +112,11 @@ impl Writes {
     ///
     /// # Errors
     /// Not even what is filled fits into that.
-    pub fn of(wanted: &Wanted<'_>) -> Result<Self, Objection> {
+    pub fn of(wanted: &Wanted<'_>) -> Result<Self, Failure> {
         Self::on_drives(wanted, wanted.path.and_then(|(path, _)| Life::of_path(path)))
     }
 
-    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Objection> {
+    fn on_drives(wanted: &Wanted<'_>, life: Option<Life>) -> Result<Self, Failure> {
         let kept = wanted.kept;
         let kept_limit = kept.and_then(|kept| Limit::kept(kept.limit, kept.limit_is_asked));
         let adds = (!wanted.is_device).then(|| limit::added(wanted.path.map(|(path, _)| path)));
@@ -128,7 +128,7 @@ impl Writes {
         let budget = Budget::new(limit.data);
         // An earlier part may have been allowed more than is asked for now.
         let taken = budget.take(before.min(limit.data));
-        taken.map_err(|over| Objection::new(over.to_string()))?;
+        taken.map_err(|over| Failure::new(over.to_string()))?;
         let ahead = Ahead::of(wanted.works, wanted.timing);
         let longest = |rate| size + in_tests(wanted.works, rate, wanted.timing);
         let expected = if changes { wanted.ceiling.map(longest) } else { Some(size) };
@@ -164,7 +164,7 @@ impl Writes {
         loads: &[&LoadSpec],
         ceiling: Option<BytesPerSec>,
         timing: &Timing,
-    ) -> Result<Self, Objection> {
+    ) -> Result<Self, Failure> {
         let works: Vec<Work> = loads.iter().map(|load| Work::Load((*load).clone())).collect();
         let size = (fill, true);
         let wanted =

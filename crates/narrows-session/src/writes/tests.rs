@@ -10,7 +10,7 @@ fn load() -> LoadSpec {
     LoadSpec::reading(Pattern::Random, Bytes::from_kib(4), 1)
 }
 
-fn plan(asked: Option<u64>, kept: Option<Before>, loads: &[&LoadSpec]) -> Result<Writes, Objection> {
+fn plan(asked: Option<u64>, kept: Option<Before>, loads: &[&LoadSpec]) -> Result<Writes, Failure> {
     let rate = Some(BytesPerSec::from_mb(100.0));
     Writes::plan((asked.map(Bytes::from_mib), None), kept, Bytes::from_mib(100), loads, rate, &TIMING)
 }

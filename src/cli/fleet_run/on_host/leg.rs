@@ -69,7 +69,7 @@ fn serve(
     let listener = opened.ok_or("none of the storage addresses is this host's")?;
     let port = listener.local_addr().map_err(|error| error.to_string())?;
     listener.set_nonblocking(true).map_err(|error| error.to_string())?;
-    say(&LegAnswer::Listening(port)).map_err(|failure| failure.message().to_owned())?;
+    say(&LegAnswer::Listening(port)).map_err(|failure| failure.message)?;
     let deadline = Instant::now() + Duration::from_nanos(flow.patience_ns);
     let (tell, taken) = channel();
     let most = clients.len().saturating_mul(flow.streams.max(1)).saturating_mul(2);
@@ -135,7 +135,7 @@ fn connect(
         stream.read_exact(&mut word).map_err(failed)?;
         streams.push((server.ip(), stream));
     }
-    say(&LegAnswer::Connected).map_err(|failure| failure.message().to_owned())?;
+    say(&LegAnswer::Connected).map_err(|failure| failure.message)?;
     match orders.recv_timeout(Duration::from_nanos(flow.patience_ns)) {
         Ok(LegOrder::Start { at_ns }) => {
             Ok(LegAnswer::Received(moved(orders, streams, flow.is_write, (flow, at_ns))))
