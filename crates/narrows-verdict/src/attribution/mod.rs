@@ -261,7 +261,10 @@ pub(crate) fn why_unknown(case: &Case<'_>, unknown: &[usize]) -> Vec<String> {
         Some((reason, case.path().hops.get(*index)?.name.as_str()))
     };
     let reasons = lists::grouped(unknown.iter().filter_map(reason));
-    reasons.iter().map(|(reason, names)| format!("{}: {reason}", lists::some_of(names, SHOWN, ", "))).collect()
+    reasons
+        .iter()
+        .map(|(reason, names)| format!("{}: {reason}", lists::some_of(names, SHOWN, ", ")))
+        .collect()
 }
 
 /// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
