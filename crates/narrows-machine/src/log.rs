@@ -88,6 +88,8 @@ pub enum LogKind {
     NvmeDown,
     /// The driver gave the drive up.
     NvmeProbeFailed,
+    /// The driver let go of a drive that it was setting up: it failed, or was pulled out.
+    NvmeRemoved,
     /// The drive borrows this much memory of the host.
     HostMemoryBuffer(Bytes),
     /// The number of I/O queues that carry reads and writes.

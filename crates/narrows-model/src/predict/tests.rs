@@ -58,8 +58,7 @@ fn encryption_takes_the_gain_of_striping_away() {
 
 #[test]
 fn a_tunnel_bounds_by_its_wire_and_gives_no_estimate() {
-    let text =
-        "[device.d]\nkind = \"usb\"\nin = \"pc\"\nmodel = \"Samsung 990 PRO\"\nline_rate = \"40 Gbit/s\"\n";
+    let text = "name = \"t\"\n[host.pc]\n[device.d]\nkind = \"usb\"\nin = \"pc\"\nmodel = \"Samsung 990 PRO\"\nline_rate = \"40 Gbit/s\"\n";
     let found = get(&system(text), &random("d", Bytes::from_mib(1), 32, 1));
     assert_eq!(found.at_most().map(|bound| (bound.hop.as_str(), bound.rate.get())), Some(("usb:d", 5e9)));
 }

@@ -33,7 +33,10 @@ pub(super) fn check(context: &Context<'_>, judged: &Judged<'_>) -> Vec<Finding> 
 /// Whether the drive behind a link gave up or did not answer: with errors of the link beside it, no chance.
 fn failed(context: &Context<'_>, link: &Link<'_>) -> bool {
     link.events(context.machine).any(|event| {
-        matches!(event.kind, LogKind::NvmeProbeFailed | LogKind::NvmeDown | LogKind::NvmeTimeout)
+        matches!(
+            event.kind,
+            LogKind::NvmeProbeFailed | LogKind::NvmeRemoved | LogKind::NvmeDown | LogKind::NvmeTimeout
+        )
     })
 }
 

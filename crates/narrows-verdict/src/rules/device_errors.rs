@@ -80,6 +80,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::NvmeTimeout => format!("{} timed out", number("command")),
         LogKind::NvmeDown => times("its controller stopped to answer"),
         LogKind::NvmeProbeFailed => "the kernel gave it up".to_owned(),
+        LogKind::NvmeRemoved => times("it was let go while it was set up"),
         LogKind::SataLimited(megabits) => {
             format!("the kernel lowered its link to {} Gbit/s", f64::from(*megabits) / 1e3)
         }
@@ -96,6 +97,8 @@ fn in_words(event: &LogEvent) -> Option<String> {
 fn is_fault(events: &[LogEvent]) -> bool {
     events.iter().any(|event| match event.kind {
         LogKind::SataReset | LogKind::UsbReset => event.count >= FEW_RESETS,
+        // As of a drive that is pulled out.
+        LogKind::NvmeRemoved => false,
         _ => true,
     })
 }

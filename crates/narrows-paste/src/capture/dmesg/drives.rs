@@ -42,7 +42,7 @@ fn is_controller(name: &str) -> bool {
 fn parse_event(what: &str) -> Option<LogKind> {
     const EVENTS: [(&str, LogKind); 4] = [
         ("controller is down; will reset", LogKind::NvmeDown),
-        ("Removing after probe failure", LogKind::NvmeProbeFailed),
+        ("Removing after probe failure", LogKind::NvmeRemoved),
         ("Device not ready; aborting", LogKind::NvmeProbeFailed),
         ("Disabling device after reset failure", LogKind::NvmeProbeFailed),
     ];
