@@ -253,18 +253,14 @@ fn why_nothing_is_known(case: &Case<'_>, unknown: &[usize]) -> String {
     }
 }
 
-/// Why the ceilings of these hops are not known: `NAMES: reason`, hops with one reason together.
+/// Why the ceilings of these hops are not known: `NAMES: reason`, hops with one reason together, by the first of them.
 pub(crate) fn why_unknown(case: &Case<'_>, unknown: &[usize]) -> Vec<String> {
-    const SHOWN: usize = 3;
     let reason = |index: &usize| {
         let Some(Ceiling::Unknown(reason)) = case.ceiling(*index) else { return None };
         Some((reason, case.path().hops.get(*index)?.name.as_str()))
     };
     let reasons = lists::grouped(unknown.iter().filter_map(reason));
-    reasons
-        .iter()
-        .map(|(reason, names)| format!("{}: {reason}", lists::some_of(names, SHOWN, ", ")))
-        .collect()
+    reasons.iter().map(|(reason, names)| format!("{}: {reason}", lists::some_of(names, 1, ""))).collect()
 }
 
 /// The narrowest hop that is another bottleneck than the one at `limiting`. Of equally narrow ones it is the one that
