@@ -112,7 +112,7 @@ fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
     };
     if name.starts_with("ata") {
         let port = |transport: &Transport| matches!(transport, Transport::Sata(sata) if sata.port == name);
-        return Some(at(&port).unwrap_or_else(|| name.to_owned()));
+        return Some(at(&port).or_else(|| only_disk(machine)).unwrap_or_else(|| name.to_owned()));
     }
     // Of what hangs on USB only drives matter.
     if event.kind == LogKind::UsbReset && name.starts_with(|c: char| c.is_ascii_digit()) {
@@ -122,6 +122,17 @@ fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
     // What is taken out while it is read fails, and is whole.
     let is_removable = machine.block.get(drive).is_some_and(|block| block.removable);
     (!is_removable).then(|| drive.to_owned())
+}
+
+/// The only disk that the texts know and the only port that had errors are one.
+fn only_disk(machine: &Machine) -> Option<String> {
+    let ports = machine.log.iter().filter(|event| in_words(event).is_some());
+    let mut ports = ports.filter_map(|event| event.device.as_deref()).filter(|name| name.starts_with("ata"));
+    let first = ports.next()?;
+    let mut disks =
+        machine.block.values().filter(|block| block.name.starts_with("sd") && block.partition_of.is_none());
+    let only = disks.next().filter(|_| disks.next().is_none())?;
+    ports.all(|port| port == first).then(|| only.name.clone())
 }
 
 /// The drive of a partition, `sda` of `sda1`; of an NVMe drive its controller, `nvme0` of `nvme0n1p3`.
@@ -166,7 +177,7 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Fi
         )
     });
     let evidence =
-        |event: &LogEvent| Some(Evidence::new(in_words(event)?, event.count, event.source.as_str()));
+        |event: &LogEvent| Some(Evidence::new("errors in the log", in_words(event)?, event.source.as_str()));
     Some(
         found
             .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
