@@ -51,7 +51,7 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
     }
     let interconnect =
         processor.filter(|_| sockets > 1).and_then(|p| p.interconnect.as_ref()).map(interconnect);
-    Site {
+    let mut site = Site {
         name: board.name.clone(),
         source: board.source.clone(),
         processor: processor.map(|processor| processor.name.clone()),
@@ -63,7 +63,9 @@ pub fn of_board(board: &Board, options: &BoardOptions<'_>) -> Site {
         sata: ports(board),
         gaps: board.gaps().iter().filter(|gap| gap.aspect.matters()).map(told).collect(),
         notes,
-    }
+    };
+    site.gaps.extend(site.more_lanes_than_there_are());
+    site
 }
 
 fn ports(board: &Board) -> Ports {

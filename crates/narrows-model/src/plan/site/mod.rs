@@ -17,6 +17,7 @@ use super::outcome::Outcome;
 use super::problem::WholeRate;
 use super::wish::{self, Kind, Wish};
 use crate::path::file::{self, Name, Part, PartKind};
+use narrows_base::catalog::catalog;
 use narrows_base::units::{BytesPerSec, GtPerSec, Lanes};
 
 /// What a slot hangs on.
@@ -224,6 +225,24 @@ pub struct Site {
 }
 
 impl Site {
+    /// What is open where the slots of a processor have more lanes than it has, and nothing says which of them share.
+    fn more_lanes_than_there_are(&self) -> Option<String> {
+        let name = self.processor.as_deref()?;
+        let processor = catalog().processors.iter().find(|known| known.name == name)?;
+        let wired = |socket| {
+            let on = self.slots.iter().filter(move |slot| slot.attachment == Attachment::Cpu(socket));
+            let open = on.filter(|slot| slot.dead.is_none());
+            let is_said = |slot: &&Slot| !slot.narrowed.is_empty() || slot.shares.is_some();
+            (!open.clone().any(|slot| is_said(&slot)))
+                .then(|| open.map(|slot| u16::from(slot.lanes.get())).sum::<u16>())
+        };
+        let over = (0..self.sockets).filter_map(wired).find(|lanes| *lanes > processor.pcie_lanes)?;
+        Some(format!(
+            "which slots share lanes: together they have {over}, and {name} has {} (look at the block diagram of the board)",
+            processor.pcie_lanes
+        ))
+    }
+
     /// Whether anything may be put into a slot.
     pub fn is_usable(&self, slot: usize) -> bool {
         self.slots.get(slot).is_some_and(|slot| slot.dead.is_none())

@@ -101,6 +101,7 @@ pub fn of_system(system: &System, host: &Name, assume_splitting: bool) -> Result
     if site.slots.is_empty() {
         return Err(NoSite::NoSlots { host: host.to_string() });
     }
+    site.gaps.extend(site.more_lanes_than_there_are());
     site.notes.extend(reader.loose());
     site.sata.used = reader.on_sata_ports();
     Ok(site)

@@ -31,6 +31,20 @@ fn a_split_slot_is_its_pieces_and_what_they_leave_leads_nowhere() {
     assert_eq!(drive.wish().own, Some(BytesPerSec::from_mb(5150.0)));
 }
 
+/// 48 lanes on a processor with 24: a plan that used all of them would be proven and impossible.
+#[test]
+fn slots_with_more_lanes_than_their_processor_leave_open_which_share() {
+    let slots = |processor: &str| {
+        site(&format!(
+            "[host.h]\nprocessor = \"{processor}\"\n[slot.s]\ncount = 3\ngeneration = 4\nwidth = 16\n"
+        ))
+    };
+    let open = slots("Ryzen 9 3900X");
+    assert_eq!(open.gaps.len(), 1);
+    assert!(open.gaps[0].contains("together they have 48, and AMD Ryzen 3000 has 24"), "{:?}", open.gaps);
+    assert_eq!(slots("EPYC 7302P").gaps, [""; 0]);
+}
+
 #[test]
 fn drives_behind_a_switch_are_what_its_slot_holds() {
     let found = site(
