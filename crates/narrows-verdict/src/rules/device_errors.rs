@@ -1,7 +1,7 @@
 //! `device_errors`: the kernel's log tells that a drive, or the way to it, failed.
 //!
-//! A rate beside such errors is that of waiting: a command that fails is waited for for up to 30 seconds, and sent again. What a
-//! healthy machine logs, too, is no error here: a link that is trained anew once, a USB device that is reset when it wakes, a
+//! A rate beside such errors is that of waiting: a command is waited for for 30 seconds (kernel `drivers/scsi/sd.h`, `SD_TIMEOUT`;
+//! `nvme_core.io_timeout`) and sent again. What a healthy machine logs, too, is no error here: a link that is trained anew once, a USB device that is reset when it wakes, a
 //! drive whose medium was taken out. Errors of a PCIe link that explain those of the drive behind it are `aer_errors`.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use narrows_model::path::{Hop, HopSpec};
 use super::Context;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
-/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start.
+/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start: an estimate on the safe side.
 const FEW_RESETS: u64 = 3;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
@@ -48,10 +48,10 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
         let known = counts.into_iter().filter(|(count, _)| *count > 0);
         known.map(|(count, what)| format!("{count} {what}")).collect::<Vec<_>>().join(", ")
     };
-    let more = if errs.len() > 1 {
-        format!(", and errors of {} more devices", errs.len() - 1)
-    } else {
-        String::new()
+    let more = match errs.len() - 1 {
+        0 => String::new(),
+        1 => ", and errors of 1 more device".to_owned(),
+        more => format!(", and errors of {more} more devices"),
     };
     let summary =
         format!("The ZFS pool {} counts errors of {}: {}{more}.", pool.name, first.name, words(first.errors));
@@ -63,7 +63,8 @@ fn of_pool(pool: &ZfsPool) -> Option<Finding> {
         Finding::on(Code::DeviceErrors, Severity::Fault, pool.name.clone(), summary)
             .with_evidence(evidence)
             .advise(
-                "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive                  that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
+                "Save what matters. `sudo smartctl -x` of the device tells the drive from its cable; what waits for a drive \
+                 that repeats its reads (a resilver, a scrub, your own reads) goes at its pace.",
             ),
     )
 }
@@ -78,9 +79,9 @@ fn in_words(event: &LogEvent) -> Option<String> {
     let number = |what: &str| if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") };
     Some(match &event.kind {
         LogKind::NvmeTimeout => format!("{} timed out", number("command")),
-        LogKind::NvmeDown => times("its controller stopped to answer"),
+        LogKind::NvmeDown => times("its controller stopped answering"),
         LogKind::NvmeProbeFailed => "the kernel gave it up".to_owned(),
-        LogKind::NvmeRemoved => times("it was let go while it was set up"),
+        LogKind::NvmeRemoved => times("its driver removed it while setting it up"),
         LogKind::SataLimited(megabits) => {
             format!("the kernel lowered its link to {} Gbit/s", f64::from(*megabits) / 1e3)
         }
@@ -124,7 +125,7 @@ fn drive_of(machine: &Machine, event: &LogEvent) -> Option<String> {
     (!is_removable).then(|| drive.to_owned())
 }
 
-/// The only disk that the texts know and the only port that had errors are one.
+/// The only disk that the texts know is on the only port that had errors: a SATA disk of which they do not tell another port.
 fn only_disk(machine: &Machine) -> Option<String> {
     let ports = machine.log.iter().filter(|event| in_words(event).is_some());
     let mut ports = ports.filter_map(|event| event.device.as_deref()).filter(|name| name.starts_with("ata"));
@@ -132,7 +133,9 @@ fn only_disk(machine: &Machine) -> Option<String> {
     let mut disks =
         machine.block.values().filter(|block| block.name.starts_with("sd") && block.partition_of.is_none());
     let only = disks.next().filter(|_| disks.next().is_none())?;
-    ports.all(|port| port == first).then(|| only.name.clone())
+    let is_open =
+        matches!(&only.transport, Transport::Sata(sata) if !sata.port.starts_with("ata") && !only.removable);
+    (is_open && ports.all(|port| port == first)).then(|| only.name.clone())
 }
 
 /// The drive of a partition, `sda` of `sda1`; of an NVMe drive its controller, `nvme0` of `nvme0n1p3`.
@@ -201,6 +204,14 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     if events.iter().any(|event| event.kind == LogKind::UsbReset) {
         return "Use another cable and another port, without a hub. If it goes on, boot once with UAS off for this bridge: \
                 usb-storage.quirks=VENDOR:PRODUCT:u."
+            .to_owned();
+    }
+    if drive.starts_with("vd") || drive.starts_with("xvd") {
+        return "Look into the log of the host: the disk is a virtual one, and what fails is below it."
+            .to_owned();
+    }
+    if drive.starts_with("mmcblk") {
+        return "Save what matters, and try another card; an eMMC is soldered and cannot be replaced alone."
             .to_owned();
     }
     let device = if drive.starts_with("ata") { "DEVICE" } else { drive };
@@ -276,6 +287,30 @@ mod tests {
         let said = "The ZFS pool tank counts errors of sda: 701 reads failed, 2 checksums were wrong.";
         assert_eq!(told([701, 0, 2]).as_deref(), Some(said));
         assert_eq!(told([0; 3]), None);
+    }
+
+    #[test]
+    fn a_port_with_errors_is_not_that_of_a_disk_on_another() {
+        use narrows_machine::block::{BlockDevice, Sata};
+        let subject = |port: &str| {
+            let transport = Transport::Sata(Sata { port: port.to_owned(), ..Sata::default() });
+            let disk = BlockDevice { name: "sda".to_owned(), transport, ..BlockDevice::default() };
+            let event = LogEvent {
+                pci: None,
+                device: Some("ata1".to_owned()),
+                kind: LogKind::SataNoAnswer,
+                count: 1,
+                source: Source::new("dmesg:1"),
+            };
+            let found = Sketch::of("/dev/sdb").on(|machine| {
+                machine.block.insert("sda".to_owned(), disk);
+                machine.log.push(event);
+            });
+            found.finding(Code::DeviceErrors).map(|finding| finding.subject)
+        };
+        assert_eq!(subject("ata1").as_deref(), Some("sda"));
+        assert_eq!(subject("sda").as_deref(), Some("sda"), "of which no port is told");
+        assert_eq!(subject("ata2").as_deref(), Some("ata1"));
     }
 
     #[test]
