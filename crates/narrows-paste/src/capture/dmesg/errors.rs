@@ -5,7 +5,7 @@ use narrows_machine::log::LogKind;
 use super::{Boot, LogLine};
 use crate::text::{fields, is_digits};
 
-/// A message of an error. Readers of facts come before it.
+/// A message of an error; readers of facts see it as well.
 pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     let (device, kind) = parse(line.message)?;
     boot.event_of(&device, None, kind, line);

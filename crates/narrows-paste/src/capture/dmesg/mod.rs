@@ -59,6 +59,8 @@ impl Boot {
 
     /// Understands one message.
     fn take(&mut self, line: &LogLine<'_>) {
+        // What tells of an error may tell a fact, too.
+        self.is_known |= errors::take(self, line).is_some();
         self.is_known |= match device_of(line.message) {
             // It may be of interest in several ways: every reader sees it.
             Some(device) => OF_FUNCTIONS.iter().filter_map(|take| take(self, &device, line)).count() > 0,
@@ -95,7 +97,7 @@ const OF_FUNCTIONS: [OfFunction; 9] = [
 ];
 
 /// The readers of all other messages, of which the first counts that understands one.
-const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 9] = [
+const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
     system::take,
     drives::take_nvme,
     ata::take,
@@ -104,7 +106,6 @@ const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 9] = [
     drives::take_mmc,
     link::take_host_bridge,
     pci::take_bus,
-    errors::take,
 ];
 
 /// Whom a message is about: `igb 0000:03:00.0 eth0: …`, `pcieport 0000:00:1c.0: …`.

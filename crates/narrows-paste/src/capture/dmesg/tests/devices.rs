@@ -175,3 +175,19 @@ fn a_namespace_is_kept_without_its_function_and_with_logical_partitions() {
         matches!(&machine.block["nvme3n1"].transport, Transport::Other { name, pci: None } if name == "nvme")
     );
 }
+
+/// A line that names a disk, and one that names a port, are errors of them as well.
+#[test]
+fn a_drive_behind_uas_that_is_reset_is_an_event_of_it() {
+    let machine = machine(
+        "usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd\n\
+         sd 0:0:0:0: [sda] 500118192 512-byte logical blocks: (256 GB/238 GiB)\n\
+         sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN \n\
+         usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n\
+         usb 2-1: reset SuperSpeed USB device number 2 using xhci_hcd\n",
+    );
+    let events: Vec<(Option<&str>, u64)> =
+        machine.log.iter().map(|event| (event.device.as_deref(), event.count)).collect();
+    assert_eq!(events, [(Some("sda"), 1), (Some("2-1"), 2)]);
+    assert!(machine.block.contains_key("sda"));
+}
