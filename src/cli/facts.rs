@@ -91,7 +91,8 @@ pub(super) fn machine_of(capture: &PathBuf) -> Result<Facts, Failure> {
 
 /// What `from` holds; `-` is `stdin`.
 fn gathered(from: &[PathBuf], stdin: impl Read, mut seen: Seen) -> Result<Facts, Failure> {
-    let gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
+    let mut gathered = capture::gather_with(from, stdin, &mut seen).map_err(|error| refused(&error))?;
+    gathered.merger.measured(seen.targets());
     // Logs without a result beside them become results only when all was seen.
     seen.complete();
     Ok(Facts { seen, ..put_together(gathered) })

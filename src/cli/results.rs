@@ -12,9 +12,9 @@ use narrows_machine::Machine;
 use narrows_machine::root::Root;
 use narrows_model::ceiling::{Ceilings, Direction};
 use narrows_model::path::{Path, Target, build};
-use narrows_paste::capture::{Taken, Text, Viewer};
+use narrows_paste::capture::{Taken, Text, Viewer, at_each};
 use narrows_paste::results::surroundings::Surroundings;
-use narrows_paste::results::{Imported, Long, Page, add, complete, read, unread};
+use narrows_paste::results::{Imported, Long, Measured, Page, add, complete, read, unread};
 use narrows_report::view::{JudgedResult, judged};
 use narrows_verdict::Subject;
 use narrows_verdict::results::against::Stated;
@@ -89,7 +89,8 @@ impl Seen {
             [one] => Some(Subject::of(one.clone())),
             _ => None,
         };
-        let named = named(root, machine, &self.results, is_here && default.is_none());
+        let mut named = named(root, machine, &self.results, is_here && default.is_none());
+        named.extend(self.at_each(machine));
         let subjects = named.values().chain(&default);
         for subject in subjects.filter(|subject| is_here && !has_ceiling(subject)) {
             output::note(&format!(
@@ -105,6 +106,28 @@ impl Seen {
         };
         let verdicts = judge_on(&self.results, &self.around, ground);
         Ok((judged(&self.results, &verdicts), sweeps(&self.results, &args.ceiling)))
+    }
+
+    /// The target of each measurement, where all have one; in the order of the texts.
+    pub(super) fn targets(&self) -> Vec<String> {
+        let targets: Option<Vec<String>> = self.measured().map(|(_, one)| one.work.target.clone()).collect();
+        targets.unwrap_or_default()
+    }
+
+    fn measured(&self) -> impl Iterator<Item = (&Imported, &Measured)> {
+        let all =
+            self.results.iter().flat_map(|result| result.measurements.iter().map(move |one| (result, one)));
+        all.filter(|(_, one)| !one.memory_only)
+    }
+
+    /// The paths of measurements at which the machine was another one, by their places.
+    fn at_each(&self, machine: &Machine) -> impl Iterator<Item = (String, Subject)> {
+        let later = at_each(machine, &self.targets());
+        let places = self.measured().skip(1).map(|(result, one)| format!("{}:{}", result.file, one.line));
+        places.zip(later).filter_map(|(place, machine)| {
+            let path = build::all(&machine).into_iter().find(|path| path.target.starts_with("/dev/"))?;
+            Some((place, Subject::of(path)))
+        })
     }
 
     /// Fills in what stands beside the results.

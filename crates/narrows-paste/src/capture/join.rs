@@ -8,16 +8,18 @@ mod links;
 use std::collections::{BTreeMap, BTreeSet};
 
 use narrows_base::fact::Fact;
+use narrows_base::units::Lanes;
 use narrows_machine::block::{self, BlockDevice, BlockKind, DmKind, Transport, is_numbered};
 use narrows_machine::pci::{PciAddress, PciDevice};
 use narrows_machine::{Machine, cipher};
 
-use super::device::{device, disk_of, is_number, stack, take_kept, volume_name};
+use super::device::{device, disk_of, is_kernel_name, is_number, stack, take_kept, volume_name};
 use super::fill::{Fill, Than};
 use super::{health, mounts, sensors, storcli};
 
 /// The class of a SATA controller, without programming interface (PCI Code and ID Assignment Specification, section 1.2).
 const SATA_CLASS: u32 = 0x0106;
+const NVME_CLASS: u32 = 0x01_0802;
 
 /// Joins what was told of one device under several names, and what only several texts together tell.
 pub(super) fn join(machine: &mut Machine) {
@@ -267,6 +269,72 @@ fn group_of(device: &BlockDevice) -> Option<&str> {
 
 fn is_encrypted(dm: &block::DmDevice) -> bool {
     dm.owner.value().is_some_and(|owner| owner.starts_with("CRYPT"))
+}
+
+/// The NVMe drive that was measured, where no text tells of another disk and only one function can be its controller. `measured`
+/// has the targets of the results in the same texts, one for each measurement.
+///
+/// People show the lines of a link without those of its function: then it is that of the only drive. Where a link stands in a
+/// text as often as the drive was measured, the first is what it was at first; [`at_each`] has the others.
+pub(super) fn take_measured_drive(machine: &mut Machine, measured: &[String]) {
+    let Some(name) = measured_drive(machine, measured) else { return };
+    let links = machine.pci.len();
+    let are_states = links == 1 || links == measured.len();
+    if are_states && machine.pci.values().all(is_link_alone) {
+        let first = machine.pci.values_mut().next();
+        first.into_iter().for_each(|link| take_for_drive(link, name));
+    }
+    if machine.pci.values().filter(|function| function.is_nvme()).count() == 1 {
+        device(machine, name);
+    }
+}
+
+/// A machine as it was at each measurement of its only drive behind the first, where a text shows its link as often as the drive
+/// was measured; else nothing.
+pub fn at_each(machine: &Machine, measured: &[String]) -> Vec<Machine> {
+    let links: Vec<PciAddress> = machine.pci.keys().copied().collect();
+    let alone = machine.pci.values().skip(1).all(is_link_alone);
+    let Some(name) = measured_drive(machine, measured).filter(|_| alone && links.len() == measured.len())
+    else {
+        return Vec::new();
+    };
+    let moved = |link: &PciAddress| {
+        let mut machine = machine.clone();
+        take_for_drive(machine.pci.get_mut(link)?, name);
+        match &mut machine.block.get_mut(name)?.transport {
+            Transport::NvmePci { pci, .. } => *pci = *link,
+            _ => return None,
+        }
+        Some(machine)
+    };
+    links.iter().skip(1).filter_map(moved).collect()
+}
+
+/// The one NVMe drive that was measured, where no text tells of another disk.
+fn measured_drive<'n>(machine: &Machine, measured: &'n [String]) -> Option<&'n str> {
+    let name = measured.first().filter(|first| measured.iter().all(|other| other == *first))?;
+    let name = name.strip_prefix("/dev/").filter(|name| name.starts_with("nvme") && is_kernel_name(name))?;
+    let is_other = |device: &BlockDevice| {
+        device.name != name && matches!(device.kind, BlockKind::Disk) && device.partition_of.is_none()
+    };
+    (disk_of(name).is_none() && !machine.block.values().any(is_other)).then_some(name)
+}
+
+/// Whether of a function no more is told than its link.
+fn is_link_alone(function: &PciDevice) -> bool {
+    function.address.is_unnamed()
+        && function.class.value().is_none()
+        && function.id.value().is_none()
+        && function.name.value().is_none()
+        && function.link.current_width.value().is_some()
+}
+
+fn take_for_drive(link: &mut PciDevice, name: &str) {
+    link.class = Fact::known(NVME_CLASS, format!("taken for the link of {name}, the only drive in the text"));
+    // No drive has one lane at the most (PCI Express M.2 Specification 4.0, section 1.2: two or four): the port above says so.
+    if link.link.max_width.get() == Some(Lanes::new(1)) {
+        (link.link.max_width, link.link.max_speed) = Default::default();
+    }
 }
 
 /// Where disks sit on the bus, when there is only one place where they can. One text may name the disks, and another the function.

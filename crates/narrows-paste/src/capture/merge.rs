@@ -21,6 +21,7 @@ pub struct Merger {
     ranks: [Machine; 4],
     texts: Vec<Recognised>,
     gaps: BTreeSet<Gap>,
+    measured: Vec<String>,
     /// Whether more was told of than any machine has, and left out.
     pub(super) is_cut: bool,
 }
@@ -38,6 +39,11 @@ impl Merger {
         }
     }
 
+    /// Tells what results in the same texts were measured on: the target of each measurement, in the order of the text.
+    pub fn measured(&mut self, targets: Vec<String>) {
+        self.measured = targets;
+    }
+
     /// Whether nothing was added.
     pub const fn is_empty(&self) -> bool {
         self.texts.is_empty()
@@ -52,6 +58,7 @@ impl Merger {
         }
         unnamed_twins(&mut machine.pci);
         parents(&mut machine.pci);
+        super::join::take_measured_drive(&mut machine, &self.measured);
         super::join::join(&mut machine);
         let mut captured = Captured { texts: self.texts, gaps: Vec::new() };
         let left = self

@@ -50,6 +50,7 @@ use crate::text::is_in;
 pub use input::{Gathered, Glance, Taken, Viewer, gather_text};
 #[cfg(target_os = "linux")]
 pub use input::{gather, gather_with, glance, is_readable};
+pub use join::at_each;
 pub use narrows_machine::captured::{Captured, Counted, Gap, Lacks, Recognised};
 
 /// How far a kind of source is believed where two of them speak of the same fact. Ascending.
@@ -110,7 +111,7 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (lsblk::read, &[], "lsblk"),
     (md::read, &[], "/proc/mdstat, mdadm -D and -E"),
     (dm::read, &[], "dmsetup, cryptsetup status, luksDump and benchmark"),
-    (dmidecode::read, &["DMI type", "SMBIOS", "dmidecode", " Information"], "dmidecode"),
+    (dmidecode::read, &["DMI type", "SMBIOS", "dmidecode", " Information", "Designation:"], "dmidecode"),
     (dmidecode::read_hex, &[], "hex dumps of /sys/firmware/dmi/tables/DMI"),
     (usb::read, &["Bus ", "/sys/bus/usb/devices/usb"], "lsusb"),
     (cpu::read_lscpu, &["CPU(s)"], "lscpu"),

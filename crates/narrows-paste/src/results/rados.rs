@@ -21,8 +21,15 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
     let mut run = RadosRun::default();
     for (number, line) in page.lines() {
         commands.see_any(number, line, &["rados bench", "rados"]);
-        let line = line.trim();
-        if let Some(time) = line.strip_prefix("Total time run:") {
+        // Where lines were put together, the summary may follow the last row.
+        let (line, summary) = match line.split_once("Total time run:") {
+            Some((row, summary)) => (row.trim(), Some(summary)),
+            None => (line.trim(), None),
+        };
+        if let Some(time) = summary {
+            if run.time.is_none() {
+                run.see_progress(line);
+            }
             let begun = std::mem::take(&mut run);
             // What stands above the summary is of it, where no other summary stands between.
             run.depth = begun.depth.filter(|_| begun.time.is_none());
@@ -31,6 +38,7 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
             run.line = number;
             run.time = Rounded::of(time);
             run.command = commands.taken();
+            run.see(number, time);
         } else if run.time.is_none() {
             if run.is_before(line) {
                 found.extend(std::mem::take(&mut run).finish(page));
@@ -123,28 +131,26 @@ impl RadosRun {
         }
     }
 
+    /// Numbers of the summary; lines of it may have been put together.
     fn see(&mut self, at: usize, line: &str) {
-        let Some((name, text)) = line.split_once(':') else { return };
-        let name = name.strip_suffix("(s)").unwrap_or(name).trim();
-        let number = number(text);
-        let nanos = number.map(|number| number * 1e9);
-        match name {
-            "Total writes made" | "Total reads made" => {
-                self.op = Some(if name.contains("reads") { Op::Read } else { Op::Write });
-                self.count = count(text);
+        let text = |name: &str| after(line, name)?.trim_start_matches("(s)").strip_prefix(':');
+        let nanos = |name: &str| text(name).and_then(number).map(|number| number * 1e9);
+        for (name, op) in [("Total writes made", Op::Write), ("Total reads made", Op::Read)] {
+            if let Some(made) = text(name).and_then(count) {
+                (self.op, self.count) = (Some(op), Some(made));
             }
-            "Write size" | "Read size" => self.size = count(text),
-            "Bandwidth (MB/sec)" => {
-                self.rate = Rounded::of(text);
-                self.rate_line = at;
-            }
-            "Stddev Bandwidth" => self.deviation = number,
-            "Average IOPS" => self.iops = number,
-            "Average Latency" => self.latency.mean = nanos,
-            "Stddev Latency" => self.latency.deviation = nanos,
-            "Max latency" => self.latency.max = nanos,
-            _ => {}
         }
+        if let Some(rate) = text("Bandwidth (MB/sec)").and_then(Rounded::of) {
+            (self.rate, self.rate_line) = (Some(rate), at);
+        }
+        let size = ["Write size", "Read size"].into_iter().find_map(text).and_then(count);
+        self.size = size.or(self.size);
+        self.deviation = text("Stddev Bandwidth").and_then(number).or(self.deviation);
+        self.iops = text("Average IOPS").and_then(number).or(self.iops);
+        let latency = &mut self.latency;
+        latency.mean = nanos("Average Latency").or(latency.mean);
+        latency.deviation = nanos("Stddev Latency").or(latency.deviation);
+        latency.max = nanos("Max latency").or(latency.max);
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {

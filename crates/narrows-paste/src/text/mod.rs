@@ -2,8 +2,8 @@
 //!
 //! Cleaning takes away, in this order: encodings other than UTF-8 and quoted-printable, what a terminal obeys, HTML, the quoting of mail,
 //! what `grep`, `cat -n` and scripts put before lines, the fences and the indent of Markdown, the fields of a journal around
-//! the kernel's messages. Lines are neither added nor removed, so that line numbers stay those of the
-//! original.
+//! the kernel's messages. What a web page joined to one line is set apart within it. Lines are neither added nor removed, so
+//! that line numbers stay those of the original.
 
 mod before;
 mod decode;
@@ -13,6 +13,7 @@ mod markup;
 mod prefix;
 mod quote;
 pub(crate) mod stamp;
+mod statements;
 pub(crate) mod wrap;
 
 use std::borrow::Cow;
@@ -69,7 +70,8 @@ impl Text {
         }
     }
 
-    /// Its lines with their numbers, from 1. What was moved up to another line has none.
+    /// Its lines with their numbers, from 1; the statements that a page joined to one line have that of the line. What was moved
+    /// up to another line has none.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         numbered(&self.body)
     }
@@ -82,7 +84,8 @@ impl Text {
 
 /// The lines of a cleaned text with their numbers, from 1, without those that were moved up.
 pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
-    (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP)
+    let lines = (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP);
+    lines.flat_map(|(number, line)| line.split(statements::BETWEEN).map(move |statement| (number, statement)))
 }
 
 /// A text in pieces of whole lines, and where each ends, where it is long and has more than `few` lines; nothing of others. Each
@@ -174,6 +177,7 @@ fn peeled(text: &str) -> String {
     unmarked(&mut lines);
     markup::strip_indent(&mut lines);
     journal::messages(&mut lines);
+    statements::set_apart(&mut lines);
     joined(&lines, text.len())
 }
 

@@ -60,7 +60,7 @@ impl Whole {
     }
 
     fn begin(&mut self, number: usize, line: &str) {
-        if number > 1 {
+        if !self.numbers.is_empty() {
             self.body.push('\n');
         }
         self.numbers.push(number);

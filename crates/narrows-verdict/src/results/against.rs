@@ -126,16 +126,17 @@ pub struct Stated {
 /// Every direction of every measurement that has a path or a stated ceiling.
 pub(super) fn of(case: &Case<'_>, ground: &Ground<'_>) -> Vec<Against> {
     let runs = case.runs().filter(|run| !declares_memory(run.measured));
-    let lowest = runs.filter_map(|run| match (on_path(&run, ground), stated(&run, ground.stated)) {
+    let lowest = runs.filter_map(|run| match (on_path(case, &run, ground), stated(&run, ground.stated)) {
         (Some(path), Some(stated)) if stated.ceiling.get() < path.ceiling.get() => Some(stated),
         (path, stated) => path.or(stated),
     });
     lowest.collect()
 }
 
-fn on_path(run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
-    let target = run.measured.work.target.as_deref();
-    let subject = target.and_then(|target| ground.paths.get(target)).or(ground.default)?;
+fn on_path(case: &Case<'_>, run: &Run<'_>, ground: &Ground<'_>) -> Option<Against> {
+    let place = format!("{}:{}", case.result.file, run.measured.line);
+    let by_target = || ground.paths.get(run.measured.work.target.as_deref()?);
+    let subject = ground.paths.get(&place).or_else(by_target).or(ground.default)?;
     let direction = match run.op {
         Op::Read => Direction::Read,
         Op::Write => Direction::Write,

@@ -68,7 +68,8 @@ pub struct ResultLimit {
 pub struct Ground<'a> {
     /// The machine that they were measured on, as far as it is known.
     pub machine: Option<&'a Machine>,
-    /// The paths of the targets that results name, by what stands there.
+    /// The paths of the targets that results name, by what stands there; and those of single measurements, by their place
+    /// (`a.txt:12`), where the machine was another one then.
     pub paths: &'a BTreeMap<String, Subject>,
     /// The path of results that name no target.
     pub default: Option<&'a Subject>,

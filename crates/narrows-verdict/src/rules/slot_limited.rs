@@ -6,13 +6,14 @@
 
 use narrows_base::fact::Fact;
 use narrows_base::units::{GtPerSec, Lanes};
+use narrows_machine::dmi::Slot;
 use narrows_machine::pci::Downgraded;
 use narrows_model::path::LinkPort;
 
 use super::need::{self, Need};
 use super::{Context, Judged};
 use crate::counterfactual;
-use crate::finding::{Advice, Code, Confidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 use crate::link::{Claim, Link};
 use crate::sentence::capitalised;
 
@@ -20,7 +21,58 @@ pub(super) fn of_link(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_
     if !link.moves_data() || link.is_chipset_uplink(judged) {
         return None;
     }
-    check_link(context, judged, link).or_else(|| said_to_be_less(judged, link))
+    check_link(context, judged, link)
+        .or_else(|| said_to_be_less(judged, link))
+        .or_else(|| one_lane(context, judged, link))
+}
+
+/// An NVMe drive on one lane, where no text tells what it can use: drives have two or four (PCI Express M.2 Specification 4.0,
+/// section 1.2; SFF-8639 has four).
+fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
+    let is_nvme = link.link.device.class.value().is_some_and(|class| class >> 8 == NVME);
+    let speed = link.speed().filter(|_| is_nvme && link.width() == Some(Lanes::new(1)))?;
+    if link.device_width().is_some() || link.port_width().is_some() || !judged.is_limit(link.index) {
+        return None;
+    }
+    let [one, four] = [1, 4].map(|lanes| counterfactual::link_at(link.link, speed, Lanes::new(lanes)));
+    let (one, four) = (one?, four?);
+    let summary = format!(
+        "{} runs x1 at {speed} ({}), and NVMe drives can use two or four lanes (x4: {}).",
+        capitalised(&link.place()),
+        one.rate,
+        four.rate
+    );
+    let slots = &context.machine.slots;
+    let is_narrow = |slot: &&Slot| slot.width == Some(Lanes::new(1)) && is_named_wider(&slot.designation);
+    let narrow: Vec<&Slot> = slots.value().into_iter().flatten().filter(is_narrow).collect();
+    let names: Vec<&str> = narrow.iter().map(|slot| slot.designation.as_str()).collect();
+    let said = || {
+        Evidence::new(
+            format!("lanes of {}, as the firmware has them", names.join(", ")),
+            "x1",
+            slots.source().as_str(),
+        )
+    };
+    let setup = match names.as_slice() {
+        [name] => format!(
+            "Look in the firmware's setup for the bandwidth of slot {name}: it has x1, and is called after more lanes. Else use"
+        ),
+        _ => "Look in the firmware's setup for the bandwidth of the slot; else use".to_owned(),
+    };
+    let gain = counterfactual::gain_of_better(judged, link.index, &four);
+    Some(
+        Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
+            .with_confidence(Confidence::Medium)
+            .with_evidence(link.width_evidence())
+            .with_evidence(link.speed_evidence())
+            .with_evidence((!names.is_empty()).then(said))
+            .advise_gain(format!("{setup} a slot with four lanes of the processor."), gain),
+    )
+}
+
+/// Whether a slot is called after more lanes than one: `PCIEX16_2`.
+fn is_named_wider(name: &str) -> bool {
+    ["X16", "X8", "X4"].iter().any(|width| name.to_ascii_uppercase().contains(width))
 }
 
 /// A drive or adapter of which a text says that its link is downgraded, and not of what. That the port can do no more
@@ -48,6 +100,9 @@ fn said_to_be_less(judged: &Judged<'_>, link: &Link<'_>) -> Option<Finding> {
             .advise(advice),
     )
 }
+
+/// The class of NVMe controllers (PCI Code and ID Assignment Specification, section 1.2).
+const NVME: u32 = 0x0108;
 
 /// What the slot offers, and whether that is known from the port or only seen in the negotiated link.
 struct Offer {
@@ -306,6 +361,31 @@ mod tests {
     fn a_fibre_channel_adapter_is_judged_as_a_drive_is() {
         let adapter = link_of(0x0c_0400, (1, 1), (3, 8), (1, 1));
         assert_eq!(found(adapter).map(|finding| finding.severity), Some(Severity::Limit));
+    }
+
+    #[test]
+    fn a_drive_on_one_lane_is_a_limit_though_nothing_tells_what_it_can_use() {
+        let mut bare = LinkHop { port: None, ..link((2, 1), (2, 1), (2, 1)) };
+        (bare.device.link.max_width, bare.device.link.max_speed) = Default::default();
+        let slot = |name: &str, lanes: u8| Slot {
+            designation: name.to_owned(),
+            width: Some(Lanes::new(lanes)),
+            ..Slot::default()
+        };
+        let of = |slots: Vec<Slot>| {
+            let path =
+                Sketch::drive(bare.clone()).on(|machine| machine.slots = Fact::known(slots, "dmi.txt:3"));
+            path.finding(Code::SlotLimited).expect("one lane")
+        };
+        let named = of(vec![slot("PCIEX16_1", 16), slot("PCIEX1_1", 1), slot("PCIEX16_2", 1)]);
+        assert_eq!((named.severity, named.confidence), (Severity::Limit, Confidence::Medium));
+        assert!(named.advice[0].action.contains("slot PCIEX16_2"), "{named:?}");
+        assert!(
+            of(vec![slot("PCIEX16_2", 1), slot("PCIEX8_1", 1)]).advice[0].action.contains("of the slot;")
+        );
+        let mut card = bare.clone();
+        card.device.class = Fact::known(ETHERNET, "lspci.txt:1");
+        assert_eq!(found(card), None);
     }
 
     #[test]

@@ -34,6 +34,9 @@ impl<'a> Structure<'a> {
     }
 }
 
+/// The title of the structure that tells of a slot.
+const SLOT: &str = "System Slot Information";
+
 /// What all structures together say.
 #[derive(Default)]
 struct DmiFound {
@@ -60,7 +63,7 @@ impl DmiFound {
             }
             "Processor Information" => self.processors.take(structure, &source),
             "Memory Device" => self.memory.take(structure, &source),
-            "System Slot Information" => self.take_slot(structure, source),
+            SLOT => self.take_slot(structure, source),
             _ => None,
         };
         self.is_known |= known.is_some();
@@ -96,6 +99,13 @@ pub fn read(text: &Text) -> Part {
             if let Some(whole) = open.take() {
                 found.take(&whole, text);
             }
+        } else if line.starts_with("Designation:") && open.as_ref().is_none_or(|open| !open.fields.is_empty())
+        {
+            // `grep` left the titles out; no other structure has a field of this name.
+            if let Some(whole) = open.replace(Structure { title: SLOT, line: number, fields: Vec::new() }) {
+                found.take(&whole, text);
+            }
+            open.iter_mut().for_each(|structure| add_field(structure, line));
         } else if let Some(structure) = &mut open {
             add_field(structure, line);
         } else if let Some(version) = parse_version(line) {

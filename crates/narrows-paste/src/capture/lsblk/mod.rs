@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::device::{is_kernel_name, key_of};
 use super::{Part, Rank, Text, json, table};
+use crate::text::is_in;
 
 /// Reads every output of `lsblk` in a text.
 pub fn read(text: &Text) -> Part {
@@ -17,7 +18,7 @@ pub fn read(text: &Text) -> Part {
     if text.body().contains("\"blockdevices\"") {
         rows.extend(rows_of_json(text));
     }
-    if text.body().contains("NAME") {
+    if is_in(&["NAME", " disk", " part"], text.body()) {
         rows.extend(tree::rows_of_tree(text));
     }
     if rows.is_empty() {

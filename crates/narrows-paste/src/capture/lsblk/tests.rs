@@ -47,6 +47,21 @@ fn a_tree_tells_layers_sizes_and_mounts() {
     assert_eq!(mounts, [("/rofs", "loop0"), ("/boot", "sda1"), ("/boot/efi", "sda1"), ("/", "dm-1")]);
 }
 
+#[test]
+fn rows_without_their_head_are_rows() {
+    let found = machine("nvme2n1 259:0 0 931.5G 0 disk\n└─nvme2n1p1 259:1 0 931.5G 0 part /srv\n");
+    assert_eq!(found.block["nvme2n1p1"].partition_of.as_deref(), Some("nvme2n1"));
+    assert_eq!(found.block["nvme2n1"].number.get(), Some((259, 0)));
+    for prose in [
+        "it has 259:0 0 931.5G 0 disk",
+        "one 8:0 2 931G 0 disk",
+        "sda 8:0 0 931 0 disk",
+        "sda 8:0 0 9G 0 thing",
+    ] {
+        assert!(machine(prose).block.is_empty(), "{prose}");
+    }
+}
+
 /// `lsblk -S` of util-linux 2.38: the address of each disk, by which `sensors` names its chip.
 #[test]
 fn the_address_of_a_disk_is_kept() {

@@ -99,13 +99,35 @@ pub(super) fn rows_of_tree(text: &Text) -> Vec<LsblkRow> {
             && let Some(head) = LsblkTable::new(line)
         {
             table = Some(head);
-        } else if let Some(current) = &mut table
-            && current.take(number, line, &mut rows).is_none()
-        {
-            table = None;
+        } else {
+            if table.is_none() && is_plain_row(line) {
+                table = LsblkTable::new(PLAIN);
+            }
+            if let Some(current) = &mut table
+                && current.take(number, line, &mut rows).is_none()
+            {
+                table = None;
+            }
         }
     }
     rows
+}
+
+/// The head of `lsblk` without options, which people leave out.
+const PLAIN: &str = "NAME MAJ:MIN RM SIZE RO TYPE MOUNTPOINTS";
+
+/// Whether a line can be nothing but a row below [`PLAIN`].
+fn is_plain_row(line: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().take(6).collect();
+    let [_, number, removable, size, read_only, kind] = words.as_slice() else { return false };
+    let is_flag = |word: &str| matches!(word, "0" | "1");
+    let is_number = number.split_once(':').is_some_and(|(major, minor)| is_digits(major) && is_digits(minor));
+    let is_size =
+        size.ends_with(['B', 'K', 'M', 'G', 'T', 'P']) && size.starts_with(|c: char| c.is_ascii_digit());
+    let kinds = [
+        "disk", "part", "lvm", "crypt", "loop", "rom", "raid0", "raid1", "raid5", "raid6", "raid10", "mpath",
+    ];
+    is_number && is_size && is_flag(removable) && is_flag(read_only) && kinds.contains(kind)
 }
 
 /// A table that is being read.
