@@ -22,7 +22,7 @@ pub(super) fn attacks() -> Vec<Attack> {
             Ok(())
         })
         .quick(),
-        since("text was written in its first MiB", |device, _| device.plant(4096, &foreign())).quick(),
+        since("text was written in its first MiB", |device, _| device.plant(4096, &foreign())),
         since("text was written in its last MiB", |device, _| {
             device.plant((SIZE - 1) * MIB + 8192, &foreign())
         }),
@@ -36,8 +36,7 @@ pub(super) fn attacks() -> Vec<Attack> {
         since("the slice was removed, then text was written", |device, _| {
             remove_slices(device)?;
             device.plant(19 * MIB, &foreign())
-        })
-        .quick(),
+        }),
         since("a slice of the same place was made anew, then written", |device, _| {
             let again = slices(device);
             remove_slices(device)?;

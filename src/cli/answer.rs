@@ -10,13 +10,14 @@ use super::facts::Facts;
 use super::fleet::FleetArgs;
 use super::output::OutputArgs;
 use super::predict::{self, PredictArgs};
-use super::results;
+use super::results::{self, Seen};
 use super::{Failure, NOTHING_FOUND, facts, fleet, output, status, target};
 use narrows_machine::Machine;
 use narrows_machine::pci::PciAddress;
 use narrows_machine::root::Root;
 use narrows_model::path::build;
 use narrows_report::saved::Saved;
+use narrows_report::text::reply::{self, Form};
 use narrows_report::{result_csv, text, view, why};
 use narrows_verdict::results::against::Stated;
 use narrows_verdict::results::sweep::Sweep;
@@ -41,8 +42,8 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "HOP", conflicts_with_all = ["json", "html"])]
     pub why: Option<String>,
 
-    /// Write a short answer in Markdown, to post where somebody asked
-    #[arg(long, requires = "what", conflicts_with_all = ["json", "plain", "html", "why"])]
+    /// Write a short answer to post where somebody asked: in Markdown, with --plain for a mail
+    #[arg(long, requires = "what", conflicts_with_all = ["json", "html", "why"])]
     pub reply: bool,
 
     /// Put pasted results against the devices and files here that they name
@@ -61,6 +62,10 @@ pub struct AnswerArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["json", "why", "fleet"])]
     pub to_path: Option<PathBuf>,
 
+    /// Show every finding on pasted results with all evidence, and their commands
+    #[arg(long)]
+    pub verbose: bool,
+
     /// Many captures, each of its own machine.
     #[command(flatten)]
     pub fleet: FleetArgs,
@@ -71,6 +76,11 @@ pub struct AnswerArgs {
 }
 
 impl AnswerArgs {
+    /// How an answer to post is written.
+    const fn form(&self) -> Form {
+        if self.output.shown.plain { Form::Mail } else { Form::Markdown }
+    }
+
     /// The option that makes no sense without something that was pasted.
     fn of_input(&self) -> Option<&'static str> {
         let has_ceiling = !self.ceiling.is_empty();
@@ -125,7 +135,8 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     {
         return show(args, &[report]);
     }
-    let facts = facts::open(files, stdin)?;
+    let seen = if args.reply { Seen::to_quote() } else { Seen::default() };
+    let facts = facts::open_with(files, stdin, seen)?;
     if !files.is_empty() && facts.has_nothing() {
         return described_or_place(args, files, typed, &facts);
     }
@@ -161,7 +172,10 @@ fn one(args: &AnswerArgs, files: &[PathBuf], typed: &[String]) -> Result<u8, Fai
     let subjects: Vec<Subject> = paths.into_iter().map(Subject::of).collect();
     let (mut report, has_findings) = judged(&machine, &subjects, (results, sweeps), to);
     name_inputs(&mut report, files, &root);
-    print(args, &report)?;
+    match &seen.pasted {
+        Some(pasted) => output::data(&reply::render(&report, pasted, args.form()))?,
+        None => print(args, &report)?,
+    }
     // A part of the path is no answer to what limits it.
     Ok(status(unseen.is_empty(), has_findings))
 }
@@ -194,6 +208,10 @@ fn described_or_place(
     typed: &[String],
     facts: &Facts,
 ) -> Result<u8, Failure> {
+    if let Some(pasted) = facts.seen.pasted.as_ref().filter(|pasted| !pasted.0.is_empty()) {
+        facts.limits().for_each(|note| output::note(&note));
+        return output::data(&reply::ask(pasted, args.form())).map(|()| NOTHING_FOUND);
+    }
     if let Some(what) = args.of_input() {
         return Err(facts::nothing(files).hint(format!("{what} is for what was pasted")));
     }
@@ -235,9 +253,6 @@ fn name_inputs(report: &mut view::CheckReport, files: &[PathBuf], root: &Root) {
 
 /// Prints a report in the form that was asked for.
 fn print(args: &AnswerArgs, report: &view::CheckReport) -> Result<(), Failure> {
-    if args.reply {
-        return output::data(&text::reply::render(report));
-    }
     if args.csv {
         return output::data(&result_csv::render(&report.results));
     }
@@ -245,7 +260,9 @@ fn print(args: &AnswerArgs, report: &view::CheckReport) -> Result<(), Failure> {
         let explained = why::explain(report, hop, &args.output.shown.style());
         return output::data(&explained.map_err(|unknown| Failure::with_own_hint(&unknown.to_string()))?);
     }
-    output::report(report, &args.output, text::document)
+    let mut shown = args.output.clone();
+    shown.shown.verbose = args.verbose;
+    output::report(report, &shown, text::document)
 }
 
 /// The texts of results.

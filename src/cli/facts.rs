@@ -51,9 +51,17 @@ impl Facts {
 /// # Errors
 /// [`Failure`] when something of `from` cannot be opened or used.
 pub(super) fn open(from: &[PathBuf], stdin: impl Read) -> Result<Facts, Failure> {
+    open_with(from, stdin, Seen::default())
+}
+
+/// The same, by who sees each text.
+///
+/// # Errors
+/// As [`open`].
+pub(super) fn open_with(from: &[PathBuf], stdin: impl Read, seen: Seen) -> Result<Facts, Failure> {
     match from {
         [] => Ok(live(Root::live())),
-        _ => gathered(from, stdin, Seen::default()),
+        _ => gathered(from, stdin, seen),
     }
 }
 
@@ -147,7 +155,9 @@ pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>,
     }
     let names = files.iter().map(|file| file.to_string_lossy().into_owned());
     for name in names.clone() {
-        output::note(&format!("narrows: nothing was recognised in `{name}`, so this is the path to it"));
+        output::note(&format!(
+            "narrows: nothing was recognised in `{name}`, so this is the path to it (--reply: what to ask whoever wrote it)"
+        ));
     }
     Ok(names.chain(typed.iter().cloned()).collect())
 }

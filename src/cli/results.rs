@@ -15,11 +15,15 @@ use narrows_model::path::{Path, Target, build};
 use narrows_paste::capture::{Taken, Text, Viewer, at_each};
 use narrows_paste::results::surroundings::Surroundings;
 use narrows_paste::results::{Imported, Long, Measured, Page, add, complete, read, unread};
+use narrows_report::text::reply::Pasted;
 use narrows_report::view::{JudgedResult, judged};
 use narrows_verdict::Subject;
 use narrows_verdict::results::against::Stated;
 use narrows_verdict::results::sweep::{Sweep, sweeps};
 use narrows_verdict::results::{Ground, judge_on};
+
+/// So many bytes of texts are kept to be quoted.
+const MOST_QUOTED: usize = 8 << 20;
 
 /// What the parsers of results found.
 #[derive(Debug, Default)]
@@ -30,6 +34,8 @@ pub(super) struct Seen {
     pub(super) around: Surroundings,
     /// Lines that look like results in texts where none could be read.
     pub(super) unread: Vec<String>,
+    /// The texts themselves, where they are kept to be quoted.
+    pub(super) pasted: Option<Pasted>,
     /// Whether nobody asks for the results: then only texts in which no reader of captures found anything are looked at, to say
     /// whether they are known.
     is_machine_only: bool,
@@ -39,6 +45,11 @@ impl Viewer for Seen {
     fn see(&mut self, text: &Text, is_known: bool) -> bool {
         if self.is_machine_only && is_known {
             return true;
+        }
+        if let Some(Pasted(texts)) = &mut self.pasted
+            && text.body().len() + texts.iter().map(|(_, text)| text.len()).sum::<usize>() <= MOST_QUOTED
+        {
+            texts.push((text.name().to_owned(), text.body().to_owned()));
         }
         let page = Page { name: text.name(), body: text.body() };
         let found = read(&page);
@@ -65,6 +76,11 @@ impl Viewer for Seen {
 }
 
 impl Seen {
+    /// Nothing as yet, and what is seen is kept to be quoted.
+    pub(super) fn to_quote() -> Self {
+        Self { pasted: Some(Pasted::default()), ..Self::default() }
+    }
+
     /// Nothing as yet, and nobody will ask for results: a fleet is judged by its machines.
     pub(super) fn of_machines() -> Self {
         Self { is_machine_only: true, ..Self::default() }

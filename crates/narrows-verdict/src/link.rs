@@ -211,7 +211,7 @@ impl<'a> Link<'a> {
     pub(super) fn place(&self) -> String {
         match &self.link.slot {
             Some(slot) => format!("the PCIe link in slot {slot}"),
-            None => format!("the PCIe link of {}", self.link.device.address),
+            None => format!("the PCIe link of {}", self.link.whose()),
         }
     }
 

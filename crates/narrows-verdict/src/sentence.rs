@@ -301,7 +301,7 @@ fn described(hop: &Hop) -> String {
     match (&hop.spec, hop.kind()) {
         (HopSpec::Link(link), _) => match &link.slot {
             Some(slot) => format!("the PCIe link in slot {slot}"),
-            None => format!("the PCIe link of {}", link.device.address),
+            None => format!("the PCIe link of {}", link.whose()),
         },
         (HopSpec::Chipset(_), _) => format!("the uplink of the {}", hop.name),
         (HopSpec::Device(device), _) if medium::is_virtual(device) => {

@@ -201,7 +201,10 @@ impl Builder<'_> {
             is_virtual,
             fabric: None,
         };
-        let at = address.map(|address| format!(" at {address}")).unwrap_or_default();
+        let at = address
+            .filter(|address| !address.is_unnamed())
+            .map(|address| format!(" at {address}"))
+            .unwrap_or_default();
         let spec = if kind == HopKind::Hba { HopSpec::Hba(hop) } else { HopSpec::Controller(hop) };
         let name = if name.is_empty() { text.to_owned() } else { format!("{text} {name}") };
         (HopId::new(kind, id), name + &at, spec)

@@ -6,6 +6,7 @@ use super::{HopId, HopKind, HopSpec, LinkHop, LinkPort, slot};
 use narrows_base::fact::{Fact, Source};
 use narrows_base::units::{GtPerSec, Lanes};
 use narrows_machine::Machine;
+use narrows_machine::block::Transport;
 use narrows_machine::log::LogKind;
 use narrows_machine::pci::{End, PciAddress, PciDevice, PciId, PortType};
 
@@ -30,6 +31,7 @@ pub(super) fn step(
     }
     let place = slot::find_slot(machine, published, first.address, port.map(|port| port.address));
     let hop = LinkHop {
+        drive: drive_behind(machine, first.address),
         device: end(first),
         port: port.map(|port| LinkPort { is_virtual: machine.is_virtual(), ..end(port) }),
         slot: place.name,
@@ -39,6 +41,18 @@ pub(super) fn step(
     };
     let id = HopId::new(HopKind::Link, first.address);
     Some(ClimbStep { id, name: name(&hop), spec: HopSpec::Link(Box::new(hop)) })
+}
+
+/// The only drive behind a function whose address no text tells.
+fn drive_behind(machine: &Machine, address: PciAddress) -> Option<String> {
+    if !address.is_unnamed() {
+        return None;
+    }
+    let mut behind = machine.block.values().filter(|device| match &device.transport {
+        Transport::NvmePci { pci, .. } => *pci == address && device.partition_of.is_none(),
+        _ => false,
+    });
+    behind.next().filter(|_| behind.next().is_none()).map(|device| device.name.clone())
 }
 
 /// The functions of a card, and its virtual ones, share one link. It goes by the first of them.
@@ -92,7 +106,7 @@ fn name(hop: &LinkHop) -> String {
         name += &speed.and_then(|speed| generation(speed.value)).unwrap_or_default();
         name += &width.map(|width| format!(" {}", width.value)).unwrap_or_default();
     }
-    name += &format!(" link of {}", hop.device.address);
+    name += &format!(" link of {}", hop.whose());
     match &hop.slot {
         Some(slot) => name + &format!(", slot {slot}"),
         None => name,

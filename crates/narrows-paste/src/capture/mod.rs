@@ -45,8 +45,8 @@ use narrows_base::fact::Source;
 use narrows_machine::Machine;
 use narrows_machine::pci::{PciAddress, PciDevice};
 
-pub use crate::text::Text;
 use crate::text::is_in;
+pub use crate::text::{Text, statements};
 pub use input::{Gathered, Glance, Taken, Viewer, gather_text};
 #[cfg(target_os = "linux")]
 pub use input::{gather, gather_with, glance, is_readable};

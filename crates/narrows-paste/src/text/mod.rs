@@ -22,6 +22,7 @@ use std::collections::VecDeque;
 pub(crate) use before::behind_marks;
 pub(crate) use decode::is_binary;
 pub(crate) use prefix::{bare, levels};
+pub use statements::statements;
 
 /// Stands for a line that was moved up to the one above. Who does not know it takes it for an empty one, JSON too; as an
 /// empty one it would end the block that it stands in.
@@ -85,7 +86,7 @@ impl Text {
 /// The lines of a cleaned text with their numbers, from 1, without those that were moved up.
 pub(crate) fn numbered(body: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = (1..).zip(body.lines()).filter(|(_, line)| *line != MOVED_UP);
-    lines.flat_map(|(number, line)| line.split(statements::BETWEEN).map(move |statement| (number, statement)))
+    lines.flat_map(|(number, line)| statements(line).map(move |statement| (number, statement)))
 }
 
 /// A text in pieces of whole lines, and where each ends, where it is long and has more than `few` lines; nothing of others. Each

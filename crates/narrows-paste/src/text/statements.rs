@@ -8,6 +8,11 @@ use super::stamp;
 /// Stands between the statements of a line. Cleaning takes such characters out of every text before.
 pub(super) const BETWEEN: char = '\u{b}';
 
+/// The statements of a line of a cleaned text, of which most have one.
+pub fn statements(line: &str) -> impl DoubleEndedIterator<Item = &str> + Clone {
+    line.split(BETWEEN)
+}
+
 /// Tools whose name behind a prompt is a command.
 const COMMANDS: [&str; 14] = [
     "hdparm",

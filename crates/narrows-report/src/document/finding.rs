@@ -2,7 +2,10 @@
 
 use super::{Block, Blocks};
 use narrows_base::lists::some_of;
-use narrows_verdict::{self as verdict, Advice, Confidence, Severity};
+use narrows_base::units::human;
+use narrows_verdict::{self as verdict, Advice, Code, Confidence, Severity};
+
+use crate::text::Tone;
 
 /// What was found.
 #[derive(Debug, Clone)]
@@ -24,15 +27,79 @@ pub(crate) fn findings<'a>(out: &mut impl Blocks, findings: impl IntoIterator<It
         if number > 0 {
             out.gap();
         }
-        let evidence = finding.evidence.iter().map(|evidence| {
-            let source =
-                if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
-            format!("{}: {}{source}", evidence.fact, evidence.value)
-        });
-        let (evidence, advice) = (evidence.collect(), finding.advice.clone());
-        let (severity, text) = (finding.severity, text(finding));
-        out.add(Block::Finding(Finding { severity, text, also: None, evidence, advice }));
+        out.add(Block::Finding(whole(finding)));
     }
+}
+
+fn whole(finding: &verdict::Finding) -> Finding {
+    let evidence = finding.evidence.iter().map(|evidence| {
+        let source =
+            if evidence.source.is_empty() { String::new() } else { format!(" ({})", evidence.source) };
+        format!("{}: {}{source}", evidence.fact, evidence.value)
+    });
+    Finding {
+        severity: finding.severity,
+        text: text(finding),
+        also: None,
+        evidence: evidence.collect(),
+        advice: finding.advice.clone(),
+    }
+}
+
+/// So many findings are shown with evidence where not all is asked for: of the first more, of the others a line.
+const MOST: usize = 3;
+const EVIDENCE: [usize; MOST] = [2, 1, 1];
+
+/// Puts findings, each with the place that it is about, the worst first and what is said of several places once. What explains
+/// nothing to be done is left to those who ask for all, where there is something to be done.
+pub(crate) fn findings_once(out: &mut impl Blocks, found: &[(String, &verdict::Finding)]) {
+    let mut once: Vec<(&verdict::Finding, Vec<&str>)> = Vec::new();
+    for (place, finding) in found {
+        match once.iter_mut().find(|(other, _)| are_equal(other, finding)) {
+            Some((_, places)) => places.push(place),
+            None => once.push((finding, vec![place])),
+        }
+    }
+    once.sort_by_key(|(finding, _)| finding.severity);
+    let has_cause = once.iter().any(|(finding, _)| finding.severity != Severity::Info);
+    let mut hidden = 0;
+    for (number, (finding, places)) in once.iter().enumerate() {
+        let others: Vec<&&str> =
+            places.iter().skip(1).filter(|place| Some(*place) != places.first()).collect();
+        let also = (!others.is_empty()).then(|| format!("The same is so of {}.", some_of(&others, 6, ", ")));
+        let whole = Finding { also, ..whole(finding) };
+        let is_told = !has_cause || finding.severity != Severity::Info || finding.code == Code::PartialInput;
+        if is_told {
+            let most = EVIDENCE.get(number).copied().unwrap_or_default();
+            let (evidence, advice) = (whole.evidence.iter().take(most), whole.advice.iter().take(1));
+            let brief = Finding {
+                evidence: evidence.cloned().collect(),
+                advice: advice.cloned().collect(),
+                ..whole.clone()
+            };
+            out.brief(|out| {
+                out.gap();
+                out.add(Block::Finding(brief));
+            });
+        } else {
+            hidden += 1;
+        }
+        out.verbose(|out| {
+            out.gap();
+            out.add(Block::Finding(whole));
+        });
+    }
+    if hidden > 0 {
+        let more = human::counted(hidden, "more finding");
+        out.brief(|out| out.say(0, Tone::Faint, format!("{more}, and all evidence: --verbose")));
+    }
+}
+
+/// Whether two findings say the same of two places, or of one.
+fn are_equal(a: &verdict::Finding, b: &verdict::Finding) -> bool {
+    let advice = |of: &verdict::Finding| of.advice.first().map(|advice| advice.action.clone());
+    let is_same = (a.code, a.severity, &a.hop) == (b.code, b.severity, &b.hop);
+    is_same && (a.summary == b.summary || a.severity != Severity::Fault && advice(a) == advice(b))
 }
 
 /// Puts findings with their best advice only. Of those that call for no action and say the same of several devices,

@@ -245,6 +245,7 @@ impl Writer<'_> {
             Block::Figure(figure) => self.figure(figure),
             Block::Details(summary, blocks) => self.details(summary, blocks.iter()),
             Block::Verbose(blocks) => self.blocks(blocks.iter()),
+            Block::Brief(_) => {}
         }
     }
 

@@ -13,7 +13,7 @@ mod terminal;
 
 pub use html::page;
 
-pub(crate) use finding::{findings, findings_in_brief};
+pub(crate) use finding::{findings, findings_in_brief, findings_once};
 pub(crate) use table::{Cell, Column, Content, Row, Table, Width};
 
 use crate::figure::Figure;
@@ -96,6 +96,8 @@ pub(crate) enum Block {
     Details(String, Vec<Block>),
     /// What a terminal shows when all is asked for, and a page always.
     Verbose(Vec<Block>),
+    /// What a terminal shows in its place when not all is asked for.
+    Brief(Vec<Block>),
 }
 
 /// Words, wrapped.
@@ -187,6 +189,13 @@ pub(crate) trait Blocks {
         if !blocks.is_empty() {
             self.add(Block::Verbose(blocks));
         }
+    }
+
+    /// What is shown in its place when not all is asked for.
+    fn brief(&mut self, put: impl FnOnce(&mut Vec<Block>)) {
+        let mut blocks = Vec::new();
+        put(&mut blocks);
+        self.add(Block::Brief(blocks));
     }
 
     /// A run that did not end, and why.

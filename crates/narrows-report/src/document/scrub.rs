@@ -62,7 +62,9 @@ fn collect<'a>(block: &'a mut Block, texts: &mut Vec<&'a mut String>) {
             texts.extend(finding.advice.iter_mut().map(|advice| &mut advice.action));
         }
         Block::Commands(_, lines) => texts.extend(lines),
-        Block::Verbose(blocks) => blocks.iter_mut().for_each(|block| collect(block, texts)),
+        Block::Verbose(blocks) | Block::Brief(blocks) => {
+            blocks.iter_mut().for_each(|block| collect(block, texts))
+        }
         Block::Details(summary, blocks) => {
             texts.push(summary);
             blocks.iter_mut().for_each(|block| collect(block, texts));

@@ -33,7 +33,8 @@ fn put(out: &mut String, style: &Style, block: &Block) {
     match block {
         Block::Part(..) | Block::Figure(_) | Block::Details(..) => {}
         Block::Verbose(blocks) if style.verbose => put_all(out, style, blocks),
-        Block::Verbose(_) => {}
+        Block::Brief(blocks) if !style.verbose => put_all(out, style, blocks),
+        Block::Verbose(_) | Block::Brief(_) => {}
         Block::Gap => out.push('\n'),
         Block::Heading(text) => paragraph(out, style, (Tone::Strong, ""), Tone::Strong, text),
         Block::Text(it) => paragraph(out, style, (it.lead.0, &it.lead.1), it.tone, &it.text),

@@ -22,7 +22,7 @@ pub(super) use runs::percentiles;
 
 use super::names::Names;
 use super::view::{CheckReport, HopView, InputView, MachineView, PathView};
-use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings};
+use crate::document::{Audience, Block, Blocks, Document, Pairs, Place, findings, findings_once};
 use crate::figure::{chart, path_map};
 use narrows_base::lists::{distinct, known_of, some_of};
 use narrows_base::shell;
@@ -47,27 +47,37 @@ pub fn document(report: &CheckReport, audience: Audience) -> Document {
     let mut out = Document::new("", subject, Some(&report.tool));
     if !report.results.is_empty() || !report.sweeps.is_empty() {
         results::put(&mut out, &report.results, &report.sweeps);
-    }
-    if report.results.is_empty() || !report.paths.is_empty() {
-        if !report.results.is_empty() {
-            out.gap();
+        let mut found = results::found(&report.results);
+        found.extend(of_machine(report).into_iter().map(|finding| (finding.subject.clone(), finding)));
+        if !found.is_empty() {
+            out.part(Place::Findings, "Findings");
+            findings_once(&mut out, &found);
         }
-        machine(&mut out, report, audience);
+        if !report.paths.is_empty() {
+            out.gap();
+            machine(&mut out, report, &[], audience);
+        }
+    } else {
+        machine(&mut out, report, &of_machine(report), audience);
     }
     if audience == Audience::Public { out.without(Names::of(report)) } else { out }
 }
 
-/// What was found of the machine. What is thought of a result stands with it.
-fn machine(out: &mut Document, report: &CheckReport, audience: Audience) {
+/// What was found of the machine, and not of a result.
+fn of_machine(report: &CheckReport) -> Vec<&Finding> {
     let of_result = |finding: &Finding| {
-        let mut all = report.results.iter().flat_map(|one| &one.verdict.findings);
+        let verdicts = report.results.iter().map(|one| &one.verdict);
+        let mut all = verdicts.flat_map(|verdict| verdict.findings.iter().chain(&verdict.of_path));
         all.any(|other| (other.code, &other.summary) == (finding.code, &finding.summary))
     };
-    let own: Vec<&Finding> = report.findings.iter().filter(|finding| !of_result(finding)).collect();
+    report.findings.iter().filter(|finding| !of_result(finding)).collect()
+}
+
+fn machine(out: &mut Document, report: &CheckReport, found: &[&Finding], audience: Audience) {
     header(out, report, audience);
     match report.paths.as_slice() {
-        [path] => single(out, report, path, &own),
-        _ => overview::put(out, report, &own),
+        [path] => single(out, report, path, found),
+        _ => overview::put(out, report, found),
     }
     peers::put(out, report);
 }

@@ -1,74 +1,248 @@
-//! A short answer for a forum, in Markdown: the sentence, what shows it, and the one command to ask for next.
+//! A short answer to post where somebody asked: the sentence, the lines that show it, and what to run next. In Markdown for a
+//! forum, or as plain text for a mail.
 
+use super::results::sentences;
 use crate::names::Names;
 use crate::sanitize::inert;
 use crate::view::CheckReport;
+use narrows_base::lists::distinct;
+use narrows_base::shell;
 use narrows_model::path::HopKind;
+use narrows_paste::capture::statements;
+use narrows_paste::results::Tool;
+use narrows_verdict::results::Trust;
 use narrows_verdict::{Code, Evidence, Finding, Severity};
 
-/// What an answer says of the evidence, and of findings, at most.
-const MOST: usize = 4;
+/// So many findings, and lines that show one, are told.
+const MOST: usize = 3;
 
-/// A text of the report with the Markdown before and behind it.
-type ReplyLine = (&'static str, String, &'static str);
+/// Longer lines are not quoted.
+const LONGEST_QUOTE: usize = 160;
 
-/// The answer. What identifies the owner is left out.
-pub fn render(report: &CheckReport) -> String {
-    let (mut lines, mut lacking) = (said(report), lacking(report));
-    let mut device = device(report).unwrap_or_default().to_owned();
-    let mut texts: Vec<&mut String> = lines.iter_mut().map(|(_, text, _)| text).collect();
-    texts.extend(lacking.iter_mut().chain([&mut device]));
-    Names::of(report).hide(&mut texts);
-    let said = lines.iter().map(|(before, text, behind)| format!("{before}{}{behind}\n", plain(text)));
-    let command = lacking.unwrap_or_else(|| reading(&device));
-    let asked = format!("Please run this, and post what it prints:\n\n    {}\n", inert(&command));
-    said.chain([asked]).collect()
+/// The source of what follows from the rule and from no text.
+const RULE: &str = "the rule itself";
+
+/// How an answer is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Markdown, as forums show it.
+    Markdown,
+    /// Text without marks.
+    Mail,
 }
 
-/// The main finding or the sentence of a path, then what shows the findings and what to do about each.
-fn said(report: &CheckReport) -> Vec<ReplyLine> {
-    let told: Vec<&Finding> =
-        report.findings.iter().filter(|finding| finding.code != Code::PartialInput).take(MOST).collect();
-    let main = told.first().filter(|finding| finding.severity != Severity::Info);
-    let mut lines = vec![match (main, report.paths.first()) {
-        (Some(finding), _) => ("**", finding.summary.clone(), "**"),
-        (None, Some(path)) => ("**", path.sentence.clone(), "**"),
-        (None, None) => ("", "What was posted shows no storage path.".to_owned(), ""),
-    }];
-    lines.push(("", String::new(), ""));
-    for finding in told.iter().filter(|finding| finding.severity != Severity::Info) {
-        if Some(finding) != main {
-            lines.push(("", finding.summary.clone(), ""));
+/// The texts that were pasted, by name and cleaned, to quote from.
+#[derive(Debug, Clone, Default)]
+pub struct Pasted(pub Vec<(String, String)>);
+
+impl Pasted {
+    /// The line at `a.txt:12` that shows a value, of several that a page joined the last; `None` where it cannot be shown.
+    fn line(&self, source: &str, value: &str) -> Option<String> {
+        let (name, number) = source.rsplit_once(':')?;
+        let number = number.parse::<usize>().ok()?.checked_sub(1)?;
+        let (_, text) = self.0.iter().find(|(other, _)| other == name)?;
+        let line = text.lines().nth(number)?;
+        let close = |text: &str| text.split_whitespace().collect::<String>();
+        let mut statements = statements(line);
+        let shows = |statement: &&str| close(statement).contains(&close(value));
+        let line = if statements.clone().count() > 1 { statements.rfind(shows)? } else { line };
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        (!line.is_empty() && line.len() <= LONGEST_QUOTE && inert(&line) == line).then_some(line)
+    }
+
+    /// How often one of the words stands in them, in whatever case, as words or the beginnings of some.
+    fn speaks_of(&self, words: &[&str]) -> usize {
+        let count = |text: &str| {
+            let text = text.to_ascii_lowercase();
+            let all = words.iter().flat_map(|word| text.match_indices(word));
+            all.filter(|(at, _)| !text.get(..*at).unwrap_or_default().ends_with(char::is_alphanumeric))
+                .count()
+        };
+        self.0.iter().map(|(_, text)| count(text)).sum()
+    }
+}
+
+/// The answer to what was pasted. Its lines are quoted as they stand where nothing in them identifies the owner; names that do are
+/// left out.
+pub fn render(report: &CheckReport, pasted: &Pasted, form: Form) -> String {
+    let names = Names::of(report);
+    let shown = |mut text: String| {
+        names.hide(&mut [&mut text]);
+        text
+    };
+    let mut out = Vec::new();
+    let told: Vec<&Finding> = told(report);
+    let said: Vec<String> =
+        sentences(&report.results).into_iter().map(|(_, sentence)| sentence).take(MOST).collect();
+    let causes = told.iter().map(|finding| finding.summary.clone());
+    let path = report.paths.first().map(|path| path.sentence.clone());
+    let mut heads = said.into_iter().chain(causes.clone()).chain(path.filter(|_| told.is_empty()));
+    let head = heads.next().unwrap_or_else(|| "What was posted shows no storage path.".to_owned());
+    out.push(form.strong(&shown(head.clone())));
+    out.push(
+        form.block(
+            measured(report, pasted).into_iter().filter(|line| shown(line.clone()) == *line).take(MOST),
+        ),
+    );
+    for sentence in heads.filter(|sentence| !causes.clone().any(|cause| cause == *sentence)) {
+        out.push(form.words(&shown(sentence)));
+    }
+    for finding in &told {
+        if finding.summary != head {
+            out.push(form.words(&shown(finding.summary.clone())));
         }
-        for Evidence { fact, value, source } in finding.evidence.iter().take(MOST) {
-            let source = if source.is_empty() { String::new() } else { format!(" ({source})") };
-            lines.push(("- ", format!("{fact}: {value}{source}"), ""));
-        }
+        out.push(evidence(finding, pasted, form, &shown));
         if let Some(advice) = finding.advice.first() {
             let gain = advice.gain_bytes_per_second.map(|gain| format!(" (+{gain})")).unwrap_or_default();
-            lines.push(("\nWhat to do: ", format!("{}{gain}", advice.action), ""));
+            out.push(form.words(&format!("What to do: {}{gain}", shown(advice.action.clone()))));
         }
-        lines.push(("", String::new(), ""));
     }
-    lines
+    if let Some((why, command)) = asked(report, pasted) {
+        out.push(format!("{why}\n\n{}", form.block([shown(command)])));
+    }
+    out.retain(|part| !part.is_empty());
+    out.join("\n\n") + "\n"
 }
 
-/// Text that Markdown shows as it stands: what would begin a link, a picture, HTML or emphasis is escaped.
-fn plain(text: &str) -> String {
+/// The findings that are told: what there is to be done about, each once.
+fn told(report: &CheckReport) -> Vec<&Finding> {
+    let of_results =
+        report.results.iter().flat_map(|one| one.verdict.findings.iter().chain(&one.verdict.of_path));
+    let all = report.findings.iter().chain(of_results);
+    let mut told: Vec<&Finding> = Vec::new();
+    for finding in all.filter(|finding| finding.severity != Severity::Info) {
+        let is_same = |other: &&Finding| (other.code, &other.hop) == (finding.code, &finding.hop);
+        if !told.iter().any(is_same) {
+            told.push(finding);
+        }
+    }
+    told.sort_by_key(|finding| finding.severity);
+    told.truncate(MOST);
+    told
+}
+
+/// The lines of what was measured.
+fn measured(report: &CheckReport, pasted: &Pasted) -> Vec<String> {
+    let all = report.results.iter().map(|one| &one.result);
+    let places =
+        all.flat_map(|result| result.measurements.iter().map(|one| format!("{}:{}", result.file, one.line)));
+    distinct(places.filter_map(|place| pasted.line(&place, "")))
+}
+
+/// The lines that show a finding, where they can be quoted, and what else is known.
+fn evidence(finding: &Finding, pasted: &Pasted, form: Form, shown: &impl Fn(String) -> String) -> String {
+    let lines = finding.evidence.iter().filter_map(|one| pasted.line(&one.source, &one.value));
+    let lines: Vec<String> = distinct(lines.filter(|line| shown(line.clone()) == *line));
+    if !lines.is_empty() {
+        return form.block(lines.into_iter().take(MOST));
+    }
+    let facts = finding.evidence.iter().filter(|one| one.source != RULE).take(MOST);
+    let fact = |Evidence { fact, value, .. }: &Evidence| {
+        form.words(&format!("- {}", shown(format!("{fact}: {value}"))))
+    };
+    facts.map(fact).collect::<Vec<_>>().join("\n")
+}
+
+impl Form {
+    fn strong(self, text: &str) -> String {
+        match self {
+            Self::Markdown => format!("**{}**", self.words(text)),
+            Self::Mail => self.words(text),
+        }
+    }
+
+    fn words(self, text: &str) -> String {
+        match self {
+            Self::Markdown => marked(text),
+            Self::Mail => inert(text),
+        }
+    }
+
+    /// Lines as they stand.
+    fn block(self, lines: impl IntoIterator<Item = String>) -> String {
+        lines.into_iter().map(|line| format!("    {}", inert(&line))).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Text that Markdown shows as it stands: what would begin a link, a picture, HTML or emphasis is escaped, and what stands between
+/// backquotes is code.
+fn marked(text: &str) -> String {
+    let text = inert(text);
+    let parts: Vec<&str> = text.split('`').collect();
+    let has_pairs = parts.len() % 2 == 1;
+    let parts = parts.iter().enumerate().map(|(number, part)| match number % 2 == 1 && has_pairs {
+        true => (*part).to_owned(),
+        false => escaped(part),
+    });
+    parts.collect::<Vec<_>>().join(if has_pairs { "`" } else { "\\`" })
+}
+
+fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
-    for c in inert(text).chars() {
-        if matches!(c, '\\' | '*' | '_' | '[' | ']' | '<' | '>' | '`' | '|' | '#' | '!' | '~' | '&') {
+    let mut before = ' ';
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        // Within a word an underscore is no mark (CommonMark 0.31, section 6.2).
+        let is_within = before.is_alphanumeric() && rest.peek().is_some_and(|next| next.is_alphanumeric());
+        if matches!(c, '\\' | '*' | '[' | ']' | '<' | '|' | '~' | '&') || c == '_' && !is_within {
             out.push('\\');
         }
         out.push(c);
+        before = c;
     }
     out
 }
 
-/// What would tell most: a command for the facts that the texts lack.
-fn lacking(report: &CheckReport) -> Option<String> {
-    let partial = report.findings.iter().filter(|finding| finding.code == Code::PartialInput);
-    partial.flat_map(|finding| &finding.advice).find_map(|advice| quoted(&advice.action))
+/// The one command that would settle what is open, and why; `None` where nothing is, or where no command of theirs could.
+fn asked(report: &CheckReport, pasted: &Pasted) -> Option<(&'static str, String)> {
+    let failing = report.findings.iter().find(|finding| finding.code == Code::DeviceErrors);
+    let has = |kind: &str| {
+        report.machine.inputs.iter().any(|input| input.kinds.iter().any(|one| one.starts_with(kind)))
+    };
+    let drive = device(report);
+    if let Some(name) = drive.filter(|_| failing.is_some() && !has("smartctl")) {
+        return Some((
+            "To see how the drive is, please run this, and post what it prints:",
+            format!("sudo smartctl -x /dev/{name}"),
+        ));
+    }
+    let is_foreign = |tool: Tool| {
+        let of_windows = [Tool::Crystaldiskmark, Tool::Diskspd, Tool::Winsat, Tool::Hdtune, Tool::Asssd];
+        of_windows.contains(&tool)
+    };
+    if report.results.iter().any(|one| is_foreign(one.result.tool)) {
+        let command = "Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size";
+        return report.paths.is_empty().then(|| {
+            (
+                "To see what was measured, please run this in PowerShell, and post what it prints:",
+                command.to_owned(),
+            )
+        });
+    }
+    let lacking = report.findings.iter().filter(|finding| finding.code == Code::PartialInput);
+    let mut commands =
+        lacking.flat_map(|finding| &finding.advice).filter_map(|advice| quoted(&advice.action));
+    if let Some(command) = commands.next() {
+        return Some(("What is missing to be sure: please run this, and post what it prints:", command));
+    }
+    let measure = "To have a rate that lasts, please run this, and post what it prints:";
+    let is_trusted = report.results.iter().any(|one| one.verdict.trust == Trust::Yes);
+    match drive {
+        Some(name) if !is_trusted => return reading(name).map(|command| (measure, command)),
+        Some(_) => return None,
+        None => {}
+    }
+    if !report.results.is_empty() && report.paths.is_empty() {
+        let what = match pasted.speaks_of(&["freebsd", "truenas core", "pfsense"]) > 0 {
+            true => "dmesg | grep -E '^(nvme|nda|nvd|ada|da)[0-9]'; pciconf -lvc".to_owned(),
+            false => "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS; sudo lspci -nnvvv".to_owned(),
+        };
+        return Some((
+            "To see what the result was measured on, please run this, and post what it prints:",
+            what,
+        ));
+    }
+    None
 }
 
 /// The first command in backquotes that shows something.
@@ -80,29 +254,108 @@ fn quoted(text: &str) -> Option<String> {
 /// The kernel name of the first drive.
 fn device(report: &CheckReport) -> Option<&str> {
     let mut hops = report.paths.iter().flat_map(|path| &path.hops);
-    Some(hops.find(|hop| hop.kind == HopKind::Device)?.id.split_once(':')?.1)
+    let name = hops.find(|hop| hop.kind == HopKind::Device)?.id.split_once(':')?.1;
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric());
+    is_name.then_some(name)
 }
 
 /// A run of fio that reads the drive past the page cache, as long as it takes to see what lasts.
-fn reading(name: &str) -> String {
-    let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'));
-    if name.is_empty() || !is_name {
-        return "sudo lspci -nnvvv".to_owned();
-    }
-    format!(
-        "sudo fio --name=read --filename=/dev/{name} --readonly --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
-         --direct=1 --runtime=60 --time_based"
-    )
+fn reading(name: &str) -> Option<String> {
+    // What is no name of Linux is no drive that libaio reads.
+    let is_linux =
+        ["sd", "nvme", "vd", "xvd", "mmcblk", "md", "hd"].iter().any(|kind| name.starts_with(kind));
+    is_linux.then(|| {
+        format!(
+            "sudo fio --name=read --filename=/dev/{} --readonly --rw=read --bs=1M --iodepth=8 --ioengine=libaio \
+             --direct=1 --runtime=60 --time_based",
+            shell::word(name)
+        )
+    })
+}
+
+/// What a text without a line of a tool speaks of, and what to ask for then; the first that fits decides whose commands those are.
+const SYSTEMS: [(&[&str], &[&str]); 3] = [
+    (
+        &["windows", "crystaldiskmark", "diskspd", "powershell", "storage spaces"],
+        &[
+            "Get-PhysicalDisk | Format-List FriendlyName, BusType, MediaType, Size",
+            "Get-NetAdapter | Format-List Name, InterfaceDescription, LinkSpeed",
+        ],
+    ),
+    (
+        &["macos", "macbook", "mac mini", "imac"],
+        &["system_profiler SPNVMeDataType SPThunderboltDataType SPUSBDataType"],
+    ),
+    (
+        &["freebsd", "truenas core", "pfsense", "opnsense"],
+        &["dmesg | grep -E '^(nvme|nda|nvd|ada|da|mps)[0-9]'", "sudo pciconf -lvc", "zpool status -v"],
+    ),
+];
+
+/// The same of Linux: all that fit, as many as are asked for at once.
+const TOPICS: [(&[&str], &str); 9] = [
+    (&["nvme", "pcie", "pci-e", "m.2", "bifurcation", "hba", "lanes"], "sudo lspci -nnvvv"),
+    (&["raid", "mdadm", "md0"], "cat /proc/mdstat; sudo mdadm --detail /dev/md*"),
+    (&["zfs", "zpool", "truenas"], "zpool status -v; zpool iostat -v 5 3"),
+    (&["luks", "dm-crypt", "encrypt"], "lscpu; cryptsetup benchmark"),
+    (&["usb", "thunderbolt", "enclosure"], "lsusb -t; sudo dmesg | grep -iE 'usb|uas'"),
+    (
+        &["nfs", "smb", "samba", "cifs", "iscsi", "10gbe", "ethernet", "infiniband", "nas"],
+        "iperf3 -c SERVER -P 4 -t 30; mount | grep -E 'nfs|cifs'; sudo ethtool INTERFACE",
+    ),
+    (&["numa", "socket", "epyc", "xeon", "cpu1", "cpu2"], "lscpu; numactl -H"),
+    (
+        &["sata", "ssd", "hdd", "hard disk", "hard drive"],
+        "sudo smartctl -x /dev/sdX; sudo dmesg | grep -E 'ata[0-9]|sd[a-z]'",
+    ),
+    (
+        &["proxmox", "virtual machine", "virtio", "qemu", "kvm", "esxi", "hyper-v"],
+        "lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS, in the guest and on its host",
+    ),
+];
+
+/// What to ask for where a text tells of no machine and no result.
+pub fn ask(pasted: &Pasted, form: Form) -> String {
+    /// More commands nobody runs.
+    const COMMANDS: usize = 3;
+    let system = SYSTEMS.iter().find(|(words, _)| pasted.speaks_of(words) > 0);
+    let commands: Vec<&str> = match system {
+        Some((_, commands)) => commands.to_vec(),
+        None => {
+            let mut topics = TOPICS.map(|(words, command)| (pasted.speaks_of(words), command));
+            topics.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
+            let topics = topics.into_iter().filter(|(count, _)| *count > 0).map(|(_, command)| command);
+            ["lsblk -o NAME,MODEL,TRAN,SIZE,FSTYPE,MOUNTPOINTS"]
+                .into_iter()
+                .chain(topics)
+                .take(COMMANDS)
+                .collect()
+        }
+    };
+    let parts = [
+        form.strong("Nothing in this text tells yet where the time goes: it has no output of a tool."),
+        "Please run these on the machine that is slow, and post what they print:".to_owned(),
+        form.block(commands.into_iter().map(str::to_owned)),
+        "And post the command that you measured with, and all that it printed, from its first line to its last.".to_owned(),
+    ];
+    parts.join("\n\n") + "\n"
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use narrows_paste::capture::Text;
 
     #[test]
     fn foreign_text_makes_no_link_picture_or_html() {
-        assert_eq!(plain("![x](http://a) <b> `c`"), r"\!\[x\](http://a) \<b\> \`c\`");
-        assert_eq!(plain("a\nb\u{1b}[1m"), inert("a\nb\u{1b}[1m").replace('\\', "\\\\").replace('[', "\\["));
+        assert_eq!(marked("![x](http://a) <b> `c`"), r"!\[x\](http://a) \<b> `c`");
+        assert_eq!(marked("a ` b"), r"a \` b");
+        assert_eq!(marked("a\nb\u{1b}[1m"), inert("a\nb\u{1b}[1m").replace('\\', "\\\\").replace('[', "\\["));
+    }
+
+    #[test]
+    fn names_and_code_have_no_stray_escapes() {
+        assert_eq!(marked("O_DIRECT of PCIEX16_2: `a_b*c` _now_"), r"O_DIRECT of PCIEX16_2: `a_b*c` \_now\_");
     }
 
     #[test]
@@ -110,5 +363,30 @@ mod tests {
         assert_eq!(quoted("Run `sudo lspci -vvv` there, and").as_deref(), Some("sudo lspci -vvv"));
         assert_eq!(quoted("`narrows x` does"), None);
         assert_eq!(quoted("nothing"), None);
+    }
+
+    #[test]
+    fn a_line_is_quoted_where_it_stands() {
+        let pasted = Pasted(vec![("a.txt".to_owned(), "one\n  two\u{1b}\n\tLnkSta: x1\n".to_owned())]);
+        assert_eq!(pasted.line("a.txt:3", "").as_deref(), Some("LnkSta: x1"));
+        for source in ["a.txt:2", "a.txt:4", "a.txt:0", "a.txt", "b.txt:1", RULE, ""] {
+            assert_eq!(pasted.line(source, ""), None, "{source}");
+        }
+        let joined = Text::new("a.txt", b"LnkCap: Speed 8GT/s, Width x4 LnkSta: Speed 8GT/s, Width x1");
+        let pasted = Pasted(vec![("a.txt".to_owned(), joined.body().to_owned())]);
+        assert_eq!(pasted.line("a.txt:1", "8 GT/s").as_deref(), Some("LnkSta: Speed 8GT/s, Width x1"));
+        assert_eq!(pasted.line("a.txt:1", "x8"), None);
+    }
+
+    #[test]
+    fn prose_is_asked_for_what_it_speaks_of() {
+        let of = |text: &str| ask(&Pasted(vec![("a".to_owned(), text.to_owned())]), Form::Mail);
+        assert!(
+            of("My NVMe drive behind LUKS is slow")
+                .contains("    sudo lspci -nnvvv\n    lscpu; cryptsetup benchmark\n")
+        );
+        let windows = of("Storage Spaces Direct on Windows Server, NVMe");
+        assert!(windows.contains("Get-PhysicalDisk") && !windows.contains("lspci"), "{windows}");
+        assert!(of("it is slow").contains("lsblk") && !of("furnas").contains("iperf3"));
     }
 }

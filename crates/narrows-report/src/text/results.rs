@@ -1,32 +1,98 @@
 //! Results of other tools, and what is thought of them.
 
-use std::collections::BTreeSet;
-
 use super::Tone;
-use crate::document::{Blocks, Cell, Column, Row, Table, Width, findings};
+use crate::document::{Blocks, Cell, Column, Row, Table, Width};
 use crate::view::JudgedResult;
 use narrows_base::units::{Nanos, human};
 use narrows_paste::results::{Latency, Measured, Side};
+use narrows_verdict::results::Trust;
+
 use narrows_verdict::results::against::{Against, Standing};
 use narrows_verdict::results::sweep::Sweep;
-use narrows_verdict::results::{ResultVerdict, Trust};
-use narrows_verdict::{Code, Finding};
+use narrows_verdict::{Code, Finding, capitalised};
 
 /// A result of more measurements than this is shown by its first ones; `--json` has all.
 const MOST: usize = 24;
 
-/// Puts results, series of them, and what is thought of each.
+/// So many sentences are the answer.
+const SENTENCES: usize = 3;
+
+/// Puts the answer, results, and series of them.
 pub(super) fn put(out: &mut impl Blocks, results: &[JudgedResult], sweeps: &[Sweep]) {
-    let mut told = BTreeSet::new();
+    let said = sentences(results);
+    for (tone, sentence) in said.iter().take(SENTENCES) {
+        out.say(0, *tone, sentence);
+    }
     for (number, result) in results.iter().enumerate() {
-        if number > 0 {
+        if number > 0 || !said.is_empty() {
             out.gap();
         }
         put_result(out, result);
-        put_findings(out, &result.verdict, &mut told);
     }
     for sweep in sweeps {
         put_sweep(out, sweep);
+    }
+}
+
+/// Findings on results and on their paths, each with the result that it is about.
+pub(super) fn found(results: &[JudgedResult]) -> Vec<(String, &Finding)> {
+    let all = results.iter().flat_map(|one| {
+        let place = format!("{}:{}", one.result.file, one.result.line);
+        one.verdict.findings.iter().chain(&one.verdict.of_path).map(move |finding| (place.clone(), finding))
+    });
+    all.collect()
+}
+
+/// What the results come to: what they show instead of the storage, where each stands on its path, or why some are not to be
+/// trusted.
+pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
+    let is_bad = |one: &&JudgedResult| one.verdict.trust == Trust::No;
+    let bad: Vec<&JudgedResult> = results.iter().filter(is_bad).collect();
+    let of_cache =
+        |one: &&JudgedResult| one.verdict.findings.iter().any(|finding| finding.code == Code::CacheMeasured);
+    let mut said = Vec::new();
+    let (count, all) = (bad.len(), results.len());
+    if let Some(first) = bad.first() {
+        let which = match (count, all) {
+            (1, 1) => "The result is not to be trusted".to_owned(),
+            _ if count == all => format!("None of the {all} results is to be trusted"),
+            (1, _) => {
+                format!("The result in {}:{} is not to be trusted", first.result.file, first.result.line)
+            }
+            _ => format!("{count} of {all} results are not to be trusted"),
+        };
+        let why = match &first.verdict.reason {
+            _ if bad.iter().all(&of_cache) && count > 1 => "they show a cache, not the storage".to_owned(),
+            _ if of_cache(first) => "it shows a cache, not the storage".to_owned(),
+            Some(reason) => reason.clone(),
+            None => "what it says is in doubt".to_owned(),
+        };
+        said.push((Tone::Strong, format!("{which}: {why}.")));
+    }
+    let against =
+        results.iter().filter(|one| one.verdict.trust != Trust::No).flat_map(|one| &one.verdict.against);
+    for (tone, sentence) in against.map(against_path) {
+        if !said.iter().any(|(_, other)| *other == sentence) {
+            said.push((tone, sentence));
+        }
+    }
+    said
+}
+
+/// Where a rate stands on its path, as a sentence.
+fn against_path(against: &Against) -> (Tone, String) {
+    let sentence = against.sentence();
+    match against.target.is_empty() {
+        true => (tone(against.standing), format!("{}.", capitalised(&sentence))),
+        false => (tone(against.standing), format!("{}: {sentence}.", against.target)),
+    }
+}
+
+const fn tone(standing: Standing) -> Tone {
+    match standing {
+        Standing::Above => Tone::Bad,
+        Standing::At => Tone::Strong,
+        Standing::Below => Tone::Normal,
     }
 }
 
@@ -41,27 +107,11 @@ fn put_sweep(out: &mut impl Blocks, sweep: &Sweep) {
     }
 }
 
-fn put_against(out: &mut impl Blocks, against: &Against) {
-    let tone = match against.standing {
-        Standing::Above => Tone::Bad,
-        Standing::At => Tone::Warn,
-        Standing::Below => Tone::Normal,
-    };
-    let sentence = against.sentence();
-    let text = match against.target.is_empty() {
-        true => sentence,
-        false => format!("{}: {sentence}", against.target),
-    };
-    out.say(2, tone, text);
-}
-
 fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedResult) {
     let version = result.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
     let title = format!("{}:{}  {}{version}", result.file, result.line, result.tool.name());
     out.say(0, Tone::Strong, title);
-    if let Some(command) = &result.command {
-        out.say(2, Tone::Faint, command);
-    }
+    out.verbose(|out| result.command.iter().for_each(|command| out.say(2, Tone::Faint, command)));
     for measurement in result.measurements.iter().take(MOST) {
         put_measurement(out, measurement);
     }
@@ -80,32 +130,11 @@ fn put_result(out: &mut impl Blocks, JudgedResult { result, verdict }: &JudgedRe
     for note in &result.notes {
         out.say(2, Tone::Faint, format!("note: {note}"));
     }
-    for against in verdict.against.iter().take(MOST) {
-        put_against(out, against);
-    }
-}
-
-/// What was found in a result and on its path, the worst first. What stands further up already is only named.
-fn put_findings<'a>(
-    out: &mut impl Blocks,
-    verdict: &'a ResultVerdict,
-    told: &mut BTreeSet<(Code, &'a str, &'a str)>,
-) {
-    let mut found: Vec<&Finding> = verdict.findings.iter().chain(&verdict.of_path).collect();
-    found.sort_by_key(|finding| finding.severity);
-    let is_new = |finding: &&'a Finding| {
-        told.insert((finding.code, finding.subject.as_str(), finding.summary.as_str()))
-    };
-    let (new, again): (Vec<&Finding>, Vec<&Finding>) = found.into_iter().partition(is_new);
-    let again: BTreeSet<String> = again.into_iter().map(|finding| finding.code.as_str()).collect();
-    if !again.is_empty() {
-        let again = again.into_iter().collect::<Vec<_>>().join(", ");
-        out.say(2, Tone::Faint, format!("as further up: {again}"));
-    }
-    if !new.is_empty() {
-        out.gap();
-        findings(out, new);
-    }
+    out.verbose(|out| {
+        for (tone, sentence) in verdict.against.iter().take(MOST).map(against_path) {
+            out.say(2, tone, sentence);
+        }
+    });
 }
 
 fn put_measurement(out: &mut impl Blocks, measurement: &Measured) {

@@ -102,7 +102,9 @@ impl Against {
             Standing::Above => {
                 format!("{op} {rate} is {share} of what {} carries ({ceiling}): above physics", self.name)
             }
-            Standing::At => format!("{op} {rate} is {share} of {ceiling}: {} limits it", self.name),
+            Standing::At => {
+                format!("{op} {rate} is {share} of what {} carries ({ceiling}), which limits it", self.name)
+            }
             Standing::Below => {
                 let instead = self.instead.as_deref().unwrap_or("no known ceiling explains it");
                 format!(

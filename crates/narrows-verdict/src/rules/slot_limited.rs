@@ -50,7 +50,7 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
         Evidence::new(
             format!("lanes of {}, as the firmware has them", names.join(", ")),
             "x1",
-            slots.source().as_str(),
+            "SMBIOS type 9",
         )
     };
     let setup = match names.as_slice() {
@@ -63,11 +63,17 @@ fn one_lane(context: &Context<'_>, judged: &Judged<'_>, link: &Link<'_>) -> Opti
     Some(
         Finding::about(Code::SlotLimited, Severity::Limit, link.hop, summary)
             .with_confidence(Confidence::Medium)
-            .with_evidence(link.width_evidence())
-            .with_evidence(link.speed_evidence())
+            .with_evidence(link.width_evidence().into_iter().take(1))
             .with_evidence((!names.is_empty()).then(said))
+            .with_evidence(link.speed_evidence())
+            .with_evidence(link.link.drive.as_deref().map(taken))
             .advise_gain(format!("{setup} a slot with four lanes of the processor."), gain),
     )
+}
+
+/// Why a link without an address is that of the drive.
+fn taken(drive: &str) -> Evidence {
+    Evidence::new("whose link it is", format!("taken for that of {drive}, the only drive in the text"), "")
 }
 
 /// Whether a slot is called after more lanes than one: `PCIEX16_2`.

@@ -35,6 +35,8 @@ impl LinkPort {
 /// A PCIe link with both its ends.
 #[derive(Debug, Clone, Default)]
 pub struct LinkHop {
+    /// The drive behind it, where the function has no address by which to call it.
+    pub drive: Option<String>,
     /// The end away from the processor: a device, or the upstream port of a switch.
     pub device: LinkPort,
     /// The end towards the processor: a root port, or the downstream port of a switch. `None` when the kernel shows
@@ -51,6 +53,11 @@ pub struct LinkHop {
 }
 
 impl LinkHop {
+    /// What the link is called after: the function, or the drive.
+    pub fn whose(&self) -> String {
+        self.drive.clone().unwrap_or_else(|| self.device.address.to_string())
+    }
+
     /// The end towards the processor, where what it says is true.
     pub fn true_port(&self) -> Option<&LinkPort> {
         self.port.as_ref().filter(|port| !port.is_virtual)
