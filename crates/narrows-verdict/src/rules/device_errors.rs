@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use narrows_machine::Machine;
-use narrows_machine::block::Transport;
+use narrows_machine::block::{Transport, freebsd_disk};
 use narrows_machine::log::{LogEvent, LogKind};
 use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec};
@@ -15,7 +15,8 @@ use narrows_model::path::{Hop, HopSpec};
 use super::Context;
 use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
 
-/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start: an estimate on the safe side.
+/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start, and so many commands that FreeBSD
+/// sent again no accident: an estimate on the safe side.
 const FEW_RESETS: u64 = 3;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
@@ -87,7 +88,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
         }
         LogKind::SataReset => times("its link was reset"),
         LogKind::SataNoAnswer => times("it did not answer a reset of its link (COMRESET)"),
-        LogKind::SataCommandFailed => format!("{} failed", number("command")),
+        LogKind::SataCommandFailed | LogKind::CommandFailed => format!("{} failed", number("command")),
         LogKind::UsbReset => times("it was reset"),
         LogKind::DriveError => number("I/O error"),
         _ => return None,
@@ -97,7 +98,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
 /// Whether events leave no healthy reading.
 fn is_fault(events: &[LogEvent]) -> bool {
     events.iter().any(|event| match event.kind {
-        LogKind::SataReset | LogKind::UsbReset => event.count >= FEW_RESETS,
+        LogKind::SataReset | LogKind::UsbReset | LogKind::CommandFailed => event.count >= FEW_RESETS,
         // As of a drive that is pulled out.
         LogKind::NvmeRemoved => false,
         _ => true,
@@ -144,6 +145,9 @@ fn whole(name: &str) -> &str {
     if let Some(rest) = name.strip_prefix("nvme") {
         let number = rest.split('n').next().unwrap_or_default();
         return name.get(.."nvme".len() + number.len()).unwrap_or(name);
+    }
+    if let Some(disk) = freebsd_disk(name) {
+        return disk;
     }
     if name.starts_with("mmcblk") {
         return name.split_once('p').map_or(name, |(disk, _)| disk);
@@ -198,7 +202,7 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     if drive.starts_with("nvme") {
         return format!(
             "Save what matters. `sudo smartctl -x /dev/{drive}` tells of the drive; try another slot, newer firmware of drive \
-             and board, and boot once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
+             and board, and boot Linux once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
         );
     }
     if events.iter().any(|event| event.kind == LogKind::UsbReset) {
@@ -247,10 +251,12 @@ mod tests {
             ("ata1", LogKind::SataLimited(1500), 1),
             ("ata1", LogKind::SataReset, 3),
             ("sdb1", LogKind::DriveError, 1),
+            ("da8", LogKind::CommandFailed, 3),
         ] {
             assert!(told(device, kind.clone(), count).is_some(), "{device} {kind:?}");
         }
         assert!(told("ata1", LogKind::SataReset, 2).is_none());
+        assert!(told("da8", LogKind::CommandFailed, 2).is_none());
         // No drive is known to be there.
         assert!(told("1-2", LogKind::UsbReset, 9).is_none());
     }
@@ -315,9 +321,13 @@ mod tests {
 
     #[test]
     fn parts_and_namespaces_belong_to_their_drive() {
-        for (name, drive) in
-            [("nvme10n1p3", "nvme10"), ("nvme0", "nvme0"), ("mmcblk0p2", "mmcblk0"), ("sdab12", "sdab")]
-        {
+        for (name, drive) in [
+            ("nvme10n1p3", "nvme10"),
+            ("nvme0", "nvme0"),
+            ("mmcblk0p2", "mmcblk0"),
+            ("sdab12", "sdab"),
+            ("ada1p2", "ada1"),
+        ] {
             assert_eq!(whole(name), drive);
         }
     }
