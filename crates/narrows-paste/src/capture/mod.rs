@@ -15,6 +15,7 @@ pub mod dmidecode;
 mod fill;
 #[cfg(target_os = "linux")]
 pub mod foreign;
+pub mod hdparm;
 mod health;
 pub mod hwloc;
 pub mod input;
@@ -119,6 +120,7 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (cpu::read_numactl, &["node distances:", " cpus:"], "numactl -H"),
     (nvme::read, &[], "nvme list, list-subsys, id-ctrl and smart-log"),
     (smart::read, &[], "smartctl"),
+    (hdparm::read, &["ATA device, with "], "hdparm -I"),
     (mounts::read, &[], "mount, findmnt and df"),
     (lvm::read, &[], "pvs and lvs"),
     (zfs::read, &[], "zpool status, zpool list -v and zfs list"),
