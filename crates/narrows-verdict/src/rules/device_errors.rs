@@ -13,7 +13,7 @@ use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec};
 
 use super::Context;
-use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
 /// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start, and so many commands that FreeBSD
 /// sent again no accident: an estimate on the safe side.
@@ -31,7 +31,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             None => events.push(event.clone()),
         }
     }
-    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events));
+    let failing = of.values().filter(|events| is_fault(events)).count();
+    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
     logged.chain(machine.zfs.iter().filter_map(of_pool)).collect()
 }
 
@@ -155,7 +156,8 @@ fn whole(name: &str) -> &str {
     name.trim_end_matches(digits)
 }
 
-fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Finding> {
+/// What is wrong with a drive, one of `failing`.
+fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usize) -> Option<Finding> {
     let machine = context.machine;
     let pci = events.iter().find_map(|event| event.pci);
     let link_errs = machine.log.iter().any(|event| {
@@ -185,8 +187,13 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Fi
     });
     let evidence =
         |event: &LogEvent| Some(Evidence::new("errors in the log", in_words(event)?, event.source.as_str()));
+    let shared = (failing > 1).then(|| {
+        let words = "look first at what they share: adapter, cables and power";
+        Advice::new(format!("Save what matters. Of {failing} drives the log has errors; {words}."))
+    });
     Some(
         found
+            .with_advice(shared)
             .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
             .with_evidence(events.iter().filter_map(evidence))
             .advise(advice(drive, events)),
@@ -274,6 +281,23 @@ mod tests {
                 "The log has errors of the drive on ata1: it did not answer a reset of its link (COMRESET) once."
             )
         );
+    }
+
+    #[test]
+    fn of_several_drives_with_errors_what_they_share_comes_first() {
+        let event = |device: &str| LogEvent {
+            pci: None,
+            device: Some(device.to_owned()),
+            kind: LogKind::DriveError,
+            count: 1,
+            source: Source::new("dmesg:1"),
+        };
+        let advice = |drives: &[&str]| {
+            let drives = drives.iter().map(|drive| event(drive)).collect();
+            let found = Sketch::of("/dev/sda").on(|machine| machine.log = drives).finding(Code::DeviceErrors);
+            found.map(|finding| finding.advice[0].action.contains("what they share"))
+        };
+        assert_eq!((advice(&["da8"]), advice(&["da8", "da9"])), (Some(false), Some(true)));
     }
 
     #[test]
