@@ -113,7 +113,7 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (dm::read, &[], "dmsetup, cryptsetup status, luksDump and benchmark"),
     (dmidecode::read, &["DMI type", "SMBIOS", "dmidecode", " Information"], "dmidecode"),
     (dmidecode::read_hex, &[], "hex dumps of /sys/firmware/dmi/tables/DMI"),
-    (usb::read, &["Bus ", "/sys/bus/usb/devices/usb"], "lsusb"),
+    (usb::read, &["Bus ", "/sys/bus/usb/devices/usb", "MBit/s "], "lsusb"),
     (cpu::read_lscpu, &["CPU(s)"], "lscpu"),
     (cpu::read_cpuinfo, &[], "/proc/cpuinfo"),
     (cpu::read_memory, &[], "/proc/meminfo, free"),
