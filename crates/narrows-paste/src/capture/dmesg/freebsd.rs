@@ -58,7 +58,8 @@ pub(super) fn take(boot: &mut Boot, line: &LogLine<'_>) -> Option<()> {
     }
     if word == name {
         let [adapter] = fields(what, "at {} bus ")?;
-        let transport = transport(adapter, bridges, line)?;
+        let is_name = adapter.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte));
+        let transport = transport(adapter, bridges, line).filter(|_| is_name)?;
         disks.insert(
             name.to_owned(),
             BlockDevice { name: name.to_owned(), transport, ..BlockDevice::default() },
