@@ -189,7 +189,7 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
         |event: &LogEvent| Some(Evidence::new("errors in the log", in_words(event)?, event.source.as_str()));
     let shared = (failing > 1).then(|| {
         let words = "look first at what they share, such as an adapter, cables or power";
-        Advice::new(format!("Of {failing} drives the log has errors: {words}."))
+        Advice::new(format!("Save what matters. Of {failing} drives the log has errors: {words}."))
     });
     Some(
         found
