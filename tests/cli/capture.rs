@@ -285,7 +285,13 @@ fn a_reply_has_the_sentence_the_evidence_and_one_command() {
     let text = "01:00.0 Non-Volatile memory controller: Samsung Electronics Co Ltd NVMe SSD Controller SM981/PM981/PM983 (prog-if 02 [NVM Express])\n\tCapabilities: [70] Express (v2) Endpoint, MSI 00\n\t\tLnkCap:\tPort #0, Speed 8GT/s, Width x4, ASPM L1\n\t\tLnkSta:\tSpeed 8GT/s (ok), Width x1 (downgraded)\n\tKernel driver in use: nvme\n";
     let said = narrows(&["-", "--reply"], text.as_bytes());
     assert!(said.out.starts_with("**"), "{}{}", said.out, said.err);
-    assert!(said.out.contains("\n- ") && said.out.contains("\n    sudo lspci"), "{}", said.out);
+    assert!(said.out.contains("\n    LnkSta: Speed 8GT/s (ok), Width x1 (downgraded)\n"), "{}", said.out);
+    assert!(said.out.ends_with("\n    sudo lspci -nnvvv\n"), "{}", said.out);
+    let mail = narrows(&["-", "--reply", "--plain"], text.as_bytes()).out;
+    assert!(!mail.contains("**") && mail.contains("LnkSta:"), "{mail}");
+    // Prose is answered with what to ask for.
+    let asked = narrows(&["-", "--reply"], b"My NVMe drive is slow behind LUKS, why?\n");
+    assert!(asked.status == Some(0) && asked.out.contains("cryptsetup benchmark"), "{}{}", asked.out, asked.err);
     assert_eq!(narrows(&["--reply"], b"").status, Some(2));
     // What is shown of another machine says so, and measures nothing of this one.
     let shown = narrows(&["-"], text.as_bytes());

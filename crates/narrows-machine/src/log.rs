@@ -102,6 +102,8 @@ pub enum LogKind {
     SataNoAnswer,
     /// A command on a SATA port failed or timed out.
     SataCommandFailed,
+    /// A disk of FreeBSD, which counts no ports, did not carry a command out: it is sent again a few times.
+    CommandFailed,
     /// A USB device was reset, or one of its commands taken back.
     UsbReset,
     /// A drive did not read or write what was asked for.

@@ -90,10 +90,14 @@ fn share_controller(slow: &UsbDevice, fast: &UsbDevice) -> bool {
     is_xhci(slow) && is_xhci(fast) && is(slow, |rate| rate <= 480e6) && is(fast, |rate| rate > 480e6)
 }
 
-/// Bridges from USB to SATA or NVMe, and the rate in Mbit/s that they can run at, as their makers' pages say (Realtek
-/// RTL9210 and RTL9220; JMicron JMS567, JMS578, JMS580 and JMS583; ASMedia ASM1153, ASM235CM, ASM2362 and ASM2364; VIA
+/// Bridges from USB to SATA, NVMe or Ethernet, and the rate in Mbit/s that they can run at, as their makers' pages say (Realtek
+/// RTL8153, RTL8156, RTL8157, RTL9210 and RTL9220; ASIX AX88179; JMicron JMS567, JMS578, JMS580 and JMS583; ASMedia ASM1153, ASM235CM, ASM2362 and ASM2364; VIA
 /// Labs VL715 and VL716; Western Digital Black P50). Several chips share a number: then it is the rate of the slowest.
 const BRIDGES: &[((u16, u16), f64)] = &[
+    ((0x0b95, 0x1790), 5000.0),
+    ((0x0bda, 0x8153), 5000.0),
+    ((0x0bda, 0x8156), 5000.0),
+    ((0x0bda, 0x8157), 5000.0),
     ((0x0bda, 0x9210), 10_000.0),
     ((0x0bda, 0x9220), 20_000.0),
     ((0x1058, 0x2642), 20_000.0),

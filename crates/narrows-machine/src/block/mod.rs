@@ -340,6 +340,19 @@ fn pci_address(component: &str) -> Option<PciAddress> {
     (domain.len() >= 4).then(|| component.parse().ok()).flatten()
 }
 
+/// The disk of a name that FreeBSD gives, which counts disks and lets a partition follow: `ada0` of `ada0` and `ada0p2`, `da12`
+/// of `da12s1a` (FreeBSD da(4), ada(4), nda(4), nvd(4), gpart(8)).
+pub fn freebsd_disk(name: &str) -> Option<&str> {
+    let behind = ["ada", "da", "nda", "nvd"].iter().find_map(|driver| name.strip_prefix(driver))?;
+    let part = behind.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_part = match part.strip_prefix(['p', 's']) {
+        Some(number) => is_numbered(number.trim_end_matches(|c: char| c.is_ascii_lowercase()), ""),
+        None => part.is_empty(),
+    };
+    let digits = behind.len() - part.len();
+    (is_part && part.len() <= 6 && (1..=4).contains(&digits)).then(|| name.strip_suffix(part))?
+}
+
 /// Whether `text` is `prefix` followed by digits only.
 pub fn is_numbered(text: &str, prefix: &str) -> bool {
     text.strip_prefix(prefix)

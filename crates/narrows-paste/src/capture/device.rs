@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
 use narrows_machine::Machine;
-use narrows_machine::block::is_numbered;
 use narrows_machine::block::{
-    Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Transport,
+    Bcache, BlockDevice, BlockKind, DmDevice, LoopDevice, MdArray, NvmeFabric, Transport, freebsd_disk,
+    is_numbered,
 };
 use narrows_machine::pci::{PciAddress, PciDevice};
 
@@ -234,7 +234,8 @@ pub(super) fn is_kernel_name(name: &str) -> bool {
         rest.starts_with(|c: char| c.is_ascii_digit())
             && rest.bytes().all(|byte| byte.is_ascii_digit() || b"ncpbot".contains(&byte))
     });
-    plain && name.len() <= 32 && (is_lettered || is_numbered || name.starts_with("cciss!"))
+    let is_known = is_lettered || is_numbered || name.starts_with("cciss!");
+    plain && name.len() <= 32 && (is_known || freebsd_disk(name).is_some())
 }
 
 /// Whether letters stand behind the name of a driver that counts in letters.
@@ -257,6 +258,9 @@ pub(super) fn disk_of(name: &str) -> Option<&str> {
 fn stem(name: &str) -> Option<&str> {
     if !is_kernel_name(name) || name.starts_with("dm-") {
         return None;
+    }
+    if let Some(disk) = freebsd_disk(name) {
+        return (disk != name).then_some(disk);
     }
     let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
     if disk.len() == name.len() {
@@ -314,6 +318,10 @@ mod tests {
             ("sda", None),
             ("home1", None),
             ("sr0", None),
+            ("ada0p2", Some("ada0")),
+            ("da12s1a", Some("da12")),
+            ("nvd0", None),
+            ("dasda1", Some("dasda")),
             ("nvme0p1p2", None),
             ("sda1p2", None),
         ] {

@@ -15,6 +15,7 @@ pub mod dmidecode;
 mod fill;
 #[cfg(target_os = "linux")]
 pub mod foreign;
+pub mod hdparm;
 mod health;
 pub mod hwloc;
 pub mod input;
@@ -113,13 +114,14 @@ const READERS: &[(Reader, &[&str], &str)] = &[
     (dm::read, &[], "dmsetup, cryptsetup status, luksDump and benchmark"),
     (dmidecode::read, &["DMI type", "SMBIOS", "dmidecode", " Information", "Designation:"], "dmidecode"),
     (dmidecode::read_hex, &[], "hex dumps of /sys/firmware/dmi/tables/DMI"),
-    (usb::read, &["Bus ", "/sys/bus/usb/devices/usb"], "lsusb"),
+    (usb::read, &["Bus ", "/sys/bus/usb/devices/usb", "MBit/s "], "lsusb"),
     (cpu::read_lscpu, &["CPU(s)"], "lscpu"),
     (cpu::read_cpuinfo, &[], "/proc/cpuinfo"),
     (cpu::read_memory, &[], "/proc/meminfo, free"),
     (cpu::read_numactl, &["node distances:", " cpus:"], "numactl -H"),
     (nvme::read, &[], "nvme list, list-subsys, id-ctrl and smart-log"),
     (smart::read, &[], "smartctl"),
+    (hdparm::read, &["ATA device, with "], "hdparm -I"),
     (mounts::read, &[], "mount, findmnt and df"),
     (lvm::read, &[], "pvs and lvs"),
     (zfs::read, &[], "zpool status, zpool list -v and zfs list"),

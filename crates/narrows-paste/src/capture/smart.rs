@@ -57,10 +57,8 @@ fn device_in(text: &str) -> Option<String> {
 }
 
 fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
-    let unnamed = drive.device.serial.value().map(|serial| format!("smart/{serial}"));
-    let name = drive.name.or(unnamed)?;
     let source = drive.source.as_str();
-    device(machine, &name).fill(drive.device, Than::Same);
+    let name = put_device(machine, drive.name, drive.device)?;
     if drive.log.is_log() {
         take(machine, &name, drive.log, source);
     } else if drive.temperature.is_some() {
@@ -68,6 +66,14 @@ fn put_drive(machine: &mut Machine, drive: SmartDrive) -> Option<()> {
     }
     warns_from(machine, &name, drive.warning, source);
     Some(())
+}
+
+/// Puts down what an output says of a drive whose name it may not tell. Returns the key.
+pub(super) fn put_device(machine: &mut Machine, name: Option<String>, said: BlockDevice) -> Option<String> {
+    let unnamed = said.serial.value().map(|serial| format!("smart/{serial}"));
+    let name = name.or(unnamed)?;
+    device(machine, &name).fill(said, Than::Same);
+    Some(name)
 }
 
 /// smartctl for people (smartmontools `ataprint.cpp`, `scsiprint.cpp`, `nvmeprint.cpp`).
@@ -163,15 +169,16 @@ fn capacity(value: &str) -> Option<Bytes> {
     digits.parse().ok().filter(|bytes| *bytes > 0).map(Bytes::new)
 }
 
-fn rotation(value: &str) -> Option<bool> {
+/// `Solid State Device`, `7200 rpm`; hdparm leaves the unit out.
+pub(super) fn rotation(value: &str) -> Option<bool> {
     match value {
         "Solid State Device" => Some(false),
-        _ => value.strip_suffix(" rpm")?.trim().parse::<u32>().ok().map(|_| true),
+        _ => value.strip_suffix(" rpm").unwrap_or(value).trim().parse::<u32>().ok().map(|_| true),
     }
 }
 
 /// `512 bytes logical, 4096 bytes physical`, `512 bytes logical/physical`, `512 bytes`.
-fn sectors(queue: &mut Queue, key: &str, value: &str, source: &str) {
+pub(super) fn sectors(queue: &mut Queue, key: &str, value: &str, source: &str) {
     let size = |text: &str| {
         let bytes = text.split_whitespace().next()?.parse().ok()?;
         (512..=1 << 20).contains(&bytes).then(|| Bytes::new(bytes))

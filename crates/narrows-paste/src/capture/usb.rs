@@ -1,5 +1,5 @@
-//! `lsusb`: the tree (`-t`, `-tv`), the list, and descriptors (`-v`), of usbutils 0.8x to 018; and attributes of
-//! `/sys/bus/usb/devices` printed with their paths.
+//! `lsusb`: the tree (`-t`, `-tv`), the list, and descriptors (`-v`), of usbutils 0.8x to 018; the tree of Synology's DSM, and of
+//! `lsusb.py` of usbutils before 018; and attributes of `/sys/bus/usb/devices` printed with their paths.
 
 use narrows_base::fact::Fact;
 use narrows_base::units::BitsPerSec;
@@ -45,7 +45,8 @@ pub fn read(text: &Text) -> Part {
     let mut found = UsbFound::default();
     for (number, line) in text.lines() {
         let source = || text.source(number);
-        let taken = take_branch(&mut found, line, source).or_else(|| take_listed(&mut found, line, source));
+        let taken = take_branch(&mut found, line, source).or_else(|| take_named(&mut found, line, source));
+        let taken = taken.or_else(|| take_listed(&mut found, line, source));
         _ = taken.or_else(|| take_attribute(&mut found, line, source));
     }
     if found.devices.is_empty() {
@@ -175,6 +176,54 @@ fn put(
         device.driver = known(driver.map(str::to_owned), source());
     }
     Some(())
+}
+
+/// Devices of which no text tells the number get one that none has.
+const UNNUMBERED: u16 = 1000;
+
+/// `|__usb1          1d6b:0002:0404 09  2.00  480MBit/s 0mA 1IF  (Linux 4.4.302+ xhci-hcd xHCI Host Controller 0000:00:15.0) hub`,
+/// `  |__1-1         0bda:8157:3000 00  2.10  480MBit/s 500mA 1IF  (Realtek USB 10/100/1G/2.5G/5G LAN)`: name, numbers, class,
+/// version and rate. Numbers of devices are not told, and whether one stores data is only with `-i`.
+fn take_named(found: &mut UsbFound, line: &str, source: impl Fn() -> String) -> Option<()> {
+    let plain = line.trim_start().trim_start_matches("|__");
+    let (name, rest) = plain.split_once(' ')?;
+    let (facts, said) = rest.split_once('(').unwrap_or((rest, ""));
+    let [id, _, version, rate, ..] = *facts.split_whitespace().collect::<Vec<_>>() else { return None };
+    let rate = rate.strip_suffix("MBit/s")?.parse().ok().filter(|rate| (1.0..1e6).contains(rate))?;
+    let id = pci_id(id.get(..9)?)?;
+    let root = name.strip_prefix("usb");
+    let bus = root.or_else(|| Some(name.split_once('-')?.0))?.parse().ok()?;
+    if !name.trim_start_matches("usb").bytes().all(|byte| byte.is_ascii_digit() || b"-.".contains(&byte)) {
+        return None;
+    }
+    let is_known = |device: &&UsbDevice| device.name.value().is_some_and(|known| known == name);
+    let count = u16::try_from(found.devices.len()).ok()?;
+    let next = if root.is_some() { 1 } else { UNNUMBERED.checked_add(count)? };
+    let known = found.devices.values().find(is_known).map(|device| device.address);
+    let device = found.open(known.unwrap_or(UsbAddress { bus, device: next }))?;
+    device.name = Fact::known(name.to_owned(), source());
+    device.id = Fact::known((id.vendor, id.device), source());
+    device.version = Fact::known(version.to_owned(), source());
+    device.speed = Fact::known(BitsPerSec::from_mbit(rate), source());
+    let said = said.rsplit_once(')').map_or(said, |(said, _)| said);
+    let (words, last) = said.rsplit_once(' ').unwrap_or(("", said));
+    if root.is_some() {
+        device.driver = known_driver(said).map_or_else(Fact::default, |driver| Fact::known(driver, source()));
+        device.pci = last.parse().map_or_else(|_| Fact::default(), |address| Fact::known(address, source()));
+    } else {
+        // A serial number, where there is one, stands behind the name.
+        let is_number = last.len() >= 6 && last.bytes().filter(u8::is_ascii_digit).count() >= 3;
+        let product = if is_number { words } else { said };
+        device.product = Fact::known(product.to_owned(), source());
+    }
+    Some(())
+}
+
+/// The driver of a root hub, `xhci-hcd` or `ehci_hcd`.
+fn known_driver(said: &str) -> Option<String> {
+    said.split(' ')
+        .find(|word| word.ends_with("_hcd") || word.ends_with("-hcd"))
+        .map(|word| word.replace('-', "_"))
 }
 
 /// Reads `480M`, `1.5M`, `20000M/x2`; what somebody wrote behind it does not matter.

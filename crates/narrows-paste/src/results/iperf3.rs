@@ -1,7 +1,7 @@
 //! iperf3, text and JSON: what a network carries. No storage is measured.
 //!
 //! `Transfer` is binary, `Bitrate` decimal bits. The receiver's rate is the result; of UDP, whose JSON has one sum, it is
-//! what was sent.
+//! what was sent. Of a run whose summary is missing the intervals are the result, where they follow each other.
 
 use narrows_base::units::{BytesPerSec, Nanos};
 use serde_json::Value;
@@ -23,7 +23,8 @@ pub(super) fn read(page: &Page<'_>) -> Vec<Imported> {
         if let Some((at, row)) = held.take() {
             // Mail may have broken the line before its last word, and put what was below behind it.
             let last = line.split_whitespace().find_map(End::of).filter(|_| !line.starts_with('['));
-            let row = Iperf3Row { end: row.end.or(last), ..row };
+            let lost = row.lost.or_else(|| lost_of(line).filter(|_| !line.starts_with('[')));
+            let row = Iperf3Row { end: row.end.or(last), lost, ..row };
             if run.is_before(&row) {
                 found.end(std::mem::take(&mut run), page);
             }
@@ -95,7 +96,16 @@ struct Iperf3Row<'t> {
     amount: Rounded,
     /// In bytes per second.
     rate: Rounded,
+    /// Datagrams of UDP that did not arrive, and how many were sent.
+    lost: Option<(f64, f64)>,
     end: Option<End>,
+}
+
+/// `26800/51492 (52%)`.
+fn lost_of(text: &str) -> Option<(f64, f64)> {
+    let mut words = text.split_whitespace().filter_map(|word| word.split_once('/'));
+    let (lost, sent) = words.find_map(|(lost, sent)| Some((lost.parse().ok()?, sent.parse().ok()?)))?;
+    (0.0 <= lost && lost <= sent).then_some((lost, sent))
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -130,6 +140,7 @@ impl<'t> Iperf3Row<'t> {
             time: to,
             amount: amount.times(factor(unit, Base::Binary)),
             rate: bits.times(factor(bits_unit, Base::Decimal) / 8.0),
+            lost: lost_of(rest),
             end: last.and_then(End::of),
         })
     }
@@ -143,9 +154,9 @@ impl<'t> Iperf3Row<'t> {
 #[derive(Debug, Default)]
 struct Iperf3Run<'t> {
     command: Option<String>,
-    /// Rates of the intervals: of all streams together, or of the only one.
-    sums: Vec<f64>,
-    singles: Vec<f64>,
+    /// The intervals: of all streams together, or of the only one.
+    sums: Vec<(usize, Iperf3Row<'t>)>,
+    singles: Vec<(usize, Iperf3Row<'t>)>,
     ids: Vec<&'t str>,
     /// Whether a row with the sum of several streams could not be read.
     has_lost_sum: bool,
@@ -172,9 +183,9 @@ impl<'t> Iperf3Run<'t> {
             // The receiver's line follows the sender's; its last word may have been broken off.
             None if self.is_below_sender(&row) => &mut self.receiver,
             None => {
-                let rates = if is_sum { &mut self.sums } else { &mut self.singles };
-                if row.from >= 0.0 && rates.len() < MOST {
-                    rates.push(row.rate.value());
+                let rows = if is_sum { &mut self.sums } else { &mut self.singles };
+                if row.from >= 0.0 && rows.len() < MOST {
+                    rows.push((number, row));
                 }
                 let is_whole = row.from == 0.0 && row.time.value() > INTERVAL;
                 self.whole = is_whole.then_some((number, row));
@@ -227,33 +238,70 @@ impl<'t> Iperf3Run<'t> {
     }
 
     fn finish(self, page: &Page<'_>) -> Option<Imported> {
+        let intervals = if self.ids.len() == 1 { self.singles } else { self.sums };
         // A server does not know what the client sent and prints nothing of it.
-        let told = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0));
-        let (line, row) = told.or(self.whole)?;
+        let told = self.receiver.or(self.sender.filter(|(_, row)| row.amount.value() > 0.0)).or(self.whole);
+        let is_cut = told.is_none();
+        let (line, row) = told.or_else(|| all_of(&intervals))?;
         // Of several streams without their sum no row is the whole.
         if (self.ids.len() > 1 || self.has_lost_sum) && row.id != "SUM" {
             return None;
         }
         let mut result = Imported::new(Tool::Iperf3, page.name, line);
         result.command = self.command;
-        result.derived.extend(row.contradiction());
+        result.derived.extend(row.contradiction().filter(|_| !is_cut));
+        result.truncated = is_cut;
         let note = match (row.end, self.receiver) {
+            _ if is_cut && row.lost.is_some() => None,
             (Some(End::Sender), _) => Some("the receiver's rate is missing: the sender's was taken"),
             (None, None) => Some("it does not tell whether its rate is the sender's or the receiver's"),
             _ => None,
         };
         result.notes.extend(note.map(str::to_owned));
-        let series = if self.ids.len() == 1 { self.singles } else { self.sums };
+        let series: Vec<f64> = intervals.iter().map(|(_, row)| row.rate.value()).collect();
         let side = Side {
+            lost: row.lost.and_then(share),
             bytes_per_second: BytesPerSec::new(row.rate.value()),
             bytes: to_bytes(row.amount.value()),
-            elapsed_ns: seconds(row.time.value() - row.from),
+            // How long a run was of which the text has a part is not told.
+            elapsed_ns: seconds(row.time.value() - row.from).filter(|_| !is_cut),
             ..with_series(&series)
         };
         let streams = u32::try_from(self.ids.len()).ok().filter(|count| *count > 0);
         result.measurements.push(network(line, "iperf3".to_owned(), streams, side));
         Some(result)
     }
+}
+
+/// The whole of intervals that follow each other, and the line of the first; `None` of one alone, which is a beginning.
+fn all_of<'t>(intervals: &[(usize, Iperf3Row<'t>)]) -> Option<(usize, Iperf3Row<'t>)> {
+    /// Seconds that the end of an interval and the beginning of the next may be apart by rounding.
+    const APART: f64 = 0.05;
+    let ((line, first), (_, last)) = (intervals.first()?, intervals.last()?);
+    let mut pairs = intervals.iter().zip(intervals.get(1..)?);
+    let follow = |((_, row), (_, next)): (&(usize, Iperf3Row<'_>), &(usize, Iperf3Row<'_>))| {
+        (row.time.value() - next.from).abs() < APART
+    };
+    if intervals.len() < 2 || !pairs.all(follow) {
+        return None;
+    }
+    let sum = |of: fn(&Iperf3Row<'_>) -> f64| intervals.iter().map(|(_, row)| of(row)).sum::<f64>();
+    let (bytes, time) = (sum(|row| row.amount.value()), last.time.value() - first.from);
+    let lost = sum(|row| row.lost.map_or(0.0, |(lost, _)| lost));
+    let sent = sum(|row| row.lost.map_or(0.0, |(_, sent)| sent));
+    let row = Iperf3Row {
+        time: last.time,
+        amount: Rounded::exact(bytes),
+        rate: Rounded::exact(bytes / time),
+        lost: first.lost.map(|_| (lost, sent)),
+        ..*first
+    };
+    (time > 0.0 && bytes > 0.0).then_some((*line, row))
+}
+
+/// The part of the datagrams that was lost.
+fn share((lost, sent): (f64, f64)) -> Option<f64> {
+    (sent > 0.0).then(|| lost / sent)
 }
 
 fn network(line: usize, label: String, streams: Option<u32>, side: Side) -> Measured {
@@ -302,6 +350,7 @@ fn of_document(page: &Page<'_>, document: &Document) -> Option<Imported> {
             format!("{lost}{of} packets were lost: the rate is of what was sent")
         }));
         let side = Side {
+            lost: number(sum, "lost_packets").zip(number(sum, "packets")).and_then(share),
             bytes_per_second: BytesPerSec::new(number(sum, "bits_per_second")? / 8.0),
             bytes: number(sum, "bytes").and_then(to_bytes),
             elapsed_ns: number(sum, "seconds").and_then(seconds),
@@ -443,6 +492,23 @@ mod tests {
         let body = format!("$ iperf3 -c h\n{}$ iperf3 -c h -P 2\n{}{}", row(4), row(5), row(7));
         let found = of(&body);
         assert_eq!((found.len(), found[0].unread.len()), (1, 1));
+    }
+
+    #[test]
+    fn a_run_of_udp_that_is_cut_is_the_mean_of_what_arrived_and_says_what_was_lost() {
+        let body = "[ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n\
+            [  5]   0.00-1.00   sec  71.1 MBytes   596 Mbits/sec  0.025 ms  0/57350 (0%)\n\
+            [  5]   1.00-2.00   sec  30.9 MBytes   258 Mbits/sec  0.016 ms  27153/52052 (52%)\n\
+            [  5]   2.00-3.00   sec  21.7 MBytes   183 Mbits/sec  0.007 ms  38721/56258 (69%)\n\
+            [  5]   3.00-4.00   sec  52.\n";
+        let found = of(body);
+        let side = found[0].measurements[0].network.as_ref().expect("a network");
+        // By hand: 123.7 MiB in 3 s; 65874 of 165660.
+        assert_eq!((rate(&found[0]) / 1e6).round(), 43.0);
+        assert_eq!(side.lost.map(|lost| (lost * 1000.0).round()), Some(398.0));
+        assert_eq!((found[0].truncated, found[0].notes.len(), side.series.len()), (true, 0, 3));
+        let gap = body.replace("   2.00-3.00", "   7.00-8.00");
+        assert_eq!(of(&gap), [], "what lies between is not known");
     }
 
     #[test]

@@ -445,6 +445,9 @@ pub struct Side {
     /// The rate in another unit of the same text, for checks of consistency.
     #[serde(skip)]
     pub second_rate: Option<BytesPerSec>,
+    /// The part of the datagrams that did not arrive, of a network without a protocol that sends them again.
+    #[serde(skip)]
+    pub lost: Option<f64>,
 }
 
 impl Side {

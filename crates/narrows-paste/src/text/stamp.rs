@@ -1,5 +1,7 @@
 //! What logs put before a line: stamps of time, levels, hosts, the kernel's name.
 
+use narrows_machine::block::{freebsd_disk, is_numbered};
+
 use super::is_digits;
 
 /// `[seconds]`, `[caller]`, `<level>`, facility, date, host: no log has more in front of a message.
@@ -197,7 +199,7 @@ fn split_tag(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The message behind a date: behind the kernel's tag, behind `host kernel - - - ` of syslog (RFC 5424, section 6), or, without
-/// a tag, behind the name of a host where the kernel's own stamp follows it.
+/// a tag, behind the name of a host where the kernel's own stamp follows it, or, as in TrueNAS, the name of a driver of FreeBSD.
 fn behind_tag(text: &str) -> Option<&str> {
     if let Some((before, rest)) = split_tag(text) {
         return (before.len() <= DEEPEST_TAG).then_some(rest);
@@ -208,8 +210,15 @@ fn behind_tag(text: &str) -> Option<&str> {
         let structured = || data.strip_prefix('[')?.split_once("] ").map(|(_, message)| message);
         return data.strip_prefix("- ").or_else(structured);
     }
-    let stamp = rest.strip_prefix('[')?.split_once(']')?.0;
-    is_seconds(stamp.trim()).then_some(rest)
+    let stamp = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    stamp.map_or(is_of_freebsd(rest), |(stamp, _)| is_seconds(stamp.trim())).then_some(rest)
+}
+
+/// Whether a line is a message of a disk of FreeBSD, or of what carries it: `ada0: …`, `da0 at …`, `(da1:mps0:0:9:0): …`.
+pub(crate) fn is_of_freebsd(line: &str) -> bool {
+    let name = line.strip_prefix('(').unwrap_or(line).split([':', ' ']).next().unwrap_or_default();
+    let drivers = ["ahcich", "cd", "mpr", "mps", "nvme", "pass", "ses", "ugen", "umass"];
+    freebsd_disk(name) == Some(name) || drivers.iter().any(|driver| is_numbered(name, driver))
 }
 
 /// `kern  :info  : ` of `dmesg -x`.

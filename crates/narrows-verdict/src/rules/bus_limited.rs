@@ -1,12 +1,15 @@
 //! The bus between a drive and its controller is the bottleneck, or slower than both ends: USB, SATA, storage adapters.
 
+use std::collections::BTreeSet;
+
 use narrows_base::fact::Fact;
 use narrows_base::units::{BitsPerSec, BytesPerSec};
 use narrows_machine::block::{Sata, Usb};
+use narrows_machine::usb;
 use narrows_model::ceiling::drive_bus;
 use narrows_model::path::{Hop, HopKind, HopSpec};
 
-use super::Judged;
+use super::{Context, Judged};
 use crate::attribution::{Attribution, Cause};
 use crate::counterfactual;
 use crate::finding::{Advice, Code, Confidence, Finding, Severity};
@@ -52,8 +55,43 @@ fn announces_usb3(usb: &Usb) -> bool {
     }
 }
 
+/// The same of a device that no path crosses, such as a network adapter: where its chip is known, and its bus is fast.
+pub(super) fn usb_aside(context: &Context<'_>) -> Vec<Finding> {
+    let devices = &context.machine.usb;
+    let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
+    let crossed: BTreeSet<&str> = hops
+        .filter_map(|hop| match &hop.spec {
+            HopSpec::Usb(usb) => Some(usb.device.as_str()),
+            _ => None,
+        })
+        .collect();
+    let chips = devices.values().filter(|device| device.most_speed.value().is_none());
+    let slow = chips.filter_map(|device| {
+        let usb = usb::transport(devices, device);
+        let (speed, most, port) =
+            (usb.speed.get()?, usb.most_speed.get()?, usb.root_hub_speed.get()?);
+        let is_slow = speed.get() <= HIGH_SPEED * 1e6 && most.get().min(port.get()) >= SUPER_SPEED * 1e6;
+        (is_slow && !crossed.contains(usb.device.as_str())).then(|| {
+            let product = device.product.value().map(|product| format!(" ({product})")).unwrap_or_default();
+            let summary = format!(
+                "USB device {}{product} runs at {speed} and can do {most}: cable or port lack the fast pairs.",
+                usb.device
+            );
+            let found = Finding::on(Code::UsbLimited, Severity::Fault, usb.device.clone(), summary);
+            usb_evidence(found, &usb)
+                .advise("Use a cable that is made for USB 3, pushed all the way in, and a USB 3 port.")
+                .advise("Turn a plug of USB-C over, and leave out adapters.")
+        })
+    });
+    slow.collect()
+}
+
 fn usb_finding(severity: Severity, hop: &Hop, usb: &Usb, summary: String) -> Finding {
-    Finding::about(Code::UsbLimited, severity, hop, summary)
+    usb_evidence(Finding::about(Code::UsbLimited, severity, hop, summary), usb)
+}
+
+fn usb_evidence(found: Finding, usb: &Usb) -> Finding {
+    found
         .with_confidence(Confidence::Medium)
         .seen_fact("negotiated speed", &usb.speed)
         .seen_fact("version that the device announces", &usb.version)
@@ -222,6 +260,29 @@ mod tests {
             pci: None,
         };
         Sketch::of("/dev/sdb").device("sdb", disk).hop("2-1", HopSpec::Usb(usb), Some(speed / 10.0))
+    }
+
+    #[test]
+    fn a_network_adapter_of_a_known_chip_on_the_slow_bus_beside_a_fast_one_is_a_fault() {
+        use narrows_machine::usb::{UsbAddress, UsbDevice};
+        let found = |id: (u16, u16), fast: f64| {
+            let on = |machine: &mut narrows_machine::Machine| {
+                let pci = || Fact::known("0000:00:15.0".parse().expect("an address"), "lsusb:1");
+                for (bus, device, megabits) in [(1, 1, 480.0), (1, 9, 480.0), (2, 1, fast)] {
+                    let address = UsbAddress { bus, device };
+                    let speed = Fact::known(BitsPerSec::from_mbit(megabits), "lsusb:1");
+                    let id = Fact::known(id, "lsusb:1");
+                    machine.usb.insert(
+                        address,
+                        UsbDevice { address, speed, id, pci: pci(), ..UsbDevice::default() },
+                    );
+                }
+            };
+            Sketch::of("/dev/sda").on(on).finding(Code::UsbLimited).map(|finding| finding.severity)
+        };
+        assert_eq!(found((0x0bda, 0x8157), 5000.0), Some(Severity::Fault));
+        assert_eq!(found((0x0bda, 0x8157), 480.0), None, "no port is known to be faster");
+        assert_eq!(found((0xf400, 0xf400), 5000.0), None);
     }
 
     #[test]

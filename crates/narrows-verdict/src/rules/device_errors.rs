@@ -7,15 +7,16 @@
 use std::collections::BTreeMap;
 
 use narrows_machine::Machine;
-use narrows_machine::block::Transport;
+use narrows_machine::block::{Transport, freebsd_disk};
 use narrows_machine::log::{LogEvent, LogKind};
 use narrows_machine::zfs::{ZfsDevice, ZfsPool};
 use narrows_model::path::{Hop, HopSpec};
 
 use super::Context;
-use crate::finding::{Code, Confidence, Evidence, Finding, Severity};
+use crate::finding::{Advice, Code, Confidence, Evidence, Finding, Severity};
 
-/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start: an estimate on the safe side.
+/// So many resets of a SATA link that was up, or of a USB drive, are no wake-up and no start, and so many commands that FreeBSD
+/// sent again no accident: an estimate on the safe side.
 const FEW_RESETS: u64 = 3;
 
 pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
@@ -30,7 +31,8 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
             None => events.push(event.clone()),
         }
     }
-    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events));
+    let failing = of.values().filter(|events| is_fault(events)).count();
+    let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
     logged.chain(machine.zfs.iter().filter_map(of_pool)).collect()
 }
 
@@ -87,7 +89,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
         }
         LogKind::SataReset => times("its link was reset"),
         LogKind::SataNoAnswer => times("it did not answer a reset of its link (COMRESET)"),
-        LogKind::SataCommandFailed => format!("{} failed", number("command")),
+        LogKind::SataCommandFailed | LogKind::CommandFailed => format!("{} failed", number("command")),
         LogKind::UsbReset => times("it was reset"),
         LogKind::DriveError => number("I/O error"),
         _ => return None,
@@ -97,7 +99,7 @@ fn in_words(event: &LogEvent) -> Option<String> {
 /// Whether events leave no healthy reading.
 fn is_fault(events: &[LogEvent]) -> bool {
     events.iter().any(|event| match event.kind {
-        LogKind::SataReset | LogKind::UsbReset => event.count >= FEW_RESETS,
+        LogKind::SataReset | LogKind::UsbReset | LogKind::CommandFailed => event.count >= FEW_RESETS,
         // As of a drive that is pulled out.
         LogKind::NvmeRemoved => false,
         _ => true,
@@ -145,13 +147,17 @@ fn whole(name: &str) -> &str {
         let number = rest.split('n').next().unwrap_or_default();
         return name.get(.."nvme".len() + number.len()).unwrap_or(name);
     }
+    if let Some(disk) = freebsd_disk(name) {
+        return disk;
+    }
     if name.starts_with("mmcblk") {
         return name.split_once('p').map_or(name, |(disk, _)| disk);
     }
     name.trim_end_matches(digits)
 }
 
-fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Finding> {
+/// What is wrong with a drive, one of `failing`.
+fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usize) -> Option<Finding> {
     let machine = context.machine;
     let pci = events.iter().find_map(|event| event.pci);
     let link_errs = machine.log.iter().any(|event| {
@@ -181,8 +187,13 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent]) -> Option<Fi
     });
     let evidence =
         |event: &LogEvent| Some(Evidence::new("errors in the log", in_words(event)?, event.source.as_str()));
+    let shared = (failing > 1).then(|| {
+        let words = "look first at what they share, such as an adapter, cables or power";
+        Advice::new(format!("Save what matters. Of {failing} drives the log has errors: {words}."))
+    });
     Some(
         found
+            .with_advice(shared)
             .with_confidence(if is_certain { Confidence::High } else { Confidence::Medium })
             .with_evidence(events.iter().filter_map(evidence))
             .advise(advice(drive, events)),
@@ -198,7 +209,7 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
     if drive.starts_with("nvme") {
         return format!(
             "Save what matters. `sudo smartctl -x /dev/{drive}` tells of the drive; try another slot, newer firmware of drive \
-             and board, and boot once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
+             and board, and boot Linux once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
         );
     }
     if events.iter().any(|event| event.kind == LogKind::UsbReset) {
@@ -247,10 +258,12 @@ mod tests {
             ("ata1", LogKind::SataLimited(1500), 1),
             ("ata1", LogKind::SataReset, 3),
             ("sdb1", LogKind::DriveError, 1),
+            ("da8", LogKind::CommandFailed, 3),
         ] {
             assert!(told(device, kind.clone(), count).is_some(), "{device} {kind:?}");
         }
         assert!(told("ata1", LogKind::SataReset, 2).is_none());
+        assert!(told("da8", LogKind::CommandFailed, 2).is_none());
         // No drive is known to be there.
         assert!(told("1-2", LogKind::UsbReset, 9).is_none());
     }
@@ -268,6 +281,23 @@ mod tests {
                 "The log has errors of the drive on ata1: it did not answer a reset of its link (COMRESET) once."
             )
         );
+    }
+
+    #[test]
+    fn of_several_drives_with_errors_what_they_share_comes_first() {
+        let event = |device: &str| LogEvent {
+            pci: None,
+            device: Some(device.to_owned()),
+            kind: LogKind::DriveError,
+            count: 1,
+            source: Source::new("dmesg:1"),
+        };
+        let advice = |drives: &[&str]| {
+            let drives = drives.iter().map(|drive| event(drive)).collect();
+            let found = Sketch::of("/dev/sda").on(|machine| machine.log = drives).finding(Code::DeviceErrors);
+            found.map(|finding| finding.advice[0].action.contains("what they share"))
+        };
+        assert_eq!((advice(&["da8"]), advice(&["da8", "da9"])), (Some(false), Some(true)));
     }
 
     #[test]
@@ -315,9 +345,13 @@ mod tests {
 
     #[test]
     fn parts_and_namespaces_belong_to_their_drive() {
-        for (name, drive) in
-            [("nvme10n1p3", "nvme10"), ("nvme0", "nvme0"), ("mmcblk0p2", "mmcblk0"), ("sdab12", "sdab")]
-        {
+        for (name, drive) in [
+            ("nvme10n1p3", "nvme10"),
+            ("nvme0", "nvme0"),
+            ("mmcblk0p2", "mmcblk0"),
+            ("sdab12", "sdab"),
+            ("ada1p2", "ada1"),
+        ] {
             assert_eq!(whole(name), drive);
         }
     }

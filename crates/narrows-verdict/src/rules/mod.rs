@@ -182,6 +182,7 @@ const RULES: &[Rule] = &[
     Rule::Path(mps_mrrs::check),
     Rule::Path(aer_errors::check),
     Rule::Machine(device_errors::check),
+    Rule::Machine(bus_limited::usb_aside),
     Rule::Path(shared_uplink::check),
     Rule::Hop(numa::numa_remote),
     Rule::Machine(numa::numa_unbalanced),

@@ -126,10 +126,25 @@ fn by_iterations(case: &result::Case<'_>) -> Option<Finding> {
     Some(finding(case, summary, [case.evidence(measured, "standard deviation of the iterations", value)]))
 }
 
-/// What crossed a network, by its intervals.
+/// More datagrams are not lost by accident: more were sent than the path or the receiver took.
+const MOST_LOST: f64 = 0.01;
+
+/// What crossed a network, by what was lost and by its intervals.
 fn network(case: &result::Case<'_>) -> Option<Finding> {
     let mut all = case.result.measurements.iter();
     let (measured, side) = all.find_map(|one| Some((one, one.network.as_ref()?)))?;
+    if let Some(lost) = side.lost.filter(|lost| *lost > MOST_LOST) {
+        let lost = human::percent(lost);
+        let summary = format!("{lost} of the datagrams were lost: the rate is none that the network holds");
+        let evidence = case.evidence(measured, "datagrams that did not arrive", lost);
+        let advice = "send less (`-b`) until nothing is lost, or measure with TCP, which sends as fast as all of it arrives";
+        return Some(
+            case.finding(Code::Unsteady, Severity::Limit, summary)
+                .with_evidence([evidence])
+                .not_so_when("no datagram is lost at this rate in repetitions")
+                .advise(advice),
+        );
+    }
     let evidence = by_log(&Run { case, measured, op: Op::Read, side })?.evidence;
     Some(finding(case, "The rate of the network did not hold: its mean describes no time of it", evidence))
 }
@@ -349,6 +364,21 @@ mod tests {
             assert!(finding.summary.contains("fell"), "{}", finding.summary);
             let path = unsteady_path(last).path();
             assert!(path.measured.values().all(|measured| measured.trusted == is_trusted), "{last}");
+        }
+    }
+
+    #[test]
+    fn more_datagrams_that_are_lost_than_by_accident_make_a_rate_that_does_not_hold() {
+        for (lost, expected) in [(0.0069, false), (0.52, true)] {
+            let mut result = fio_read("udp", 60);
+            let side = result.measurements[0].read.take().map(|side| Side { lost: Some(lost), ..side });
+            result.measurements[0].network = side;
+            let verdict = verdict_of(&result, &Surroundings::default());
+            assert_eq!(
+                (codes(&verdict).contains(&Code::Unsteady), verdict.trusted),
+                (expected, !expected),
+                "{lost}"
+            );
         }
     }
 

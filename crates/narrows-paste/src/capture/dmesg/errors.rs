@@ -1,5 +1,6 @@
 //! Messages that a drive, or the way to it, failed: they name a device and no fact of it.
 
+use narrows_machine::block::{freebsd_disk, is_numbered};
 use narrows_machine::log::LogKind;
 
 use super::{Boot, LogLine};
@@ -36,6 +37,9 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     {
         return Some((port.to_owned(), LogKind::UsbReset));
     }
+    if let Some(known) = of_freebsd(message) {
+        return Some(known);
+    }
     // `block/blk-core.c`, `print_req_error`: `I/O error, dev sdc, sector 16 op 0x0:(READ)`, `critical medium error, dev sdc, …`;
     // `fs/buffer.c`: `Buffer I/O error on dev sdc1, logical block 0, async page read`.
     const WORDS: [&str; 4] =
@@ -43,6 +47,39 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     let rest = WORDS.iter().find_map(|words| Some(message.split_once(words)?.1))?;
     let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
     Some((name.to_owned(), LogKind::DriveError))
+}
+
+/// What FreeBSD says of a disk (`sys/cam/cam.c`, `cam_error_string`; `sys/cam/cam_periph.c`, `cam_periph_error`) or of an NVMe
+/// controller (`sys/dev/nvme/nvme_qpair.c`): `(ada1:ahcich1:0:0:0): CAM status: Command timeout`. That a command is sent again
+/// tells nothing; that an adapter was busy is no failure; and of what has no medium in it every command fails.
+fn of_freebsd(message: &str) -> Option<(String, LogKind)> {
+    const FAILED: [&str; 7] = [
+        "CAM status: ATA Status Error",
+        "CAM status: CCB request completed with an error",
+        "CAM status: Command timeout",
+        "CAM status: Uncorrectable parity/CRC error",
+        "SCSI sense: ABORTED COMMAND",
+        "SCSI sense: HARDWARE FAILURE",
+        "SCSI sense: MEDIUM ERROR",
+    ];
+    let (name, kind) = if let Some([name, _, what]) = fields(message, "({}:{}): {}") {
+        let kind = match what {
+            // EIO, which is what who asked for the data gets.
+            _ if what.starts_with("Error 5, Retries exhausted") => LogKind::DriveError,
+            _ if FAILED.iter().any(|words| what.starts_with(words)) => LogKind::CommandFailed,
+            _ => return None,
+        };
+        (freebsd_disk(name).filter(|disk| *disk == name)?, kind)
+    } else {
+        let (name, what) = message.split_once(": ").filter(|(name, _)| is_numbered(name, "nvme"))?;
+        let kind = match what {
+            _ if what.starts_with("Resetting controller due to a timeout") => LogKind::NvmeDown,
+            _ if what.starts_with("UNRECOVERED READ ERROR") => LogKind::DriveError,
+            _ => return None,
+        };
+        (name, kind)
+    };
+    Some((name.to_owned(), kind))
 }
 
 /// Whether it is a drive whose medium stays in it, or a part of one: what has none to read fails and is whole.
@@ -76,6 +113,22 @@ mod tests {
             ),
             ("critical medium error, dev sdc, sector 16", "sdc", LogKind::DriveError),
             ("Buffer I/O error on dev sdc1, logical block 0, async page read", "sdc1", LogKind::DriveError),
+            ("(da8:mps0:0:8:0): Error 5, Retries exhausted", "da8", LogKind::DriveError),
+            (
+                "(ada3:ahcich5:0:0:0): CAM status: Uncorrectable parity/CRC error",
+                "ada3",
+                LogKind::CommandFailed,
+            ),
+            (
+                "(da2:mps0:0:2:0): SCSI sense: MEDIUM ERROR asc:11,0 (Unrecovered read error)",
+                "da2",
+                LogKind::CommandFailed,
+            ),
+            (
+                "nvme0: Resetting controller due to a timeout and possible hot unplug.",
+                "nvme0",
+                LogKind::NvmeDown,
+            ),
         ] {
             assert_eq!(parse(message), Some((device.to_owned(), kind)), "{message}");
         }
@@ -90,6 +143,13 @@ mod tests {
             "ata1: SATA link down (SStatus 0 SControl 300)",
             "usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd",
             "I/O error, dev , sector",
+            "(ada3:ahcich5:0:0:0): Retrying command, 3 more tries remain",
+            "(da8:mps0:0:8:0): CAM status: CAM subsystem is busy",
+            "(da0:umass-sim0:0:0:0): CAM status: SCSI Status Error",
+            "(da0:umass-sim0:0:0:0): SCSI sense: NOT READY asc:3a,0 (Medium not present)",
+            "(da0:umass-sim0:0:0:0): Error 6, Unretryable error",
+            "(cd0:ahcich2:0:0:0): CAM status: Command timeout",
+            "(aprobe0:ahcich2:0:0:0): CAM status: Command timeout",
         ] {
             assert_eq!(parse(message), None, "{message}");
         }

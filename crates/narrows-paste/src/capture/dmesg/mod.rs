@@ -6,6 +6,7 @@
 mod ata;
 mod drives;
 mod errors;
+mod freebsd;
 mod link;
 mod pci;
 mod ports;
@@ -36,6 +37,7 @@ struct Boot {
     disks: ata::Disks,
     cards: drives::MmcCards,
     adapters: scsi::Adapters,
+    freebsd: freebsd::Disks,
     arrays: BTreeMap<String, MdArray>,
     usb: usb::Hosts,
     /// Whether any message was understood.
@@ -76,6 +78,7 @@ impl Boot {
         ata::finish(&mut self);
         drives::finish_mmc(&mut self);
         drives::finish_md(&mut self);
+        freebsd::finish(&mut self);
         self.machine.log = self.log.into_events();
         self.machine
     }
@@ -97,7 +100,7 @@ const OF_FUNCTIONS: [OfFunction; 9] = [
 ];
 
 /// The readers of all other messages, of which the first counts that understands one.
-const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
+const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 9] = [
     system::take,
     drives::take_nvme,
     ata::take,
@@ -106,6 +109,7 @@ const OTHERS: [fn(&mut Boot, &LogLine<'_>) -> Option<()>; 8] = [
     drives::take_mmc,
     link::take_host_bridge,
     pci::take_bus,
+    freebsd::take,
 ];
 
 /// Whom a message is about: `igb 0000:03:00.0 eth0: …`, `pcieport 0000:00:1c.0: …`.
@@ -139,7 +143,7 @@ pub fn read(text: &Text) -> Part {
     let mut before: Option<Boot> = None;
     let mut functions = pci::Identities::default();
     for_each_message(text, |line| {
-        if system::is_boot(line.message) && boot.is_known {
+        if (system::is_boot(line.message) || freebsd::is_boot(line.message)) && boot.is_known {
             functions.remember(&boot.machine.pci);
             let last = std::mem::take(&mut boot);
             if !(last.is_crash && before.is_some()) {
@@ -148,7 +152,8 @@ pub fn read(text: &Text) -> Part {
         }
         boot.take(line);
     });
-    let says_something = |boot: &Boot| !boot.machine.pci.is_empty() || !boot.log.is_empty();
+    let says_something =
+        |boot: &Boot| !boot.machine.pci.is_empty() || !boot.log.is_empty() || !boot.freebsd.is_empty();
     if (!says_something(&boot) || boot.is_crash)
         && let Some(before) = before.filter(says_something)
     {
@@ -248,6 +253,7 @@ fn starts_message(line: &str) -> bool {
     let Some((first, rest)) = line.split_once(' ') else { return false };
     match first {
         "DMI:" | "Linux" | "md:" => true,
+        _ if freebsd::starts_message(line) => true,
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
             name.starts_with("md/")

@@ -29,13 +29,19 @@ impl LspciPlace {
     }
 }
 
-/// Splits `02:00.0 what follows`; `None` when the line does not start with an address in `lspci`'s form.
+/// What prose and guides put before an address, and behind it.
+const MARKS: [char; 7] = ['\'', '"', '`', '*', '_', '[', '('];
+const MARKS_BEHIND: [char; 7] = ['\'', '"', '`', '*', '_', ']', ')'];
+
+/// Splits `02:00.0 what follows`; `None` when the line does not start with an address in `lspci`'s form, marked or not.
 pub(super) fn addressed(line: &str) -> Option<(LspciPlace, &str)> {
+    let line = line.trim_start_matches(MARKS);
     let first = line.bytes().next()?;
     if !first.is_ascii_hexdigit() {
         return None;
     }
     let (token, rest) = line.split_once([' ', '\t'])?;
+    let token = token.trim_end_matches(MARKS_BEHIND);
     let mut path = token.rsplit('/');
     let last = path.next()?;
     let first = token.split('/').next()?;
@@ -273,7 +279,19 @@ mod tests {
             Some((at("0001:04:00.0"), Some(at("0001:00:1c.0")), "a")),
             "lspci -D -PP"
         );
-        for line in ["00:1c.0/00.0 a", "1:0.0 a", "00: 86 80", "2026-11-21 06:40:00.1 a", "", "02:00.0"] {
+        for marked in ["'02:00.0 a", "**02:00.0** a", "[02:00.0] a", "`02:00.0` a"] {
+            assert_eq!(place(marked), Some((at("02:00.0"), None, "a")), "{marked}");
+        }
+        for line in [
+            "'a 02:00.0",
+            "[0000:00]-+-00.0 a",
+            "00:1c.0/00.0 a",
+            "1:0.0 a",
+            "00: 86 80",
+            "2026-11-21 06:40:00.1 a",
+            "",
+            "02:00.0",
+        ] {
             assert_eq!(place(line), None, "{line}");
         }
     }

@@ -133,3 +133,28 @@ proptest! {
         let _ = read(&Text::new("x", format!("{}{with}{}", &NEW[..from], &NEW[to..]).as_bytes()));
     }
 }
+
+/// Of issues about a DiskStation.
+const SYNOLOGY: &str = "|__usb1          1d6b:0002:0404 09  2.00  480MBit/s 0mA 1IF  \
+    (Linux 4.4.302+ xhci-hcd xHCI Host Controller 0000:00:15.0) hub\n  \
+    |__1-1         0bda:8157:3000 00  2.10  480MBit/s 500mA 1IF  (Realtek USB 10/100/1G/2.5G/5G LAN 0001000001)\n \
+    1-1:1.0          (IF) ff:00:00 2EPs () r8152 \n\
+    |__usb2          1d6b:0003:0404 09  3.00 5000MBit/s 0mA 1IF  \
+    (Linux 4.4.302+ xhci-hcd xHCI Host Controller 0000:00:15.0) hub\n";
+
+#[test]
+fn the_tree_of_dsm_tells_names_versions_and_rates() {
+    let plain = SYNOLOGY.replace("|__", "");
+    for text in [SYNOLOGY.to_owned(), plain, format!("{SYNOLOGY}\n{SYNOLOGY}")] {
+        let devices = read(&Text::new("x", text.as_bytes())).machine.usb;
+        assert_eq!(devices.len(), 3, "{text}");
+        let card = devices.values().find(|device| !device.is_root_hub()).expect("a card");
+        assert_eq!((card.name.get().as_deref(), card.id.get()), (Some("1-1"), Some((0x0bda, 0x8157))));
+        assert_eq!(card.product.get().as_deref(), Some("Realtek USB 10/100/1G/2.5G/5G LAN"));
+        assert_eq!((card.version.get().as_deref(), card.is_storage()), (Some("2.10"), false));
+        let usb = narrows_machine::usb::transport(&devices, card);
+        assert_eq!(usb.speed.get(), Some(BitsPerSec::from_mbit(480.0)));
+        assert_eq!(usb.root_hub_speed.get(), Some(BitsPerSec::from_mbit(5000.0)), "the bus beside it");
+        assert_eq!(usb.pci.map(|pci| pci.to_string()).as_deref(), Some("0000:00:15.0"));
+    }
+}
