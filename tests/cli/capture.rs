@@ -291,7 +291,12 @@ fn a_reply_has_the_sentence_the_evidence_and_one_command() {
     assert!(!mail.contains("**") && mail.contains("LnkSta:"), "{mail}");
     // Prose is answered with what to ask for.
     let asked = narrows(&["-", "--reply"], b"My NVMe drive is slow behind LUKS, why?\n");
-    assert!(asked.status == Some(0) && asked.out.contains("cryptsetup benchmark"), "{}{}", asked.out, asked.err);
+    assert!(
+        asked.status == Some(0) && asked.out.contains("cryptsetup benchmark"),
+        "{}{}",
+        asked.out,
+        asked.err
+    );
     assert_eq!(narrows(&["--reply"], b"").status, Some(2));
     // What is shown of another machine says so, and measures nothing of this one.
     let shown = narrows(&["-"], text.as_bytes());

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::statements::BETWEEN;
+
 /// Tags that stand around or in preformatted text. No output of a tool has words like these in angle brackets;
 /// `<access denied>`, `<64ns` and the like are not among them.
 const TAGS: &[&str] = &[
@@ -21,7 +23,11 @@ const TAGS: &[&str] = &[
     "table",
     "tr",
     "td",
+    "li",
 ];
+
+/// Those at which a page begins a new line.
+const ENDS_LINE: [&str; 6] = ["br", "p", "div", "tr", "li", "pre"];
 
 /// Entities of HTML that stand for what a tool prints.
 const ENTITIES: &[(&str, char)] = &[
@@ -63,7 +69,13 @@ fn without_tags(line: &str) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         bare.push_str(before);
         rest = match tag_end(after) {
-            Some(behind) => behind,
+            Some((tag, behind)) => {
+                let is_within = !bare.trim().is_empty() && !bare.ends_with(BETWEEN) && !behind.is_empty();
+                if is_within && ENDS_LINE.iter().any(|end| tag.eq_ignore_ascii_case(end)) {
+                    bare.push(BETWEEN);
+                }
+                behind
+            }
             None => {
                 bare.push('<');
                 after
@@ -73,8 +85,8 @@ fn without_tags(line: &str) -> String {
     bare + rest
 }
 
-/// What follows a tag whose `<` was taken off; `None` when it is none.
-fn tag_end(text: &str) -> Option<&str> {
+/// The name of a tag whose `<` was taken off, and what follows it; `None` when it is none.
+fn tag_end(text: &str) -> Option<(&str, &str)> {
     let name = text.strip_prefix('/').unwrap_or(text);
     let length = name.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(name.len());
     let (name, rest) = name.split_at(length);
@@ -85,7 +97,7 @@ fn tag_end(text: &str) -> Option<&str> {
     // Attributes are short; without this bound a line of `<p <p <p …` would be searched to its end each time.
     let near = rest.char_indices().map(|(at, _)| at).nth(200).unwrap_or(rest.len());
     let end = rest.get(..near)?.find('>')?;
-    rest.get(end + 1..)
+    Some((name, rest.get(end + 1..)?))
 }
 
 fn without_entities(line: &str) -> String {

@@ -242,6 +242,19 @@ mod tests {
     }
 
     #[test]
+    fn a_mail_of_one_line_is_read_by_its_marks_for_a_new_line() {
+        let mail = Text::new(
+            "x",
+            b"<div dir=\"ltr\">Hi,<br>03:00.0 NVMe<br>&nbsp;LnkSta: x1</div><div>Bye</div>\n\n<p>b</p>\n",
+        );
+        let lines: Vec<(usize, &str)> = mail.lines().collect();
+        assert_eq!(
+            lines,
+            [(1, "Hi,"), (1, "03:00.0 NVMe"), (1, " LnkSta: x1"), (1, "Bye"), (2, ""), (3, "b")]
+        );
+    }
+
+    #[test]
     fn a_quotation_that_was_set_off_is_bare() {
         assert_eq!(cleaned("Hi\n\n    > ```\n    > a  b\n    > c\n    > ```\n"), "Hi\n\n\na  b\nc\n\n");
     }

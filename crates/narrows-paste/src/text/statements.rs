@@ -1,5 +1,5 @@
-//! Lines that a web page joined by blanks: what unmistakably begins a line of a tool, and stands within one, begins a statement
-//! of its own. The statements of a line keep its number.
+//! Lines that a web page joined, by blanks or by its marks for a new line: what unmistakably begins a line of a tool, and stands
+//! within one, begins a statement of its own. The statements of a line keep its number.
 
 use std::borrow::Cow;
 

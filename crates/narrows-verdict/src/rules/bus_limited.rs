@@ -55,7 +55,8 @@ fn announces_usb3(usb: &Usb) -> bool {
     }
 }
 
-/// The same of a device that no path crosses, such as a network adapter: where its chip is known, and its bus is fast.
+/// The same of a device that no path crosses, such as a network adapter: where its chip is known, and its bus is fast. Behind a hub
+/// (`3-2.1`) nobody can tell whether the fast pairs of a dock carry a display instead.
 pub(super) fn usb_aside(context: &Context<'_>) -> Vec<Finding> {
     let devices = &context.machine.usb;
     let hops = context.judged.iter().flat_map(|judged| &judged.subject.path.hops);
@@ -71,7 +72,7 @@ pub(super) fn usb_aside(context: &Context<'_>) -> Vec<Finding> {
         let (speed, most, port) =
             (usb.speed.get()?, usb.most_speed.get()?, usb.root_hub_speed.get()?);
         let is_slow = speed.get() <= HIGH_SPEED * 1e6 && most.get().min(port.get()) >= SUPER_SPEED * 1e6;
-        (is_slow && !crossed.contains(usb.device.as_str())).then(|| {
+        (is_slow && !usb.device.contains('.') && !crossed.contains(usb.device.as_str())).then(|| {
             let product = device.product.value().map(|product| format!(" ({product})")).unwrap_or_default();
             let summary = format!(
                 "USB device {}{product} runs at {speed} and can do {most}: cable or port lack the fast pairs.",
