@@ -74,6 +74,11 @@ impl Commands {
         call_of(line.trim(), tool).is_some()
     }
 
+    /// How many there are.
+    pub(super) const fn count(&self) -> usize {
+        self.calls.len()
+    }
+
     /// The last one.
     pub(super) fn last(&self) -> Option<&str> {
         self.calls.last().map(String::as_str)

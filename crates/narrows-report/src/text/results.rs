@@ -64,7 +64,7 @@ pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
         let why = match &first.verdict.reason {
             _ if bad.iter().all(&of_cache) && count > 1 => "they show a cache, not the storage".to_owned(),
             _ if of_cache(first) => "it shows a cache, not the storage".to_owned(),
-            Some(reason) => reason.clone(),
+            Some(reason) => uncapitalised(reason),
             None => "what it says is in doubt".to_owned(),
         };
         said.push((Tone::Strong, format!("{which}: {why}.")));
@@ -77,6 +77,16 @@ pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
         }
     }
     said
+}
+
+/// A sentence as it stands behind a colon; a name that it begins with keeps its capital.
+fn uncapitalised(sentence: &str) -> String {
+    match sentence.split_once(' ') {
+        Some((article @ ("The" | "A" | "An" | "This" | "Of"), rest)) => {
+            format!("{} {rest}", article.to_lowercase())
+        }
+        _ => sentence.to_owned(),
+    }
 }
 
 /// Where a rate stands on its path, as a sentence.

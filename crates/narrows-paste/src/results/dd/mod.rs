@@ -109,6 +109,8 @@ struct DdReader<'a> {
     loops: bool,
     calls: Vec<String>,
     called: usize,
+    /// How many of the commands stand above a sentence.
+    above_prose: usize,
     /// Empty lines since the last call. They part nothing: encoded mail whose lines are whole again has some.
     empty: usize,
     /// Whether a sentence stood there since the last report, and whether one stood between the commands and the first.
@@ -163,7 +165,12 @@ impl DdReader<'_> {
                 self.drop_progress(number);
             }
             self.apart = true;
-            self.is_told |= !is_command && is_sentence(line);
+            if !is_command && is_sentence(line) {
+                self.is_told = true;
+                if self.block.is_empty() {
+                    self.above_prose = self.commands.count();
+                }
+            }
             self.between |= !is_command;
             let new = heading(line);
             self.below = if new.is_some() { 0 } else { self.below + 1 };
@@ -254,7 +261,12 @@ impl DdReader<'_> {
         if let (Some(_), Some(last)) = (self.records.take(), reports.last_mut()) {
             last.is_cut = !last.is_final();
         }
-        let calls: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
+        let all: Vec<&str> = self.calls.iter().flat_map(|call| each(call, "dd")).collect();
+        // What stands below the last sentence made them, where it has as many calls, whatever prose calls further up.
+        let below = self.calls.get(self.above_prose..).unwrap_or_default();
+        let below: Vec<&str> = below.iter().flat_map(|call| each(call, "dd")).collect();
+        let are_below = all.len() != reports.len() && below.len() > 1 && below.len() == reports.len();
+        let calls = if are_below { below } else { all };
         // Of several calls in one line the first report is not of the last.
         let called = self.called;
         let is_alone = self.calls.last().is_some_and(|call| each(call, "dd").len() == 1);
@@ -270,6 +282,7 @@ impl DdReader<'_> {
         self.found.extend(reports.iter().map(|report| result(&self.page, report)));
         self.broken = false;
         self.calls.clear();
+        self.above_prose = 0;
         self.loops = false;
         self.always_cold = false;
         self.apart = true;

@@ -159,6 +159,9 @@ fn commands_that_stand_together_made_as_many_reports_in_turn_or_none_of_them() {
     let of = |count: usize| commands(&format!("{script}{}", format!("x\n{report}").repeat(count)));
     let named = |name: &str| Some(format!("dd if={name}"));
     assert_eq!(of(3), [named("a of=/dev/null"), named("b of=/dev/null"), named("c of=d")]);
+    // A call in prose is none of those that stand together below it.
+    let prose = "It was faster, I tried dd if=x of=/dev/null to the same server.\nThen I compared it with the other mount:\n";
+    assert_eq!(commands(&format!("{prose}\n{script}{}", format!("x\n{report}").repeat(3))), of(3));
     // Two read and one writes: which of them two reports are of cannot be known, nor whether they are rates of reading.
     assert_eq!(of(2), [None, None]);
     let body = format!("{script}x\n{report}x\n{report}");
