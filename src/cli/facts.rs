@@ -17,6 +17,7 @@ use narrows_model::path::file::{Document, MOST_BYTES};
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
 use narrows_paste::capture::{self, Gathered, Part, Rank};
+use narrows_report::text::reply;
 
 /// The machine that was asked about.
 pub(super) struct Facts {
@@ -153,12 +154,17 @@ pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>,
     if files.iter().any(|file| file.as_os_str() == "-") {
         return Err(nothing(files));
     }
-    let names = files.iter().map(|file| file.to_string_lossy().into_owned());
-    for name in names.clone() {
+    /// Nobody writes a longer question.
+    const LONGEST: u64 = 1 << 20;
+    for file in files {
+        let is_question = foreign::text(file, LONGEST).is_ok_and(|text| reply::speaks_of_storage(&text));
+        let hint = if is_question { " (--reply writes what to ask its author)" } else { "" };
+        let name = file.display();
         output::note(&format!(
-            "narrows: nothing was recognised in `{name}`, so this is the path to it (--reply: what to ask whoever wrote it)"
+            "narrows: nothing was recognised in `{name}`, so this is the path to it{hint}"
         ));
     }
+    let names = files.iter().map(|file| file.to_string_lossy().into_owned());
     Ok(names.chain(typed.iter().cloned()).collect())
 }
 

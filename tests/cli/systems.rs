@@ -155,6 +155,49 @@ fn s3_one_lane_and_then_the_chipset() {
 }
 
 #[test]
+fn s3_what_its_author_shows_tells_the_whole_story() {
+    let has_story = |name: &str| {
+        let (report, status) = import(&[name], &[]);
+        let one = result(&report, 0);
+        assert_eq!((&one["limiting_hop"]["kind"], status), (&"link".into(), 1), "{name}");
+        let share = one["against"][0]["fraction"].as_f64().expect("a number");
+        assert!((0.92..0.95).contains(&share), "{name}: {share}");
+        let slot = &one["path_findings"][0];
+        assert_eq!((&slot["code"], &slot["severity"]), (&"slot_limited".into(), &"limit".into()), "{name}");
+        assert!(text(&slot["advice"]).contains("slot PCIEX16_2"), "{name}: {slot}");
+        assert_eq!(report["paths"][0]["target"], "/dev/nvme2n1", "{name}");
+        report
+    };
+    has_story("s3-terminal.txt");
+    // The page shows the link and the rate once more, after the change.
+    let page = has_story("s3-page.txt");
+    let after = result(&page, 1);
+    assert_eq!(after["trusted"], true);
+    assert!(text(&after["limiting_hop"]["name"]).contains("PCIe 2.0 x4"), "{after}");
+    let share = after["against"][0]["fraction"].as_f64().expect("a number");
+    assert!((0.75..0.8).contains(&share), "{share}");
+}
+
+#[test]
+fn what_a_post_comes_to_fits_a_screen() {
+    for (name, most, first) in [
+        ("s0-fio.txt", 40, "None of the 3 results is to be trusted: they show a cache, not the storage."),
+        ("s3-terminal.txt", 40, "/dev/nvme2n1: read 392 MB/s is 93.3 %"),
+        ("s3-page.txt", 50, "/dev/nvme2n1: read 392 MB/s is 93.3 %"),
+    ] {
+        let done = Command::new(crate::narrows_binary()).arg(file(name)).output().expect("it runs");
+        let shown = String::from_utf8(done.stdout).expect("text");
+        assert!(shown.lines().count() <= most && shown.starts_with(first), "{name}:\n{shown}");
+        let whole = Command::new(crate::narrows_binary()).arg(file(name)).arg("--verbose").output();
+        let whole = String::from_utf8(whole.expect("it runs").stdout).expect("text");
+        assert!(
+            whole.contains("not so when") && whole.lines().count() > shown.lines().count(),
+            "{name}:\n{whole}"
+        );
+    }
+}
+
+#[test]
 fn s3_a_result_of_the_wide_slot_is_above_the_narrow_one() {
     let path = machine("s3-x99-before");
     let (report, status) = import(&["s3-after.txt"], &[path.to_str().expect("text")]);

@@ -314,6 +314,12 @@ const TOPICS: [(&[&str], &str); 9] = [
     ),
 ];
 
+/// Whether a text speaks of anything of which there is something to ask.
+pub fn speaks_of_storage(text: &str) -> bool {
+    let pasted = Pasted(vec![(String::new(), text.to_owned())]);
+    TOPICS.iter().any(|(words, _)| pasted.speaks_of(words) > 0)
+}
+
 /// What to ask for where a text tells of no machine and no result.
 pub fn ask(pasted: &Pasted, form: Form) -> String {
     /// More commands nobody runs.

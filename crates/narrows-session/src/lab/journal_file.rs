@@ -96,7 +96,11 @@ impl JournalError {
             Self::NoJournal { .. } => Some(
                 "journals are in /var/lib/narrows, or where --journal put them; without --journal all there are undone",
             ),
-            Self::Io { .. } | Self::InUse { .. } => None,
+            Self::Io { .. } => Some(
+                "name the journal itself: journals are in /var/lib/narrows, or where --journal put them; a symbolic link is not \
+                 followed",
+            ),
+            Self::InUse { .. } => Some("wait until it has ended, or end it, then undo again"),
         }
     }
 }

@@ -24,6 +24,20 @@ pub(super) fn by_command(run: &Run<'_>) -> Option<Signs> {
     }
 }
 
+/// Where nothing tells how much memory there is, what lasted as slow as a medium is not taken for memory: even the processor of a
+/// single-board computer copies some hundred MB/s. Writes may wait in memory for 35 s ([`was_written_back`]), and are given thrice
+/// that.
+fn is_too_slow_for_memory(run: &Run<'_>) -> bool {
+    const SLOW: f64 = 200e6;
+    let least = match run.op {
+        Op::Read => Nanos::from_millis(20_000),
+        Op::Write => Nanos::from_millis(105_000),
+    };
+    let jobs = f64::from(run.measured.work.jobs.unwrap_or(1).max(1));
+    let lasted = run.side.elapsed_ns.is_some_and(|time| time >= least);
+    run.case.memory().is_none() && lasted && run.rate().get() / jobs < SLOW
+}
+
 fn through_cache(run: &Run<'_>, op: Op, bytes: Bytes) -> Signs {
     let how = match (op, run.measured.work.durability) {
         (Op::Read, _) => "through the page cache",
@@ -95,7 +109,8 @@ fn prepared(run: &Run<'_>) -> Option<Signs> {
         Tool::Sysbench => run.op == Op::Write && run.is_durable(Durability::Each),
         _ => !run.is_durable(Durability::None),
     };
-    (run.is_buffered() && !durable).then(|| through_cache(run, run.op, set))
+    let is_cached = run.is_buffered() && !durable && !is_too_slow_for_memory(run);
+    is_cached.then(|| through_cache(run, run.op, set))
 }
 
 /// What was just written is read back many times as fast, and fits memory: f3read and `rados bench seq` after their writes.
@@ -334,6 +349,26 @@ mod tests {
         );
         let emptied = text.replace("$ dd if=/srv/x", "$ echo 3 >/proc/sys/vm/drop_caches\n$ dd if=/srv/x");
         assert!(!codes(&verdicts(&emptied)[1]).contains(&Code::CacheMeasured));
+    }
+
+    #[test]
+    fn what_lasted_as_slow_as_a_medium_is_not_taken_for_memory_that_nothing_tells() {
+        let read = |mib: u32| {
+            format!(
+                "$ sysbench --test=fileio --file-total-size=8G --file-test-mode=seqrd run\n\
+                 sysbench 0.4.12:  multi-threaded system evaluation benchmark\nExtra file open flags: 0\n128 files, 64Mb each\n8Gb total file size\nBlock size 16Kb\n\
+                 Using synchronous I/O mode\nDoing sequential read test\nDone.\n\n\
+                 Operations performed:  524288 Read, 0 Write, 0 Other = 524288 Total\n\
+                 Read 8Gb  Written 0b  Total transferred 8Gb  ({mib}Mb/sec)\n{} Requests/sec executed\n\n\
+                 Test execution summary:\n    total time:  {:.4}s\n",
+                mib * 64,
+                8192.0 / f64::from(mib)
+            )
+        };
+        let cached = |text: &str| codes(&verdicts(text).remove(0)).contains(&Code::CacheMeasured);
+        assert!(!cached(&read(167)) && cached(&read(2000)));
+        let told = format!("MemTotal:       16318480 kB\n{}", read(167));
+        assert!(cached(&told));
     }
 
     /// A read of 1000 MB/s for a minute, with what iostat saw meanwhile, in MiB/s.

@@ -19,7 +19,9 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
         let number = port.split('.').next().filter(|number| is_digits(number))?;
         let kind = match what {
             _ if what.starts_with("COMRESET failed") => LogKind::SataNoAnswer,
-            _ if what.starts_with("failed command: ") => LogKind::SataCommandFailed,
+            _ if what.starts_with("failed command: ") || what.starts_with("failed to IDENTIFY") => {
+                LogKind::SataCommandFailed
+            }
             _ => return None,
         };
         return Some((format!("ata{number}"), kind));
@@ -100,6 +102,7 @@ mod tests {
         for (message, device, kind) in [
             ("ata1: COMRESET failed (errno=-16)", "ata1", LogKind::SataNoAnswer),
             ("ata2.00: failed command: READ FPDMA QUEUED", "ata2", LogKind::SataCommandFailed),
+            ("ata1.00: failed to IDENTIFY (I/O error, err_mask=0x40)", "ata1", LogKind::SataCommandFailed),
             (
                 "sd 0:0:0:0: [sda] tag#3 uas_eh_abort_handler 0 uas-tag 4 inflight: CMD IN ",
                 "sda",
