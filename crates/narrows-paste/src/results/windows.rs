@@ -101,7 +101,7 @@ pub(super) fn read_winsat(page: &Page<'_>) -> Vec<Imported> {
     for (number, line) in page.lines() {
         let line = line.trim().trim_start_matches('>').trim();
         if let Some((_, options)) = line.split_once("'-") {
-            phase = Some(options.trim_end_matches('\'').to_owned());
+            phase = Some(format!("-{}", options.trim_end_matches('\'')));
         } else if let Some((phase, seconds)) = phase.take().zip(winsat_clock(line)) {
             phases.push((phase, seconds));
         } else if let Some(measured) = winsat_rate(number, line, &phases) {
@@ -283,6 +283,10 @@ mod tests {
         );
         assert_eq!(random.work.block_size, Some(Bytes::new(16_384)));
         assert_eq!(wait.latency_ns.as_ref().and_then(|latency| latency.mean), Some(15_075_000.0));
+        let body = "> 正在运行: 存储评估 '-ran -read -n 0'\n> 运行时间 00:00:00.14\n> Disk  Random 16.0 Read   547.67 MB/s   8.3\n";
+        let found = read_winsat(&Page { name: "x", body });
+        let side = found[0].measurements[0].read.as_ref().expect("reads");
+        assert_eq!(side.elapsed_ns, Some(Nanos::from_millis(140)));
     }
 
     #[test]
