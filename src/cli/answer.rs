@@ -208,7 +208,7 @@ fn described_or_place(
     typed: &[String],
     facts: &Facts,
 ) -> Result<u8, Failure> {
-    if let Some(pasted) = facts.seen.pasted.as_ref().filter(|pasted| !pasted.0.is_empty()) {
+    if let Some(pasted) = facts.seen.pasted.as_ref().filter(|pasted| pasted.has_words()) {
         facts.limits().for_each(|note| output::note(&note));
         return output::data(&reply::ask(pasted, args.form())).map(|()| NOTHING_FOUND);
     }

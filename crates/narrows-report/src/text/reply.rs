@@ -36,6 +36,11 @@ pub enum Form {
 pub struct Pasted(pub Vec<(String, String)>);
 
 impl Pasted {
+    /// Whether anything stands in them.
+    pub fn has_words(&self) -> bool {
+        self.0.iter().any(|(_, text)| !text.trim().is_empty())
+    }
+
     /// The line at `a.txt:12` that shows a value, of several that a page joined the last; `None` where it cannot be shown.
     fn line(&self, source: &str, value: &str) -> Option<String> {
         let (name, number) = source.rsplit_once(':')?;
@@ -111,7 +116,10 @@ fn told(report: &CheckReport) -> Vec<&Finding> {
     let all = report.findings.iter().chain(of_results);
     let mut told: Vec<&Finding> = Vec::new();
     for finding in all.filter(|finding| finding.severity != Severity::Info) {
-        let is_same = |other: &&Finding| (other.code, &other.hop) == (finding.code, &finding.hop);
+        let is_same = |other: &&Finding| {
+            let is_about_the_same = finding.severity != Severity::Fault || other.subject == finding.subject;
+            (other.code, &other.hop) == (finding.code, &finding.hop) && is_about_the_same
+        };
         if !told.iter().any(is_same) {
             told.push(finding);
         }

@@ -64,6 +64,10 @@ pub(super) fn sentences(results: &[JudgedResult]) -> Vec<(Tone, String)> {
         let why = match &first.verdict.reason {
             _ if bad.iter().all(&of_cache) && count > 1 => "they show a cache, not the storage".to_owned(),
             _ if of_cache(first) => "it shows a cache, not the storage".to_owned(),
+            // What is said of one is not said of all.
+            Some(reason) if bad.iter().any(|one| one.verdict.reason.as_ref() != Some(reason)) => {
+                format!("of the first, {}", uncapitalised(reason))
+            }
             Some(reason) => uncapitalised(reason),
             None => "what it says is in doubt".to_owned(),
         };
