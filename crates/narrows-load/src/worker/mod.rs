@@ -25,6 +25,10 @@ use narrows_base::units::{Bytes, Nanos};
 
 /// Offsets of reads that are drawn at once.
 const DRAWN: usize = 32;
+/// Writes that are sent with one entry of the kernel where completions are taken as they arrive. The kernel ends a write
+/// to a file in a task of its own. On a processor that both share, more that were sent together also end together, and each
+/// then waits until the others have been sent: 32 took 11 % off the rate of a drive that needs 4 ms for each, 4 take 1 %.
+const SENT_TOGETHER: u32 = 4;
 /// How long the I/Os in flight at the end may take to come back. A device that hangs is given up then.
 const DRAIN_LIMIT: Duration = Duration::from_secs(10);
 
@@ -224,6 +228,9 @@ impl<'a, E: Engine> Worker<'a, E> {
         if self.pace.is_none() {
             left -= self.fill_with_reads(batch)?;
         }
+        if self.shared.reap == Reap::AsTheyArrive {
+            left = left.min(SENT_TOGETHER);
+        }
         while left > 0 && !self.slots.is_full() {
             let due = self.pace.as_ref().map(Schedule::due);
             if let Some(due) = due.filter(|due| *due > self.now) {
@@ -250,6 +257,7 @@ impl<'a, E: Engine> Worker<'a, E> {
             left -= 1;
         }
         let want = match self.shared.reap {
+            Reap::AsTheyArrive if left == 0 && !self.slots.is_full() => 0,
             Reap::AsTheyArrive => 1,
             Reap::Batch(_) if !self.slots.is_full() => 0,
             Reap::Batch(_) => batch.min(self.slots.in_flight()),
