@@ -321,7 +321,12 @@ pub fn why_worse(prefer: Prefer, best: (&Placement, &Outcome), other: (&Placemen
             let why = narrowest(outcome).map(|why| format!(": {why}")).unwrap_or_default();
             less("alone, added up", outcome.alone.read, best.alone.read) + &why
         }
-        Some(Component::Graphics) => "a graphics card has a narrower link".to_owned(),
+        Some(Component::Graphics) => {
+            let link = narrow_link(outcome, |kind| kind == Kind::Gpu)
+                .map(|link| format!(": {link}"))
+                .unwrap_or_default();
+            format!("a graphics card has fewer lanes, or slower ones{link}")
+        }
         Some(Component::Switches) => {
             let switches = |outcome: &Outcome| outcome.slots.iter().filter(|slot| slot.is_switch).count();
             let (mine, theirs) = (switches(outcome), switches(best));
@@ -354,16 +359,16 @@ fn narrowest(outcome: &Outcome) -> Option<String> {
     let shared = most
         .filter(|shared| shared.asked.read.get() > shared.carries.read.get() + 1.0)
         .map(|shared| format!("{} devices share {} of {}", shared.devices, shared.carries.read, shared.name));
-    let link = outcome
-        .slots
-        .iter()
-        .flat_map(|slot| &slot.devices)
-        .find(|device| device.limited_by.starts_with("its PCIe"));
-    shared.or_else(|| {
-        link.map(|device| {
-            format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its "))
-        })
-    })
+    shared.or_else(|| narrow_link(outcome, |kind| kind != Kind::Gpu))
+}
+
+/// A device whose link is narrower than it could use, of those kinds.
+fn narrow_link(outcome: &Outcome, is_meant: impl Fn(Kind) -> bool) -> Option<String> {
+    let devices = outcome.slots.iter().flat_map(|slot| &slot.devices).filter(|device| is_meant(device.kind));
+    let narrow = devices.filter(|device| device.limited_by.starts_with("its PCIe"));
+    narrow
+        .map(|device| format!("{} has only {}", device.name, device.limited_by.trim_start_matches("its ")))
+        .next()
 }
 
 /// Rates in both directions.

@@ -259,7 +259,7 @@ fn too_many(site: &Site, request: &Request) -> String {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Prefer {
-    /// What all devices move together; then few parts.
+    /// What all devices move together; then few parts. Before that, and before the others, graphics cards have their lanes.
     #[default]
     Rate,
     /// Few slots, as long as no device alone is slower for it; then the rate.
@@ -293,13 +293,14 @@ pub enum Component {
 const COMPONENTS: usize = 8;
 
 impl Prefer {
-    /// What counts, the most important first.
+    /// What counts, the most important first. Nobody buys a graphics card for a narrow slot: who can do with fewer lanes
+    /// says so (`gpu:gen3x8`).
     pub const fn order(self) -> [Component; COMPONENTS] {
         use Component::{Adapters, Alone, Changes, Graphics, Served, Slots, Switches, Together};
         match self {
-            Self::Rate => [Together, Served, Alone, Graphics, Switches, Slots, Changes, Adapters],
-            Self::Slots => [Alone, Graphics, Slots, Together, Served, Switches, Changes, Adapters],
-            Self::Parts => [Switches, Adapters, Together, Served, Alone, Graphics, Slots, Changes],
+            Self::Rate => [Graphics, Together, Served, Alone, Switches, Slots, Changes, Adapters],
+            Self::Slots => [Graphics, Alone, Slots, Together, Served, Switches, Changes, Adapters],
+            Self::Parts => [Graphics, Switches, Adapters, Together, Served, Alone, Slots, Changes],
         }
     }
 
