@@ -110,6 +110,12 @@ pub enum LogKind {
     DriveError,
     /// A member of a RAID array failed.
     RaidMemberFailed,
+    /// A file server did not answer in time.
+    ServerSilent,
+    /// The connection to an iSCSI target failed.
+    ConnectionLost,
+    /// A task was blocked for as long as the kernel waits before it says so, 120 s where nobody set another time.
+    TaskHung,
 }
 
 /// One kind of event of one device, however often it occurred.

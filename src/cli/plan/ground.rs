@@ -10,7 +10,7 @@ use narrows_base::near;
 use narrows_base::units::BytesPerSec;
 use narrows_machine::Machine;
 use narrows_model::path::file::{Document, Name, Part, PartKind, System};
-use narrows_model::plan::layout::{Cipher, Drives, drives};
+use narrows_model::plan::layout::{Cipher, Described, drives};
 use narrows_model::plan::site::{self, BoardOptions, Site, of_board, of_machine, of_system};
 
 /// What is planned for.
@@ -22,7 +22,7 @@ pub(super) struct Ground {
     /// Its physical cores.
     pub(super) cores: Option<u32>,
     /// What its drives do, where a description says which it has.
-    pub(super) drives: Option<Drives>,
+    pub(super) drives: Option<Described>,
 }
 
 impl Ground {
@@ -84,7 +84,7 @@ fn described(args: &PlanArgs, typed: &PathBuf) -> Result<Ground, Failure> {
         given = rates.map(|(decrypt, encrypt)| Cipher { decrypt, encrypt, cores, source: place.to_string() });
     }
     let cipher = given.or_else(|| cipher_of_model(site.processor_model.as_deref(), cores));
-    let drives = if args.aim.is_some() { found_drives(&system, host, &mut site)? } else { None };
+    let drives = if args.aim.is_some() { found_drives(&system, host, &mut site) } else { None };
     if args.aim.is_some() && cipher.is_none() && args.ceiling.is_none() {
         site.notes.push(format!(
             "What one core encrypts is not said: give decrypt and encrypt, or cpu, in [host.{host}]."
@@ -93,18 +93,13 @@ fn described(args: &PlanArgs, typed: &PathBuf) -> Result<Ground, Failure> {
     Ok(Ground { site, cipher, cores, drives })
 }
 
-fn found_drives(system: &System, host: &Name, site: &mut Site) -> Result<Option<Drives>, Failure> {
-    let found = drives(system, host).map_err(|error| Failure::new(error.to_string()))?;
-    if let Some(found) = found.as_ref().filter(|found| !found.others.is_empty()) {
+fn found_drives(system: &System, host: &Name, site: &mut Site) -> Option<Described> {
+    let found = drives(system, host)?;
+    if !found.others.is_empty() {
         let others: Vec<&str> = found.others.iter().map(Name::as_str).collect();
         site.notes.push(format!("Layouts leave out drives of another kind: {}.", others.join(", ")));
     }
-    for because in found.iter().flat_map(|found| &found.not_known) {
-        site.notes.push(format!(
-            "Layouts are ranked by what bounds their drives, because what these do is not known: {because}."
-        ));
-    }
-    Ok(found)
+    Some(found)
 }
 
 /// What `cryptsetup benchmark` said, or the kernel's own ciphers did.

@@ -13,8 +13,9 @@ use super::values::{rate, word};
 use super::{Failure, NOTHING_FOUND, output};
 use ground::{Ground, boards};
 use narrows_base::units::BytesPerSec;
-use narrows_model::plan::layout::{Aim, AimError, Cipher, Ranked, Resources, rank};
-use narrows_model::plan::outcome::{Outcome, Rates, outcome};
+use narrows_model::path::file::BuildError;
+use narrows_model::plan::layout::{Aim, AimError, Cipher, Drives, Ranked, Resources, rank};
+use narrows_model::plan::outcome::{DeviceOutcome, Outcome, Rates, outcome};
 use narrows_model::plan::search::{Found, Parts, Prefer, Request, best, search};
 use narrows_model::plan::site::Site;
 use narrows_model::plan::wish::{self, Kind, Wish, WishError};
@@ -250,36 +251,40 @@ fn layouts(
     let devices = outcome.iter().flat_map(|outcome| outcome.slots.iter().flat_map(|slot| &slot.devices));
     let placed: Vec<_> = devices.filter(|device| device.kind.is_drive()).collect();
     let number = |drives: usize| u8::try_from(drives).unwrap_or(u8::MAX);
-    let least = |rate: fn(&Rates) -> BytesPerSec| {
-        placed.iter().map(|device| rate(&device.alone)).reduce(BytesPerSec::min).unwrap_or_default()
-    };
     let described = ground.drives.as_ref().filter(|_| request.wishes.is_empty());
-    let (drives, [read, write, read_together, write_together]) = if let Some(it) = described {
-        (number(it.names.len()), [it.read, it.write, it.read_together, it.write_together])
+    let drives = if let Some(it) = described {
+        Drives::Described(it.clone())
     } else if placed.is_empty() {
         let is_drive = |wish: &&Wish| wish.kind.is_drive();
         let there = ground.site.occupants();
         let count = |wishes: &[Wish]| {
             wishes.iter().filter(is_drive).map(|wish| wish.count).fold(0u8, u8::saturating_add)
         };
-        let drives = count(&request.wishes).max(count(&there));
+        let count = count(&request.wishes).max(count(&there));
         let all = request.wishes.iter().chain(&there).filter(is_drive);
-        let read = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
-        let together = read * f64::from(drives);
-        (drives, [read, read, together, together])
+        let each = all.map(|wish| wish.demand().rate()).reduce(BytesPerSec::min).unwrap_or_default();
+        let times = |n: u8| Rates { read: each * f64::from(n), write: each * f64::from(n) };
+        Drives::Rated { count, alone: times(1), together: times(count) }
     } else {
-        let read_together = placed.iter().map(|device| device.together.read).sum();
-        let write_together = placed.iter().map(|device| device.together.write).sum();
-        let (read, write) = (least(|alone| alone.read), least(|alone| alone.write));
-        (number(placed.len()), [read, write, read_together, write_together])
+        let least = |of: fn(&DeviceOutcome) -> Rates| {
+            let rates = placed.iter().map(|device| of(device));
+            rates.reduce(|a, b| Rates { read: a.read.min(b.read), write: a.write.min(b.write) })
+        };
+        let count = number(placed.len());
+        let [alone, slowest] = [least(|it| it.alone), least(|it| it.together)].map(Option::unwrap_or_default);
+        // An array goes in the step of its slowest drive.
+        let all = |rate: BytesPerSec| rate * f64::from(count);
+        Drives::Rated { count, alone, together: Rates { read: all(slowest.read), write: all(slowest.write) } }
     };
-    if drives == 0 {
+    let count = drives.count();
+    if count == 0 {
         return Err(Failure::new("--aim needs drives").hint("ask for some, such as --want 2xnvme:sn770"));
     }
     let cores = ground.cores;
     let stated = |rate| Cipher { decrypt: rate, encrypt: rate, cores, source: "--ceiling".to_owned() };
     let cipher = args.ceiling.map(stated).or_else(|| ground.cipher.clone());
-    let resources = Resources { drives, read, write, read_together, write_together, cipher };
-    let Ranked { fitting: ranked, others: unfit, advice } = rank(&resources, &aims);
-    Ok(Some(PlannedLayouts { aims: typed.clone(), drives, ranked, unfit, advice }))
+    let refused = |error: BuildError| Failure::new(error.to_string());
+    let Ranked { fitting: ranked, others: unfit, advice, not_known } =
+        rank(&Resources { drives, cipher }, &aims).map_err(refused)?;
+    Ok(Some(PlannedLayouts { aims: typed.clone(), drives: count, ranked, unfit, advice, not_known }))
 }

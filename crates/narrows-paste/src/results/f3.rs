@@ -1,9 +1,10 @@
-//! f3write and f3read, which fill a drive and read it back, and f3probe, which looks for a false size. GB and MB are binary.
+//! f3write and f3read, which fill a drive and read it back, f3probe, which looks for a false size, and H2testw, their model. GB and MB
+//! are binary.
 
-use narrows_base::units::{Bytes, human};
+use narrows_base::units::{Bytes, BytesPerSec, human};
 use narrows_base::workload::Pattern;
 
-use super::number::{Base, leading, rate, size, span};
+use super::number::{Base, MIB, leading, rate, size, span, whole};
 use super::{Durability, Imported, Latency, Measured, Op, Page, Side, Tool, Work};
 
 /// The runs in a text, each a result.
@@ -129,9 +130,82 @@ fn request(number: usize, line: &str) -> Option<Measured> {
     Some(Measured { latency_ns, ..Measured::new(number, Work::one_at_a_time(label)) })
 }
 
+/// H2testw of the magazine c't, in English or German. A run that only reads back has one rate; the amount that was tested stands
+/// above the rates, and its `MByte` are MiB.
+pub(super) fn read_h2testw(page: &Page<'_>) -> Vec<Imported> {
+    let mut found: Vec<Imported> = Vec::new();
+    let (mut bytes, mut failures) = (None, Vec::new());
+    let mut last = None;
+    for (number, line) in page.lines() {
+        let line = line.trim();
+        if let Some(rest) =
+            ["Warning: Only ", "Achtung: Nur "].iter().find_map(|start| line.strip_prefix(start))
+        {
+            let amount = whole(rest).filter(|_| rest.contains("MByte"));
+            bytes = amount.and_then(|(count, _)| count.checked_mul(1 << 20)).map(Bytes::new);
+            continue;
+        }
+        if line.starts_with("The media is likely to be defective")
+            || line.contains("ist wahrscheinlich defekt")
+        {
+            failures.push(line.to_owned());
+            continue;
+        }
+        let Some((op, rate)) = h2testw_rate(line) else { continue };
+        // Writing comes first: another rate of a direction that was told, or one far below, is of another run.
+        let is_next =
+            last.is_some_and(|(at, before)| op == Op::Read && before == Op::Write && number <= at + 3);
+        if !is_next {
+            let result = Imported::new(Tool::H2testw, page.name, number);
+            found.push(Imported { failures: std::mem::take(&mut failures), ..result });
+        }
+        last = Some((number, op));
+        let Some(result) = found.last_mut() else { continue };
+        let label = if op == Op::Write { "H2testw, writing" } else { "H2testw, reading" };
+        let work =
+            Work { pattern: Some(Pattern::Sequential), working_set: bytes, ..Work::one_at_a_time(label) };
+        result.push(number, work, op, Side { bytes, ..Side::at(rate) });
+        if op == Op::Read {
+            bytes = None;
+        }
+    }
+    found
+}
+
+/// `Writing speed: 17.7 MByte/s`, `Leserate: 62,1 MByte/s`.
+fn h2testw_rate(line: &str) -> Option<(Op, BytesPerSec)> {
+    let (name, text) = line.split_once(':')?;
+    let op = match name {
+        "Writing speed" | "Schreibrate" => Op::Write,
+        "Reading speed" | "Leserate" => Op::Read,
+        _ => return None,
+    };
+    let text = text.trim().replace(',', ".");
+    let (number, unit) = leading(&text)?;
+    (unit.trim() == "MByte/s" && number > 0.0).then(|| (op, BytesPerSec::new(number * MIB)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn h2testw_writes_and_reads_back_and_its_megabytes_are_binary() {
+        let body = "Warning: Only 30107 of 30108 MByte tested.\nTest finished without errors.\n\
+            You can now delete the test files *.h2w or verify them again.\nWriting speed: 17.7 MByte/s\nReading speed: 17.9 MByte/s\n\
+            H2testw v1.4\nDer Datenträger ist wahrscheinlich defekt.\nLeserate: 62,1 MByte/s\n";
+        let found = read_h2testw(&Page { name: "x", body });
+        let [first, second] = found.as_slice() else { panic!("{found:?}") };
+        let [write, read] = first.measurements.as_slice() else { panic!("{first:?}") };
+        let side = write.write.as_ref().expect("writes");
+        assert_eq!((side.bytes_per_second.get(), side.bytes), (17.7 * MIB, Some(Bytes::new(30107 << 20))));
+        assert_eq!(read.read.as_ref().map(|side| side.bytes_per_second.get()), Some(17.9 * MIB));
+        assert_eq!(
+            second.measurements[0].read.as_ref().map(|side| side.bytes_per_second.get()),
+            Some(62.1 * MIB)
+        );
+        assert_eq!((first.failures.len(), second.failures.len()), (0, 1));
+    }
 
     #[test]
     fn filling_and_reading_back_are_two_results() {

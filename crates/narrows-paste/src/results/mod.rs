@@ -127,6 +127,7 @@ const PARSERS: &[(Parser, &[&str], Option<&str>)] = &[
         &["Average writing speed:", "Average reading speed:", "F3 probe"],
         Some("f3write, f3read and f3probe"),
     ),
+    (f3::read_h2testw, &["MByte/s"], Some("H2testw")),
     (io_uring::read, &["IOS/call="], Some("t/io_uring of fio")),
     (many_files::read_fs_mark, &["Files/sec"], Some("fs_mark")),
     (btrfs_scrub::read, &["scrub"], Some("btrfs scrub")),

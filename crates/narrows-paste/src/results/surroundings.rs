@@ -191,7 +191,10 @@ impl Surroundings {
             let left = MOST_REMARKS.saturating_sub(self.caps.len());
             self.caps.extend(caps(line, &page.source(number)).take(left));
             for (word, marks) in WORDS {
-                if self.has(*word).is_none() && marks.iter().any(|mark| contains_word(&lower, mark)) {
+                let is_bus = matches!(word, Word::Usb | Word::Usb2 | Word::Sata);
+                let is_said =
+                    |mark: &&str| contains_word(&lower, mark) && !(is_bus && counts_several(&lower, mark));
+                if self.has(*word).is_none() && marks.iter().any(is_said) {
                     self.words.push((*word, page.source(number)));
                 }
             }
@@ -327,6 +330,14 @@ const WORDS: &[(Word, &[&str])] = &[
     ),
 ];
 
+/// Whether a number of them stands before the mark, `4x USB 2.0`: ports of a board, or several drives.
+fn counts_several(line: &str, mark: &str) -> bool {
+    let Some((before, _)) = line.split_once(mark) else { return false };
+    let before = before.trim_end();
+    let number = before.strip_suffix(['x', '×']).map(str::trim_end);
+    number.is_some_and(|number| number.ends_with(|c: char| c.is_ascii_digit()))
+}
+
 /// Whether a mark stands in a line as a word of its own.
 fn contains_word(line: &str, mark: &str) -> bool {
     line.match_indices(mark).take(8).any(|(at, _)| {
@@ -460,6 +471,13 @@ mod tests {
         assert_eq!(all.has(Word::Rotating), Some("config.txt:1"));
         assert_eq!(all.has(Word::Network), Some("config.txt:3"));
         assert_eq!(all.has(Word::Memory), None);
+    }
+
+    #[test]
+    fn ports_of_a_board_are_no_bus_of_what_was_measured() {
+        let ports = seen("x", "4x USB 2.0\n2 x SATA\n");
+        assert_eq!([Word::Usb, Word::Usb2, Word::Sata].map(|word| ports.has(word)), [None; 3]);
+        assert_eq!(seen("x", "a stick, USB 2.0\n").has(Word::Usb2), Some("x:1"));
     }
 
     #[test]

@@ -514,6 +514,8 @@ pub enum Tool {
     Ioping,
     /// f3write, f3read and f3probe.
     F3,
+    /// H2testw, which fills a drive under Windows and reads it back.
+    H2testw,
     /// `t/io_uring` of fio.
     Iouring,
     /// `iostat -x` by itself: what devices did under a load that is not told.
@@ -574,6 +576,7 @@ impl Tool {
             Self::Pveperf => "pveperf",
             Self::Ioping => "ioping",
             Self::F3 => "f3",
+            Self::H2testw => "H2testw",
             Self::Iouring => "t/io_uring",
             Self::Iostat => "iostat",
             Self::Zpooliostat => "zpool iostat",

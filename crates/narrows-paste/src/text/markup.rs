@@ -23,7 +23,18 @@ const TAGS: &[&str] = &[
     "table",
     "tr",
     "td",
+    "th",
+    "ul",
+    "ol",
     "li",
+    "strong",
+    "b",
+    "em",
+    "i",
+    "sup",
+    "sub",
+    "small",
+    "mark",
 ];
 
 /// Those at which a page begins a new line.

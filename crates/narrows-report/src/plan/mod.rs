@@ -193,6 +193,8 @@ pub struct PlannedLayouts {
     pub unfit: Vec<Layout>,
     /// What a person should know.
     pub advice: Vec<Advice>,
+    /// Why rates of the ranked ones are bounds.
+    pub not_known: Vec<String>,
 }
 
 /// What was asked, found and made of it.

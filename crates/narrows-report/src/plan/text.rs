@@ -210,19 +210,22 @@ fn put_filled(out: &mut Document, filled: &SlotOutcome) {
 
 fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     out.section(Place::Data, format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
-    let titles = [("capacity", 7), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
+    let titles = [("capacity", 7), ("survives", 9), ("read", 11), ("write", 11), ("4k r, w", 8), ("wear", 6)];
     let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     let mut table = Table::new("Layouts", 2, columns);
     for layout in &layouts.ranked {
-        let rate = |rate: Option<BytesPerSec>| rate.map_or("unknown".to_owned(), human::rate);
+        let rate = |rate: Option<BytesPerSec>, is_bound: bool| {
+            let most = if is_bound { "≤ " } else { "" };
+            rate.map_or("unknown".to_owned(), |rate| format!("{most}{}", human::rate(rate)))
+        };
         let iops = |drives: f64| human::count(drives);
         let texts = [
             layout.name.clone(),
             human::percent(layout.capacity),
             layout.survives.to_string(),
-            rate(layout.read),
-            rate(layout.write),
+            rate(layout.read, layout.read_is_bound),
+            rate(layout.write, layout.write_is_bound),
             format!("×{}, ×{}", iops(layout.read_iops), iops(layout.write_iops)),
             format!("×{}", human::count(layout.wear)),
         ];
@@ -231,6 +234,9 @@ fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     out.add(Block::Table(table));
     if layouts.ranked.is_empty() {
         out.say(2, Tone::Warn, "None does all that must be.");
+    }
+    for because in &layouts.not_known {
+        out.say(2, Tone::Faint, format!("≤ is a bound, and what is reached is not known: {because}."));
     }
     for advice in &layouts.advice {
         let gain = advice.gain.map(|gain| format!("+{gain}: ")).unwrap_or_default();

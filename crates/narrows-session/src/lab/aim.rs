@@ -19,7 +19,7 @@ use super::recipe::{Cell, Encryption, FileSystem, Layout};
 use narrows_base::units::{BytesPerSec, human};
 use narrows_load::measurement::Pattern;
 use narrows_load::preset::LoadSpec;
-use narrows_model::plan::layout::{self, Array, Resources, layouts};
+use narrows_model::plan::layout::{Array, spread};
 
 /// How well a rate is known that has no interval: runs too short for one differ by about that.
 pub const UNKNOWN: f64 = 0.1;
@@ -332,12 +332,8 @@ pub fn property(layout: Layout, devices: usize, aim: Aim) -> Option<f64> {
     if !matches!(aim, Aim::Capacity | Aim::Endurance) {
         return None;
     }
-    let any = BytesPerSec::from_gb(1.0);
-    let drives = u8::try_from(devices).ok()?;
-    let resources =
-        Resources { drives, read: any, write: any, read_together: any, write_together: any, cipher: None };
-    let plain = layout::Encryption::None;
-    let found = layouts(&resources).into_iter().find(|one| one.array == array && one.encryption == plain)?;
+    let drives = u8::try_from(devices).ok().filter(|drives| array.fits(*drives))?;
+    let found = spread(array, drives);
     Some(if aim == Aim::Capacity { found.capacity } else { 1.0 / found.wear })
 }
 

@@ -28,6 +28,11 @@ pub(super) fn by_command(run: &Run<'_>) -> Option<Signs> {
 /// single-board computer copies some hundred MB/s. Writes may wait in memory for 35 s ([`was_written_back`]), and are given thrice
 /// that.
 fn is_too_slow_for_memory(run: &Run<'_>) -> bool {
+    run.case.memory().is_none() && is_slow_and_long(run)
+}
+
+/// Whether it lasted as slow as a medium.
+fn is_slow_and_long(run: &Run<'_>) -> bool {
     const SLOW: f64 = 200e6;
     let least = match run.op {
         Op::Read => Nanos::from_millis(20_000),
@@ -35,7 +40,7 @@ fn is_too_slow_for_memory(run: &Run<'_>) -> bool {
     };
     let jobs = f64::from(run.measured.work.jobs.unwrap_or(1).max(1));
     let lasted = run.side.elapsed_ns.is_some_and(|time| time >= least);
-    run.case.memory().is_none() && lasted && run.rate().get() / jobs < SLOW
+    lasted && run.rate().get() / jobs < SLOW
 }
 
 fn through_cache(run: &Run<'_>, op: Op, bytes: Bytes) -> Signs {
@@ -64,7 +69,7 @@ fn of_dd(run: &Run<'_>) -> Option<Signs> {
         // Another copy, above this one, wrote the same file.
         Op::Read => {
             let before = |target| run.case.beside.is_written_before(target, run.case.result);
-            !run.case.result.is_cold && target.is_some_and(before)
+            !run.case.result.is_cold && target.is_some_and(before) && !is_slow_and_long(run)
         }
     };
     (run.is_buffered() && is_cached).then(|| through_cache(run, run.op, bytes))
@@ -342,11 +347,13 @@ mod tests {
     #[test]
     fn a_read_of_what_was_just_written_is_cached() {
         let text = "$ dd if=/dev/urandom of=/srv/x bs=1M conv=fsync\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 25 MB/s\n\
-            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 40 s, 25 MB/s\n";
+            $ dd if=/srv/x of=/dev/null bs=1M\n1+0 records in\n1+0 records out\n1000000000 bytes (1 GB) copied, 2 s, 500 MB/s\n";
         let all = verdicts(text);
         assert!(
             !codes(&all[0]).contains(&Code::CacheMeasured) && codes(&all[1]).contains(&Code::CacheMeasured)
         );
+        let slow = text.replace("2 s, 500 MB/s", "40 s, 25 MB/s");
+        assert!(!codes(&verdicts(&slow)[1]).contains(&Code::CacheMeasured), "memory is not so slow");
         let emptied = text.replace("$ dd if=/srv/x", "$ echo 3 >/proc/sys/vm/drop_caches\n$ dd if=/srv/x");
         assert!(!codes(&verdicts(&emptied)[1]).contains(&Code::CacheMeasured));
     }

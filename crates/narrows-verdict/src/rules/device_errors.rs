@@ -33,7 +33,23 @@ pub(super) fn check(context: &Context<'_>) -> Vec<Finding> {
     }
     let failing = of.values().filter(|events| is_fault(events)).count();
     let logged = of.iter().filter_map(|(drive, events)| finding(context, drive, events, failing));
-    logged.chain(machine.zfs.iter().filter_map(of_pool)).collect()
+    let hung = machine.log.iter().find(|event| event.kind == LogKind::TaskHung).map(of_tasks);
+    logged.chain(machine.zfs.iter().filter_map(of_pool)).chain(hung).collect()
+}
+
+/// Tasks that were blocked: something below did not answer, or another task held what they needed. That alone names no hop.
+fn of_tasks(event: &LogEvent) -> Finding {
+    let times = if event.count == 1 { "once".to_owned() } else { format!("{} times", event.count) };
+    let summary = format!(
+        "The kernel says {times} that a task was blocked: its I/O did not end, or it waited for a lock."
+    );
+    Finding::on(Code::DeviceErrors, Severity::Info, "tasks", summary)
+        .with_confidence(Confidence::Low)
+        .with_evidence([Evidence::new("blocked tasks", times, event.source.as_str())])
+        .advise(
+            "Read the log from before the first of them: an error of a drive, an adapter or a server stands there. While it \
+             lasts, `iostat -x 1` shows the device with requests under way and none that end.",
+        )
 }
 
 /// Errors that ZFS counts of the devices of a pool. One that is gone or replaced is said elsewhere.
@@ -92,6 +108,8 @@ fn in_words(event: &LogEvent) -> Option<String> {
         LogKind::SataCommandFailed | LogKind::CommandFailed => format!("{} failed", number("command")),
         LogKind::UsbReset => times("it was reset"),
         LogKind::DriveError => number("I/O error"),
+        LogKind::ServerSilent => times("it did not answer in time"),
+        LogKind::ConnectionLost => times("it broke"),
         _ => return None,
     })
 }
@@ -172,7 +190,12 @@ fn finding(context: &Context<'_>, drive: &str, events: &[LogEvent], failing: usi
         machine.block.values().find(|block| whole(&block.name) == drive && block.partition_of.is_none());
     let model = model.and_then(|block| block.model.value()).map(|model| format!(" ({model})"));
     let words: Vec<String> = events.iter().filter_map(in_words).collect();
-    let port = if drive.starts_with("ata") { "the drive on " } else { "" };
+    let port = match drive {
+        _ if drive.starts_with("ata") => "the drive on ",
+        // No name of the kernel.
+        _ if drive.contains(' ') => "the ",
+        _ => "",
+    };
     let summary =
         format!("The log has errors of {port}{drive}{}: {}.", model.unwrap_or_default(), words.join(", "));
     let found = match hop {
@@ -211,6 +234,11 @@ fn advice(drive: &str, events: &[LogEvent]) -> String {
             "Save what matters. `sudo smartctl -x /dev/{drive}` tells of the drive; try another slot, newer firmware of drive \
              and board, and boot Linux once with nvme_core.default_ps_max_latency_us=0 pcie_aspm=off."
         );
+    }
+    if events.iter().any(|event| matches!(event.kind, LogKind::ServerSilent | LogKind::ConnectionLost)) {
+        return "Look at the other end for the same time: whether its drives and its network answered. `ip -s link` and \
+                `ethtool -S` on both ends count lost frames, and `ping -M do -s 8972` tells whether large frames pass."
+            .to_owned();
     }
     if events.iter().any(|event| event.kind == LogKind::UsbReset) {
         return "Use another cable and another port, without a hub. If it goes on, boot once with UAS off for this bridge: \

@@ -102,7 +102,9 @@ fn severity(case: &result::Case<'_>) -> Option<Severity> {
         // One request at a time, or memory and processors: a few seconds are enough where their samples agree.
         Tool::Ioping | Tool::Iouring if is_known(case) => Severity::Info,
         Tool::Ioping | Tool::Iouring | Tool::Radosbench | Tool::Benchsh | Tool::Nench => Severity::Limit,
-        Tool::Sysbench | Tool::F3 | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => Severity::Limit,
+        Tool::Sysbench | Tool::F3 | Tool::H2testw | Tool::Fsmark | Tool::Spdk | Tool::Gdsio => {
+            Severity::Limit
+        }
         Tool::Fio | Tool::Dd | Tool::Diskspd | Tool::Iozone | Tool::Vdbench => Severity::Limit,
         Tool::Narrows | Tool::Rbdbench | Tool::Xfsio | Tool::Stressng => Severity::Limit,
     })

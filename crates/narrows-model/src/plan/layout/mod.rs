@@ -1,20 +1,9 @@
 //! What should be built on the drives?
 //!
-//! Each layout is judged by what it leaves of capacity, how many drives may fail, what it reads and writes in sequence,
-//! how many I/Os it takes compared with one drive, and how often each byte is written. Large sequential I/O by one
-//! submitter, n equal drives:
-//!
-//! | layout | capacity | read | write | I/Os read, written |
-//! |---|---|---|---|---|
-//! | RAID-0, striped LVM | n | n | n | n, n |
-//! | RAID-1 | 1 | 1 | 1 | n, 1 |
-//! | RAID-10 | n/2 | n | n/2 | n, n/2 |
-//! | RAID-5 | n−1 | n−1 | n−1, at most what stripe threads move | n, n/4 |
-//! | RAID-6 | n−2 | n−2 | n−2, at most what stripe threads move | n, n/6 |
-//!
-//! (md(4); small writes with parity read and write data and parity, 4 and 6 I/Os.) dm-crypt above an array is one mapping
-//! that one submitter keeps one core busy with ([`crate::ceiling::crypt`]); below it each member has its own. Expected
-//! error: that of those laws, ±6 % for dm-crypt, up to 2× for writes with parity.
+//! Each layout is judged by what it leaves of capacity, how many drives may fail, how many I/Os it takes compared with one
+//! drive, how often each byte is written (md(4); small writes with parity read and write data and parity, 4 and 6 I/Os), and by
+//! what it reads and writes in sequence: 1 MiB at a time, or a whole stripe where there is parity. These rates are those of [`crate::predict`], which is asked for each
+//! layout as if it were there; where nothing is known of them they are the bound that nothing exceeds.
 
 mod rank;
 
@@ -24,12 +13,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::ceiling::crypt::{READ_SHARE, WRITE_SHARE};
-use crate::ceiling::raid::of_raid;
-use crate::path::file::{BuildError, DeviceKind, Name, Part, PartKind, System, Workload};
-use crate::path::{RaidHop, RaidLevel};
-use crate::predict::{Prediction, predict_together};
-use narrows_base::units::BytesPerSec;
+use crate::path::file::{
+    BuildError, Crypt, Device, DeviceKind, Host, Name, Part, PartKind, Raid, RaidKind, System, Volume,
+    Workload,
+};
+use crate::path::{HopKind, RaidLevel};
+use crate::plan::outcome::Rates;
+use crate::predict::predict_together;
+use narrows_base::units::{Bytes, BytesPerSec};
 
 /// How the drives are put together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -81,6 +72,12 @@ impl Array {
         }
     }
 
+    /// Whether so many drives make one.
+    pub const fn fits(self, drives: u8) -> bool {
+        let pairs = !matches!(self, Self::Raid10) || drives.is_multiple_of(2);
+        self.fewest() <= drives && pairs
+    }
+
     /// The fewest drives that make one.
     const fn fewest(self) -> u8 {
         match self {
@@ -105,21 +102,65 @@ pub enum Encryption {
     Below,
 }
 
-/// What the drives and the processor can do.
+/// What layouts are made of, and how fast it is encrypted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resources {
-    /// How many drives there are.
-    pub drives: u8,
-    /// What one reads.
-    pub read: BytesPerSec,
-    /// What one writes.
-    pub write: BytesPerSec,
-    /// What all read together, where they share an uplink.
-    pub read_together: BytesPerSec,
-    /// What all write together.
-    pub write_together: BytesPerSec,
+    pub drives: Drives,
     /// What one core decrypts and encrypts, and where that is from; `None` when it is not known.
     pub cipher: Option<Cipher>,
+}
+
+/// Drives of one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Drives {
+    /// Those of a description.
+    Described(Described),
+    /// So many, of which only rates are known: those of each alone, and of all together.
+    Rated { count: u8, alone: Rates, together: Rates },
+}
+
+/// Drives that a description has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Described {
+    pub system: System,
+    pub names: Vec<Name>,
+    /// Drives of other kinds, with which no layout is made.
+    pub others: Vec<Name>,
+}
+
+impl Drives {
+    /// How many there are.
+    pub fn count(&self) -> u8 {
+        match self {
+            Self::Described(it) => u8::try_from(it.names.len()).unwrap_or(u8::MAX),
+            Self::Rated { count, .. } => *count,
+        }
+    }
+
+    /// A system with the drives, of which one works at a time or all do.
+    fn system(&self, one_at_a_time: bool) -> (System, Vec<Name>) {
+        match self {
+            Self::Described(it) => (it.system.clone(), it.names.clone()),
+            Self::Rated { count, alone, together } => {
+                let part = 1.0 / f64::from(*count);
+                let rates = if one_at_a_time {
+                    *alone
+                } else {
+                    Rates { read: together.read * part, write: together.write * part }
+                };
+                let drive = |at: u8| {
+                    let (read, write) = (Some(rates.read), Some(rates.write));
+                    let device = Device { read, write, ..Device::new(DeviceKind::Nvme, "host") };
+                    Part::new(format!("drive {at}"), PartKind::Device(device))
+                };
+                let host = Part::new("host", PartKind::Host(Host { sockets: 1, ..Host::default() }));
+                let drives: Vec<Part> = (0..*count).map(drive).collect();
+                let names = drives.iter().map(|drive| drive.name.clone()).collect();
+                let parts = std::iter::once(host).chain(drives).collect();
+                (System { parts, ..System::default() }, names)
+            }
+        }
+    }
 }
 
 /// How fast one core encrypts.
@@ -151,9 +192,13 @@ pub struct Layout {
     /// Sequential reads; `None` when the rate of the cipher is not known.
     #[serde(rename = "read_bytes_per_second")]
     pub read: Option<BytesPerSec>,
+    /// Whether `read` is a bound that nothing exceeds, and not what is predicted.
+    pub read_is_bound: bool,
     /// Sequential writes likewise.
     #[serde(rename = "write_bytes_per_second")]
     pub write: Option<BytesPerSec>,
+    /// Whether `write` is a bound likewise.
+    pub write_is_bound: bool,
     /// Small random reads, in drives.
     #[serde(rename = "read_iops_drives")]
     pub read_iops: f64,
@@ -164,6 +209,9 @@ pub struct Layout {
     pub wear: f64,
     /// What limits reads: `drives`, `dm-crypt`.
     pub limit: Cow<'static, str>,
+    /// Why rates are bounds.
+    #[serde(skip)]
+    pub not_known: Vec<String>,
 }
 
 /// What people call a layout.
@@ -178,11 +226,12 @@ fn name(array: Array, encryption: Encryption) -> String {
 }
 
 /// Every layout that so many drives allow.
-pub fn layouts(resources: &Resources) -> Vec<Layout> {
-    let fitting = Array::ALL.into_iter().filter(|array| {
-        let pairs = *array != Array::Raid10 || resources.drives.is_multiple_of(2);
-        array.fewest() <= resources.drives && pairs
-    });
+///
+/// # Errors
+/// The description of the drives is no path.
+pub fn layouts(resources: &Resources) -> Result<Vec<Layout>, BuildError> {
+    let drives = resources.drives.count();
+    let fitting = Array::ALL.into_iter().filter(|array| array.fits(drives));
     fitting
         .flat_map(|array| {
             let encryptions = [Encryption::None, Encryption::Above, Encryption::Below];
@@ -194,23 +243,23 @@ pub fn layouts(resources: &Resources) -> Vec<Layout> {
 }
 
 /// How drives carry the load of an array, in drives.
-struct Spread {
-    capacity: f64,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Spread {
+    /// What is left of the capacity of all, 0 to 1.
+    pub capacity: f64,
     survives: u8,
-    read: f64,
-    write: f64,
     read_iops: f64,
     write_iops: f64,
-    wear: f64,
+    /// Bytes that each writes for each byte written.
+    pub wear: f64,
 }
 
-fn spread(array: Array, drives: u8) -> Spread {
+/// How so many drives carry the load of an array.
+pub fn spread(array: Array, drives: u8) -> Spread {
     let n = f64::from(drives);
     let all = |survives, data: f64, write_iops, wear| Spread {
         capacity: data / n,
         survives,
-        read: data,
-        write: data,
         read_iops: n,
         write_iops,
         wear,
@@ -221,93 +270,155 @@ fn spread(array: Array, drives: u8) -> Spread {
         Array::LvmLinear => Spread { capacity: 1.0, read_iops: 1.0, ..all(0, 1.0, 1.0, 1.0) },
         Array::LvmStriped | Array::Raid0 => all(0, n, n, 1.0 / n),
         Array::Raid1 => all(drives.saturating_sub(1), 1.0, 1.0, 1.0),
-        Array::Raid10 => Spread { read: n, ..all(1, n / 2.0, n / 2.0, 2.0 / n) },
+        Array::Raid10 => all(1, n / 2.0, n / 2.0, 2.0 / n),
         Array::Raid5 => all(1, n - 1.0, n / 4.0, 1.0 / (n - 1.0)),
         Array::Raid6 => all(2, n - 2.0, n / 6.0, 1.0 / (n - 2.0)),
     }
 }
 
-fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Layout {
-    let spread = spread(array, resources.drives);
-    let n = f64::from(resources.drives);
-    // A mirror writes every byte on each drive, so that what the drives share carries each byte that often.
-    let copies = if matches!(array, Array::Single | Array::LvmLinear) { 1.0 } else { spread.wear * n };
-    let mut read = (resources.read * spread.read).min(resources.read_together * (spread.read / n).max(1.0));
-    let mut write = (resources.write * spread.write).min(resources.write_together / copies.max(1.0));
-    if spread.read < 1.5 {
-        (read, write) = (read.min(resources.read), write.min(resources.write));
-    }
-    let level = match array {
-        Array::Raid5 => Some(RaidLevel::Raid5),
-        Array::Raid6 => Some(RaidLevel::Raid6),
-        _ => None,
-    };
-    let threads = level.and_then(|level| {
-        let members = (0..resources.drives).map(|at| format!("drive {at}")).collect();
-        of_raid(&RaidHop { level: Some(level), members, ..RaidHop::default() }).write.rate()
-    });
-    if let Some(threads) = threads {
-        write = write.min(threads);
-    }
-    let plain = read;
-    let (read, write) = match (encryption, &resources.cipher) {
-        (Encryption::None, _) => (Some(read), Some(write)),
-        (_, Some(cipher)) => {
-            // Below an array each drive has a mapping of its own: a core for each, as far as there are cores, and each
-            // encrypts what its drive writes. Above it there is one mapping, which one submitter keeps one core busy with.
-            let (readers, writers) = match encryption {
-                Encryption::Below => (spread.read.max(1.0), 1.0 / spread.wear),
-                Encryption::None | Encryption::Above => (1.0, 1.0),
-            };
-            let cores = cipher.cores.map_or(f64::INFINITY, f64::from);
-            let decrypt = cipher.decrypt * READ_SHARE * readers.min(cores);
-            let encrypt = cipher.encrypt * WRITE_SHARE * writers.min(cores);
-            (Some(read.min(decrypt)), Some(write.min(encrypt)))
-        }
-        (_, None) => (None, None),
-    };
-    let limit = if read.is_some_and(|read| read < plain) { "dm-crypt" } else { "drives" };
-    Layout {
-        name: name(array, encryption),
+fn layout(resources: &Resources, array: Array, encryption: Encryption) -> Result<Layout, BuildError> {
+    let spread = spread(array, resources.drives.count());
+    let name = name(array, encryption);
+    let cipher = resources.cipher.as_ref().filter(|_| encryption != Encryption::None);
+    let mut layout = Layout {
+        name,
         array,
         encryption,
         capacity: spread.capacity,
         survives: spread.survives,
-        read,
-        write,
+        read: None,
+        read_is_bound: false,
+        write: None,
+        write_is_bound: false,
         read_iops: spread.read_iops,
         write_iops: spread.write_iops,
         wear: spread.wear,
-        limit: limit.into(),
+        limit: "drives".into(),
+        not_known: Vec::new(),
+    };
+    if encryption != Encryption::None && cipher.is_none() {
+        return Ok(layout);
+    }
+    let one_at_a_time = matches!(array, Array::Single | Array::LvmLinear);
+    let read = sequential(resources, (array, encryption), one_at_a_time || array == Array::Raid1, false)?;
+    let write = sequential(resources, (array, encryption), one_at_a_time, true)?;
+    if read.limit == Some(HopKind::Crypt) {
+        layout.limit = "dm-crypt".into();
+    }
+    (layout.read, layout.read_is_bound) = (read.rate, read.not_known.is_some());
+    (layout.write, layout.write_is_bound) = (write.rate, write.not_known.is_some());
+    layout.not_known = read.not_known.into_iter().chain(write.not_known).collect();
+    Ok(layout)
+}
+
+/// What a layout does in one direction.
+struct Sequential {
+    /// `None` where nothing bounds it.
+    rate: Option<BytesPerSec>,
+    limit: Option<HopKind>,
+    /// Why the rate is a bound.
+    not_known: Option<String>,
+}
+
+/// Asks for the layout as if it were there. Of a single drive it is the slowest.
+fn sequential(
+    resources: &Resources,
+    (array, encryption): (Array, Encryption),
+    one_at_a_time: bool,
+    write: bool,
+) -> Result<Sequential, BuildError> {
+    let (mut system, drives) = resources.drives.system(one_at_a_time);
+    let targets = build(&mut system, drives, (array, encryption), resources.cipher.as_ref());
+    let mut slowest: Option<Sequential> = None;
+    for target in targets {
+        let predicted =
+            predict_together(&system, &[transfer(&target, write, data(array, &resources.drives))])?;
+        let Some(one) = predicted.first() else { continue };
+        let bound = one.at_most();
+        let not_known = one.answer.not_known().map(|it| it.because.clone());
+        let rate = if not_known.is_some() { bound.map(|bound| bound.rate) } else { Some(one.rate) };
+        let hop = bound.or(one.narrowest()).map(|bound| &bound.hop);
+        let limit = hop.and_then(|hop| one.path.hops.iter().find(|it| it.id == *hop)).map(|hop| hop.kind());
+        let found = Sequential { rate, limit, not_known };
+        if slowest.as_ref().is_none_or(|known| found.rate < known.rate) {
+            slowest = Some(found);
+        }
+    }
+    Ok(slowest.unwrap_or(Sequential { rate: None, limit: None, not_known: None }))
+}
+
+/// Adds what a layout consists of, and says what of it is read and written.
+fn build(
+    system: &mut System,
+    drives: Vec<Name>,
+    (array, encryption): (Array, Encryption),
+    cipher: Option<&Cipher>,
+) -> Vec<Name> {
+    let add = |system: &mut System, name: String, kind: PartKind| {
+        let part = Part::new(name, kind);
+        let name = part.name.clone();
+        system.parts.push(part);
+        name
+    };
+    let encrypt = |system: &mut System, on: Name| {
+        let crypt = Crypt {
+            on: on.clone(),
+            cipher: None,
+            key_bits: None,
+            decrypt: cipher.map(|cipher| cipher.decrypt),
+            encrypt: cipher.map(|cipher| cipher.encrypt),
+            cores: cipher.and_then(|cipher| cipher.cores),
+            sector_size: None,
+            workqueues: true,
+        };
+        add(system, format!("LUKS on {on}"), PartKind::Crypt(crypt))
+    };
+    let members: Vec<Name> = match encryption {
+        Encryption::Below => drives.into_iter().map(|drive| encrypt(system, drive)).collect(),
+        Encryption::None | Encryption::Above => drives,
+    };
+    let raid = |members: &[Name], level: RaidLevel| {
+        PartKind::Raid(Raid {
+            kind: RaidKind::Md(level),
+            members: members.to_vec(),
+            chunk: Some(CHUNK),
+            copies: None,
+            resync: None,
+            stripe_threads: None,
+        })
+    };
+    let volume = |members: &[Name], stripe| PartKind::Volume(Volume { stripe, members: members.to_vec() });
+    let kind = match array {
+        Array::Single => None,
+        Array::LvmLinear => Some(volume(&members, None)),
+        Array::LvmStriped => Some(volume(&members, Some(STRIPE))),
+        Array::Raid0 => Some(raid(&members, RaidLevel::Raid0)),
+        Array::Raid1 => Some(raid(&members, RaidLevel::Raid1)),
+        Array::Raid10 => Some(raid(&members, RaidLevel::Raid10)),
+        Array::Raid5 => Some(raid(&members, RaidLevel::Raid5)),
+        Array::Raid6 => Some(raid(&members, RaidLevel::Raid6)),
+    };
+    let volumes = match kind {
+        Some(kind) => vec![add(system, format!("planned {}", array.name()), kind)],
+        None => members,
+    };
+    match encryption {
+        Encryption::Above => volumes.into_iter().map(|volume| encrypt(system, volume)).collect(),
+        Encryption::None | Encryption::Below => volumes,
     }
 }
+
+/// The chunk of arrays where nobody says another (mdadm(8), `--chunk`).
+const CHUNK: Bytes = Bytes::from_kib(512);
+
+/// The stripe of LVM where nobody says another (lvmcreate, `--stripesize`).
+const STRIPE: Bytes = Bytes::from_kib(64);
 
 /// I/Os under way on each drive: enough that bytes limit and not the time of one.
 const DEEP: u32 = 32;
 
-/// Drives of one kind, and their rates in sequence.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Drives {
-    pub names: Vec<Name>,
-    /// What the slowest reads alone.
-    pub read: BytesPerSec,
-    /// What the slowest writes alone.
-    pub write: BytesPerSec,
-    /// What all read at once.
-    pub read_together: BytesPerSec,
-    /// What all write at once.
-    pub write_together: BytesPerSec,
-    /// Drives of other kinds, with which no layout is made.
-    pub others: Vec<Name>,
-    /// Why a rate is a bound and not what is predicted, each reason once; empty where all rates are known.
-    pub not_known: Vec<String>,
-}
-
 /// The drives of a host: those of the kind that it has most of. `None` when it has none.
-///
-/// # Errors
-/// The description is no path.
-pub fn drives(system: &System, host: &Name) -> Result<Option<Drives>, BuildError> {
+pub fn drives(system: &System, host: &Name) -> Option<Described> {
     let on_host: Vec<(&Part, DeviceKind)> = system
         .parts
         .iter()
@@ -320,50 +431,27 @@ pub fn drives(system: &System, host: &Name) -> Result<Option<Drives>, BuildError
     let count = |wanted: DeviceKind| on_host.iter().filter(|(_, kind)| *kind == wanted).count();
     // Of kinds with as many drives the first in the order of kinds, which has the faster first.
     let most =
-        on_host.iter().map(|(_, kind)| *kind).max_by_key(|kind| (count(*kind), std::cmp::Reverse(*kind)));
-    let Some(most) = most else { return Ok(None) };
+        on_host.iter().map(|(_, kind)| *kind).max_by_key(|kind| (count(*kind), std::cmp::Reverse(*kind)))?;
     let named = |wanted: bool| {
         let found = on_host.iter().filter(move |(_, kind)| (*kind == most) == wanted);
         found.map(|(part, _)| part.name.clone()).collect::<Vec<Name>>()
     };
-    let names = named(true);
-    let workloads =
-        |write: bool| -> Vec<Workload> { names.iter().map(|name| transfer(name, write)).collect() };
-    let mut not_known = Vec::new();
-    let read = alone(system, &workloads(false), &mut not_known)?;
-    let write = alone(system, &workloads(true), &mut not_known)?;
-    let sum = |all: Vec<Prediction>| all.iter().map(|one| one.rate).sum();
-    Ok(Some(Drives {
-        read,
-        write,
-        read_together: sum(predict_together(system, &workloads(false))?),
-        write_together: sum(predict_together(system, &workloads(true))?),
-        others: named(false),
-        names,
-        not_known,
-    }))
+    Some(Described { system: system.clone(), names: named(true), others: named(false) })
 }
 
-/// What the slowest of these gets, each by itself. Where that is not known it is the lowest rate that bounds it, with the reason.
-fn alone(
-    system: &System,
-    workloads: &[Workload],
-    not_known: &mut Vec<String>,
-) -> Result<BytesPerSec, BuildError> {
-    let mut least: Option<BytesPerSec> = None;
-    for workload in workloads {
-        let found = predict_together(system, std::slice::from_ref(workload))?;
-        let Some(one) = found.first() else { continue };
-        let because = one.answer.not_known().map(|it| it.because.clone());
-        not_known.extend(because.filter(|because| !not_known.contains(because)));
-        let rate = one.at_most().map_or(one.rate, |bound| bound.rate);
-        least = Some(least.map_or(rate, |least| least.min(rate)));
+/// The members of an array with parity that hold data of one stripe.
+fn data(array: Array, drives: &Drives) -> Option<u8> {
+    match array {
+        Array::Raid5 => Some(drives.count().saturating_sub(1)),
+        Array::Raid6 => Some(drives.count().saturating_sub(2)),
+        _ => None,
     }
-    Ok(least.unwrap_or_default())
 }
 
-fn transfer(name: &Name, write: bool) -> Workload {
+fn transfer(name: &Name, write: bool, data: Option<u8>) -> Workload {
     let reading = Workload { name: name.clone(), depth: DEEP, ..Workload::reading(name.as_str()) };
+    let block_size = data.map_or(reading.block_size, |data| Bytes::new(CHUNK.get() * u64::from(data)));
+    let reading = Workload { block_size, ..reading };
     if write { reading.writing() } else { reading }
 }
 
@@ -386,10 +474,21 @@ mod tests {
     use crate::path::file::parse;
     use narrows_base::units::human;
 
-    fn of(text: &str) -> Drives {
+    fn of(text: &str) -> Described {
         let system = parse("t", &format!("format = \"narrows/path/1\"\n[host.h]\n{text}"))
             .unwrap_or_else(|error| panic!("{error}"));
-        drives(&system, &Name::new("h")).expect("is a path").expect("has drives")
+        drives(&system, &Name::new("h")).expect("has drives")
+    }
+
+    fn find(found: Described, name: &str) -> Layout {
+        let resources = Resources { drives: Drives::Described(found), cipher: None };
+        let all = layouts(&resources).expect("is a path");
+        all.into_iter().find(|layout| layout.name == name).unwrap_or_else(|| panic!("{name}"))
+    }
+
+    fn reads(layout: &Layout) -> String {
+        let rate = layout.read.map_or("unknown".to_owned(), human::rate);
+        if layout.read_is_bound { format!("at most {rate}") } else { rate }
     }
 
     /// By hand: 8 GT/s × 4 and × 8 lanes, 128/130, 256/280, 1534/1538: 3.59 GB/s each, 7.18 together.
@@ -402,8 +501,8 @@ mod tests {
             write = \"200 MB/s\"\n",
         );
         assert_eq!((found.names.len(), found.others.len()), (4, 1));
-        assert_eq!([found.read, found.write].map(human::rate), ["3.59 GB/s", "2 GB/s"]);
-        assert_eq!(human::rate(found.read_together), "7.18 GB/s");
+        assert_eq!(reads(&find(found.clone(), "single drive")), "3.59 GB/s");
+        assert_eq!(reads(&find(found, "RAID-0")), "7.18 GB/s");
     }
 
     #[test]
@@ -411,19 +510,22 @@ mod tests {
         let found = of(
             "[device.a]\nread = \"3 GB/s\"\nwrite = \"3 GB/s\"\n[device.b]\nread = \"1 GB/s\"\nwrite = \"2 GB/s\"\n",
         );
-        assert_eq!([found.read, found.write].map(human::rate), ["1 GB/s", "2 GB/s"]);
-        assert_eq!(human::rate(found.read_together), "4 GB/s");
-        assert!(found.not_known.is_empty(), "{:?}", found.not_known);
+        let single = find(found, "single drive");
+        assert_eq!(
+            [single.read, single.write].map(|rate| human::rate(rate.expect("known"))),
+            ["1 GB/s", "2 GB/s"]
+        );
     }
 
     /// 32 reads under way at 200 ms each would decide, by the time in a switch, of which there are no measurements.
     #[test]
-    fn what_no_law_answers_is_a_bound_and_said_once() {
+    fn what_no_law_answers_is_a_bound_with_its_reason() {
         let found = of(
             "[slot.s]\ngeneration = 3\nwidth = 8\n[switch.c]\nin = \"s\"\ngeneration = 3\nwidth = 8\nport_generation = 3\n\
              port_width = 4\nlatency = \"100 ms\"\n[device.d]\ncount = 2\nin = \"c\"\nread = \"3 GB/s\"\nwrite = \"3 GB/s\"\n",
         );
-        assert_eq!([found.read, found.write].map(human::rate), ["3 GB/s", "3 GB/s"]);
-        assert_eq!(found.not_known.len(), 1, "{:?}", found.not_known);
+        let single = find(found, "single drive");
+        assert_eq!(reads(&single), "at most 3 GB/s");
+        assert!(!single.not_known.is_empty());
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::ceiling::crypt::READ_SHARE;
+use crate::path::file::BuildError;
 use crate::plan::wish::parse_rate;
 use narrows_base::catalog::catalog;
 use narrows_base::units::BytesPerSec;
@@ -117,6 +118,8 @@ pub struct Ranked {
     pub others: Vec<Layout>,
     /// What a person should know beside the order.
     pub advice: Vec<Advice>,
+    /// Why rates of those that fit are bounds, each reason once.
+    pub not_known: Vec<String>,
 }
 
 /// One thing that a person should know.
@@ -131,8 +134,11 @@ pub struct Advice {
 }
 
 /// Ranks every layout that the drives allow. Layouts that come out equal are in the order of their simplicity.
-pub fn rank(resources: &Resources, aims: &[Aim]) -> Ranked {
-    let all = layouts(resources);
+///
+/// # Errors
+/// The description of the drives is no path.
+pub fn rank(resources: &Resources, aims: &[Aim]) -> Result<Ranked, BuildError> {
+    let all = layouts(resources)?;
     let advice = advice(resources, aims, &all);
     let needs_none = !aims.iter().any(|aim| matches!(aim, Aim::Encryption));
     let (mut fitting, others): (Vec<Layout>, Vec<Layout>) = all
@@ -143,7 +149,13 @@ pub fn rank(resources: &Resources, aims: &[Aim]) -> Ranked {
         let steps = |layout: &Layout| aims.iter().map(|aim| -step(aim.merit(layout))).collect::<Vec<i64>>();
         steps(one).cmp(&steps(other)).then((one.array, one.encryption).cmp(&(other.array, other.encryption)))
     });
-    Ranked { fitting, others, advice }
+    let mut not_known: Vec<String> = Vec::new();
+    for because in fitting.iter().flat_map(|layout| &layout.not_known) {
+        if !not_known.contains(because) {
+            not_known.push(because.clone());
+        }
+    }
+    Ok(Ranked { fitting, others, advice, not_known })
 }
 
 fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
@@ -218,16 +230,23 @@ fn advice(resources: &Resources, aims: &[Aim], all: &[Layout]) -> Vec<Advice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::layout::Cipher;
+    use crate::plan::layout::{Cipher, Drives};
+    use crate::plan::outcome::Rates;
+
+    fn rated(count: u8) -> Drives {
+        let alone = Rates { read: BytesPerSec::from_mb(3592.0), write: BytesPerSec::from_mb(3330.0) };
+        let n = f64::from(count);
+        Drives::Rated { count, alone, together: Rates { read: alone.read * n, write: alone.write * n } }
+    }
+
+    fn ranked(resources: &Resources, text: &str) -> Ranked {
+        rank(resources, &aims(text)).expect("is a path")
+    }
 
     /// Two SN770 in PCIe 3.0 x4 on a Ryzen 5 2600 (2566.2 and 2596.5 MiB/s, linuxreviews.org, Linux 5.12).
     fn ryzen_2600() -> Resources {
         Resources {
-            drives: 2,
-            read: BytesPerSec::from_mb(3592.0),
-            write: BytesPerSec::from_mb(3330.0),
-            read_together: BytesPerSec::from_mb(7184.0),
-            write_together: BytesPerSec::from_mb(6660.0),
+            drives: rated(2),
             cipher: Some(Cipher {
                 decrypt: BytesPerSec::from_mb(2691.0),
                 encrypt: BytesPerSec::from_mb(2723.0),
@@ -244,7 +263,7 @@ mod tests {
     /// Measured there: single 2511 MB/s, RAID-0 2465 under LUKS, 7200 without (delightlylinux, 2023-04-10).
     #[test]
     fn with_encryption_on_a_ryzen_5_2600_raid_0_gains_nothing_and_what_helps_is_named() {
-        let ranked = rank(&ryzen_2600(), &aims("encryption,sequential"));
+        let ranked = ranked(&ryzen_2600(), "encryption,sequential");
         let read = |name: &str| {
             let layout = ranked.fitting.iter().find(|layout| layout.name == name).expect(name);
             layout.read.expect("a known rate").get() / 1e6
@@ -263,26 +282,20 @@ mod tests {
 
     #[test]
     fn aims_order_layouts_and_what_must_hold_does() {
-        let four = Resources {
-            drives: 4,
-            cipher: None,
-            read_together: BytesPerSec::from_mb(14_368.0),
-            write_together: BytesPerSec::from_mb(13_320.0),
-            ..ryzen_2600()
-        };
-        let first = |text: &str| rank(&four, &aims(text)).fitting[0].name.clone();
+        let four = Resources { drives: rated(4), cipher: None };
+        let first = |text: &str| ranked(&four, text).fitting[0].name.clone();
         assert_eq!(first("sequential"), "LVM striped");
         assert_eq!(first("survive:1,capacity"), "RAID-5");
         assert_eq!(first("survive:1,iops"), "RAID-10");
         assert_eq!(first("survive:2,capacity"), "RAID-6");
         assert_eq!(first("survive:3"), "RAID-1");
-        assert!(rank(&four, &aims("sequential:90GB/s")).fitting.is_empty());
-        assert!(rank(&four, &aims("survive:1")).fitting.iter().all(|layout| layout.survives >= 1));
+        assert!(ranked(&four, "sequential:90GB/s").fitting.is_empty());
+        assert!(ranked(&four, "survive:1").fitting.iter().all(|layout| layout.survives >= 1));
     }
 
     #[test]
     fn without_a_cipher_rate_encrypted_rates_are_unknown_and_not_zero() {
-        let ranked = rank(&Resources { cipher: None, ..ryzen_2600() }, &aims("encryption,capacity"));
+        let ranked = ranked(&Resources { cipher: None, ..ryzen_2600() }, "encryption,capacity");
         assert!(ranked.fitting.iter().all(|layout| layout.read.is_none()));
         assert!(ranked.advice[0].text.contains("cryptsetup benchmark"));
     }

@@ -39,7 +39,7 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     {
         return Some((port.to_owned(), LogKind::UsbReset));
     }
-    if let Some(known) = of_freebsd(message) {
+    if let Some(known) = of_freebsd(message).or_else(|| of_waiting(message.trim())) {
         return Some(known);
     }
     // `block/blk-core.c`, `print_req_error`: `I/O error, dev sdc, sector 16 op 0x0:(READ)`, `critical medium error, dev sdc, …`;
@@ -49,6 +49,26 @@ fn parse(message: &str) -> Option<(String, LogKind)> {
     let rest = WORDS.iter().find_map(|words| Some(message.split_once(words)?.1))?;
     let name = rest.split([',', ' ']).next().filter(|name| is_drive(name))?;
     Some((name.to_owned(), LogKind::DriveError))
+}
+
+/// Servers, targets and tasks that are waited for. The names of servers are left out: they identify their owner.
+fn of_waiting(message: &str) -> Option<(String, LogKind)> {
+    let (name, kind) = if let Some(rest) = message.strip_prefix("nfs: server ") {
+        // `net/sunrpc/clnt.c`: `nfs: server nas not responding, still trying`, `…, timed out`.
+        (rest.contains(" not responding, ").then_some("NFS server")?, LogKind::ServerSilent)
+    } else if message.starts_with("CIFS") && message.contains(" has not responded in ") {
+        // `fs/smb/client/connect.c`: `CIFS: VFS: \\nas has not responded in 180 seconds. Reconnecting...`.
+        ("SMB server", LogKind::ServerSilent)
+    } else if let Some([_, _, what]) = fields(message, "connection{}:{}: {}") {
+        // `drivers/scsi/libiscsi.c`: `connection1:0: detected conn error (1022)`, `connection1:0: ping timeout of 5 secs expired, …`.
+        let is_lost = what.starts_with("detected conn error") || what.starts_with("ping timeout of ");
+        (is_lost.then_some("iSCSI connection")?, LogKind::ConnectionLost)
+    } else {
+        // `kernel/hung_task.c`: `INFO: task jbd2/sda1-8:312 blocked for more than 120 seconds.`.
+        let rest = message.strip_prefix("INFO: task ")?;
+        rest.contains(" blocked for more than ").then_some(("tasks", LogKind::TaskHung))?
+    };
+    Some((name.to_owned(), kind))
 }
 
 /// What FreeBSD says of a disk (`sys/cam/cam.c`, `cam_error_string`; `sys/cam/cam_periph.c`, `cam_periph_error`) or of an NVMe
@@ -127,6 +147,14 @@ mod tests {
                 "da2",
                 LogKind::CommandFailed,
             ),
+            ("nfs: server nas not responding, still trying", "NFS server", LogKind::ServerSilent),
+            (
+                "CIFS: VFS: \\\\nas has not responded in 180 seconds. Reconnecting...",
+                "SMB server",
+                LogKind::ServerSilent,
+            ),
+            (" connection26:0: detected conn error (1011)", "iSCSI connection", LogKind::ConnectionLost),
+            ("INFO: task kworker/u9:4:1226 blocked for more than 120 seconds.", "tasks", LogKind::TaskHung),
             (
                 "nvme0: Resetting controller due to a timeout and possible hot unplug.",
                 "nvme0",
@@ -146,6 +174,8 @@ mod tests {
             "ata1: SATA link down (SStatus 0 SControl 300)",
             "usb 2-1: new SuperSpeed USB device number 2 using xhci_hcd",
             "I/O error, dev , sector",
+            "nfs: server nas OK",
+            " connection1:0: Could not create connection",
             "(ada3:ahcich5:0:0:0): Retrying command, 3 more tries remain",
             "(da8:mps0:0:8:0): CAM status: CAM subsystem is busy",
             "(da0:umass-sim0:0:0:0): CAM status: SCSI Status Error",

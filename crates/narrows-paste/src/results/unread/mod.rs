@@ -156,6 +156,7 @@ const MARKS: &[(Tool, MarkWords)] = &[
     (Tool::Radosbench, &[&["Bandwidth (MB/sec):"]]),
     (Tool::Dbench, &[&["Throughput "], &["MB/sec"], &["procs", "clients", "(sync "]]),
     (Tool::F3, &[&["Average reading speed", "Average writing speed"]]),
+    (Tool::H2testw, &[&["MByte/s"], &["ing speed:", "Schreibrate:", "Leserate:"]]),
     (Tool::Benchsh, &[&["I/O Speed(", "I/O speed("]]),
     (Tool::Pveperf, &[&["BUFFERED READS:", "FSYNCS/SECOND:"]]),
     (Tool::Cryptsetup, &[&["-xts ", "-cbc "], &["MiB/s"]]),
