@@ -17,6 +17,7 @@ use narrows_model::path::file::{Document, MOST_BYTES};
 use narrows_paste::capture::foreign::{self, Refusal};
 use narrows_paste::capture::input::InputError;
 use narrows_paste::capture::{self, Gathered, Part, Rank};
+use narrows_paste::not_read;
 use narrows_report::text::reply;
 
 /// The machine that was asked about.
@@ -157,12 +158,15 @@ pub(super) fn places(files: &[PathBuf], typed: &[String]) -> Result<Vec<String>,
     /// Nobody writes a longer question.
     const LONGEST: u64 = 1 << 20;
     for file in files {
-        let is_question = foreign::text(file, LONGEST).is_ok_and(|text| reply::speaks_of_storage(&text));
+        let text = foreign::text(file, LONGEST).unwrap_or_default();
+        let is_question = reply::speaks_of_storage(&text);
         let hint = if is_question { " (--reply writes what to ask its author)" } else { "" };
         let name = file.display();
-        output::note(&format!(
-            "narrows: nothing was recognised in `{name}`, so this is the path to it{hint}"
-        ));
+        let found = match not_read::tool(&text) {
+            Some(tool) => format!("`{name}` holds what {tool} prints, of which narrows reads nothing"),
+            None => format!("nothing was recognised in `{name}`"),
+        };
+        output::note(&format!("narrows: {found}, so this is the path to it{hint}"));
     }
     let names = files.iter().map(|file| file.to_string_lossy().into_owned());
     Ok(names.chain(typed.iter().cloned()).collect())

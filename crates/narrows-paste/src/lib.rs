@@ -7,5 +7,6 @@
 //! Internal to the program narrows: its interface changes without notice. JSON (`schema/`) is the promise.
 
 pub mod capture;
+pub mod not_read;
 pub mod results;
 mod text;

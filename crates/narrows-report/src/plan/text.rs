@@ -210,13 +210,13 @@ fn put_filled(out: &mut Document, filled: &SlotOutcome) {
 
 fn put_layouts(out: &mut Document, layouts: &PlannedLayouts) {
     out.section(Place::Data, format!("Layouts of {} drives for {}", layouts.drives, layouts.aims));
-    let titles = [("capacity", 7), ("survives", 9), ("read", 11), ("write", 11), ("4k r, w", 8), ("wear", 6)];
+    let titles = [("capacity", 7), ("survives", 9), ("read", 10), ("write", 10), ("4k r, w", 8), ("wear", 6)];
     let mut columns = vec![Column::name("layout", Width::Broad(26))];
     columns.extend(titles.map(|(title, width)| Column::right(title, width)));
     let mut table = Table::new("Layouts", 2, columns);
     for layout in &layouts.ranked {
         let rate = |rate: Option<BytesPerSec>, is_bound: bool| {
-            let most = if is_bound { "≤ " } else { "" };
+            let most = if is_bound { "≤" } else { "" };
             rate.map_or("unknown".to_owned(), |rate| format!("{most}{}", human::rate(rate)))
         };
         let iops = |drives: f64| human::count(drives);

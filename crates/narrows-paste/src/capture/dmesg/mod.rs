@@ -252,7 +252,9 @@ fn of_kmsg(message: &str) -> bool {
 fn starts_message(line: &str) -> bool {
     let Some((first, rest)) = line.split_once(' ') else { return false };
     match first {
-        "DMI:" | "Linux" | "md:" => true,
+        "DMI:" | "Linux" | "md:" | "CIFS:" => true,
+        "nfs:" => rest.starts_with("server "),
+        "INFO:" => rest.starts_with("task "),
         _ if freebsd::starts_message(line) => true,
         _ if first.ends_with(':') => {
             let name = first.trim_end_matches(':');
